@@ -1,0 +1,31 @@
+"""One record of a log, as any source yields it."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class ControlType(IntEnum):
+    """Type of a control record (`ControlRecordType`); other numbers exist and mean nothing to the group coordinator."""
+
+    ABORT = 0
+    COMMIT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LogRecord:
+    """A record with its place in the log. `timestamp` in ms; `producer_id` -1 for none.
+
+    `batch_offset` is the offset of the first record still present in its batch (the batch itself for message sets v0/v1).
+    A control record has `is_control` set and its type in the key; batches of control records are always transactional.
+    """
+
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    producer_id: int = -1
+    producer_epoch: int = -1
+    is_transactional: bool = False
+    is_control: bool = False
+    batch_offset: int = -1
