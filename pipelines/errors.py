@@ -1,0 +1,17 @@
+"""Errors that end a command."""
+
+
+class GrouplakeError(Exception):
+    """Root of what the command line turns into one line and an exit code."""
+
+    exit_code = 1
+
+
+class UsageError(GrouplakeError):
+    """Bad usage or configuration: exit code 2."""
+
+    exit_code = 2
+
+
+class TablesError(GrouplakeError):
+    """The tables are not what the command needs: of another era, written by somebody else, incomplete."""
