@@ -1,0 +1,344 @@
+"""Compiled reading of record batches v2: the same rules as `reader` and `record_batch`, over arrays.
+
+Bytes are never trusted: every length is compared with what is left before anything behind it is read.
+"""
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from coordinator_core.log.damage import Problem
+from coordinator_core.log.message_set import SMALLEST_MESSAGE
+from coordinator_core.log.reader import MAX_OFFSET
+from coordinator_core.log.record_batch import (
+    COMPRESSION_MASK,
+    CONTROL,
+    CRC_START,
+    HEADER_SIZE,
+    LOG_APPEND_TIME,
+    LOG_OVERHEAD,
+    SMALLEST_LENGTH,
+    SMALLEST_RECORD,
+    TRANSACTIONAL,
+)
+
+Bytes = npt.NDArray[np.uint8]
+Int = int | np.int64
+
+IS_TRANSACTIONAL = 1
+IS_CONTROL = 2
+
+#: One row per frame. `problem` is of the frame, `record_problem` of what is in it; 0 is none, other numbers are `Problem`s.
+#: Records lie in `records_start`–`records_end` once the payload is plain.
+BATCH = np.dtype(
+    [
+        ("position", "i8"),
+        ("end", "i8"),
+        ("base_offset", "i8"),
+        ("last_offset", "i8"),
+        ("base_timestamp", "i8"),
+        ("max_timestamp", "i8"),
+        ("producer_id", "i8"),
+        ("records_start", "i8"),
+        ("records_end", "i8"),
+        ("count", "i4"),
+        ("producer_epoch", "i2"),
+        ("attributes", "i2"),
+        ("magic", "u1"),
+        ("problem", "u1"),
+        ("crc_problem", "u1"),
+        ("record_problem", "u1"),
+    ]
+)
+
+_TORN_TAIL = int(Problem.TORN_TAIL)
+_IMPOSSIBLE_LENGTH = int(Problem.IMPOSSIBLE_LENGTH)
+_IMPOSSIBLE_OFFSET = int(Problem.IMPOSSIBLE_OFFSET)
+_UNKNOWN_MAGIC = int(Problem.UNKNOWN_MAGIC)
+_CRC_MISMATCH = int(Problem.CRC_MISMATCH)
+_IMPOSSIBLE_COUNT = int(Problem.IMPOSSIBLE_COUNT)
+_RECORD_TRUNCATED = int(Problem.RECORD_TRUNCATED)
+_RECORD_OFFSET = int(Problem.RECORD_OFFSET)
+_RECORD_FIELD = int(Problem.RECORD_FIELD)
+_RECORDS_MISSING = int(Problem.RECORDS_MISSING)
+_RECORDS_LEFT_OVER = int(Problem.RECORDS_LEFT_OVER)
+
+
+@njit(cache=True)
+def _int64(data: Bytes, position: Int) -> Int:
+    number = np.int64(0)
+    for index in range(8):
+        number = (number << 8) | np.int64(data[position + index])
+    return number
+
+
+@njit(cache=True)
+def _int32(data: Bytes, position: Int) -> Int:
+    number = np.int64(0)
+    for index in range(4):
+        number = (number << 8) | np.int64(data[position + index])
+    return number - ((number >> 31) << 32)
+
+
+@njit(cache=True)
+def _int16(data: Bytes, position: Int) -> Int:
+    number = (np.int64(data[position]) << 8) | np.int64(data[position + 1])
+    return number - ((number >> 15) << 16)
+
+
+@njit(cache=True)
+def _frame(data: Bytes, position: Int) -> tuple[Int, Int, Int, int]:
+    """End, base offset, last offset and problem of the frame at `position`; mirrors `reader._frame`."""
+    left = len(data) - position
+    if left < LOG_OVERHEAD:
+        return position, _int64(data, position) if left >= 8 else -1, -1, _TORN_TAIL
+    base = _int64(data, position)
+    length = _int32(data, position + 8)
+    if length < SMALLEST_MESSAGE:
+        return position, base, -1, _IMPOSSIBLE_LENGTH
+    if length > left - LOG_OVERHEAD:
+        return position, base, -1, _TORN_TAIL
+    end = position + LOG_OVERHEAD + length
+    magic = data[position + 16]
+    if magic == 2 and length < SMALLEST_LENGTH:
+        return position, base, -1, _IMPOSSIBLE_LENGTH
+    if base < 0 or base >= MAX_OFFSET:
+        return end, base, -1, _IMPOSSIBLE_OFFSET
+    if magic > 2:
+        return end, base, base, _UNKNOWN_MAGIC
+    last = base + _int32(data, position + 23) if magic == 2 else base
+    if last < base:
+        return end, base, base, _IMPOSSIBLE_OFFSET
+    return end, base, last, 0
+
+
+@njit(cache=True)
+def count_frames(data: Bytes, start_offset: int, end_offset: int) -> tuple[int, int]:
+    """How many frames `read_frames` will list, and where reading ends."""
+    frames = 0
+    position = 0
+    while position < len(data):
+        end, base, last, problem = _frame(data, position)
+        if base >= end_offset:
+            break
+        if problem != 0 or last >= start_offset:
+            frames += 1
+        if problem in (_TORN_TAIL, _IMPOSSIBLE_LENGTH):
+            break
+        position = end
+    return frames, position
+
+
+@njit(cache=True)
+def read_frames(data: Bytes, start_offset: int, batches: npt.NDArray[np.void]) -> None:
+    """Fills one row per frame that may hold offsets of the range; mirrors `reader.frames`."""
+    frame = 0
+    position = 0
+    while frame < len(batches):
+        end, base, last, problem = _frame(data, position)
+        if problem != 0 or last >= start_offset:
+            batch = batches[frame]
+            frame += 1
+            batch.position = position
+            batch.end = end
+            batch.base_offset = base
+            batch.last_offset = last
+            batch.problem = problem
+            batch.crc_problem = 0
+            batch.record_problem = 0
+            batch.attributes = 0
+            batch.magic = 2 if problem != 0 else data[position + 16]
+            if batch.magic == 2 and problem == 0:
+                batch.attributes = _int16(data, position + 21)
+                batch.base_timestamp = _int64(data, position + 27)
+                batch.max_timestamp = _int64(data, position + 35)
+                batch.producer_id = _int64(data, position + 43)
+                batch.producer_epoch = _int16(data, position + 51)
+                batch.count = _int32(data, position + 57)
+                batch.records_start = position + HEADER_SIZE
+                batch.records_end = end
+        position = end
+
+
+@njit(cache=True)
+def check_crcs(data: Bytes, batches: npt.NDArray[np.void], tables: npt.NDArray[np.uint32], longest: int) -> None:
+    """Compares the CRC-32C of batches of up to `longest` bytes; `tables` are those of slicing by eight."""
+    for frame in range(len(batches)):
+        batch = batches[frame]
+        if batch.problem != 0 or batch.end - batch.position > longest:
+            continue
+        position = batch.position + CRC_START
+        crc = np.uint32(0xFFFFFFFF)
+        while position + 8 <= batch.end:
+            low = crc ^ (
+                np.uint32(data[position])
+                | np.uint32(data[position + 1]) << np.uint32(8)
+                | np.uint32(data[position + 2]) << np.uint32(16)
+                | np.uint32(data[position + 3]) << np.uint32(24)
+            )
+            crc = (
+                tables[7, low & np.uint32(0xFF)]
+                ^ tables[6, (low >> np.uint32(8)) & np.uint32(0xFF)]
+                ^ tables[5, (low >> np.uint32(16)) & np.uint32(0xFF)]
+                ^ tables[4, low >> np.uint32(24)]
+                ^ tables[3, data[position + 4]]
+                ^ tables[2, data[position + 5]]
+                ^ tables[1, data[position + 6]]
+                ^ tables[0, data[position + 7]]
+            )
+            position += 8
+        while position < batch.end:
+            crc = tables[0, (crc ^ np.uint32(data[position])) & np.uint32(0xFF)] ^ (crc >> np.uint32(8))
+            position += 1
+        stored = np.uint32(_int32(data, batch.position + 17) & 0xFFFFFFFF)
+        if crc ^ np.uint32(0xFFFFFFFF) != stored:
+            batch.crc_problem = _CRC_MISMATCH
+
+
+@njit(cache=True)
+def record_bound(batches: npt.NDArray[np.void]) -> int:
+    """No more records than this can be in the payloads, whatever the headers say."""
+    bound = 0
+    for frame in range(len(batches)):
+        batch = batches[frame]
+        if batch.problem == 0:
+            bound += max(0, min(batch.count, (batch.records_end - batch.records_start) // SMALLEST_RECORD))
+    return bound
+
+
+@njit(cache=True)
+def _varint(data: Bytes, position: Int, end: Int) -> tuple[Int, Int]:
+    """Value and next position of a zigzag varint of 32 bits; position -1: cut off or too long."""
+    raw = np.int64(0)
+    for index in range(5):
+        if position >= end:
+            return 0, -1
+        byte = np.int64(data[position])
+        position += 1
+        raw |= (byte & 0x7F) << (7 * index)
+        if byte < 0x80:
+            raw &= 0xFFFFFFFF
+            return (raw >> 1) ^ -(raw & 1), position
+    return 0, -1
+
+
+@njit(cache=True)
+def _varlong(data: Bytes, position: Int, end: Int) -> tuple[Int, Int]:
+    """Value and next position of a zigzag varint of 64 bits; position -1: cut off or too long."""
+    raw = np.uint64(0)
+    for index in range(10):
+        if position >= end:
+            return 0, -1
+        byte = np.uint64(data[position])
+        position += 1
+        raw |= (byte & np.uint64(0x7F)) << np.uint64(7 * index)
+        if byte < np.uint64(0x80):
+            return np.int64(raw >> np.uint64(1)) ^ -np.int64(raw & np.uint64(1)), position
+    return 0, -1
+
+
+@njit(cache=True)
+def _field(data: Bytes, position: Int, end: Int) -> tuple[Int, Int, Int]:
+    """Start, length and next position of a nullable field; length -1 for null, next position -1: does not fit."""
+    length, position = _varint(data, position, end)
+    if position < 0 or length > end - position:
+        return 0, -1, -1
+    if length < 0:
+        return position, -1, position
+    return position, length, position + length
+
+
+@njit(cache=True)
+def _record(data: Bytes, position: Int, end: Int, last_delta: Int) -> tuple[Int, Int, Int, Int, Int, Int, int]:
+    """Timestamp and offset deltas, start and length of key and value, and the problem; mirrors `record_batch._read_record`."""
+    timestamp_delta, position = _varlong(data, position + 1, end)
+    if position < 0:
+        return 0, 0, 0, 0, 0, 0, _RECORD_FIELD
+    delta, position = _varint(data, position, end)
+    if position < 0:
+        return 0, 0, 0, 0, 0, 0, _RECORD_FIELD
+    if delta < 0 or delta > last_delta:
+        return 0, 0, 0, 0, 0, 0, _RECORD_OFFSET
+    key, key_length, position = _field(data, position, end)
+    if position < 0:
+        return 0, 0, 0, 0, 0, 0, _RECORD_FIELD
+    value, value_length, position = _field(data, position, end)
+    if position < 0:
+        return 0, 0, 0, 0, 0, 0, _RECORD_FIELD
+    return timestamp_delta, delta, key, key_length, value, value_length, 0
+
+
+@njit(cache=True)
+def read_records(
+    data: Bytes,
+    batches: npt.NDArray[np.void],
+    start_offset: int,
+    end_offset: int,
+    longs: npt.NDArray[np.int64],
+    lengths: npt.NDArray[np.int32],
+    producer_epoch: npt.NDArray[np.int16],
+    flags: npt.NDArray[np.uint8],
+) -> int:
+    """Fills one row per record of the range and notes in each batch what ended it early; mirrors `record_batch.read_records`."""
+    offset, batch_offset, timestamp = longs[0], longs[1], longs[2]
+    key_start, value_start, producer_id = longs[3], longs[4], longs[5]
+    key_length, value_length = lengths[0], lengths[1]
+    filled = 0
+    for frame in range(len(batches)):
+        batch = batches[frame]
+        if batch.problem != 0:
+            continue
+        if batch.count < 0:
+            batch.record_problem = _IMPOSSIBLE_COUNT
+            continue
+        position, end = batch.records_start, batch.records_end
+        base, last_delta = batch.base_offset, batch.last_offset - batch.base_offset
+        append_time = batch.attributes & LOG_APPEND_TIME != 0
+        flag = (IS_TRANSACTIONAL if batch.attributes & TRANSACTIONAL else 0) | (IS_CONTROL if batch.attributes & CONTROL else 0)
+        first = np.int64(-1)
+        problem = 0
+        for _ in range(batch.count):
+            if position >= end:
+                problem = _RECORDS_MISSING
+                break
+            length, position = _varint(data, position, end)
+            if position < 0 or length < 0 or length > end - position:
+                problem = _RECORD_TRUNCATED
+                break
+            record_end = position + length
+            timestamp_delta, delta, key, key_size, value, value_size, problem = _record(data, position, record_end, last_delta)
+            if problem != 0:
+                break
+            position = record_end
+            if first < 0:
+                first = base + delta
+            if base + delta < start_offset or base + delta >= end_offset:
+                continue
+            offset[filled] = base + delta
+            batch_offset[filled] = first
+            timestamp[filled] = batch.max_timestamp if append_time else batch.base_timestamp + timestamp_delta
+            key_start[filled] = key
+            key_length[filled] = key_size
+            value_start[filled] = value
+            value_length[filled] = value_size
+            producer_id[filled] = batch.producer_id
+            producer_epoch[filled] = batch.producer_epoch
+            flags[filled] = flag
+            filled += 1
+        if problem == 0 and position < end:
+            problem = _RECORDS_LEFT_OVER
+        batch.record_problem = problem
+    return filled
+
+
+@njit(cache=True)
+def compressed_frames(batches: npt.NDArray[np.void]) -> npt.NDArray[np.int64]:
+    """Rows whose payload is not plain."""
+    found = np.empty(len(batches), np.int64)
+    count = 0
+    for frame in range(len(batches)):
+        batch = batches[frame]
+        if batch.problem == 0 and batch.attributes & COMPRESSION_MASK != 0:
+            found[count] = frame
+            count += 1
+    return found[:count]

@@ -1,0 +1,259 @@
+"""Bytes of a log → columns, compiled: one row per record, keys and values as slices of one buffer."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import crc32c
+import numpy as np
+import numpy.typing as npt
+
+from coordinator_core.log import batch_kernels
+from coordinator_core.log.batch_kernels import BATCH, IS_CONTROL, IS_TRANSACTIONAL
+from coordinator_core.log.compression import COMPRESSIONS, MAX_DECOMPRESSED_BYTES, BadPayload, decompress
+from coordinator_core.log.damage import Damage, Problem
+from coordinator_core.log.entries import LogRecord
+from coordinator_core.log.reader import NO_END, frames, read_frame
+from coordinator_core.log.record_batch import COMPRESSION_MASK, CRC_START, HEADER_SIZE
+
+__all__ = ["IS_CONTROL", "IS_TRANSACTIONAL", "RecordColumns", "columns_of", "parse_columns", "to_log_records"]
+
+#: One call stops in front of the batch whose payload would take its decompressed bytes beyond this.
+MAX_CALL_BYTES = 4 * MAX_DECOMPRESSED_BYTES
+
+#: From here the library's call is cheaper than the compiled loop.
+_LONG_BATCH = 2048
+_CRC32C_POLYNOMIAL = 0x82F63B78
+
+
+@dataclass(frozen=True, slots=True)
+class RecordColumns:
+    """Records in the order of the log. Slices lie in `buffer` whatever the log said; a null key or value has length -1.
+
+    `timestamp` in ms. `flags`: bits `IS_TRANSACTIONAL`, `IS_CONTROL`. `batch_offset` as in `LogRecord`. `next_offset` is where to
+    continue: behind the last batch seen, also when that was empty, compacted or damaged. `consumed` counts the bytes of whole
+    batches; what is left of the input begins a batch that is torn, beyond the end offset, or (only after very much decompressed
+    data) still to be read.
+    """
+
+    buffer: npt.NDArray[np.uint8]
+    offset: npt.NDArray[np.int64]
+    batch_offset: npt.NDArray[np.int64]
+    timestamp: npt.NDArray[np.int64]
+    key_start: npt.NDArray[np.int64]
+    key_length: npt.NDArray[np.int32]
+    value_start: npt.NDArray[np.int64]
+    value_length: npt.NDArray[np.int32]
+    producer_id: npt.NDArray[np.int64]
+    producer_epoch: npt.NDArray[np.int16]
+    flags: npt.NDArray[np.uint8]
+    next_offset: int
+    consumed: int
+    damages: tuple[Damage, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.offset)
+
+
+def parse_columns(
+    buffer: npt.NDArray[np.uint8] | bytes, start_offset: int = 0, end_offset: int | None = None, *, limit: int = MAX_CALL_BYTES
+) -> RecordColumns:
+    """The records with an offset from `start_offset` up to, not including, `end_offset`. Total.
+
+    Uncompressed batches are not copied: the columns keep `buffer` alive. Batches wholly outside of the range are stepped over
+    unchecked. Reading ends at the first batch at or beyond `end_offset`, at a torn tail, or at a length that cannot be; a caller
+    that passes a long log in pieces continues at `consumed`, one that fetches continues at `next_offset`. `limit` bounds the
+    decompressed bytes of one call; the first batch of a call is always read.
+    """
+    data = np.frombuffer(buffer, np.uint8) if isinstance(buffer, bytes) else buffer.view()
+    # One flavour of array, read-only, so that the kernels are compiled once.
+    data.setflags(write=False)
+    start, end = max(start_offset, 0), NO_END if end_offset is None else end_offset
+    found, consumed = batch_kernels.count_frames(data, start, end)
+    batches = np.zeros(found, BATCH)
+    batch_kernels.read_frames(data, start, batches)
+    if np.any(batches["magic"] < 2):
+        return _through_reader(data, start, end, limit)
+    _check_crcs(data, batches)
+    data, batches, details = _with_plain_payloads(data, batches, limit)
+    if len(batches) < found:
+        consumed = int(batches["end"][-1])
+    rows = batch_kernels.record_bound(batches)
+    longs = np.empty((6, rows), np.int64)
+    lengths = np.empty((2, rows), np.int32)
+    epochs, flags = np.empty(rows, np.int16), np.empty(rows, np.uint8)
+    rows = batch_kernels.read_records(data, batches, start, end, longs, lengths, epochs, flags)
+    offset, batch_offset, timestamp, key_start, value_start, producer_id = longs[:, :rows]
+    return RecordColumns(
+        buffer=data,
+        offset=offset,
+        batch_offset=batch_offset,
+        timestamp=timestamp,
+        key_start=key_start,
+        key_length=lengths[0, :rows],
+        value_start=value_start,
+        value_length=lengths[1, :rows],
+        producer_id=producer_id,
+        producer_epoch=epochs[:rows],
+        flags=flags[:rows],
+        next_offset=_next_offset(start, end, int(batches["last_offset"].max(initial=-1))),
+        consumed=consumed,
+        damages=_damages(batches, details),
+    )
+
+
+def _next_offset(start: int, end: int, last_offset: int) -> int:
+    return max(start, min(last_offset + 1, end))
+
+
+def _with_plain_payloads(
+    data: npt.NDArray[np.uint8], batches: npt.NDArray[np.void], limit: int
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.void], dict[int, str]]:
+    """`data` with decompressed payloads behind it, the batches up to `limit`, and details on those that do not decompress."""
+    compressed = batch_kernels.compressed_frames(batches)
+    if not len(compressed):
+        return data, batches, {}
+    parts, size, details = [data], len(data), {}
+    for frame in compressed.tolist():
+        batch = batches[frame]
+        number = int(batch["attributes"]) & COMPRESSION_MASK
+        codec = COMPRESSIONS.get(number)
+        if codec is None:
+            batch["problem"], details[frame] = Problem.UNKNOWN_COMPRESSION, str(number)
+            continue
+        payload = decompress(codec, data[batch["position"] + HEADER_SIZE : batch["end"]].data)
+        if isinstance(payload, BadPayload):
+            batch["problem"], details[frame] = Problem.BAD_PAYLOAD, payload.problem
+            continue
+        if frame and size - len(data) + len(payload) > limit:
+            batches = batches[:frame]
+            break
+        batch["records_start"], batch["records_end"] = size, size + len(payload)
+        parts.append(np.frombuffer(payload, np.uint8))
+        size += len(payload)
+    joined = np.concatenate(parts)
+    joined.setflags(write=False)
+    return joined, batches, details
+
+
+def _check_crcs(data: npt.NDArray[np.uint8], batches: npt.NDArray[np.void]) -> None:
+    batch_kernels.check_crcs(data, batches, _CRC_TABLES, _LONG_BATCH)
+    long = np.flatnonzero((batches["problem"] == 0) & (batches["end"] - batches["position"] > _LONG_BATCH))
+    for frame in long.tolist():
+        start, end = int(batches["position"][frame]), int(batches["end"][frame])
+        stored = int.from_bytes(data[start + 17 : start + CRC_START].tobytes(), "big")
+        if crc32c.crc32c(data[start + CRC_START : end]) != stored:
+            batches["crc_problem"][frame] = Problem.CRC_MISMATCH
+
+
+def _crc_tables() -> npt.NDArray[np.uint32]:
+    table = np.arange(256, dtype=np.uint32)
+    for _ in range(8):
+        table = (table >> np.uint32(1)) ^ np.where(table & np.uint32(1), np.uint32(_CRC32C_POLYNOMIAL), np.uint32(0))
+    tables = [table]
+    for _ in range(7):
+        tables.append((tables[-1] >> np.uint32(8)) ^ table[tables[-1] & np.uint32(0xFF)])
+    return np.stack(tables)
+
+
+_CRC_TABLES = _crc_tables()
+
+
+def _damages(batches: npt.NDArray[np.void], details: dict[int, str]) -> tuple[Damage, ...]:
+    problems = ("crc_problem", "problem", "record_problem")
+    damaged = np.flatnonzero(batches["problem"] | batches["crc_problem"] | batches["record_problem"])
+    return tuple(
+        Damage(
+            int(batches["base_offset"][frame]),
+            int(batches["position"][frame]),
+            Problem(int(batches[kind][frame])),
+            details.get(frame, "") if kind == "problem" else "",
+        )
+        for frame in damaged.tolist()
+        for kind in problems
+        if batches[kind][frame]
+    )
+
+
+def _through_reader(data: npt.NDArray[np.uint8], start: int, end: int, limit: int) -> RecordColumns:
+    """The same through the scalar reader, for stretches that hold messages of magic 0 or 1."""
+    view = data.data
+    records: list[LogRecord] = []
+    damages: list[Damage] = []
+    last_offset, consumed, size = -1, len(data), 0
+    for frame in frames(view, start, end):
+        items = list(read_frame(view, frame, -1))
+        size += sum(len(item.key or b"") + len(item.value or b"") for item in items if isinstance(item, LogRecord))
+        if size > limit and last_offset >= 0:
+            consumed = frame.position
+            break
+        damages += (item for item in items if isinstance(item, Damage))
+        records += (item for item in items if isinstance(item, LogRecord) and start <= item.offset < end)
+        last_offset = max(last_offset, frame.last_offset)
+        consumed = frame.end
+    else:
+        consumed = batch_kernels.count_frames(data, start, end)[1]
+    return columns_of(records, next_offset=_next_offset(start, end, last_offset), consumed=consumed, damages=tuple(damages))
+
+
+def columns_of(
+    records: Sequence[LogRecord], *, next_offset: int, consumed: int = 0, damages: tuple[Damage, ...] = ()
+) -> RecordColumns:
+    """Records as columns over a buffer of their own; `partition` is left to the caller."""
+    key_start: list[int] = []
+    key_length: list[int] = []
+    value_start: list[int] = []
+    value_length: list[int] = []
+    position = 0
+    for record in records:
+        for data, starts, lengths in ((record.key, key_start, key_length), (record.value, value_start, value_length)):
+            starts.append(position)
+            lengths.append(-1 if data is None else len(data))
+            position += len(data or b"")
+    buffer = b"".join(part for record in records for part in (record.key, record.value) if part)
+    return RecordColumns(
+        np.frombuffer(buffer, np.uint8),
+        np.array([record.offset for record in records], np.int64),
+        np.array([record.batch_offset for record in records], np.int64),
+        np.array([record.timestamp for record in records], np.int64),
+        np.array(key_start, np.int64),
+        np.array(key_length, np.int32),
+        np.array(value_start, np.int64),
+        np.array(value_length, np.int32),
+        np.array([record.producer_id for record in records], np.int64),
+        np.array([record.producer_epoch for record in records], np.int16),
+        np.array([record.is_transactional * IS_TRANSACTIONAL | record.is_control * IS_CONTROL for record in records], np.uint8),
+        next_offset,
+        consumed,
+        damages,
+    )
+
+
+def to_log_records(columns: RecordColumns, partition: int) -> Iterator[LogRecord]:
+    """The rows one by one."""
+    data = columns.buffer.data
+    rows = zip(
+        columns.offset.tolist(),
+        columns.batch_offset.tolist(),
+        columns.timestamp.tolist(),
+        columns.key_start.tolist(),
+        columns.key_length.tolist(),
+        columns.value_start.tolist(),
+        columns.value_length.tolist(),
+        columns.producer_id.tolist(),
+        columns.producer_epoch.tolist(),
+        columns.flags.tolist(),
+        strict=True,
+    )
+    for offset, batch_offset, timestamp, key, key_length, value, value_length, producer_id, epoch, flags in rows:
+        yield LogRecord(
+            partition,
+            offset,
+            timestamp,
+            None if key_length < 0 else bytes(data[key : key + key_length]),
+            None if value_length < 0 else bytes(data[value : value + value_length]),
+            producer_id,
+            epoch,
+            bool(flags & IS_TRANSACTIONAL),
+            bool(flags & IS_CONTROL),
+            batch_offset,
+        )

@@ -1,0 +1,155 @@
+"""The five compression types of Kafka batches (`CompressionType`), with bounded output."""
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+
+import cramjam
+import numpy as np
+
+#: A batch may not grow beyond this when decompressed. Brokers write batches of `offsets.topic.segment.bytes` (100 MiB) at most.
+MAX_DECOMPRESSED_BYTES = 128 * 1024 * 1024
+
+_XERIAL_MAGIC = b"\x82SNAPPY\x00"
+_XERIAL_HEADER = struct.pack(">8sii", _XERIAL_MAGIC, 1, 1)
+_XERIAL_BLOCK = 32 * 1024
+_INT32 = struct.Struct(">i")
+
+_LZ4_MAGIC = b"\x04\x22\x4d\x18"
+_LZ4_CONTENT_SIZE = 0x08
+_LZ4_DICTIONARY_ID = 0x01
+
+
+class Compression(IntEnum):
+    """Bits 0–2 of the attributes of a batch or message."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+
+#: For looking up the number found in a header.
+COMPRESSIONS = {compression.value: compression for compression in Compression}
+
+
+@dataclass(frozen=True, slots=True)
+class BadPayload:
+    """A payload that does not decompress, or that would grow beyond the limit."""
+
+    problem: str
+
+
+def decompress(
+    codec: Compression, payload: bytes | memoryview, *, magic: int = 2, limit: int = MAX_DECOMPRESSED_BYTES
+) -> memoryview | BadPayload:
+    """`payload` decompressed; never more than `limit` bytes are written. Total.
+
+    Messages of magic 0 and 1 may carry LZ4 frames whose header checksum covers the wrong bytes (KAFKA-3160); it is mended first.
+    """
+    data = bytes(payload)
+    if codec is Compression.LZ4 and magic < 2:
+        data = _with_header_checksum(data, covers_magic=False)
+    # Untouched pages of the buffer cost nothing: it is as large as allowed and the written part is what gets copied.
+    room = np.empty(limit, np.uint8).data
+    try:
+        written = _DECOMPRESSORS[codec](data, room)
+    except (cramjam.DecompressionError, _XerialError) as error:
+        return BadPayload(f"{codec.name.lower()}: {error}")
+    return memoryview(room[:written].tobytes())
+
+
+def compress(codec: Compression, payload: bytes, *, magic: int = 2) -> bytes:
+    """`payload` as Kafka's own clients would write it: xerial blocks for snappy, independent blocks for LZ4."""
+    data = _COMPRESSORS[codec](payload)
+    return _with_header_checksum(data, covers_magic=True) if codec is Compression.LZ4 and magic == 0 else data
+
+
+class _XerialError(Exception):
+    """Snappy's outer framing is broken."""
+
+
+def _copy_into(data: bytes, room: memoryview) -> int:
+    if len(data) > len(room):
+        raise _XerialError(f"{len(data)} bytes are over the limit of {len(room)}")
+    room[: len(data)] = data
+    return len(data)
+
+
+def _snappy_into(data: bytes, room: memoryview) -> int:
+    if not data.startswith(_XERIAL_MAGIC):
+        return int(cramjam.snappy.decompress_raw_into(data, room))
+    position, written = 0, 0
+    while position < len(data):
+        # Streams that were concatenated repeat the header.
+        if data.startswith(_XERIAL_MAGIC, position):
+            position += len(_XERIAL_HEADER)
+            continue
+        if position + 4 > len(data):
+            raise _XerialError("block length cut off")
+        (length,) = _INT32.unpack_from(data, position)
+        position += 4
+        if length < 0 or position + length > len(data):
+            raise _XerialError(f"block of {length} bytes where {len(data) - position} are left")
+        written += int(cramjam.snappy.decompress_raw_into(data[position : position + length], room[written:]))
+        position += length
+    return written
+
+
+def _snappy(payload: bytes) -> bytes:
+    blocks = [_XERIAL_HEADER]
+    for start in range(0, len(payload), _XERIAL_BLOCK):
+        block = bytes(cramjam.snappy.compress_raw(payload[start : start + _XERIAL_BLOCK]))
+        blocks += (_INT32.pack(len(block)), block)
+    return b"".join(blocks)
+
+
+def _lz4(payload: bytes) -> bytes:
+    compressor = cramjam.lz4.Compressor(content_checksum=False, block_linked=False)
+    compressor.compress(payload)
+    return bytes(compressor.finish())
+
+
+_DECOMPRESSORS: dict[Compression, Callable[[bytes, memoryview], int]] = {
+    Compression.NONE: _copy_into,
+    Compression.GZIP: cramjam.gzip.decompress_into,
+    Compression.SNAPPY: _snappy_into,
+    Compression.LZ4: cramjam.lz4.decompress_into,
+    Compression.ZSTD: cramjam.zstd.decompress_into,
+}
+
+_COMPRESSORS: dict[Compression, Callable[[bytes], bytes]] = {
+    Compression.NONE: bytes,
+    Compression.GZIP: lambda payload: bytes(cramjam.gzip.compress(payload)),
+    Compression.SNAPPY: _snappy,
+    Compression.LZ4: _lz4,
+    Compression.ZSTD: lambda payload: bytes(cramjam.zstd.compress(payload)),
+}
+
+
+def _with_header_checksum(frame: bytes, *, covers_magic: bool) -> bytes:
+    """The LZ4 frame with the header checksum of the format, or with that of message v0, which covers the frame's magic too."""
+    if len(frame) < 7 or not frame.startswith(_LZ4_MAGIC):
+        return frame
+    flags = frame[4]
+    end = 6 + (8 if flags & _LZ4_CONTENT_SIZE else 0) + (4 if flags & _LZ4_DICTIONARY_ID else 0)
+    covered = frame[0 if covers_magic else 4 : end]
+    return frame[:end] + bytes([_xxh32_short(covered) >> 8 & 0xFF]) + frame[end + 1 :]
+
+
+def _xxh32_short(data: bytes) -> int:
+    """XXH32 with seed 0 of fewer than 16 bytes."""
+    mask, prime1, prime2, prime3, prime4, prime5 = 0xFFFFFFFF, 2654435761, 2246822519, 3266489917, 668265263, 374761393
+    state = prime5 + len(data)
+    whole = len(data) // 4 * 4
+    for (word,) in struct.iter_unpack("<I", data[:whole]):
+        state = state + word * prime3 & mask
+        state = (state << 17 | state >> 15) * prime4 & mask
+    for byte in data[whole:]:
+        state = state + byte * prime5 & mask
+        state = (state << 11 | state >> 21) * prime1 & mask
+    state = (state ^ state >> 15) * prime2 & mask
+    state = (state ^ state >> 13) * prime3 & mask
+    return state ^ state >> 16

@@ -1,0 +1,297 @@
+"""Record batch v2 (`DefaultRecordBatch`, KIP-98): a readable reader and writer. The compiled twin is `batch_kernels`."""
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import crc32c
+
+from coordinator_core.log.compression import COMPRESSIONS, BadPayload, Compression, compress, decompress
+from coordinator_core.log.damage import Problem
+from coordinator_core.log.entries import ControlType
+
+#: Bytes of offset and length in front of every batch and message.
+LOG_OVERHEAD = 12
+HEADER_SIZE = 61
+#: The smallest length field a v2 batch can have: a header without records.
+SMALLEST_LENGTH = HEADER_SIZE - LOG_OVERHEAD
+#: The checksum covers everything from the attributes on.
+CRC_START = 21
+#: Length, attributes, timestamp, offset, key length, value length, header count: one byte each at least.
+SMALLEST_RECORD = 7
+
+COMPRESSION_MASK = 0x07
+LOG_APPEND_TIME = 0x08
+TRANSACTIONAL = 0x10
+CONTROL = 0x20
+
+NO_PRODUCER_ID = -1
+NO_PRODUCER_EPOCH = -1
+NO_SEQUENCE = -1
+NO_LEADER_EPOCH = -1
+
+_HEADER = struct.Struct(">qiibIhiqqqhii")
+_CONTROL_KEY = struct.Struct(">hh")
+_END_TRANSACTION_VALUE = struct.Struct(">hi")
+
+
+@dataclass(frozen=True, slots=True)
+class BatchHeader:
+    """The 61 bytes in front of the records. Timestamps in ms; `length` counts from behind itself."""
+
+    base_offset: int
+    length: int
+    leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    count: int
+
+    @property
+    def last_offset(self) -> int:
+        """Offset of the last record the batch ever had; compaction keeps it even when that record is gone."""
+        return self.base_offset + self.last_offset_delta
+
+    @property
+    def compression(self) -> int:
+        """Number of the compression type; only 0–4 are in `Compression`."""
+        return self.attributes & COMPRESSION_MASK
+
+    @property
+    def is_log_append_time(self) -> bool:
+        """All records bear the time of the append, `max_timestamp`."""
+        return bool(self.attributes & LOG_APPEND_TIME)
+
+    @property
+    def is_transactional(self) -> bool:
+        """Written within a transaction; markers are too."""
+        return bool(self.attributes & TRANSACTIONAL)
+
+    @property
+    def is_control(self) -> bool:
+        """The batch holds markers, no data."""
+        return bool(self.attributes & CONTROL)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRecord:
+    """A record as its batch holds it: `offset` and `timestamp` absolute. Readers skip headers."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+def read_header(buffer: memoryview, position: int = 0) -> BatchHeader:
+    """The header at `position`, which must have `HEADER_SIZE` bytes."""
+    return BatchHeader(*_HEADER.unpack_from(buffer, position))
+
+
+def crc_matches(batch: memoryview, header: BatchHeader) -> bool:
+    """Whether the CRC-32C of one whole batch is what its header says."""
+    return int(crc32c.crc32c(batch[CRC_START:])) == header.crc
+
+
+def read_payload(batch: memoryview, header: BatchHeader) -> memoryview | tuple[Problem, str]:
+    """The uncompressed records of one whole batch, or why there are none."""
+    payload = batch[HEADER_SIZE:]
+    if header.compression == Compression.NONE:
+        return payload
+    codec = COMPRESSIONS.get(header.compression)
+    if codec is None:
+        return Problem.UNKNOWN_COMPRESSION, str(header.compression)
+    records = decompress(codec, payload)
+    return (Problem.BAD_PAYLOAD, records.problem) if isinstance(records, BadPayload) else records
+
+
+def read_records(payload: memoryview, header: BatchHeader) -> Iterator[BatchRecord | Problem]:
+    """The records of an uncompressed payload in order; the first thing that does not fit ends them with a `Problem`. Total."""
+    if header.count < 0:
+        yield Problem.IMPOSSIBLE_COUNT
+        return
+    position, end = 0, len(payload)
+    for _ in range(header.count):
+        if position >= end:
+            yield Problem.RECORDS_MISSING
+            return
+        length, position = _varint(payload, position, end)
+        if position < 0 or not 0 <= length <= end - position:
+            yield Problem.RECORD_TRUNCATED
+            return
+        record = _read_record(payload, position, position + length, header)
+        yield record
+        if isinstance(record, Problem):
+            return
+        position += length
+    if position < end:
+        yield Problem.RECORDS_LEFT_OVER
+
+
+def _read_record(payload: memoryview, position: int, end: int, header: BatchHeader) -> BatchRecord | Problem:
+    # The record's own attributes byte has no use yet.
+    timestamp_delta, position = _varlong(payload, position + 1, end)
+    if position < 0:
+        return Problem.RECORD_FIELD
+    offset_delta, position = _varint(payload, position, end)
+    if position < 0:
+        return Problem.RECORD_FIELD
+    if not 0 <= offset_delta <= header.last_offset_delta:
+        return Problem.RECORD_OFFSET
+    key, position = _nullable(payload, position, end)
+    if position < 0:
+        return Problem.RECORD_FIELD
+    value, position = _nullable(payload, position, end)
+    if position < 0:
+        return Problem.RECORD_FIELD
+    timestamp = header.max_timestamp if header.is_log_append_time else _int64(header.base_timestamp + timestamp_delta)
+    return BatchRecord(header.base_offset + offset_delta, timestamp, key, value)
+
+
+def _nullable(payload: memoryview, position: int, end: int) -> tuple[bytes | None, int]:
+    """A length and that many bytes; any negative length is null, as for `DefaultRecord`. Position -1: does not fit."""
+    length, position = _varint(payload, position, end)
+    if position < 0 or length > end - position:
+        return None, -1
+    return (None, position) if length < 0 else (bytes(payload[position : position + length]), position + length)
+
+
+def _varint(payload: memoryview, position: int, end: int) -> tuple[int, int]:
+    raw, position = _unsigned_varint(payload, position, end, 5)
+    raw &= 0xFFFFFFFF
+    return (raw >> 1) ^ -(raw & 1), position
+
+
+def _varlong(payload: memoryview, position: int, end: int) -> tuple[int, int]:
+    raw, position = _unsigned_varint(payload, position, end, 10)
+    raw &= 0xFFFFFFFFFFFFFFFF
+    return (raw >> 1) ^ -(raw & 1), position
+
+
+def _unsigned_varint(payload: memoryview, position: int, end: int, longest: int) -> tuple[int, int]:
+    raw = 0
+    for index in range(longest):
+        if position >= end:
+            break
+        byte = payload[position]
+        position += 1
+        raw |= (byte & 0x7F) << 7 * index
+        if byte < 0x80:
+            return raw, position
+    return 0, -1
+
+
+def _int64(number: int) -> int:
+    """`number` as Java's long arithmetic would leave it."""
+    return (number + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+def write_batch(
+    records: Sequence[BatchRecord],
+    *,
+    base_offset: int | None = None,
+    last_offset: int | None = None,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = NO_PRODUCER_EPOCH,
+    base_sequence: int = NO_SEQUENCE,
+    leader_epoch: int = 0,
+    compression: Compression = Compression.NONE,
+    transactional: bool = False,
+    control: bool = False,
+    log_append_time: int | None = None,
+) -> bytes:
+    """One v2 batch. Offsets of the records ascend; gaps are what compaction leaves.
+
+    `base_offset` and `last_offset` default to those of the records and must be given for an empty batch, the form in which a
+    cleaner keeps a producer's last sequence number. With `log_append_time` (ms) that is the timestamp of every record.
+    """
+    base = records[0].offset if base_offset is None else base_offset
+    last = records[-1].offset if last_offset is None else last_offset
+    base_timestamp = records[0].timestamp if records else -1
+    latest = max((record.timestamp for record in records), default=-1)
+    payload = b"".join(_record_bytes(record, base, base_timestamp) for record in records)
+    attributes = (
+        compression
+        | (0 if log_append_time is None else LOG_APPEND_TIME)
+        | (TRANSACTIONAL if transactional else 0)
+        | (CONTROL if control else 0)
+    )
+    payload = compress(compression, payload) if compression else payload
+    fields = (
+        attributes,
+        last - base,
+        base_timestamp,
+        latest if log_append_time is None else log_append_time,
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        len(records),
+    )
+    length = SMALLEST_LENGTH + len(payload)
+    unsigned = _HEADER.pack(base, length, leader_epoch, 2, 0, *fields) + payload
+    crc = crc32c.crc32c(memoryview(unsigned)[CRC_START:])
+    return _HEADER.pack(base, length, leader_epoch, 2, crc, *fields) + payload
+
+
+def _record_bytes(record: BatchRecord, base_offset: int, base_timestamp: int) -> bytes:
+    parts = [
+        b"\x00",
+        _zigzag(record.timestamp - base_timestamp),
+        _zigzag(record.offset - base_offset),
+        _sized(record.key),
+        _sized(record.value),
+        _zigzag(len(record.headers)),
+    ]
+    for name, value in record.headers:
+        parts += (_sized(name.encode()), _sized(value))
+    body = b"".join(parts)
+    return _zigzag(len(body)) + body
+
+
+def _sized(data: bytes | None) -> bytes:
+    return b"\x01" if data is None else _zigzag(len(data)) + data
+
+
+def _zigzag(number: int) -> bytes:
+    raw = number << 1 if number >= 0 else (-number << 1) - 1
+    encoded = bytearray()
+    while raw > 0x7F:
+        encoded.append(raw & 0x7F | 0x80)
+        raw >>= 7
+    encoded.append(raw)
+    return bytes(encoded)
+
+
+def end_transaction_marker(
+    offset: int,
+    control_type: ControlType,
+    *,
+    producer_id: int,
+    producer_epoch: int,
+    timestamp: int,
+    coordinator_epoch: int = 0,
+    leader_epoch: int = 0,
+) -> bytes:
+    """The control batch that ends a transaction (`EndTransactionMarker`), a batch of one record without sequence number."""
+    key = _CONTROL_KEY.pack(0, control_type)
+    value = _END_TRANSACTION_VALUE.pack(0, coordinator_epoch)
+    return write_batch(
+        [BatchRecord(offset, timestamp, key, value)],
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        leader_epoch=leader_epoch,
+        transactional=True,
+        control=True,
+    )
+
+
+def control_type(key: bytes | None) -> int | None:
+    """Type number in the key of a control record, as in `ControlType`; None where the key is too short. Total."""
+    return None if key is None or len(key) < _CONTROL_KEY.size else int(_CONTROL_KEY.unpack_from(key)[1])
