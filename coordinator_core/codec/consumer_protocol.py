@@ -1,0 +1,151 @@
+"""The embedded protocol of classic consumers: subscription and assignment bytes of group members (`ConsumerProtocol`).
+
+Only groups of protocol type "consumer" speak it. Versions may only append fields, so a version above the highest known one
+is read as the highest known one; a negative version is malformed. Everything here is total.
+"""
+
+from dataclasses import dataclass
+from struct import Struct
+from typing import Any
+
+from coordinator_core.codec.compiler import compiler
+from coordinator_core.codec.messages.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    CooperativeStickyUserData,
+    StickyUserData,
+)
+from coordinator_core.codec.outcomes import Malformed
+from coordinator_core.codec.wire import Reader, Unreadable, Writer
+
+_INT16 = Struct(">h")
+
+#: Highest version of subscription and assignment (KIP-881, 3.4).
+HIGHEST_VERSION = 3
+#: `DEFAULT_GENERATION`: an owner of partitions that does not say since when.
+UNKNOWN_GENERATION = -1
+
+
+@dataclass(frozen=True, slots=True)
+class NoAssignment:
+    """Empty assignment bytes: the normal thing for a member that got nothing, and no assignment of any version."""
+
+
+def _readers(name: str, highest: int) -> tuple[Reader, ...]:
+    return tuple(compiler().reader(name, version) for version in range(highest + 1))
+
+
+def _writers(name: str, highest: int) -> tuple[Writer, ...]:
+    return tuple(compiler().writer(name, version) for version in range(highest + 1))
+
+
+_READ_SUBSCRIPTION = _readers("ConsumerProtocolSubscription", HIGHEST_VERSION)
+_WRITE_SUBSCRIPTION = _writers("ConsumerProtocolSubscription", HIGHEST_VERSION)
+_READ_ASSIGNMENT = _readers("ConsumerProtocolAssignment", HIGHEST_VERSION)
+_WRITE_ASSIGNMENT = _writers("ConsumerProtocolAssignment", HIGHEST_VERSION)
+_READ_STICKY = _readers("StickyUserData", 1)
+_WRITE_STICKY = _writers("StickyUserData", 1)
+_READ_COOPERATIVE = _readers("CooperativeStickyUserData", 0)[0]
+_WRITE_COOPERATIVE = _writers("CooperativeStickyUserData", 0)[0]
+
+
+def protocol_version(data: bytes) -> int | None:
+    """The version in front of subscription or assignment bytes, None where they are too short for one."""
+    return None if len(data) < 2 else int.from_bytes(data[:2], "big", signed=True)
+
+
+def decode_subscription(data: bytes) -> ConsumerProtocolSubscription | Malformed:
+    """Subscription bytes as clients read them. An empty `rack_id` stays empty (clients take it for none)."""
+    subscription: ConsumerProtocolSubscription | Malformed = _decode("subscription", _READ_SUBSCRIPTION, data)
+    return subscription
+
+
+def encode_subscription(subscription: ConsumerProtocolSubscription, version: int = HIGHEST_VERSION) -> bytes:
+    """Subscription bytes of a version 0–3; order is kept (Java clients sort topics and owned partitions beforehand).
+
+    Raises ValueError for other versions and for values that cannot be written.
+    """
+    return _encode(_WRITE_SUBSCRIPTION, version, subscription)
+
+
+def decode_assignment(data: bytes) -> ConsumerProtocolAssignment | NoAssignment | Malformed:
+    """Assignment bytes as clients read them."""
+    if not data:
+        return NoAssignment()
+    assignment: ConsumerProtocolAssignment | Malformed = _decode("assignment", _READ_ASSIGNMENT, data)
+    return assignment
+
+
+def encode_assignment(assignment: ConsumerProtocolAssignment, version: int = HIGHEST_VERSION) -> bytes:
+    """Assignment bytes of a version 0–3. Raises ValueError for other versions and for values that cannot be written."""
+    return _encode(_WRITE_ASSIGNMENT, version, assignment)
+
+
+def subscribed_topics(data: bytes) -> tuple[str, ...] | Malformed:
+    """Topics as the coordinator sees them (`computeSubscribedTopics`): the version is skipped, whatever it says, and what
+    version 0 has (topics and user data) must be there. One malformed member makes the group's topics unknown.
+    """
+    subscription = _read("subscription", _READ_SUBSCRIPTION[0], data, 2)
+    return subscription if isinstance(subscription, Malformed) else subscription.topics
+
+
+def decode_sticky_user_data(data: bytes) -> StickyUserData | Malformed:
+    """User data of the sticky assignor: no version says which, so it is read as V1 and, where that fails, as V0."""
+    user_data: StickyUserData | Malformed = _read("user data", _READ_STICKY[1], data, 0)
+    if isinstance(user_data, Malformed):
+        user_data = _read("user data", _READ_STICKY[0], data, 0)
+    return user_data
+
+
+def encode_sticky_user_data(user_data: StickyUserData, version: int = 1) -> bytes:
+    """User data of the sticky assignor, V0 (before 2.3) or V1. Raises ValueError for values that cannot be written."""
+    out = bytearray()
+    _WRITE_STICKY[version](out, user_data)
+    return bytes(out)
+
+
+def decode_cooperative_user_data(data: bytes) -> CooperativeStickyUserData | Malformed:
+    """User data of the cooperative sticky assignor (KAFKA-12984)."""
+    user_data: CooperativeStickyUserData | Malformed = _read("user data", _READ_COOPERATIVE, data, 0)
+    return user_data
+
+
+def encode_cooperative_user_data(user_data: CooperativeStickyUserData) -> bytes:
+    """User data of the cooperative sticky assignor. Raises ValueError for a generation out of range."""
+    out = bytearray()
+    _WRITE_COOPERATIVE(out, user_data)
+    return bytes(out)
+
+
+def cooperative_generation(subscription: ConsumerProtocolSubscription) -> int:
+    """Generation in which the owned partitions were got: a field since version 2, before that in the user data; -1 unknown."""
+    if subscription.generation_id != UNKNOWN_GENERATION or not subscription.user_data:
+        return subscription.generation_id
+    user_data = decode_cooperative_user_data(subscription.user_data)
+    return UNKNOWN_GENERATION if isinstance(user_data, Malformed) else user_data.generation
+
+
+def _decode(part: str, readers: tuple[Reader, ...], data: bytes) -> Any:
+    version = protocol_version(data)
+    if version is None:
+        return Malformed(None, part, 0, f"needs 2 bytes for the version, {len(data)} are left")
+    if version < 0:
+        return Malformed(None, part, 0, f"version {version}")
+    return _read(part, readers[min(version, HIGHEST_VERSION)], data, 2)
+
+
+def _read(part: str, read: Reader, data: bytes, position: int) -> Any:
+    sink: list[Any] = []
+    try:
+        read(data, position, sink)
+    except Unreadable as failure:
+        return Malformed(None, part, failure.position, failure.problem)
+    return sink[0]
+
+
+def _encode(writers: tuple[Writer, ...], version: int, value: Any) -> bytes:
+    if not 0 <= version <= HIGHEST_VERSION:
+        raise ValueError(f"version {version} is not in 0–{HIGHEST_VERSION}")
+    out = bytearray(_INT16.pack(version))
+    writers[version](out, value)
+    return bytes(out)

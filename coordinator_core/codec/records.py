@@ -1,0 +1,91 @@
+"""Records of `__consumer_offsets`: bytes to typed records and back (`CoordinatorRecordSerde`, KIP-915)."""
+
+from dataclasses import dataclass
+
+from coordinator_core.codec.envelope import open_envelope, record_codecs, seal_envelope
+from coordinator_core.codec.messages.classic import GroupMetadataKey, GroupMetadataValue
+from coordinator_core.codec.messages.consumer import (
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupMetadataValue,
+    ConsumerGroupRegularExpressionKey,
+    ConsumerGroupRegularExpressionValue,
+)
+from coordinator_core.codec.messages.modern import (
+    GroupKey,
+    MemberKey,
+    PartitionMetadataValue,
+    TargetAssignmentMemberValue,
+    TargetAssignmentMetadataValue,
+)
+from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommitValue
+from coordinator_core.codec.messages.share import (
+    ShareGroupCurrentMemberAssignmentValue,
+    ShareGroupMemberMetadataValue,
+    ShareGroupMetadataValue,
+    ShareGroupStatePartitionMetadataValue,
+)
+from coordinator_core.codec.messages.streams import (
+    StreamsGroupCurrentMemberAssignmentValue,
+    StreamsGroupMemberMetadataValue,
+    StreamsGroupMetadataValue,
+    StreamsGroupTargetAssignmentMemberValue,
+    StreamsGroupTopologyValue,
+)
+from coordinator_core.codec.outcomes import Undecodable
+from coordinator_core.codec.schema import catalog
+
+Key = OffsetCommitKey | GroupMetadataKey | GroupKey | MemberKey | ConsumerGroupRegularExpressionKey
+
+Value = (
+    OffsetCommitValue
+    | GroupMetadataValue
+    | ConsumerGroupMetadataValue
+    | PartitionMetadataValue
+    | ConsumerGroupMemberMetadataValue
+    | TargetAssignmentMetadataValue
+    | TargetAssignmentMemberValue
+    | ConsumerGroupCurrentMemberAssignmentValue
+    | ConsumerGroupRegularExpressionValue
+    | ShareGroupMemberMetadataValue
+    | ShareGroupMetadataValue
+    | ShareGroupCurrentMemberAssignmentValue
+    | ShareGroupStatePartitionMetadataValue
+    | StreamsGroupMetadataValue
+    | StreamsGroupMemberMetadataValue
+    | StreamsGroupTargetAssignmentMemberValue
+    | StreamsGroupCurrentMemberAssignmentValue
+    | StreamsGroupTopologyValue
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record by its type number; `value` and `value_version` are None for a tombstone."""
+
+    record_type: int
+    key: Key
+    value: Value | None
+    value_version: int | None
+
+
+_CODECS = record_codecs((number, of.key, of.value) for number, of in catalog().record_types.items())
+
+
+def decode(key: bytes | None, value: bytes | None) -> Record | Undecodable:
+    """Any bytes to a record or to the reason why they are none; never raises.
+
+    Every type and value version of released brokers is read, layouts of early-access releases (KIP-848 before 3.8, KIP-932
+    before 4.1) are not. The versions that a particular broker accepts are the business of the era, not of the codec: type 0
+    is read with any value version, as Scala brokers do. Text that is not UTF-8 is malformed.
+    """
+    return open_envelope(_CODECS, key, value, Record)
+
+
+def encode(record: Record) -> tuple[bytes, bytes | None]:
+    """Key and value bytes. Fields that the value version lacks are dropped, as Kafka drops its ignorable fields.
+
+    Raises ValueError where the record cannot be written: unknown type or version, numbers out of range, nulls where none
+    may be, strings above 32767 bytes.
+    """
+    return seal_envelope(_CODECS, record.record_type, record.key, record.value, record.value_version)

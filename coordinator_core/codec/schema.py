@@ -1,0 +1,219 @@
+"""Record layouts as data: reads `schemas/records/*.json` and checks them against the dataclasses of `codec.messages`.
+
+The grammar is described in `schemas/records/README.md`. A mistake in a schema raises SchemaError on loading, with the name
+of the layout and field.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, dataclass
+from dataclasses import fields as dataclass_fields
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from coordinator_core.codec.messages.offsets import ZERO_UUID
+from coordinator_core.codec.wire import INT_FORMATS
+
+SCHEMAS = Path(__file__).parents[2] / "schemas" / "records"
+
+#: Types of fields, with the default that Kafka's generator gives a field without one.
+ZERO_VALUES: Mapping[str, Any] = {**dict.fromkeys(INT_FORMATS, 0), "string": "", "bytes": b"", "uuid": ZERO_UUID}
+
+
+class SchemaError(Exception):
+    """A file of `schemas/records` contradicts the grammar, another file or the dataclasses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """A range of versions: "0-4", "3+" or "1"."""
+
+    lowest: int
+    highest: int | None
+
+    @classmethod
+    def parse(cls, text: str) -> "Versions":
+        match = re.fullmatch(r"(\d+)(?:(\+)|-(\d+))?", text)
+        if match is None:
+            raise SchemaError(f"{text!r} is not a range of versions")
+        lowest, open_end, highest = match.groups()
+        return cls(int(lowest), None if open_end else int(highest or lowest))
+
+    def __contains__(self, version: int) -> bool:
+        return self.lowest <= version and (self.highest is None or version <= self.highest)
+
+
+ALL_VERSIONS = Versions(0, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field; `type` is a primitive or the name of a layout, `attribute` its name in the dataclass."""
+
+    name: str
+    attribute: str
+    type: str
+    is_array: bool
+    versions: Versions
+    nullable: bool
+    tag: int | None
+    default: Any
+
+    @property
+    def is_struct(self) -> bool:
+        return self.type not in ZERO_VALUES
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Fields in the order of Kafka's schema, which is also that of its JSON; tagged fields lie behind the others."""
+
+    name: str
+    dataclass: type[Any]
+    versions: Versions | None
+    flexible: Versions | None
+    fields: tuple[Field, ...]
+
+    def in_version(self, version: int) -> Iterator[Field]:
+        return (field for field in self.fields if version in field.versions)
+
+    def is_flexible(self, version: int) -> bool:
+        return self.flexible is not None and version in self.flexible
+
+    @property
+    def highest(self) -> int:
+        """Highest version of a message."""
+        if self.versions is None or self.versions.highest is None:
+            raise SchemaError(f"{self.name} is no message")
+        return self.versions.highest
+
+
+@dataclass(frozen=True, slots=True)
+class RecordType:
+    """A record type of `__consumer_offsets`: its number, Kafka's name for it and the layouts of its key and value."""
+
+    number: int
+    name: str
+    key: Layout
+    value: Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """All layouts by name, and the record types by number."""
+
+    layouts: Mapping[str, Layout]
+    record_types: Mapping[int, RecordType]
+
+
+def snake_case(name: str) -> str:
+    return re.sub(r"(?=[A-Z])", "_", name).lower()
+
+
+@cache
+def catalog() -> Catalog:
+    """The layouts that ship with this package. Raises SchemaError."""
+    return load_catalog({path.name: json.loads(path.read_text("utf-8")) for path in sorted(SCHEMAS.glob("*.json"))})
+
+
+def load_catalog(documents: Mapping[str, Any]) -> Catalog:
+    """The catalog of parsed schema files, by file name. Raises SchemaError."""
+    loader = _Loader(documents)
+    layouts = {name: loader.layout(name) for name in loader.sources}
+    record_types: dict[int, RecordType] = {}
+    for document in documents.values():
+        for entry in document.get("records", ()):
+            number = entry["type"]
+            if number in record_types:
+                raise SchemaError(f"record type {number} is described twice")
+            record_types[number] = RecordType(number, entry["name"], layouts[entry["key"]], layouts[entry["value"]])
+    return Catalog(MappingProxyType(layouts), MappingProxyType(record_types))
+
+
+class _Loader:
+    """Resolves layouts by name, each once, whichever file they are in."""
+
+    def __init__(self, documents: Mapping[str, Any]) -> None:
+        self.sources: dict[str, tuple[str, Any]] = {}
+        self._layouts: dict[str, Layout] = {}
+        for file_name, document in documents.items():
+            for name, source in document["layouts"].items():
+                if name in self.sources:
+                    raise SchemaError(f"{file_name}: {name} is described twice")
+                self.sources[name] = (document["module"], source)
+
+    def layout(self, name: str) -> Layout:
+        if name not in self._layouts:
+            if name not in self.sources:
+                raise SchemaError(f"no layout named {name}")
+            self._layouts[name] = self._load(name, *self.sources[name])
+        return self._layouts[name]
+
+    def _load(self, name: str, default_module: str, source: Mapping[str, Any]) -> Layout:
+        unknown = source.keys() - {"class", "versions", "flexible", "fields"}
+        if unknown:
+            raise SchemaError(f"{name}: unknown attributes {sorted(unknown)}")
+        layout = Layout(
+            name,
+            _dataclass(source.get("class", f"{default_module}.{name}")),
+            Versions.parse(source["versions"]) if "versions" in source else None,
+            Versions.parse(source["flexible"]) if "flexible" in source else None,
+            tuple(self._field(name, field) for field in source["fields"]),
+        )
+        _check(layout)
+        return layout
+
+    def _field(self, layout_name: str, source: Mapping[str, Any]) -> Field:
+        unknown = source.keys() - {"name", "type", "versions", "nullable", "tag", "default"}
+        if unknown:
+            raise SchemaError(f"{layout_name}.{source.get('name')}: unknown attributes {sorted(unknown)}")
+        is_array = source["type"].startswith("[]")
+        type_name = source["type"].removeprefix("[]")
+        return Field(
+            name=source["name"],
+            attribute=snake_case(source["name"]),
+            type=type_name,
+            is_array=is_array,
+            versions=Versions.parse(source["versions"]) if "versions" in source else ALL_VERSIONS,
+            nullable=source.get("nullable", False),
+            tag=source.get("tag"),
+            default=source["default"] if "default" in source else self._implicit_default(type_name, is_array),
+        )
+
+    def _implicit_default(self, type_name: str, is_array: bool) -> Any:
+        if is_array:
+            return ()
+        if type_name in ZERO_VALUES:
+            return ZERO_VALUES[type_name]
+        struct = self.layout(type_name)
+        return struct.dataclass(**{field.attribute: field.default for field in struct.fields})
+
+
+def _dataclass(dotted: str) -> type[Any]:
+    module, _, name = dotted.partition(".")
+    try:
+        found: type[Any] = getattr(import_module(f"coordinator_core.codec.messages.{module}"), name)
+    except (ImportError, AttributeError):
+        raise SchemaError(f"no dataclass {dotted} in codec.messages") from None
+    return found
+
+
+def _check(layout: Layout) -> None:
+    """Dataclass and layout have the same fields, and agree on what a field is worth where it is not written."""
+    attributes = {field.name: field for field in dataclass_fields(layout.dataclass)}
+    for field in layout.fields:
+        if field.attribute not in attributes:
+            raise SchemaError(f"{layout.name}.{field.name}: {layout.dataclass.__name__} has no {field.attribute}")
+        may_be_absent = field.tag is not None or field.versions != ALL_VERSIONS
+        if may_be_absent and attributes[field.attribute].default != field.default:
+            raise SchemaError(
+                f"{layout.name}.{field.name}: default {field.default!r}, {attributes[field.attribute].default!r} in the dataclass"
+            )
+    described = {field.attribute for field in layout.fields}
+    for name, attribute in attributes.items():
+        if name not in described and attribute.default is MISSING:
+            raise SchemaError(f"{layout.name}: does not describe {name}, which has no default in {layout.dataclass.__name__}")
