@@ -1,0 +1,106 @@
+"""The files that a single-node broker starts from: properties of KRaft and ZooKeeper generations, logging."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+HOST = "127.0.0.1"
+ZOOKEEPER_SESSION_MS = 3000
+
+#: Small and quick: one replica of everything, no waiting for a group's first members, little memory for de-duplication.
+_COMMON = {
+    "num.partitions": "1",
+    "default.replication.factor": "1",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "transaction.state.log.num.partitions": "2",
+    "group.initial.rebalance.delay.ms": "0",
+    "log.cleaner.dedupe.buffer.size": "4194304",
+    "num.network.threads": "2",
+    "num.io.threads": "4",
+    "num.recovery.threads.per.data.dir": "2",
+    "log.segment.delete.delay.ms": "1000",
+}
+
+_SHARE_STATE = {
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "share.coordinator.state.topic.num.partitions": "1",
+}
+
+_LOG4J = """log4j.rootLogger=WARN, out
+log4j.appender.out=org.apache.log4j.ConsoleAppender
+log4j.appender.out.layout=org.apache.log4j.PatternLayout
+log4j.appender.out.layout.ConversionPattern=%d %p %m (%c)%n
+"""
+
+_SIMPLE_LOGGER = {
+    "org.slf4j.simpleLogger.defaultLogLevel": "warn",
+    "org.slf4j.simpleLogger.showDateTime": "true",
+    "org.slf4j.simpleLogger.dateTimeFormat": "yyyy-MM-dd HH:mm:ss.SSS",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Ports on 127.0.0.1. `second` is the controller's (KRaft) or ZooKeeper's."""
+
+    broker: int
+    second: int
+
+
+def broker_properties(
+    version: tuple[int, ...], ports: Ports, data: Path, *, offsets_partitions: int, zookeeper: bool, overrides: Mapping[str, str]
+) -> dict[str, str]:
+    """`server.properties` as a dict; `overrides` win, and an override of "" takes a setting away."""
+    listeners = overrides.get("listeners", f"PLAINTEXT://{HOST}:{ports.broker}").format(port=ports.broker)
+    properties = _COMMON | {"offsets.topic.num.partitions": str(offsets_partitions), "log.dirs": str(data)}
+    if zookeeper:
+        properties |= {
+            "broker.id": "1",
+            "zookeeper.connect": f"{HOST}:{ports.second}",
+            # The session of a broker that was killed must not keep its successor out for long.
+            "zookeeper.session.timeout.ms": str(ZOOKEEPER_SESSION_MS),
+            "zookeeper.connection.timeout.ms": "20000",
+        }
+    else:
+        properties |= {
+            "node.id": "1",
+            "process.roles": "broker,controller",
+            "controller.quorum.voters": f"1@{HOST}:{ports.second}",
+            "controller.listener.names": "CONTROLLER",
+            # A broker that was killed may come back as soon as the controller has given it up.
+            "broker.heartbeat.interval.ms": "300",
+            "broker.session.timeout.ms": "1500",
+        }
+        properties |= _SHARE_STATE if version >= (4, 1) else {}
+    properties |= {"advertised.listeners": listeners}
+    properties |= {name: value.format(port=ports.broker) for name, value in overrides.items() if name != "listeners"}
+    properties["listeners"] = listeners if zookeeper else f"{listeners},CONTROLLER://{HOST}:{ports.second}"
+    return {name: value for name, value in properties.items() if value}
+
+
+def zookeeper_properties(port: int, data: Path) -> dict[str, str]:
+    """`zoo.cfg` as a dict: one server, no second port for administration."""
+    return {
+        "dataDir": str(data),
+        "clientPort": str(port),
+        "clientPortAddress": HOST,
+        "maxClientCnxns": "0",
+        "tickTime": "1000",
+        "admin.enableServer": "false",
+    }
+
+
+def write_properties(path: Path, properties: Mapping[str, str]) -> Path:
+    """A Java properties file."""
+    path.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+    return path
+
+
+def logging_arguments(folder: Path) -> list[str]:
+    """JVM arguments that keep the log to warnings, for log4j 1 and for slf4j-simple, whichever the broker finds."""
+    log4j = folder / "log4j.properties"
+    log4j.write_text(_LOG4J)
+    return [f"-Dlog4j.configuration=file:{log4j}", *(f"-D{name}={value}" for name, value in _SIMPLE_LOGGER.items())]
