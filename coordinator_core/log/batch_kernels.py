@@ -161,6 +161,20 @@ def read_frames(data: Bytes, start_offset: int, batches: npt.NDArray[np.void]) -
 
 
 @njit(cache=True)
+def last_offset(data: Bytes) -> tuple[Int, int]:
+    """The greatest offset that any frame covers, -1 for none, and where reading ends; nothing but headers is looked at."""
+    greatest = np.int64(-1)
+    position = 0
+    while position < len(data):
+        end, _, last, problem = _frame(data, position)
+        greatest = max(greatest, last)
+        if problem in (_TORN_TAIL, _IMPOSSIBLE_LENGTH):
+            break
+        position = end
+    return greatest, position
+
+
+@njit(cache=True)
 def check_crcs(data: Bytes, batches: npt.NDArray[np.void], tables: npt.NDArray[np.uint32], longest: int) -> None:
     """Compares the CRC-32C of batches of up to `longest` bytes; `tables` are those of slicing by eight."""
     for frame in range(len(batches)):

@@ -15,7 +15,7 @@ from coordinator_core.log.entries import LogRecord
 from coordinator_core.log.reader import NO_END, frames, read_frame
 from coordinator_core.log.record_batch import COMPRESSION_MASK, CRC_START, HEADER_SIZE
 
-__all__ = ["IS_CONTROL", "IS_TRANSACTIONAL", "RecordColumns", "columns_of", "parse_columns", "to_log_records"]
+__all__ = ["IS_CONTROL", "IS_TRANSACTIONAL", "RecordColumns", "columns_of", "end_of", "parse_columns", "to_log_records"]
 
 #: One call stops in front of the batch whose payload would take its decompressed bytes beyond this.
 MAX_CALL_BYTES = 4 * MAX_DECOMPRESSED_BYTES
@@ -99,6 +99,12 @@ def parse_columns(
         consumed=consumed,
         damages=_damages(batches, details),
     )
+
+
+def end_of(buffer: bytes) -> tuple[int, int]:
+    """Offset behind the last whole batch, 0 for none, and how many bytes are whole batches; records are not looked at. Total."""
+    last, consumed = batch_kernels.last_offset(np.frombuffer(buffer, np.uint8))
+    return int(last) + 1, int(consumed)
 
 
 def _next_offset(start: int, end: int, last_offset: int) -> int:

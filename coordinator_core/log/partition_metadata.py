@@ -1,0 +1,47 @@
+"""`partition.metadata`: the file in which a broker notes the id of a partition's topic (KIP-516, `PartitionMetadataFile`)."""
+
+import base64
+import binascii
+import re
+from pathlib import Path
+from uuid import UUID
+
+#: Folders in the making, moved or deleted carry a suffix and do not match.
+_PARTITION_FOLDER = re.compile(r"(?P<topic>.+)-(?P<partition>\d+)")
+_TOPIC_ID = re.compile(r"^topic_id: (?P<id>[A-Za-z0-9_-]{22})$", re.MULTILINE)
+
+
+def partition_of(folder: str) -> tuple[str, int] | None:
+    """Topic and partition that a folder of a log directory is named after."""
+    match = _PARTITION_FOLDER.fullmatch(folder)
+    return (match["topic"], int(match["partition"])) if match else None
+
+
+def parse_topic_id(text: str) -> UUID | None:
+    """The id in the contents of such a file, None where there is none. Total."""
+    match = _TOPIC_ID.search(text)
+    if match is None:
+        return None
+    try:
+        return UUID(bytes=base64.urlsafe_b64decode(match["id"] + "=="))
+    except (binascii.Error, ValueError):
+        return None
+
+
+def format_topic_id(topic_id: UUID) -> str:
+    """The contents of such a file."""
+    return f"version: 0\ntopic_id: {base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip('=')}"
+
+
+def read_topic_ids(log_directory: Path) -> dict[UUID, str]:
+    """The ids of all topics with a partition in `log_directory`. Files that cannot be read name nothing."""
+    found: dict[UUID, str] = {}
+    for path in sorted(log_directory.glob("*/partition.metadata")):
+        named = partition_of(path.parent.name)
+        try:
+            topic_id = parse_topic_id(path.read_text(errors="replace"))
+        except OSError:
+            continue
+        if named is not None and topic_id is not None:
+            found[topic_id] = named[0]
+    return found
