@@ -1,0 +1,111 @@
+"""Classic groups: everything is in one record of type 2 (`GroupMetadataManager.readGroupMessageValue`, `ClassicGroup`)."""
+
+from collections.abc import Mapping
+from uuid import UUID
+
+from coordinator_core.codec import Malformed, NoAssignment, decode_assignment, decode_subscription, subscribed_topics
+from coordinator_core.codec.messages.classic import GroupMetadataValue, MemberMetadata
+from coordinator_core.codec.messages.consumer_protocol import ConsumerProtocolSubscription
+from coordinator_core.log.entries import LogRecord
+from coordinator_core.state.era import Era
+from coordinator_core.state.views import GroupView, MemberView, TopicAssignment, by_name
+
+CONSUMER_PROTOCOL_TYPE = "consumer"
+
+
+class ClassicGroup:
+    """A classic group as the loader of an era makes it from the group's record."""
+
+    def __init__(self, era: Era, group_id: str, log_record: LogRecord, value: GroupMetadataValue, value_version: int | None):
+        self.group_id = group_id
+        self._era = era
+        self._log_record = log_record
+        self._value = value
+        self._value_version = value_version
+        self._members = {member.member_id: member for member in value.members}
+
+    @property
+    def records(self) -> Mapping[bytes, LogRecord]:
+        """The raw record that the group is made of, by key."""
+        key = self._log_record.key
+        return {} if key is None else {key: self._log_record}
+
+    @property
+    def is_simple(self) -> bool:
+        """No protocol type and no members: a modern group may take such a group over (`ClassicGroup.isSimpleGroup`)."""
+        return not self._value.protocol_type and not self._members
+
+    @property
+    def protocol_type(self) -> str | None:
+        """None when the group has none; a group with members has that of its record even if that is empty."""
+        if self._members:
+            return self._value.protocol_type
+        return (self._value.protocol_type or None) if self._era.empty_groups_keep_protocol_type else None
+
+    def duplicate_instance_ids(self) -> tuple[str, ...]:
+        """Instance ids that more than one member claims."""
+        claims = [m.group_instance_id for m in self._members.values() if m.group_instance_id is not None]
+        return tuple(sorted({claim for claim in claims if claims.count(claim) > 1}))
+
+    def subscribed_topics(self) -> tuple[str, ...] | None:
+        """Topics of all subscriptions (`computeSubscribedTopics`); None when unknown: another protocol type, or bytes that
+        are no subscription."""
+        if self.protocol_type != CONSUMER_PROTOCOL_TYPE:
+            return None
+        if not self._members:
+            return ()
+        if self._value.protocol is None:
+            return None
+        topics: set[str] = set()
+        for member in self._members.values():
+            subscribed = subscribed_topics(member.subscription)
+            if isinstance(subscribed, Malformed):
+                return None
+            topics.update(subscribed)
+        return tuple(sorted(topics))
+
+    def view(self, topic_names: Mapping[UUID, str]) -> GroupView:  # noqa: ARG002 - classic groups name topics themselves
+        """The group as the coordinator has it right after loading."""
+        value, version = self._value, self._value_version
+        state_timestamp = value.current_state_timestamp if version in self._era.state_timestamp_versions else -1
+        protocol_type = self.protocol_type
+        return GroupView(
+            group_id=self.group_id,
+            group_type="simple" if not protocol_type and not self._members else "classic",
+            state="Stable" if self._members or not self._era.empty_state else "Empty",
+            generation=value.generation,
+            protocol_type=protocol_type,
+            protocol=value.protocol,
+            leader=value.leader if value.leader is not None else next(iter(self._members), None),
+            state_timestamp=None if state_timestamp == -1 else state_timestamp,
+            members=tuple(self._member(self._members[member_id]) for member_id in sorted(self._members)),
+            subscribed_topics=self.subscribed_topics(),
+        )
+
+    def _member(self, member: MemberMetadata) -> MemberView:
+        speaks_consumer = self.protocol_type == CONSUMER_PROTOCOL_TYPE
+        subscribed = subscribed_topics(member.subscription) if speaks_consumer else None
+        subscription = decode_subscription(member.subscription) if speaks_consumer else None
+        known = subscription if isinstance(subscription, ConsumerProtocolSubscription) else None
+        return MemberView(
+            member_id=member.member_id,
+            group_instance_id=member.group_instance_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            rack_id=(known.rack_id or None) if known else None,
+            session_timeout_ms=member.session_timeout,
+            rebalance_timeout_ms=self._era.rebalance_timeout_ms(member, self._value_version),
+            subscribed_topics=None if subscribed is None or isinstance(subscribed, Malformed) else tuple(sorted(set(subscribed))),
+            subscribed_regex=None,
+            assigned=_assigned(member.assignment) if speaks_consumer else (),
+            target=(),
+            owned=by_name(known.owned_partitions) if known else (),
+            member_epoch=None,
+            member_state=None,
+            user_data=known.user_data if known else None,
+        )
+
+
+def _assigned(assignment: bytes) -> tuple[TopicAssignment, ...]:
+    decoded = decode_assignment(assignment)
+    return () if isinstance(decoded, (Malformed, NoAssignment)) else by_name(decoded.assigned_partitions)

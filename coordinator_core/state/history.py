@@ -1,0 +1,98 @@
+"""What happened to a group between two views of it. Pure."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from coordinator_core.state.views import GroupView, MemberView
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One entry of a group's history: `member_id` is None where the whole group changed; `detail` is for people."""
+
+    change: str
+    member_id: str | None
+    detail: str
+
+
+#: Changes of a group, in the order in which they are told: name, what is compared, how it is told.
+_GROUP_CHANGES: tuple[tuple[str, Callable[[GroupView], Any]], ...] = (
+    ("type_changed", lambda group: group.group_type),
+    ("rebalance", lambda group: group.generation),
+    ("state_changed", lambda group: group.state),
+    ("protocol_changed", lambda group: group.protocol),
+    ("leader_changed", lambda group: group.leader),
+)
+_MEMBER_CHANGES: tuple[tuple[str, Callable[[MemberView], Any], Callable[[MemberView], str]], ...] = (
+    (
+        "subscription_changed",
+        lambda member: (member.subscribed_topics, member.subscribed_regex),
+        lambda member: _subscription(member),
+    ),
+    ("assignment_changed", lambda member: member.assigned, lambda member: _assignment(member)),
+)
+
+
+def changes(before: GroupView | None, after: GroupView | None) -> tuple[Change, ...]:
+    """The differences between two views of one group, None standing for no group; empty when they say the same.
+
+    `change` is one of group_created, group_deleted, type_changed, rebalance (another generation or group epoch), state_changed,
+    protocol_changed, leader_changed, member_joined, member_left, subscription_changed, assignment_changed.
+    """
+    if before is None and after is None:
+        return ()
+    if before is None and after is not None:
+        return (
+            Change("group_created", None, f"{after.group_type}, {after.state}, generation {after.generation}"),
+            *(_joined(member) for member in after.members),
+        )
+    if after is None and before is not None:
+        return (
+            *(Change("member_left", member.member_id, member.client_id) for member in before.members),
+            Change("group_deleted", None, f"was {before.group_type}, {before.state}, generation {before.generation}"),
+        )
+    assert before is not None
+    assert after is not None
+    return (*_group_changes(before, after), *_member_changes(before, after))
+
+
+def _group_changes(before: GroupView, after: GroupView) -> list[Change]:
+    return [
+        Change(change, None, f"{_or_none(of(before))} → {_or_none(of(after))}")
+        for change, of in _GROUP_CHANGES
+        if of(before) != of(after)
+    ]
+
+
+def _member_changes(before: GroupView, after: GroupView) -> list[Change]:
+    old = {member.member_id: member for member in before.members}
+    new = {member.member_id: member for member in after.members}
+    left = [Change("member_left", m.member_id, m.client_id) for m in before.members if m.member_id not in new]
+    joined = [_joined(m) for m in after.members if m.member_id not in old]
+    changed = [
+        Change(change, member.member_id, tell(member))
+        for member in after.members
+        if member.member_id in old
+        for change, of, tell in _MEMBER_CHANGES
+        if of(old[member.member_id]) != of(member)
+    ]
+    return left + joined + changed
+
+
+def _joined(member: MemberView) -> Change:
+    return Change("member_joined", member.member_id, f"{member.client_id} {member.client_host}: {_assignment(member)}")
+
+
+def _assignment(member: MemberView) -> str:
+    parts = [f"{a.topic or a.topic_id or '?'} {','.join(map(str, a.partitions))}" for a in member.assigned]
+    return "; ".join(parts) or "nothing assigned"
+
+
+def _subscription(member: MemberView) -> str:
+    topics = "unknown" if member.subscribed_topics is None else ", ".join(member.subscribed_topics)
+    return f"{topics} /{member.subscribed_regex}/" if member.subscribed_regex else topics
+
+
+def _or_none(value: object) -> str:
+    return "none" if value is None else str(value)

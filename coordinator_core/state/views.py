@@ -1,0 +1,93 @@
+"""Groups and members as the tables and the command line show them."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from coordinator_core.codec.messages.consumer_protocol import ProtocolTopicPartitions
+from coordinator_core.codec.messages.modern import TopicPartitions
+
+
+@dataclass(frozen=True, slots=True)
+class TopicAssignment:
+    """Partitions of one topic. Classic groups name topics, modern ones give ids: `topic` is None when nothing names the id."""
+
+    topic: str | None
+    topic_id: UUID | None
+    partitions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MemberView:
+    """One member. Timeouts in ms, None where the configuration of the group decides.
+
+    `subscribed_topics` is None when the subscription cannot be read. `assigned` is what the member holds, `target` what a modern
+    group wants it to hold, `owned` what a classic member itself said it owned when it joined (KIP-429).
+    """
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    rack_id: str | None
+    session_timeout_ms: int | None
+    rebalance_timeout_ms: int | None
+    subscribed_topics: tuple[str, ...] | None
+    subscribed_regex: str | None
+    assigned: tuple[TopicAssignment, ...]
+    target: tuple[TopicAssignment, ...]
+    owned: tuple[TopicAssignment, ...]
+    member_epoch: int | None
+    member_state: str | None
+    user_data: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupView:
+    """One group as a coordinator has it right after loading. Times in ms; members in the order of their ids.
+
+    `group_type` is `classic`, `simple` (no protocol type, no members: AdminClient's `isSimpleConsumerGroup`), `consumer`, `share`
+    or `streams`; `generation` is the group epoch of modern groups. `subscribed_topics` are the topics that the coordinator takes
+    the group to be subscribed to, None when it does not know or has no such rule for the group.
+    """
+
+    group_id: str
+    group_type: str
+    state: str
+    generation: int
+    protocol_type: str | None
+    protocol: str | None
+    leader: str | None
+    state_timestamp: int | None
+    members: tuple[MemberView, ...] = ()
+    subscribed_topics: tuple[str, ...] | None = None
+
+
+def simple_group(group_id: str, now_ms: int) -> GroupView:
+    """A group that exists by its offsets alone; it counts as Empty since it was loaded."""
+    return GroupView(
+        group_id=group_id,
+        group_type="simple",
+        state="Empty",
+        generation=0,
+        protocol_type=None,
+        protocol=None,
+        leader=None,
+        state_timestamp=now_ms,
+    )
+
+
+def by_name(topics: Iterable[ProtocolTopicPartitions]) -> tuple[TopicAssignment, ...]:
+    """Assignments of the classic consumer protocol, sorted."""
+    return tuple(sorted((TopicAssignment(t.topic, None, tuple(sorted(t.partitions))) for t in topics), key=_order))
+
+
+def by_id(topics: Iterable[TopicPartitions], topic_names: Mapping[UUID, str]) -> tuple[TopicAssignment, ...]:
+    """Assignments by topic id, named where the id is known, sorted."""
+    named = (TopicAssignment(topic_names.get(t.topic_id), t.topic_id, tuple(sorted(t.partitions))) for t in topics)
+    return tuple(sorted(named, key=_order))
+
+
+def _order(assignment: TopicAssignment) -> tuple[bool, str, int, tuple[int, ...]]:
+    topic_id = 0 if assignment.topic_id is None else assignment.topic_id.int
+    return assignment.topic is None, assignment.topic or "", topic_id, assignment.partitions
