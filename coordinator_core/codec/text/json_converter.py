@@ -1,0 +1,61 @@
+"""Messages as JSON objects, as Kafka's generated `…JsonConverter` classes write them.
+
+Fields in the order of the schema under their Kafka names; fields that the version lacks are absent, tagged fields with their
+default too; bytes are padded base64, UUIDs 22 characters of URL-safe base64, null is null. Unknown tags do not show.
+"""
+
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+from uuid import UUID
+
+from coordinator_core.codec.schema import Field, Layout, catalog
+
+Converter = Callable[[Any], Any]
+
+
+@cache
+def converter(layout_name: str, version: int) -> Converter:
+    """The function from a message to its JSON object (a dict) in that version."""
+    return _struct_converter(catalog().layouts[layout_name], version)
+
+
+def uuid_text(value: UUID) -> str:
+    """A UUID as `Uuid.toString` prints it."""
+    return urlsafe_b64encode(value.bytes).decode().rstrip("=")
+
+
+def _bytes_text(value: bytes) -> str:
+    return b64encode(value).decode()
+
+
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+_PRIMITIVES: dict[str, Converter] = {"uuid": uuid_text, "bytes": _bytes_text}
+
+
+def _struct_converter(layout: Layout, version: int) -> Converter:
+    converters = [(field, _field_converter(field, version)) for field in layout.in_version(version)]
+
+    def convert(message: Any) -> dict[str, Any]:
+        json_object = {}
+        for field, convert_field in converters:
+            value = getattr(message, field.attribute)
+            if field.tag is None or value != field.default:
+                json_object[field.name] = None if value is None else convert_field(value)
+        return json_object
+
+    return convert
+
+
+def _field_converter(field: Field, version: int) -> Converter:
+    if field.is_struct:
+        convert = _struct_converter(catalog().layouts[field.type], version)
+    else:
+        convert = _PRIMITIVES.get(field.type, _unchanged)
+    if not field.is_array:
+        return convert
+    return lambda elements: [convert(element) for element in elements]

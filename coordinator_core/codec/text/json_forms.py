@@ -1,0 +1,88 @@
+"""Records as JSON: the console consumer's formatters (KAFKA-16666) and `kafka-dump-log.sh --offsets-decoder` (KAFKA-16470).
+
+Both as of Kafka 4.x. The formatters know types 0, 1 and 2 (and 4.x some share records); here every type gets their form.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from coordinator_core.codec.consumer_protocol import (
+    HIGHEST_VERSION,
+    NoAssignment,
+    decode_assignment,
+    decode_subscription,
+    protocol_version,
+)
+from coordinator_core.codec.messages.classic import GroupMetadataValue
+from coordinator_core.codec.outcomes import Malformed
+from coordinator_core.codec.records import Record
+from coordinator_core.codec.schema import catalog
+from coordinator_core.codec.text.json_converter import converter
+from coordinator_core.codec.transactions import TRANSACTION_RECORD, TransactionRecord
+
+JsonObject = dict[str, Any]
+
+#: What the dump tool prints in place of the payload of a tombstone.
+DELETE = "<DELETE>"
+
+_CONSUMER = "consumer"
+
+
+@dataclass(frozen=True, slots=True)
+class DumpForm:
+    """What the dump tool prints behind `key:` and `payload:`."""
+
+    key: JsonObject
+    payload: JsonObject | str
+
+
+def json_form(record: Record) -> JsonObject:
+    """The object that Kafka 4.x's console formatters print: type and version are numbers, the value of a tombstone is null."""
+    return {
+        "key": {"type": record.record_type, "data": _key_data(record)},
+        "value": None if record.value is None else {"version": record.value_version, "data": _value_data(record)},
+    }
+
+
+def transaction_json_form(record: TransactionRecord) -> JsonObject:
+    """The object that `TransactionLogMessageFormatter` of Kafka 4.x prints."""
+    value = None
+    if record.value is not None and record.value_version is not None:
+        data = converter("TransactionLogValue", record.value_version)(record.value)
+        value = {"version": record.value_version, "data": data}
+    return {"key": {"type": TRANSACTION_RECORD, "data": converter("TransactionLogKey", 0)(record.key)}, "value": value}
+
+
+def dump_form(record: Record) -> DumpForm:
+    """What the dump tool of Kafka 4.x prints: type and version as text, and subscription and assignment of groups of type
+    "consumer" decoded, each on its own, where their bytes are of a version 0–3 and complete; otherwise they stay base64.
+    """
+    key = {"type": str(record.record_type), "data": _key_data(record)}
+    if record.value is None:
+        return DumpForm(key, DELETE)
+    data = _value_data(record)
+    if isinstance(record.value, GroupMetadataValue) and record.value.protocol_type == _CONSUMER:
+        for member, shown in zip(record.value.members, data["members"], strict=True):
+            _show_decoded(shown, "subscription", "ConsumerProtocolSubscription", member.subscription, decode_subscription)
+            _show_decoded(shown, "assignment", "ConsumerProtocolAssignment", member.assignment, decode_assignment)
+    return DumpForm(key, {"version": str(record.value_version), "data": data})
+
+
+def _key_data(record: Record) -> JsonObject:
+    data: JsonObject = converter(catalog().record_types[record.record_type].key.name, 0)(record.key)
+    return data
+
+
+def _value_data(record: Record) -> JsonObject:
+    assert record.value_version is not None
+    data: JsonObject = converter(catalog().record_types[record.record_type].value.name, record.value_version)(record.value)
+    return data
+
+
+def _show_decoded(shown: JsonObject, name: str, layout_name: str, data: bytes, decode: Any) -> None:
+    version = protocol_version(data)
+    if version is None or version > HIGHEST_VERSION:
+        return
+    decoded = decode(data)
+    if not isinstance(decoded, Malformed | NoAssignment):
+        shown[name] = converter(layout_name, version)(decoded)
