@@ -1,0 +1,358 @@
+"""`kafka://SERVERS/TOPIC`: a topic read from its brokers with raw Fetch requests, control batches included."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from kafka.protocol.consumer import FetchRequest, FetchResponse, ListOffsetsRequest
+
+from coordinator_core.log.columns import RecordColumns, parse_columns
+from coordinator_core.log.damage import Problem
+from coordinator_core.log.errors import (
+    LogError,
+    LogTruncated,
+    LogUnreachable,
+    LogUnreadable,
+    RecordsDeleted,
+    TopicMissing,
+)
+from coordinator_core.log.kafka_connection import RequestFor, borrow_connection, give_back
+from coordinator_core.log.kafka_options import parse_address
+from coordinator_core.log.kafka_topic import (
+    NO_LEADER,
+    ErrorCode,
+    Leader,
+    Patience,
+    Topic,
+    error_for,
+    error_name,
+    ranges,
+    topic_from,
+    topic_ids_from,
+)
+
+PARTITION_BYTES = 8 * 1024 * 1024
+RESPONSE_BYTES = 32 * 1024 * 1024
+#: A batch is never larger: its length is an INT32 in a response whose length is one too.
+LARGEST_BATCH_BYTES = 1 << 30
+
+CONNECT_LIMIT_SECONDS = 5.0
+OUTAGE_LIMIT_SECONDS = 60.0
+
+_EARLIEST, _LATEST = -2, -1
+_READ_UNCOMMITTED = 0
+_CONSUMER = -1
+#: The last version that names topics; from 13 on the topic's id stands there, and a recreated topic is refused.
+_LAST_FETCH_BY_NAME = 12
+_LAST_FETCH = 17
+_LAST_LIST_OFFSETS = 9
+_BASE_OFFSET_BYTES = 8
+
+
+@dataclass(slots=True)
+class _Reading:
+    """One partition that is being read: what comes next, where to stop, how much to ask for."""
+
+    position: int
+    end: int
+    max_bytes: int
+
+
+class KafkaLog:
+    """The partitions of a topic on a cluster; implements `LogSource`. For one thread at a time.
+
+    Isolation READ_UNCOMMITTED: everything below the high watermark is read, transactions in flight and their markers too.
+    An address where nobody has ever answered fails after `connect_limit_seconds`; an outage later (a restart, a leader that
+    moves) is waited for, up to `outage_limit_seconds` from the last answer. With `expected_topic_id` a topic that was recreated
+    since is refused, from the first answer on; without it the id seen first counts.
+
+    Raises LogMisconfigured, LogUnreachable, AuthenticationFailed, NotAuthorized, TopicMissing, TopicRecreated, LogRefused.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        options: Mapping[str, str] | None = None,
+        *,
+        expected_topic_id: UUID | None = None,
+        connect_limit_seconds: float = CONNECT_LIMIT_SECONDS,
+        outage_limit_seconds: float = OUTAGE_LIMIT_SECONDS,
+        partition_bytes: int = PARTITION_BYTES,
+        response_bytes: int = RESPONSE_BYTES,
+    ) -> None:
+        self._address = parse_address(address)
+        self._options = dict(options or {})
+        self._outage_limit = outage_limit_seconds
+        self._partition_bytes = partition_bytes
+        self._response_bytes = response_bytes
+        self._expected_id = expected_topic_id
+        self._connection = borrow_connection(self._address.servers, self._options)
+        self._closed = False
+        try:
+            limit = outage_limit_seconds if self._connection.contacted else connect_limit_seconds
+            self._topic = self._first_look(Patience(limit))
+        except BaseException:
+            self._connection.close()
+            self._closed = True
+            raise
+
+    def __enter__(self) -> "KafkaLog":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def topic_id(self) -> UUID | None:
+        """The topic's id; None on brokers before 2.8. Kept beside a position, it tells whether that still means something."""
+        return self._topic.topic_id
+
+    def partitions(self) -> tuple[int, ...]:
+        """Partition numbers, ascending."""
+        return tuple(self._topic.leaders)
+
+    def earliest_offsets(self) -> dict[int, int]:
+        """Where each partition begins (log start offset)."""
+        return self._list_offsets(_EARLIEST)
+
+    def end_offsets(self) -> dict[int, int]:
+        """High watermark of each partition."""
+        return self._list_offsets(_LATEST)
+
+    def read_columns(self, partition: int, start: int, end: int) -> Iterator[RecordColumns]:
+        """The records of one partition from `start` up to, not including, `end`; see `read_many`."""
+        return (columns for _, columns in self.read_many({partition: (start, end)}))
+
+    def read_many(self, wanted: Mapping[int, tuple[int, int]]) -> Iterator[tuple[int, RecordColumns]]:
+        """Several partitions, each from its start up to, not including, its end: (partition, records), per partition in order.
+
+        All partitions of a leader go into one request. An `end` beyond the high watermark is waited for like an outage. Raises,
+        after whatever could be read: RecordsDeleted when the log begins behind a position, LogTruncated when it ends before one,
+        LogUnreadable where the next batch cannot be framed, and what the class names.
+        """
+        self._require(wanted)
+        readings = {
+            partition: _Reading(start, end, self._partition_bytes) for partition, (start, end) in wanted.items() if start < end
+        }
+        patience = Patience(self._outage_limit)
+        while readings:
+            answers, trouble = self._ask_leaders(readings, partial(self._fetch_request, readings=readings))
+            starved: list[int] = []
+            progress = False
+            for partition, answer, asked_first in answers:
+                reading = readings[partition]
+                if answer.error_code != ErrorCode.NONE:
+                    trouble = trouble or self._partition_trouble(partition, answer.error_code, reading.position)
+                    continue
+                columns = self._take(partition, reading, answer, asked_first)
+                if columns is not None:
+                    progress = True
+                    yield partition, columns
+                elif answer.high_watermark < reading.end:
+                    trouble = trouble or _ends_too_early(self._topic.name, partition, answer.high_watermark, reading.end)
+                else:
+                    progress = True
+                    starved.append(partition)
+                if reading.position >= reading.end:
+                    del readings[partition]
+            # Whoever got nothing because others filled the response comes first next time.
+            front = [partition for partition in starved if partition in readings]
+            readings = {partition: readings[partition] for partition in (*front, *(p for p in readings if p not in front))}
+            self._settle(trouble, progress, patience)
+
+    def topic_ids(self) -> dict[UUID, str]:
+        """Id → name of every topic of the cluster that the user may describe; empty for brokers before 2.8."""
+        patience = Patience(self._outage_limit)
+        while True:
+            try:
+                return topic_ids_from(self._connection.metadata(None))
+            except LogUnreachable as error:
+                patience.wait(error)
+
+    def close(self) -> None:
+        """Gives the connections back, for the next reader of this cluster. Safe to call twice."""
+        if not self._closed:
+            self._closed = True
+            give_back(self._address.servers, self._options, self._connection)
+
+    def _first_look(self, patience: Patience) -> Topic:
+        while True:
+            try:
+                return self._look_up()
+            except LogUnreachable as error:
+                patience.wait(error)
+
+    def _look_up(self) -> Topic:
+        topic = topic_from(self._connection.metadata(self._address.topic), self._address.topic, self._expected_id)
+        self._expected_id = self._expected_id or topic.topic_id
+        return topic
+
+    def _require(self, wanted: Iterable[int]) -> None:
+        if unknown := set(wanted) - self._topic.leaders.keys():
+            raise TopicMissing(f"topic {self._topic.name} has no partition {ranges(unknown)}, only {ranges(self._topic.leaders)}")
+
+    def _settle(self, trouble: LogError | None, progress: bool, patience: Patience) -> None:
+        """After a round: count anew where there was progress; otherwise wait, and ask who leads now."""
+        if progress:
+            patience.progress()
+        if trouble is None:
+            return
+        if not progress:
+            patience.wait(trouble)
+        try:
+            self._topic = self._look_up()
+        except (LogUnreachable, TopicMissing) as error:
+            # A broker that has just come back may not know its topics yet.
+            patience.wait(error)
+
+    def _list_offsets(self, which: int) -> dict[int, int]:
+        found: dict[int, int] = {}
+        patience = Patience(self._outage_limit)
+        while missing := [partition for partition in self._topic.leaders if partition not in found]:
+            answers, trouble = self._ask_leaders(missing, lambda asked: self._list_offsets_request(asked, which))
+            before = len(found)
+            for partition, answer, _ in answers:
+                if answer.error_code == ErrorCode.NONE:
+                    found[partition] = answer.offset
+                else:
+                    trouble = trouble or self._partition_trouble(partition, answer.error_code, None)
+            self._settle(trouble, len(found) > before, patience)
+        return dict(sorted(found.items()))
+
+    def _ask_leaders(
+        self, partitions: Iterable[int], request: Callable[[dict[int, Leader]], RequestFor]
+    ) -> tuple[list[tuple[int, Any, bool]], LogError | None]:
+        """One request to the leader of each partition: (partition, its part of the response, asked first?), trouble."""
+        by_node: dict[int, dict[int, Leader]] = {}
+        for partition in partitions:
+            leader = self._topic.leaders.get(partition, Leader(NO_LEADER, -1))
+            by_node.setdefault(leader.node, {})[partition] = leader
+        trouble: LogError | None = None
+        if leaderless := by_node.pop(NO_LEADER, None):
+            trouble = LogUnreachable(f"topic {self._topic.name}: no leader for partition {ranges(leaderless)}")
+        found: list[tuple[int, Any, bool]] = []
+        for node, response in self._connection.ask({node: request(asked) for node, asked in by_node.items()}).items():
+            asked = by_node[node]
+            if isinstance(response, LogUnreachable):
+                trouble = LogUnreachable(f"broker {node}, leader of partition {ranges(asked)} of {self._topic.name}: {response}")
+            elif isinstance(response, LogError):
+                raise response
+            elif getattr(response, "error_code", 0):
+                trouble = self._response_trouble(response.error_code)
+            else:
+                found += _parts(response, next(iter(asked)))
+        return found, trouble
+
+    def _response_trouble(self, code: int) -> LogError:
+        error = error_for(self._topic.name, code)
+        if error is not None:
+            raise error
+        return LogUnreachable(f"topic {self._topic.name}: {error_name(code)}")
+
+    def _partition_trouble(self, partition: int, code: int, position: int | None) -> LogError:
+        if code == ErrorCode.OFFSET_OUT_OF_RANGE and position is not None:
+            self._raise_out_of_range(partition, position)
+        error = error_for(self._topic.name, code)
+        if error is not None:
+            raise error
+        return LogUnreachable(f"partition {partition} of {self._topic.name}: {error_name(code)}")
+
+    def _raise_out_of_range(self, partition: int, position: int) -> None:
+        """Say why. When the position is in range again after all (the leader had just moved), return."""
+        self._topic = self._look_up()
+        earliest, end = self.earliest_offsets()[partition], self.end_offsets()[partition]
+        where = (
+            f"partition {partition} of {self._topic.name} holds offsets {earliest} to {end}, and {position} was to be read next"
+        )
+        if position < earliest:
+            raise RecordsDeleted(
+                f"{where}: what came before {earliest} was deleted before it was read (retention, DeleteRecords, or a position "
+                "that is too old); start with new tables and a new checkpoint: they read the log from its present beginning"
+            )
+        if position > end:
+            raise LogTruncated(
+                f"{where}: the log was cut back, or the topic was deleted and created again; "
+                "start with new tables and a new checkpoint"
+            )
+
+    def _take(self, partition: int, reading: _Reading, answer: Any, asked_first: bool) -> RecordColumns | None:
+        """What a response brings for one partition; moves its position."""
+        records = answer.records or b""
+        if not records:
+            if asked_first and answer.high_watermark >= reading.end:
+                # Nothing left up to `end`: compaction removed it, the last batch included.
+                reading.position = reading.end
+            return None
+        columns = parse_columns(records, reading.position, reading.end)
+        if columns.next_offset > reading.position:
+            reading.position = columns.next_offset
+            whole = tuple(damage for damage in columns.damages if damage.problem is not Problem.TORN_TAIL)
+            return columns if len(whole) == len(columns.damages) else replace(columns, damages=whole)
+        if len(records) >= _BASE_OFFSET_BYTES and int.from_bytes(records[:_BASE_OFFSET_BYTES], "big", signed=True) >= reading.end:
+            reading.position = reading.end
+            return None
+        torn = all(damage.problem is Problem.TORN_TAIL for damage in columns.damages)
+        if not torn or reading.max_bytes >= LARGEST_BATCH_BYTES:
+            reason = columns.damages[0].reason if columns.damages else "no batch can be framed"
+            raise LogUnreadable(f"partition {partition} of {self._topic.name}, offset {reading.position}: {reason}")
+        # Brokers before 0.10.1 cut a batch off rather than send more than was asked for.
+        reading.max_bytes = min(4 * reading.max_bytes, LARGEST_BATCH_BYTES)
+        return None
+
+    def _fetch_request(self, asked: Mapping[int, Leader], readings: Mapping[int, _Reading]) -> RequestFor:
+        partitions = [
+            FetchRequest.FetchTopic.FetchPartition(
+                partition=partition,
+                current_leader_epoch=leader.epoch,
+                fetch_offset=readings[partition].position,
+                last_fetched_epoch=-1,
+                log_start_offset=-1,
+                partition_max_bytes=readings[partition].max_bytes,
+            )
+            for partition, leader in asked.items()
+        ]
+        response_bytes = max(self._response_bytes, *(readings[partition].max_bytes for partition in asked))
+        topic_id = self._topic.topic_id
+        topic = FetchRequest.FetchTopic(topic=self._topic.name, topic_id=topic_id or UUID(int=0), partitions=partitions)
+        return lambda _versions: FetchRequest(
+            replica_id=_CONSUMER,
+            # Only offsets below the high watermark are asked for: there is nothing to wait for.
+            max_wait_ms=0,
+            min_bytes=0,
+            max_bytes=response_bytes,
+            isolation_level=_READ_UNCOMMITTED,
+            session_id=0,
+            session_epoch=-1,
+            topics=[topic],
+            forgotten_topics_data=[],
+            rack_id="",
+            max_version=_LAST_FETCH if topic_id else _LAST_FETCH_BY_NAME,
+        )
+
+    def _list_offsets_request(self, asked: Mapping[int, Leader], which: int) -> RequestFor:
+        partitions = [
+            ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition(
+                partition_index=partition, current_leader_epoch=leader.epoch, timestamp=which
+            )
+            for partition, leader in asked.items()
+        ]
+        topic = ListOffsetsRequest.ListOffsetsTopic(name=self._topic.name, partitions=partitions)
+        return lambda _versions: ListOffsetsRequest(
+            replica_id=_CONSUMER, isolation_level=_READ_UNCOMMITTED, topics=[topic], max_version=_LAST_LIST_OFFSETS
+        )
+
+
+def _parts(response: Any, first: int) -> Iterator[tuple[int, Any, bool]]:
+    topics = response.responses if isinstance(response, FetchResponse) else response.topics
+    for topic in topics:
+        for part in topic.partitions:
+            yield part.partition_index, part, part.partition_index == first
+
+
+def _ends_too_early(topic: str, partition: int, high_watermark: int, end: int) -> LogTruncated:
+    return LogTruncated(
+        f"partition {partition} of {topic} ends at {high_watermark}, and was to be read up to {end}: the log was cut back, or "
+        "the topic was deleted and created again; start with new tables and a new checkpoint"
+    )

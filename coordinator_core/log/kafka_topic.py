@@ -1,0 +1,168 @@
+"""What a cluster says of one topic, and what its error codes mean for somebody who reads it."""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+from uuid import UUID
+
+import kafka.errors
+
+from coordinator_core.log.errors import LogError, LogRefused, LogUnreachable, NotAuthorized, TopicMissing, TopicRecreated
+
+NO_LEADER = -1
+NO_EPOCH = -1
+_ZERO_UUID = UUID(int=0)
+
+_WITH_TOPIC_IDS = 10
+#: Before that, brokers may state epochs that lag behind the leader's own (KAFKA-9212).
+_WITH_RELIABLE_EPOCHS = 9
+
+_FIRST_BACKOFF_SECONDS = 0.1
+_LONGEST_BACKOFF_SECONDS = 2.0
+
+
+class ErrorCode(IntEnum):
+    """The codes of `org.apache.kafka.common.protocol.Errors` that a reader distinguishes."""
+
+    NONE = 0
+    OFFSET_OUT_OF_RANGE = 1
+    UNKNOWN_TOPIC_OR_PARTITION = 3
+    LEADER_NOT_AVAILABLE = 5
+    NOT_LEADER_OR_FOLLOWER = 6
+    REQUEST_TIMED_OUT = 7
+    BROKER_NOT_AVAILABLE = 8
+    REPLICA_NOT_AVAILABLE = 9
+    INVALID_TOPIC_EXCEPTION = 17
+    TOPIC_AUTHORIZATION_FAILED = 29
+    KAFKA_STORAGE_ERROR = 56
+    FENCED_LEADER_EPOCH = 74
+    UNKNOWN_LEADER_EPOCH = 75
+    OFFSET_NOT_AVAILABLE = 78
+    UNKNOWN_TOPIC_ID = 100
+    INCONSISTENT_TOPIC_ID = 103
+
+
+#: The leader moved, is moving, or does not know yet that it leads: ask who leads, and ask again.
+TRANSIENT_ERRORS = frozenset(ErrorCode) - {
+    ErrorCode.NONE,
+    ErrorCode.OFFSET_OUT_OF_RANGE,
+    ErrorCode.INVALID_TOPIC_EXCEPTION,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Leader:
+    """Who leads a partition. `epoch` -1 where the broker is too old to be trusted with it."""
+
+    node: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic as metadata tells it. `topic_id` None on brokers before 2.8."""
+
+    name: str
+    topic_id: UUID | None
+    leaders: dict[int, Leader]
+
+
+def topic_from(metadata: Any, name: str, expected_id: UUID | None) -> Topic:
+    """The topic `name` of a MetadataResponse.
+
+    Raises TopicMissing, NotAuthorized, TopicRecreated (its id is not `expected_id`), LogUnreachable (no leader yet).
+    """
+    for topic in metadata.topics:
+        if topic.name == name:
+            break
+    else:
+        raise TopicMissing(_missing(name))
+    if topic.error_code != ErrorCode.NONE:
+        raise _topic_error(name, topic.error_code)
+    topic_id = _topic_id(metadata, topic)
+    if expected_id is not None and topic_id is not None and topic_id != expected_id:
+        raise TopicRecreated(
+            f"topic {name} was deleted and created again: its id was {expected_id} and is {topic_id} now, so no position of the "
+            "old log means anything in the new one; start with new tables and a new checkpoint"
+        )
+    reliable = metadata.API_VERSION >= _WITH_RELIABLE_EPOCHS
+    leaders = {
+        partition.partition_index: Leader(partition.leader_id, partition.leader_epoch if reliable else NO_EPOCH)
+        for partition in topic.partitions
+    }
+    return Topic(name, topic_id, dict(sorted(leaders.items())))
+
+
+def topic_ids_from(metadata: Any) -> dict[UUID, str]:
+    """Id → name of every topic of a MetadataResponse; empty for brokers before 2.8."""
+    return {
+        topic_id: topic.name for topic in metadata.topics if topic.name and (topic_id := _topic_id(metadata, topic)) is not None
+    }
+
+
+def _topic_id(metadata: Any, topic: Any) -> UUID | None:
+    if metadata.API_VERSION < _WITH_TOPIC_IDS or topic.topic_id in (None, _ZERO_UUID):
+        return None
+    return UUID(int=topic.topic_id.int)
+
+
+def _missing(name: str) -> str:
+    return f"the cluster has no topic {name}: check the name and the cluster" + (
+        " (brokers create it when the first group commits)" if name == "__consumer_offsets" else ""
+    )
+
+
+def _topic_error(name: str, code: int) -> LogError:
+    if code in (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EXCEPTION):
+        return TopicMissing(_missing(name))
+    return error_for(name, code) or LogUnreachable(f"topic {name}: {error_name(code)}")
+
+
+def error_name(code: int) -> str:
+    """Kafka's name of an error code, and the number."""
+    known = code in frozenset(ErrorCode)
+    return f"{ErrorCode(code).name if known else kafka.errors.for_code(code).message} ({code})"
+
+
+def error_for(name: str, code: int) -> LogError | None:
+    """The error to raise for a code of a partition; None where asking again may help."""
+    if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+        return NotAuthorized(f"not authorized to read topic {name}: the user needs the ACLs Describe and Read on it")
+    if code in TRANSIENT_ERRORS:
+        return None
+    return LogRefused(f"topic {name}: the broker answers {error_name(code)}")
+
+
+class Patience:
+    """How long to go on asking brokers that do not answer: doubling pauses, up to a limit counted from the last progress."""
+
+    def __init__(self, limit_seconds: float) -> None:
+        self._limit = limit_seconds
+        self.progress()
+
+    def progress(self) -> None:
+        """Something was answered: count anew."""
+        self._deadline = time.monotonic() + self._limit
+        self._pause = _FIRST_BACKOFF_SECONDS
+
+    def wait(self, error: LogError) -> None:
+        """Pause before the next attempt, or raise `error` when the limit is over."""
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise error
+        time.sleep(min(self._pause, left))
+        self._pause = min(2 * self._pause, _LONGEST_BACKOFF_SECONDS)
+
+
+def ranges(partitions: Iterable[int]) -> str:
+    """`0-3, 7` for messages."""
+    spans: list[list[int]] = []
+    for partition in sorted(partitions):
+        if spans and partition == spans[-1][1] + 1:
+            spans[-1][1] = partition
+        else:
+            spans.append([partition, partition])
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
