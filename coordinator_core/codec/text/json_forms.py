@@ -3,6 +3,7 @@
 Both as of Kafka 4.x. The formatters know types 0, 1 and 2 (and 4.x some share records); here every type gets their form.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,11 @@ from coordinator_core.codec.consumer_protocol import (
     protocol_version,
 )
 from coordinator_core.codec.messages.classic import GroupMetadataValue
+from coordinator_core.codec.messages.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    ProtocolTopicPartitions,
+)
 from coordinator_core.codec.outcomes import Malformed
 from coordinator_core.codec.records import Record
 from coordinator_core.codec.schema import catalog
@@ -55,7 +61,8 @@ def transaction_json_form(record: TransactionRecord) -> JsonObject:
 
 def dump_form(record: Record) -> DumpForm:
     """What the dump tool of Kafka 4.x prints: type and version as text, and subscription and assignment of groups of type
-    "consumer" decoded, each on its own, where their bytes are of a version 0–3 and complete; otherwise they stay base64.
+    "consumer" decoded, each on its own; what cannot be decoded stays base64. Versions above 3 count as that when they name
+    partitions, unlike with clients.
     """
     key = {"type": str(record.record_type), "data": _key_data(record)}
     if record.value is None:
@@ -79,10 +86,23 @@ def _value_data(record: Record) -> JsonObject:
     return data
 
 
-def _show_decoded(shown: JsonObject, name: str, layout_name: str, data: bytes, decode: Any) -> None:
+def _show_decoded(
+    shown: JsonObject,
+    name: str,
+    layout_name: str,
+    data: bytes,
+    decode: Callable[[bytes], ConsumerProtocolSubscription | ConsumerProtocolAssignment | NoAssignment | Malformed],
+) -> None:
+    """The generated readers behind the tool refuse unknown versions only in nested structs, and take negative ones for 0."""
     version = protocol_version(data)
-    if version is None or version > HIGHEST_VERSION:
+    if version is None:
         return
-    decoded = decode(data)
-    if not isinstance(decoded, Malformed | NoAssignment):
-        shown[name] = converter(layout_name, version)(decoded)
+    known_version = min(max(version, 0), HIGHEST_VERSION)
+    message = decode(known_version.to_bytes(2, "big") + data[2:])
+    if isinstance(message, Malformed | NoAssignment) or (version > HIGHEST_VERSION and _partitions(message)):
+        return
+    shown[name] = converter(layout_name, known_version)(message)
+
+
+def _partitions(message: ConsumerProtocolSubscription | ConsumerProtocolAssignment) -> tuple[ProtocolTopicPartitions, ...]:
+    return message.assigned_partitions if isinstance(message, ConsumerProtocolAssignment) else message.owned_partitions
