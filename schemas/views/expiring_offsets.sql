@@ -16,11 +16,11 @@ SELECT e.group_id, e.topic, e.partition, e.committed_offset, e.commit_timestamp,
 FROM (
   SELECT o.group_id, o.topic, o.partition, o.committed_offset, o.commit_timestamp, o.expire_timestamp, g.group_type, g.state,
          g.protocol_type, g.state_timestamp, array_contains(g.subscribed_topics, o.topic) AS is_subscribed,
-         p.group_id IS NOT NULL AS is_pending, settings.era,
-         CAST(concat(CAST(settings.retention_ms AS STRING), ' milliseconds') AS INTERVAL) AS retention
+         p.group_id IS NOT NULL AS is_pending, batch.era,
+         CAST(concat(CAST(batch.retention_ms AS STRING), ' milliseconds') AS INTERVAL) AS retention
   FROM committed_offsets o
   LEFT JOIN groups g ON g.group_id = o.group_id
   LEFT JOIN (SELECT DISTINCT group_id, topic, partition FROM pending_offsets) p
     ON p.group_id = o.group_id AND p.topic = o.topic AND p.partition = o.partition
-  CROSS JOIN (SELECT era, retention_ms FROM batches ORDER BY batch_id DESC LIMIT 1) settings
+  CROSS JOIN (SELECT era, retention_ms FROM batches ORDER BY batch_id DESC LIMIT 1) batch
 ) e

@@ -1,0 +1,153 @@
+"""Applies a micro-batch of the stream to the tables: plan, write, and the `batches` row last."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import col
+
+from coordinator_core.state.era import Era
+from pipelines.batch.bulk import bulk_offset_writes
+from pipelines.batch.context import BatchContext
+from pipelines.batch.offsets_plan import history_rows, offset_rows
+from pipelines.batch.plan import BatchPlan, plan_batch
+from pipelines.batch.prior import Prior
+from pipelines.batch.topic_names import NameSource
+from pipelines.errors import TablesError
+from pipelines.source.changes import Kind, of_kind
+from pipelines.tables import definitions
+from pipelines.tables.store import Batch, TableStore
+from pipelines.writers.delta_rs import DeltaRsWriter
+from pipelines.writers.delta_spark import DeltaSparkWriter
+from pipelines.writers.table_write import TableWrite
+
+
+@dataclass
+class BatchApplier:
+    """The function of `foreachBatch`, and everything that it needs.
+
+    `bulk_rows`: above this many change rows the commits stay in Spark and delta-spark writes them.
+    `on_batch` is told of every batch that is complete.
+    """
+
+    store: TableStore
+    era: Era
+    retention_ms: int
+    ask_names: NameSource
+    bulk_rows: int
+    on_batch: Callable[[Batch], None] = lambda _batch: None
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    _last: Batch | None = field(default=None, init=False)
+
+    def __call__(self, changed: DataFrame, _spark_batch_id: int) -> None:
+        """Applies the change rows once, however often the stream hands them in."""
+        phases = _Phases()
+        started_at = self.clock()
+        self._last = self._last or self.store.last_batch()
+        changed = changed.persist()
+        try:
+            with phases.timed("read"):
+                ranges = changed.where(col("kind") == str(Kind.RANGE)).toArrow()
+            if self._is_applied(ranges):
+                return
+            self._apply(changed, ranges, started_at, phases)
+        finally:
+            changed.unpersist()
+
+    def _is_applied(self, ranges: pa.Table) -> bool:
+        """Whether the batch is in the tables already: it is handed in again when the stream dies before it has noted that.
+
+        Raises:
+            TablesError: the ranges do not continue where the tables end.
+        """
+        next_offsets = self._last.next_offsets if self._last else {}
+        rows = ranges.select(["log_partition", "start_offset", "next_offset"]).to_pylist()
+        if not rows or all(row["next_offset"] <= next_offsets.get(row["log_partition"], -1) for row in rows):
+            return True
+        for row in rows:
+            expected = next_offsets.get(row["log_partition"])
+            if expected is not None and row["start_offset"] != expected:
+                raise TablesError(
+                    f"partition {row['log_partition']}: the tables under {self.store.root} end before offset {expected}, "
+                    f"the stream goes on at {row['start_offset']}: remove {self.store.root}/_checkpoint to go on from the tables"
+                )
+        return False
+
+    def _apply(self, changed: DataFrame, ranges: pa.Table, started_at: datetime, phases: "_Phases") -> None:
+        batch_id = self._last.batch_id + 1 if self._last else 0
+        context = BatchContext(batch_id, self.era, self.retention_ms, Prior(self.store, self._last))
+        kept = pc.sum(ranges["commits"]).as_py() or 0
+        is_bulk = kept > self.bulk_rows
+        with phases.timed("read"):
+            wanted = changed.where(col("kind") != str(Kind.COMMIT)) if is_bulk else changed
+            rows = wanted.toArrow()
+        with phases.timed("plan"):
+            plan = plan_batch(rows, context, self.ask_names)
+            offsets = bulk_offset_writes(changed, plan, context, self.store) if is_bulk else _offset_writes(rows, plan, context)
+        versions = {name: self._write(write, batch_id, phases) for name, write in _in_order((*plan.writes, *offsets)).items()}
+        self._finish(batch_id, ranges, kept, started_at, versions, phases)
+
+    def _write(self, write: TableWrite, batch_id: int, phases: "_Phases") -> int:
+        with phases.timed(f"write_{write.table}"):
+            if isinstance(write.rows, DataFrame):
+                return DeltaSparkWriter(self.store, write.rows.sparkSession).write(write, batch_id)
+            return DeltaRsWriter(self.store).write(write, batch_id)
+
+    def _finish(
+        self,
+        batch_id: int,
+        ranges: pa.Table,
+        kept: int,
+        started_at: datetime,
+        versions: dict[str, int],
+        phases: "_Phases",
+    ) -> None:
+        offsets = zip(ranges["log_partition"].to_pylist(), ranges["next_offset"].to_pylist(), strict=True)
+        batch = Batch(
+            batch_id=batch_id,
+            started_at=started_at,
+            finished_at=self.clock(),
+            generation=self._last.generation if self._last else 0,
+            era=self.era.name,
+            retention_ms=self.retention_ms,
+            records_read=pc.sum(ranges["records_read"]).as_py() or 0,
+            records_kept=kept,
+            next_offsets={**(self._last.next_offsets if self._last else {}), **dict(offsets)},
+            versions=versions,
+            phase_ms=phases.ms,
+        )
+        self._last = self.store.finish_batch(batch)
+        self.on_batch(batch)
+
+
+def _offset_writes(rows: pa.Table, plan: BatchPlan, context: BatchContext) -> tuple[TableWrite, ...]:
+    commits = of_kind(rows, Kind.COMMIT)
+    return (
+        TableWrite("offsets", offset_rows(commits, plan.tombstones, plan.resolved, context.batch_id)),
+        TableWrite("offset_history", history_rows(commits, plan.tombstones, plan.resolved, context)),
+    )
+
+
+def _in_order(writes: tuple[TableWrite, ...]) -> dict[str, TableWrite]:
+    by_table = {write.table: write for write in writes}
+    return {name: by_table[name] for name in definitions.WRITE_ORDER if name in by_table}
+
+
+class _Phases:
+    """Milliseconds per named phase."""
+
+    def __init__(self) -> None:
+        self.ms: dict[str, int] = {}
+
+    @contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            self.ms[name] = self.ms.get(name, 0) + round((time.monotonic() - started) * 1000)

@@ -1,0 +1,60 @@
+"""The same writes of `offsets` and `offset_history` as in `offsets_plan`, as Spark DataFrames.
+
+Used when a batch has too many commits for the driver; what the rows mean is said there.
+"""
+
+from functools import reduce
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import coalesce, col, lit, when
+
+from pipelines.batch.context import BatchContext
+from pipelines.batch.offsets_plan import KEY, history_rows, offset_rows
+from pipelines.batch.plan import BatchPlan
+from pipelines.source.changes import SCHEMA, Kind
+from pipelines.tables import definitions
+from pipelines.tables.store import TableStore
+from pipelines.writers.table_write import DELETED, EFFECTIVE_OFFSET, TableWrite, source_names
+
+
+def bulk_offset_writes(changed: DataFrame, plan: BatchPlan, context: BatchContext, store: TableStore) -> tuple[TableWrite, ...]:
+    """Writes of `offsets` and `offset_history` that the executors carry out."""
+    spark = changed.sparkSession
+    commits = changed.where(col("kind") == str(Kind.COMMIT))
+    return (
+        TableWrite("offsets", _offset_rows(spark, commits, plan, context)),
+        TableWrite("offset_history", _history_rows(spark, commits, plan, context, store)),
+    )
+
+
+def _offset_rows(spark: SparkSession, commits: DataFrame, plan: BatchPlan, context: BatchContext) -> DataFrame:
+    names = source_names("offsets")
+    rows = commits.withColumns(
+        {"batch_id": lit(context.batch_id), EFFECTIVE_OFFSET: col("log_offset"), DELETED: lit(False)}
+    ).select(names)
+    small = offset_rows(SCHEMA.empty_table(), plan.tombstones, plan.resolved, context.batch_id)
+    if not small.num_rows:
+        return rows
+    rest = spark.createDataFrame(small)
+    if plan.resolved.num_rows:
+        rest = rest.join(commits.select(*KEY), list(KEY), "left_anti")
+    return rows.unionByName(rest)
+
+
+def _history_rows(
+    spark: SparkSession, commits: DataFrame, plan: BatchPlan, context: BatchContext, store: TableStore
+) -> DataFrame:
+    schema = definitions.table("offset_history").schema
+    if context.prior.batch is None:
+        with_previous = commits.withColumn("previous_offset", lit(None).cast("bigint"))
+    else:
+        reader = spark.read.format("delta").option("versionAsOf", context.prior.version("offsets"))
+        previous = reader.load(store.path("offsets")).select(*KEY, col("committed_offset").alias("previous_offset"))
+        with_previous = commits.join(previous, list(KEY), "left")
+    went_back = coalesce(col("rewound"), lit(False)) | coalesce(col("first_offset") < col("previous_offset"), lit(False))
+    rows = with_previous.withColumns(
+        {"change": when(went_back, "rewind").otherwise("commit"), "batch_id": lit(context.batch_id)}
+    ).select(schema.names)
+    small = history_rows(SCHEMA.empty_table(), plan.tombstones, plan.resolved, context)
+    parts = [rows, *([spark.createDataFrame(small)] if small.num_rows else [])]
+    return reduce(DataFrame.unionByName, parts)

@@ -1,0 +1,17 @@
+"""What every part of a batch's plan needs to know."""
+
+from dataclasses import dataclass
+
+from coordinator_core.state.era import Era
+
+from pipelines.batch.prior import Prior
+
+
+@dataclass(frozen=True)
+class BatchContext:
+    """Id and rules of the batch, and the tables before it. `retention_ms` is the offset retention of the cluster."""
+
+    batch_id: int
+    era: Era
+    retention_ms: int
+    prior: Prior

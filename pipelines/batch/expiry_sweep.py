@@ -1,0 +1,101 @@
+"""`--expiry apply`: removes what the sweep of the era would remove, when no broker sweeps the topic any more.
+
+Which offsets go is the view `expiring_offsets`; which groups go with them follows `cleanupGroupMetadata` of the era. The sweep
+is a batch of its own: it reads nothing from the log, and the history says `expire`.
+"""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+
+from coordinator_core.state.era import Era, GroupRemoval
+from pipelines.batch.context import BatchContext
+from pipelines.batch.groups_plan import as_table, delete, to_time
+from pipelines.batch.prior import Prior
+from pipelines.query.engine import Snapshot
+from pipelines.tables import definitions
+from pipelines.tables.store import Batch, TableStore, literal
+from pipelines.writers.delta_rs import DeltaRsWriter
+from pipelines.writers.table_write import TableWrite
+
+_EXPIRED = """
+SELECT o.group_id, o.topic, o.partition, o.committed_offset, o.leader_epoch, o.metadata, o.commit_timestamp, o.producer_id,
+       o.log_partition, o.log_offset, o.record_timestamp
+FROM expiring_offsets e
+JOIN offsets o ON o.group_id = e.group_id AND o.topic = e.topic AND o.partition = e.partition
+WHERE e.expires_at <= CAST({now} AS TIMESTAMP)
+"""
+
+#: Empty groups with nothing committed or pending that would stay behind; `{now}` as above. Share groups never go.
+_EMPTIED = """
+SELECT g.group_id, g.group_type, g.state, g.generation, g.log_partition, g.log_offset, g.record_timestamp
+FROM groups g
+LEFT JOIN (
+  SELECT group_id, count(*) AS n FROM expiring_offsets
+  WHERE expires_at IS NULL OR expires_at > CAST({now} AS TIMESTAMP) GROUP BY group_id
+) staying ON staying.group_id = g.group_id
+LEFT JOIN (SELECT DISTINCT group_id FROM pending_offsets) pending ON pending.group_id = g.group_id
+WHERE g.member_count = 0 AND g.group_type <> 'share' AND staying.group_id IS NULL AND pending.group_id IS NULL
+"""
+
+
+def sweep(store: TableStore, era: Era, retention_ms: int, now_ms: int) -> Batch | None:
+    """Sweeps the tables at `now_ms` (ms since the epoch); None when there is nothing to remove."""
+    last = store.last_batch()
+    if last is None:
+        return None
+    started_at = datetime.now(UTC)
+    snapshot = Snapshot(store, last, retention_ms)
+    now = literal(to_time(now_ms).isoformat())  # type: ignore[union-attr]
+    expired = snapshot.query(_EXPIRED.format(now=now))
+    emptied = pa.table({"group_id": pa.array([], pa.string())})
+    if era.group_removal is not GroupRemoval.NEVER:
+        emptied = snapshot.query(_EMPTIED.format(now=now))
+    if not expired.num_rows and not emptied.num_rows:
+        return None
+    context = BatchContext(last.batch_id + 1, era, retention_ms, Prior(store, last))
+    writer = DeltaRsWriter(store)
+    rows = _rows(expired.to_pylist(), emptied.to_pylist(), context)
+    versions = dict(last.versions)
+    for name in definitions.WRITE_ORDER:
+        if name in rows:
+            versions[name] = writer.write(TableWrite(name, as_table(name, rows[name])), context.batch_id)
+    return store.finish_batch(
+        Batch(
+            batch_id=context.batch_id,
+            started_at=started_at,
+            finished_at=datetime.now(UTC),
+            generation=last.generation,
+            era=era.name,
+            retention_ms=retention_ms,
+            records_read=0,
+            records_kept=expired.num_rows + emptied.num_rows,
+            next_offsets=last.next_offsets,
+            versions=versions,
+            phase_ms={},
+        )
+    )
+
+
+def _rows(expired: list[dict[str, Any]], emptied: list[dict[str, Any]], context: BatchContext) -> dict[str, list[dict[str, Any]]]:
+    batch = {"batch_id": context.batch_id}
+    going = [row["group_id"] for row in emptied]
+    records = context.prior.rows("group_records", ["group_id", "key", "log_offset"], group_id=going).to_pylist()
+    return {
+        "offsets": [delete({name: row[name] for name in definitions.KEYS["offsets"]}, row["log_offset"]) for row in expired],
+        "group_records": [delete({"group_id": r["group_id"], "key": r["key"]}, r["log_offset"]) for r in records],
+        "groups": [delete({"group_id": row["group_id"]}, row["log_offset"]) for row in emptied],
+        "offset_history": [
+            {
+                **row,
+                **batch,
+                "change": "expire",
+                "previous_offset": row["committed_offset"],
+                "committed_offset": None,
+                "commits": 0,
+            }
+            for row in expired
+        ],
+        "group_history": [{**row, **batch, "change": "expire", "detail": "empty and without offsets"} for row in emptied],
+    }

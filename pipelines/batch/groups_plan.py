@@ -1,0 +1,268 @@
+"""From group records to the writes of `group_records`, `groups`, `members` and `group_history`.
+
+The registry of the core folds the records; here it is seeded with the records that made the affected groups and asked what
+they look like now.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+
+from coordinator_core.codec import Record, decode
+from coordinator_core.codec.uuids import uuid_text
+from coordinator_core.log.entries import LogRecord
+from coordinator_core.state.history import Change, changes
+from coordinator_core.state.registry import GroupRegistry
+from coordinator_core.state.views import GroupView, MemberView, TopicAssignment
+from pipelines.batch.context import BatchContext
+from pipelines.source.changes import Kind, of_kind
+from pipelines.tables import definitions
+from pipelines.writers.table_write import DELETED, EFFECTIVE_OFFSET, source_schema
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass
+class GroupsPlan:
+    """Rows per table that the group records of a batch lead to."""
+
+    group_records: list[dict[str, Any]] = field(default_factory=list)
+    groups: list[dict[str, Any]] = field(default_factory=list)
+    members: list[dict[str, Any]] = field(default_factory=list)
+    group_history: list[dict[str, Any]] = field(default_factory=list)
+    quarantine: list[dict[str, Any]] = field(default_factory=list)
+    #: Topic ids that group records named.
+    topic_names: dict[UUID, str] = field(default_factory=dict)
+    #: Groups that have no group object any more, with the offset of the record that removed it.
+    removed: dict[str, LogRecord] = field(default_factory=dict)
+    #: Groups that have one.
+    present: set[str] = field(default_factory=set)
+
+
+def log_records(table: pa.Table) -> list[LogRecord]:
+    """Records of change rows or of `group_records`, in log order."""
+    columns = ["log_partition", "log_offset", "record_timestamp", "key", "value"]
+    rows = table.select(columns).to_pylist()
+    records = [
+        LogRecord(row["log_partition"], row["log_offset"], to_ms(row["record_timestamp"]), row["key"], row["value"])
+        for row in rows
+    ]
+    return sorted(records, key=lambda record: (record.partition, record.offset))
+
+
+def plan_groups(changed: pa.Table, names: Mapping[UUID, str], context: BatchContext) -> GroupsPlan:
+    """Folds the group records among the change rows into the groups of the prior tables."""
+    plan = GroupsPlan()
+    decoded = [(record, _decode(record, plan, context)) for record in log_records(of_kind(changed, Kind.RECORD))]
+    known = [(record, value) for record, value in decoded if value is not None]
+    affected = sorted({group_id(value) for _, value in known})
+    registry, seeded = _seed(affected, context)
+    newest: dict[str, LogRecord] = {}
+    views: dict[str, GroupView | None] = {}
+    for record, value in known:
+        group = group_id(value)
+        newest[group] = record
+        _apply(registry, record, value, plan, views, names, context)
+    plan.topic_names = dict(registry.topic_names())
+    names = {**names, **plan.topic_names}
+    for group in affected:
+        _write_records(group, registry, seeded.get(group, {}), newest[group], plan, context)
+        _write_state(group, registry, names, newest[group], plan, context)
+    _delete_members(affected, newest, plan, context)
+    return plan
+
+
+def group_id(record: Record) -> str:
+    """The group that a record of any type is about."""
+    return record.key.group if hasattr(record.key, "group") else record.key.group_id
+
+
+def _decode(record: LogRecord, plan: GroupsPlan, context: BatchContext) -> Record | None:
+    outcome = decode(record.key, record.value)
+    if isinstance(outcome, Record):
+        if context.era.reads(outcome.record_type, outcome.value_version):
+            return outcome
+        version = "" if outcome.value is None else f" with value version {outcome.value_version}"
+        problem = f"record type {outcome.record_type}{version} is unknown to era {context.era.name}"
+    else:
+        problem = outcome.reason
+    plan.quarantine.append({"key": record.key, "value": record.value, "reason": problem, **place(record, context)})
+    return None
+
+
+def _seed(affected: Iterable[str], context: BatchContext) -> tuple[GroupRegistry, dict[str, dict[bytes, int]]]:
+    registry = GroupRegistry(context.era)
+    columns = ["log_partition", "log_offset", "record_timestamp", "group_id", "key", "value"]
+    prior = context.prior.rows("group_records", columns, group_id=affected)
+    for record in log_records(prior):
+        value = decode(record.key, record.value)
+        if isinstance(value, Record):
+            registry.apply(record, value)
+    seeded: dict[str, dict[bytes, int]] = {}
+    for row in prior.select(["group_id", "key", "log_offset"]).to_pylist():
+        seeded.setdefault(row["group_id"], {})[row["key"]] = row["log_offset"]
+    return registry, seeded
+
+
+def _apply(
+    registry: GroupRegistry,
+    record: LogRecord,
+    value: Record,
+    plan: GroupsPlan,
+    views: dict[str, GroupView | None],
+    names: Mapping[UUID, str],
+    context: BatchContext,
+) -> None:
+    group = group_id(value)
+    before = views[group] if group in views else _view(registry, group, names)
+    anomalies = registry.apply(record, value)
+    after = views[group] = _view(registry, group, names)
+    if after is None and (before is not None or value.record_type == 2):
+        plan.removed[group] = record
+    shown = after or before
+    for change in changes(before, after):
+        plan.group_history.append(_history_row(group, change, shown, record, context))
+    for anomaly in anomalies:
+        change = Change("anomaly", None, anomaly.detail)
+        plan.group_history.append(_history_row(group, change, shown, record, context))
+
+
+def _view(registry: GroupRegistry, group: str, names: Mapping[UUID, str]) -> GroupView | None:
+    found = registry.groups.get(group)
+    return None if found is None else found.view(names)
+
+
+def _write_records(
+    group: str,
+    registry: GroupRegistry,
+    seeded: Mapping[bytes, int],
+    newest: LogRecord,
+    plan: GroupsPlan,
+    context: BatchContext,
+) -> None:
+    found = registry.groups.get(group)
+    records = found.records if found else {}
+    for key, record in records.items():
+        if seeded.get(key) != record.offset:
+            row = {"group_id": group, "key": key, "value": record.value, "record_type": int.from_bytes(key[:2], "big")}
+            plan.group_records.append(upsert({**row, **place(record, context)}))
+    gone = [key for key in seeded if key not in records]
+    plan.group_records.extend(delete({"group_id": group, "key": key}, newest.offset) for key in gone)
+
+
+def _write_state(
+    group: str,
+    registry: GroupRegistry,
+    names: Mapping[UUID, str],
+    newest: LogRecord,
+    plan: GroupsPlan,
+    context: BatchContext,
+) -> None:
+    view = _view(registry, group, names)
+    if view is None:
+        return
+    plan.present.add(group)
+    plan.groups.append(upsert({**group_row(view), **place(newest, context)}))
+    plan.members.extend(upsert({**member_row(group, m), **place(newest, context)}) for m in view.members)
+
+
+def _delete_members(affected: Iterable[str], newest: Mapping[str, LogRecord], plan: GroupsPlan, context: BatchContext) -> None:
+    staying = {(row["group_id"], row["member_id"]) for row in plan.members}
+    for row in context.prior.rows("members", ["group_id", "member_id"], group_id=affected).to_pylist():
+        if (row["group_id"], row["member_id"]) not in staying:
+            plan.members.append(delete(row, newest[row["group_id"]].offset))
+
+
+def group_row(view: GroupView) -> dict[str, Any]:
+    """Columns of `groups` for a group."""
+    return {
+        "group_id": view.group_id,
+        "group_type": view.group_type,
+        "state": view.state,
+        "generation": view.generation,
+        "protocol_type": view.protocol_type,
+        "protocol": view.protocol,
+        "leader": view.leader,
+        "state_timestamp": to_time(view.state_timestamp),
+        "member_count": len(view.members),
+        "subscribed_topics": None if view.subscribed_topics is None else sorted(view.subscribed_topics),
+    }
+
+
+def member_row(group: str, member: MemberView) -> dict[str, Any]:
+    """Columns of `members` for a member."""
+    return {
+        "group_id": group,
+        "member_id": member.member_id,
+        "group_instance_id": member.group_instance_id,
+        "client_id": member.client_id,
+        "client_host": member.client_host,
+        "rack_id": member.rack_id,
+        "session_timeout_ms": member.session_timeout_ms,
+        "rebalance_timeout_ms": member.rebalance_timeout_ms,
+        "subscribed_topics": None if member.subscribed_topics is None else list(member.subscribed_topics),
+        "subscribed_regex": member.subscribed_regex,
+        "assigned": _assignments(member.assigned),
+        "target": _assignments(member.target),
+        "owned": _assignments(member.owned),
+        "member_epoch": member.member_epoch,
+        "member_state": member.member_state,
+        "user_data": member.user_data,
+    }
+
+
+def _assignments(parts: Iterable[TopicAssignment]) -> list[dict[str, Any]]:
+    return [{"topic": p.topic, "topic_id": p.topic_id and uuid_text(p.topic_id), "partitions": list(p.partitions)} for p in parts]
+
+
+def _history_row(group: str, change: Change, view: GroupView | None, record: LogRecord, context: BatchContext) -> dict[str, Any]:
+    return {
+        "group_id": group,
+        "change": change.change,
+        "member_id": change.member_id,
+        "group_type": view.group_type if view else None,
+        "state": view.state if view else None,
+        "generation": view.generation if view else None,
+        "detail": change.detail,
+        **place(record, context),
+    }
+
+
+def place(record: LogRecord, context: BatchContext) -> dict[str, Any]:
+    """Columns that say which record and batch a row comes from."""
+    return {
+        "log_partition": record.partition,
+        "log_offset": record.offset,
+        "record_timestamp": to_time(record.timestamp),
+        "batch_id": context.batch_id,
+    }
+
+
+def upsert(row: dict[str, Any]) -> dict[str, Any]:
+    """Source row of a merge that writes `row`."""
+    return {**row, EFFECTIVE_OFFSET: row["log_offset"], DELETED: False}
+
+
+def delete(key: dict[str, Any], log_offset: int) -> dict[str, Any]:
+    """Source row of a merge that removes the row of that key, because of the record at `log_offset`."""
+    return {**key, EFFECTIVE_OFFSET: log_offset, DELETED: True}
+
+
+def to_time(ms: int | None) -> datetime | None:
+    """Milliseconds since the epoch as a timestamp; None and -1 are none."""
+    return None if ms is None or ms == -1 else _EPOCH + timedelta(milliseconds=ms)
+
+
+def to_ms(time: datetime | None) -> int:
+    """The reverse."""
+    return -1 if time is None else (time - _EPOCH) // timedelta(milliseconds=1)
+
+
+def as_table(name: str, rows: list[dict[str, Any]]) -> pa.Table:
+    """Rows for a write of table `name`."""
+    schema = source_schema(name) if name in definitions.KEYS else definitions.table(name).schema
+    return pa.Table.from_pylist(rows, schema)

@@ -1,0 +1,179 @@
+"""From change rows to the writes of `offsets`, `pending_offsets` and `offset_history`.
+
+A task knows nothing of what the tables held before its range. Two things need it and are decided here: transactional commits
+that an earlier batch left pending and whose marker is in this one, and whether a commit went back behind the previous one.
+"""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.batch.context import BatchContext
+from pipelines.source.changes import Kind, of_kind
+from pipelines.tables import definitions
+from pipelines.writers.table_write import DELETED, EFFECTIVE_OFFSET, source_names, source_schema
+
+KEY = ("group_id", "topic", "partition")
+_VALUE = ("committed_offset", "leader_epoch", "metadata", "commit_timestamp", "expire_timestamp", "topic_id", "producer_id")
+_PLACE = ("log_partition", "log_offset", "record_timestamp")
+_OPERATION = (
+    *("committed_offset", "leader_epoch", "metadata", "commit_timestamp", "producer_id"),
+    *("commits", "min_offset", "first_offset", "rewound"),
+)
+_EFFECTIVE = pa.field(EFFECTIVE_OFFSET, pa.int64())
+
+
+@dataclass(frozen=True)
+class PendingPlan:
+    """What becomes of pending commits: those that a marker of this batch commits, and the rows of `pending_offsets`."""
+
+    #: Pending commits from before the batch that take effect in it: columns of `offsets` and `_effective_offset`.
+    resolved: pa.Table
+    #: Rows to merge into `pending_offsets`.
+    writes: pa.Table
+
+
+def plan_pending(changes: pa.Table, context: BatchContext) -> PendingPlan:
+    """Resolves pending commits of earlier batches with the markers and tombstones of this one.
+
+    Follows `GroupMetadata.completePendingTxnOffsetCommit` (Scala) and `OffsetMetadataManager.replayEndTransactionMarker`
+    (Java): a commit marker materialises what the producer has pending, unless something newer is committed, which the
+    merge's comparison of `log_offset` decides.
+    """
+    opened = of_kind(changes, Kind.PENDING)
+    prior = _prior_pending(changes, context)
+    markers = {row["producer_id"]: row for row in of_kind(changes, Kind.MARKER).to_pylist()}
+    wiped = {_pending_key(row): row for row in of_kind(changes, Kind.PENDING_TOMBSTONE).to_pylist()}
+    removed = {_key(row): row["log_offset"] for row in of_kind(changes, Kind.TOMBSTONE).to_pylist()}
+    reopened = {_pending_key(row) for row in opened.select(["producer_id", *KEY]).to_pylist()}
+    resolved, gone = [], []
+    for row in prior:
+        marker = markers.get(row["producer_id"])
+        tombstone = wiped.get(_pending_key(row)) or wiped.get((None, *_key(row)))
+        # the tombstone counts only if it came before the transaction ended; what it does to the committed offset is in
+        # `removed`, whichever came first
+        if tombstone and (marker is None or tombstone["log_offset"] < marker["log_offset"]):
+            gone.append((row, tombstone))
+        elif marker:
+            gone.append((row, marker))
+            removed_at = removed.get(_key(row), -1)
+            if marker["detail"] == "COMMIT" and removed_at < marker["log_offset"]:
+                # a tombstone in between has cleared the way: nothing that was committed before it is in the way any more
+                resolved.append({**row, EFFECTIVE_OFFSET: max(removed_at, row["log_offset"])})
+    return PendingPlan(
+        resolved=pa.Table.from_pylist(resolved, _nullable([*KEY, *_VALUE, *_PLACE]).append(_EFFECTIVE)),
+        writes=pa.concat_tables(
+            [
+                _source_rows(opened.select([*KEY, *_VALUE, *_PLACE]), context.batch_id, deleted=False),
+                _deletions([pair for pair in gone if _pending_key(pair[0]) not in reopened], context.batch_id),
+            ]
+        ).select(source_names("pending_offsets")),
+    )
+
+
+def _prior_pending(changes: pa.Table, context: BatchContext) -> list[dict]:
+    ends = of_kind(changes, Kind.MARKER)["producer_id"].to_pylist()
+    tombstones = of_kind(changes, Kind.PENDING_TOMBSTONE)
+    columns = [*KEY, *_VALUE, *_PLACE]
+    found = []
+    if ends:
+        found.append(context.prior.rows("pending_offsets", columns, producer_id=ends))
+    if tombstones.num_rows:
+        found.append(context.prior.rows("pending_offsets", columns, group_id=tombstones["group_id"].to_pylist()))
+    rows = {(row["producer_id"], *_key(row)): row for table in found for row in table.to_pylist()}
+    return list(rows.values())
+
+
+def offset_rows(commits: pa.Table, tombstones: pa.Table, resolved: pa.Table, batch_id: int) -> pa.Table:
+    """Source rows of the merge into `offsets`: commits of the range win over what markers resolved for the same key."""
+    committed = set(zip(*(commits[name].to_pylist() for name in KEY), strict=True)) if resolved.num_rows else set()
+    late = [key not in committed for key in zip(*(resolved[name].to_pylist() for name in KEY), strict=True)]
+    resolved = resolved.filter(pa.array(late, pa.bool_()))
+    resurrected = set(zip(*(resolved[name].to_pylist() for name in KEY), strict=True))
+    removed = [key not in resurrected for key in zip(*(tombstones[name].to_pylist() for name in KEY), strict=True)]
+    columns = [*KEY, *_VALUE, *_PLACE]
+    deletes = tombstones.filter(pa.array(removed, pa.bool_()))
+    return pa.concat_tables(
+        [
+            _source_rows(commits.select(columns), batch_id, deleted=False),
+            _source_rows(resolved, batch_id, deleted=False),
+            _source_rows(deletes.select(columns), batch_id, deleted=True),
+        ]
+    ).select(source_names("offsets"))
+
+
+def history_rows(commits: pa.Table, tombstones: pa.Table, resolved: pa.Table, context: BatchContext) -> pa.Table:
+    """Rows of `offset_history`, with the offset before the batch beside each."""
+    operations = pa.concat_tables(
+        [
+            _operations(commits, "commit"),
+            _operations(tombstones, "tombstone"),
+            _operations(_as_commits(resolved), "commit"),
+        ]
+    )
+    previous = context.prior.rows(
+        "offsets", [*KEY, "committed_offset"], group_id=operations["group_id"].unique().to_pylist()
+    ).rename_columns([*KEY, "previous_offset"])
+    joined = operations.join(previous, keys=list(KEY), join_type="left outer")
+    went_back = pc.or_kleene(
+        pc.fill_null(joined["rewound"], False),
+        pc.fill_null(pc.less(joined["first_offset"], joined["previous_offset"]), False),
+    )
+    change = pc.if_else(pc.and_(pc.equal(joined["change"], "commit"), went_back), "rewind", joined["change"])
+    joined = joined.set_column(joined.schema.get_field_index("change"), "change", change)
+    joined = joined.append_column("batch_id", pa.repeat(pa.scalar(context.batch_id), joined.num_rows))
+    schema = definitions.table("offset_history").schema
+    return joined.select(schema.names).cast(schema)
+
+
+def _operations(changes: pa.Table, change: str) -> pa.Table:
+    return changes.select([*KEY, *_PLACE, *_OPERATION]).append_column("change", pa.repeat(pa.scalar(change), changes.num_rows))
+
+
+def _as_commits(resolved: pa.Table) -> pa.Table:
+    offsets = resolved["committed_offset"]
+    return (
+        resolved.select([*KEY, *_VALUE, *_PLACE])
+        .append_column("commits", pa.repeat(pa.scalar(1), resolved.num_rows))
+        .append_column("min_offset", offsets)
+        .append_column("first_offset", offsets)
+        .append_column("rewound", pa.repeat(pa.scalar(False), resolved.num_rows))
+    )
+
+
+def remaining_keys(group_ids: list[str], tombstones: pa.Table, prior_gone: pa.Table, context: BatchContext) -> set[str]:
+    """Of `group_ids` those that keep a committed or pending offset from before the batch (for the Scala eras)."""
+    removed = {_key(row) for row in tombstones.select(KEY).to_pylist()}
+    ended = {_pending_key(row) for row in prior_gone.filter(prior_gone[DELETED]).to_pylist()}
+    committed = context.prior.rows("offsets", KEY, group_id=group_ids).to_pylist()
+    pending = context.prior.rows("pending_offsets", ["producer_id", *KEY], group_id=group_ids).to_pylist()
+    return {row["group_id"] for row in committed if _key(row) not in removed} | {
+        row["group_id"] for row in pending if _pending_key(row) not in ended
+    }
+
+
+def _key(row: dict) -> tuple:
+    return tuple(row[name] for name in KEY)
+
+
+def _pending_key(row: dict) -> tuple:
+    return (row["producer_id"], *_key(row))
+
+
+def _nullable(names: list[str]) -> pa.Schema:
+    schema = definitions.table("offsets").schema
+    return pa.schema([pa.field(name, schema.field(name).type) for name in names])
+
+
+def _deletions(gone: list[tuple[dict, dict]], batch_id: int) -> pa.Table:
+    rows = [{**row, **{name: cause[name] for name in ("log_offset", "record_timestamp")}} for row, cause in gone]
+    return _source_rows(pa.Table.from_pylist(rows, _nullable([*KEY, *_VALUE, *_PLACE])), batch_id, deleted=True)
+
+
+def _source_rows(rows: pa.Table, batch_id: int, *, deleted: bool) -> pa.Table:
+    rows = rows.append_column("batch_id", pa.repeat(pa.scalar(batch_id), rows.num_rows))
+    if EFFECTIVE_OFFSET not in rows.schema.names:
+        rows = rows.append_column(_EFFECTIVE, rows["log_offset"])
+    rows = rows.append_column(DELETED, pa.repeat(pa.scalar(deleted), rows.num_rows))
+    return rows.select(source_names("offsets")).cast(source_schema("offsets"))

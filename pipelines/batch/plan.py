@@ -1,0 +1,68 @@
+"""The plan of a batch: change rows and the tables before it → writes. No Spark, no clock, no writing."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from pipelines.batch.context import BatchContext
+from pipelines.batch.groups_plan import as_table, plan_groups
+from pipelines.batch.offsets_plan import plan_pending
+from pipelines.batch.simple_groups import plan_simple_groups
+from pipelines.batch.topic_names import NameSource, learn_topic_names
+from pipelines.source.changes import Kind, of_kind
+from pipelines.tables import definitions
+from pipelines.writers.table_write import DELETED, EFFECTIVE_OFFSET, TableWrite
+
+
+@dataclass(frozen=True)
+class BatchPlan:
+    """Writes of every table but `offsets` and `offset_history`, whose rows may be too many for the driver."""
+
+    writes: tuple[TableWrite, ...]
+    #: Change rows of offsets that the range removed.
+    tombstones: pa.Table
+    #: Pending commits of earlier batches that take effect; see `PendingPlan`.
+    resolved: pa.Table
+
+
+def plan_batch(changed: pa.Table, context: BatchContext, ask_names: NameSource) -> BatchPlan:
+    """Plans a batch from its change rows; rows of kind `commit` are not looked at."""
+    tombstones = of_kind(changed, Kind.TOMBSTONE)
+    pending = plan_pending(changed, context)
+    names = learn_topic_names(changed, context, ask_names)
+    groups = plan_groups(changed, names.known, context)
+    names.add({uuid: (name, "partition_metadata") for uuid, name in groups.topic_names.items()})
+    plan_simple_groups(changed, tombstones, pending.writes, groups, context)
+    rows = {
+        "topic_ids": [{**row, EFFECTIVE_OFFSET: 0, DELETED: False} for row in names.rows(context.batch_id)],
+        "group_records": groups.group_records,
+        "groups": groups.groups,
+        "members": groups.members,
+        "group_history": groups.group_history,
+        "quarantine": groups.quarantine,
+    }
+    writes = {name: as_table(name, found) for name, found in rows.items()}
+    writes["pending_offsets"] = pending.writes
+    writes["quarantine"] = pa.concat_tables([writes["quarantine"], _damage_rows(changed, context)])
+    return BatchPlan(
+        writes=tuple(TableWrite(name, writes[name]) for name in definitions.WRITE_ORDER if name in writes),
+        tombstones=tombstones,
+        resolved=pending.resolved,
+    )
+
+
+def _damage_rows(changed: pa.Table, context: BatchContext) -> pa.Table:
+    schema = definitions.table("quarantine").schema
+    damages = of_kind(changed, Kind.DAMAGE)
+    return pa.Table.from_arrays(
+        [
+            damages["key"],
+            damages["value"],
+            damages["detail"],
+            damages["log_partition"],
+            damages["log_offset"],
+            damages["record_timestamp"],
+            pa.repeat(pa.scalar(context.batch_id), damages.num_rows),
+        ],
+        schema=schema,
+    )

@@ -1,0 +1,45 @@
+"""The tables as the last complete batch left them.
+
+A batch that is applied again after a crash must plan the same writes again, so it may only look at what was there before it:
+every read is pinned to the versions of the last `batches` row.
+"""
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.tables import definitions
+from pipelines.tables.store import MAX_LITERALS, Batch, TableStore, is_in, query
+
+
+class Prior:
+    """Reads tables at the versions of `batch`; without one every table is empty."""
+
+    def __init__(self, store: TableStore, batch: Batch | None) -> None:
+        self._store = store
+        self.batch = batch
+
+    def rows(self, table: str, columns: Iterable[str], **values: Iterable[object]) -> pa.Table:
+        """Columns of the rows of `table` whose columns named in `values` have one of the values given."""
+        names = list(columns)
+        schema = definitions.table(table).schema
+        if self.batch is None:
+            return pa.schema([schema.field(name) for name in names]).empty_table()
+        wanted = {column: list(set(given)) for column, given in values.items()}
+        conditions = " AND ".join(is_in(column, given) for column, given in wanted.items()) or "TRUE"
+        selected = sorted({*names, *wanted})
+        found = query({table: self._pinned(table)}, f"SELECT {', '.join(selected)} FROM {table} WHERE {conditions}")
+        for column, given in wanted.items():
+            if len(given) > MAX_LITERALS:
+                found = found.filter(pc.is_in(found[column], pa.array(given, schema.field(column).type)))
+        return found.select(names).cast(pa.schema([schema.field(name).with_nullable(True) for name in names]))
+
+    def version(self, table: str) -> int:
+        """The version of `table` that the last batch left, 0 before the first."""
+        return self.batch.versions.get(table, 0) if self.batch else 0
+
+    def _pinned(self, table: str):  # type: ignore[no-untyped-def]
+        newest = self._store.table(table)
+        version = self.version(table)
+        return newest if newest.version() == version else self._store.at(table, version)

@@ -1,0 +1,77 @@
+"""Groups that no group record made: simple groups, which exist because somebody commits offsets in their name.
+
+The Java coordinator creates the object at a commit for an unknown group and keeps it until a group tombstone; the Scala one
+makes it up while loading, from any offsets that are left. 0.9 has no such object.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from coordinator_core.log.entries import LogRecord
+from pipelines.batch.context import BatchContext
+from pipelines.batch.groups_plan import GroupsPlan, delete, upsert
+from pipelines.batch.offsets_plan import remaining_keys
+from pipelines.source.changes import Kind, of_kind
+
+
+def plan_simple_groups(
+    changed: pa.Table, tombstones: pa.Table, pending_writes: pa.Table, plan: GroupsPlan, context: BatchContext
+) -> None:
+    """Adds to `plan` the simple groups that come and the groups that go with this batch."""
+    touched = {row["group_id"]: row for row in of_kind(changed, Kind.TOUCHED).to_pylist()}
+    recorded = set(context.prior.rows("group_records", ["group_id"], group_id=touched)["group_id"].to_pylist())
+    candidates = sorted(((set(touched) - recorded) | set(plan.removed)) - plan.present)
+    existing = set(context.prior.rows("groups", ["group_id"], group_id=candidates)["group_id"].to_pylist())
+    alive = _alive(candidates, touched, existing, tombstones, pending_writes, plan.removed, context)
+    for group in candidates:
+        if group in alive and (group not in existing or group in plan.removed):
+            plan.groups.append(_simple_group(group, touched.get(group), plan.removed.get(group), context))
+        elif group not in alive and group in existing:
+            plan.groups.append(delete({"group_id": group}, _newest_offset(touched.get(group), plan.removed.get(group))))
+
+
+def _alive(
+    candidates: list[str],
+    touched: Mapping[str, dict[str, Any]],
+    existing: set[str],
+    tombstones: pa.Table,
+    pending_writes: pa.Table,
+    removed: Mapping[str, LogRecord],
+    context: BatchContext,
+) -> set[str]:
+    era = context.era
+    if not era.simple_groups:
+        return set()
+    if era.hides_offsets_without_group:
+        return {
+            group
+            for group in candidates
+            if (group in existing and group not in removed)
+            or touched.get(group, {}).get("last_value_offset", -1) > (removed[group].offset if group in removed else -1)
+        }
+    with_new = {group for group, row in touched.items() if row["upserts"] or row["pendings"]}
+    unsure = [group for group in candidates if group not in with_new]
+    return with_new | remaining_keys(unsure, tombstones, pending_writes, context)
+
+
+def _simple_group(group: str, touched: dict[str, Any] | None, removed: LogRecord | None, context: BatchContext) -> dict[str, Any]:
+    partition = touched["log_partition"] if touched else removed.partition  # type: ignore[union-attr]
+    return upsert(
+        {
+            "group_id": group,
+            "group_type": "simple",
+            "state": "Empty",
+            "generation": 0,
+            "member_count": 0,
+            "log_partition": partition,
+            "log_offset": _newest_offset(touched, removed),
+            "batch_id": context.batch_id,
+        }
+    )
+
+
+def _newest_offset(touched: dict[str, Any] | None, removed: LogRecord | None) -> int:
+    offsets = [removed.offset] if removed else []
+    return max([*offsets, *((touched["last_value_offset"], touched["last_tombstone_offset"]) if touched else ())])

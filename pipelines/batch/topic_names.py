@@ -1,0 +1,51 @@
+"""Names of topic ids: what the tables know, what the batch's commits tell, and who else can be asked."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import pyarrow as pa
+
+from coordinator_core.codec.uuids import uuid_from_text, uuid_text
+from pipelines.batch.context import BatchContext
+from pipelines.source.changes import Kind, of_kind
+
+#: Asks for names that the log does not tell: id → (name, learned_from).
+NameSource = Callable[[], Mapping[UUID, tuple[str, str]]]
+
+#: Record types that name topics by id only.
+_BY_ID = frozenset({7, 8, 13, 14})
+
+
+@dataclass
+class TopicNames:
+    """Topic ids by name, and which of them are new with this batch. A topic keeps its id, so a name never changes."""
+
+    known: dict[UUID, str] = field(default_factory=dict)
+    new: dict[UUID, tuple[str, str]] = field(default_factory=dict)
+
+    def add(self, found: Mapping[UUID, tuple[str, str]]) -> None:
+        """Takes names, each with where it was learned."""
+        for uuid, (name, learned_from) in found.items():
+            if uuid not in self.known:
+                self.known[uuid] = name
+                self.new[uuid] = (name, learned_from)
+
+    def rows(self, batch_id: int) -> list[dict[str, object]]:
+        """Rows of `topic_ids` for the new ones."""
+        return [
+            {"topic_id": uuid_text(uuid), "topic": name, "learned_from": learned_from, "batch_id": batch_id}
+            for uuid, (name, learned_from) in self.new.items()
+        ]
+
+
+def learn_topic_names(changed: pa.Table, context: BatchContext, ask: NameSource) -> TopicNames:
+    """Names for the batch. `ask` is called only if its records name topics by nothing but their id."""
+    prior = context.prior.rows("topic_ids", ["topic_id", "topic"]).to_pylist()
+    names = TopicNames({uuid_from_text(row["topic_id"]): row["topic"] for row in prior})
+    told = of_kind(changed, Kind.TOPIC_ID).select(["topic_id", "topic"]).to_pylist()
+    names.add({uuid_from_text(row["topic_id"]): (row["topic"], "offset_commit") for row in told})
+    keys = of_kind(changed, Kind.RECORD)["key"].to_pylist()
+    if any(key is not None and int.from_bytes(key[:2], "big") in _BY_ID for key in keys):
+        names.add(ask())
+    return names

@@ -1,0 +1,115 @@
+"""What the command line accepts."""
+
+import argparse
+from collections.abc import Callable
+from importlib import metadata
+
+from pipelines.cli import commands
+
+_ERAS = ("0.9", "0.10", "1", "2", "3", "4")
+
+_RUN = """examples:
+  grouplake run --source segments:/var/lib/kafka/data --tables /data/groups
+  grouplake run --source kafka://broker1:9092,broker2:9092/__consumer_offsets --tables /data/groups --conf kafka --trigger 10s
+  grouplake run --source jsonl:dump.jsonl --tables out --era 0.10 --expiry apply --now 1795229230560
+"""
+_SQL = """examples:
+  grouplake sql --tables /data/groups "SELECT * FROM committed_offsets WHERE group_id = 'billing'"
+  grouplake sql --tables /data/groups "SELECT group_id, state, member_count FROM groups" --format json
+  grouplake sql --tables /data/groups "SELECT count(*) FROM offsets" --as-of 2026-03-01T00:00:00+00:00
+
+tables: offsets pending_offsets groups members group_records offset_history group_history topic_ids quarantine batches
+views:  committed_offsets group_members assignments expiring_offsets
+"""
+_SHOW = """examples:
+  grouplake show --source segments:/var/lib/kafka/data | head
+  grouplake show --source kafka://localhost:9092/__consumer_offsets --format classic --era 2
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser; every command leaves its function in `command`."""
+    top = argparse.ArgumentParser(
+        prog="grouplake",
+        description="Kafka consumer-group state as Delta tables.",
+        epilog="Help on a command: grouplake COMMAND --help",
+    )
+    top.add_argument("--version", action="version", version=f"grouplake {metadata.version('grouplake')}")
+    subparsers = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    run = _command(subparsers, "run", commands.run, "follow a __consumer_offsets log and keep the tables", _RUN)
+    _source(run)
+    _tables(run)
+    run.add_argument("--trigger", help="available-now (default), continuous, or an interval such as 10s")
+    run.add_argument("--era", help=f"coordinator generation whose rules apply: {', '.join(_ERAS)} (default 4)")
+    run.add_argument("--retention-minutes", type=_positive, metavar="N", help="offsets.retention.minutes of the cluster")
+    run.add_argument(
+        "--expiry", choices=("observe", "apply"), help="observe (default): follow the broker; apply: sweep ourselves"
+    )
+    run.add_argument("--now", type=int, metavar="MS", help="time of the sweep, ms since the epoch (default: now)")
+    _conf(run)
+
+    sql = _command(subparsers, "sql", commands.sql, "query tables and views, without Spark", _SQL)
+    _tables(sql)
+    sql.add_argument("query", metavar="QUERY", help="one SELECT statement")
+    sql.add_argument("--format", choices=("table", "json", "csv"), default="table", help="default: table")
+    sql.add_argument("--as-of", metavar="TIME|BATCH", help="state as of an ISO 8601 time or a batch id")
+
+    show = _command(subparsers, "show", commands.show, "print the records of a log as Kafka's formatters do", _SHOW)
+    _source(show)
+    show.add_argument("--format", choices=("json", "classic"), default="json", help="json (4.x, default) or classic (before 3.9)")
+    show.add_argument("--era", default="4", help="which classic lines: before 2.1 (0.9, 0.10, 1) or after (2, 3, 4)")
+    show.add_argument("--place", action="store_true", help="add log partition and offset to each JSON object")
+    _conf(show)
+
+    check = _command(subparsers, "check", commands.check, "do the tables agree with each other? exit code 1 if not", "")
+    _tables(check)
+
+    maintain = _command(subparsers, "maintain", commands.maintain, "compact tables, age the history, remove unneeded files", "")
+    _tables(maintain)
+    _conf(maintain)
+
+    demo = _command(subparsers, "demo", commands.demo, "a private Kafka, real consumers, the job, and its tables", "")
+    demo.add_argument("--tables", metavar="DIR", help="keep the tables there (default: a temporary folder)")
+    demo.add_argument("--kafka", default="4.1.1", metavar="VERSION", help="broker version (default 4.1.1)")
+
+    completion = _command(subparsers, "completion", commands.completion, "print a completion script for a shell", "")
+    completion.add_argument("shell", choices=("bash", "zsh", "tcsh"))
+    return top
+
+
+def _command(
+    subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    name: str,
+    function: Callable[[argparse.Namespace], int],
+    description: str,
+    examples: str,
+) -> argparse.ArgumentParser:
+    formatter = argparse.RawDescriptionHelpFormatter
+    command = subparsers.add_parser(name, help=description, description=description, epilog=examples, formatter_class=formatter)
+    command.set_defaults(command=function)
+    return command
+
+
+def _source(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--source",
+        required=True,
+        metavar="ADDRESS",
+        help="kafka://HOST:PORT[,…]/TOPIC, segments:DIR, jsonl:FILE or spark-kafka://HOST:PORT[,…]/TOPIC",
+    )
+
+
+def _tables(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--tables", required=True, metavar="DIR", help="folder (or object-store URI) of the tables")
+
+
+def _conf(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--conf", metavar="FILE", help="configuration file, or profile: local, kafka, production")
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{value} is not at least 1")
+    return value

@@ -1,0 +1,126 @@
+"""The commands: from parsed arguments to the modules that do the work."""
+
+import sys
+import time
+from argparse import Namespace
+from datetime import UTC, datetime
+
+from pipelines.errors import UsageError
+
+_MINUTE_MS = 60_000
+
+
+def run(options: Namespace) -> int:
+    """`grouplake run`"""
+    from coordinator_core.state.era import Era
+    from pipelines import job
+    from pipelines.configuration import load_configuration
+    from pipelines.source.address import parse_address
+
+    configuration = load_configuration(options.conf)
+    section = configuration.job
+    try:
+        era = Era.named(options.era or section["era"])
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    minutes = options.retention_minutes or section["retention_minutes"]
+    job.run(
+        job.RunOptions(
+            address=parse_address(options.source),
+            tables=options.tables,
+            era=era,
+            retention_ms=minutes * _MINUTE_MS or era.default_retention_ms,
+            trigger=options.trigger or section["trigger"],
+            expiry=options.expiry or section["expiry"],
+            now_ms=options.now,
+            bulk_rows=section["bulk_rows"],
+            max_records=section["max_records_per_batch"],
+            tasks=section["tasks"],
+            spark=configuration.spark,
+            kafka=configuration.kafka_options,
+        ),
+        job.print_progress,
+        lambda: time.time_ns() // 1_000_000,
+    )
+    return 0
+
+
+def sql(options: Namespace) -> int:
+    """`grouplake sql`"""
+    from pipelines.query.engine import Snapshot
+    from pipelines.query.output import to_stdout
+
+    to_stdout(Snapshot.open(options.tables, options.as_of).query(options.query), options.format)
+    return 0
+
+
+def show(options: Namespace) -> int:
+    """`grouplake show`"""
+    from coordinator_core.log.errors import LogError
+    from pipelines import show as printing
+    from pipelines.configuration import load_configuration
+    from pipelines.source.address import open_source, parse_address
+
+    problems = 0
+    address = parse_address(options.source)
+    kafka = load_configuration(options.conf).kafka_options
+    try:
+        source = open_source(address, kafka)
+        for found in printing.records(source):
+            if isinstance(found, printing.Problem):
+                problems += 1
+                print(found, file=sys.stderr)
+                continue
+            place, record = found
+            if options.format == "json":
+                line: str | None = printing.json_line(place, record, with_place=options.place)
+            else:
+                line = printing.text_line(record, options.era)
+            if line is not None:
+                print(line)
+    except LogError as error:
+        raise UsageError(str(error)) from error
+    return 1 if problems else 0
+
+
+def check(options: Namespace) -> int:
+    """`grouplake check`"""
+    from pipelines.query.check import RULES
+    from pipelines.query.check import check as find
+
+    findings = find(options.tables)
+    for found in findings:
+        print(f"{found.rule}: broken {found.count} times, such as {found.example}")
+    if not findings:
+        print(f"{len(RULES)} rules hold")
+    return 1 if findings else 0
+
+
+def maintain(options: Namespace) -> int:
+    """`grouplake maintain`"""
+    from pipelines.configuration import load_configuration
+    from pipelines.job import print_progress
+    from pipelines.maintain import Maintenance
+    from pipelines.maintain import maintain as keep_small
+
+    limits = Maintenance(**load_configuration(options.conf).maintain)
+    keep_small(options.tables, limits, datetime.now(UTC), print_progress)
+    return 0
+
+
+def demo(options: Namespace) -> int:
+    """`grouplake demo`"""
+    from pipelines.demo import run_demo
+
+    run_demo(options.kafka, options.tables)
+    return 0
+
+
+def completion(options: Namespace) -> int:
+    """`grouplake completion`"""
+    import shtab
+
+    from pipelines.cli.arguments import parser
+
+    print(shtab.complete(parser(), shell=options.shell))
+    return 0

@@ -1,0 +1,30 @@
+"""Entry point: arguments → command → exit code (0 done, 1 found something wrong, 2 bad usage or configuration)."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+from pipelines.cli.arguments import parser
+from pipelines.errors import GrouplakeError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command. Errors become one line on standard error; GROUPLAKE_TRACEBACK=1 shows where they come from."""
+    options = parser().parse_args(arguments)
+    try:
+        return int(options.command(options) or 0)
+    except GrouplakeError as error:
+        if os.environ.get("GROUPLAKE_TRACEBACK"):
+            raise
+        print(f"grouplake: {' '.join(str(error).split())}", file=sys.stderr)
+        return error.exit_code
+    except BrokenPipeError:
+        # the reader of our output has seen enough; without this Python complains once more while shutting down
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

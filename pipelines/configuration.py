@@ -1,0 +1,90 @@
+"""Configuration: `conf/local.toml` has every key and its default, a profile or file overrides some, flags override those."""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pipelines.errors import UsageError
+
+PROFILES = Path(__file__).resolve().parents[1] / "conf"
+_FROM_ENVIRONMENT = "env:"
+
+#: Tables whose keys are not ours.
+_OPEN_SECTIONS = frozenset({("spark", "conf")})
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One section per part of the program, each key as in the file. Secrets are resolved, so it is never printed whole."""
+
+    job: Mapping[str, Any]
+    spark: Mapping[str, Any]
+    kafka: Mapping[str, Any] = field(repr=False)
+    maintain: Mapping[str, Any]
+
+    @property
+    def kafka_options(self) -> dict[str, str]:
+        """What is set of the broker connection, as source options."""
+        return {name: str(value) for name, value in self.kafka.items() if value not in ("", None)}
+
+
+def load_configuration(name: str | None, environment: Mapping[str, str] = os.environ) -> Configuration:
+    """The defaults, overridden by profile or file `name` (a path, or the name of a file in conf/).
+
+    Raises:
+        UsageError: the file is missing or not TOML, a key is unknown or of another type, a named variable is not set.
+    """
+    merged = _read(PROFILES / "local.toml")
+    if name is not None:
+        path = _find(name)
+        _override(merged, _read(path), path, ())
+    resolved: dict[str, Any] = _resolve(merged, environment, ())
+    return Configuration(**resolved)
+
+
+def _find(name: str) -> Path:
+    profile = PROFILES / f"{name}.toml"
+    if profile.is_file() and os.sep not in name:
+        return profile
+    if Path(name).is_file():
+        return Path(name)
+    known = ", ".join(sorted(path.stem for path in PROFILES.glob("*.toml")))
+    raise UsageError(f"no configuration file {name!r}, and no profile of that name (profiles: {known})")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise UsageError(f"cannot read configuration {path}: {error}") from error
+
+
+def _override(defaults: dict[str, Any], given: Mapping[str, Any], path: Path, section: tuple[str, ...]) -> None:
+    for key, value in given.items():
+        name = ".".join((*section, key))
+        if section in _OPEN_SECTIONS:
+            defaults[key] = value
+        elif key not in defaults:
+            raise UsageError(f"{path}: unknown key {name} (known: {', '.join(defaults)})")
+        elif isinstance(defaults[key], dict):
+            if not isinstance(value, dict):
+                raise UsageError(f"{path}: {name} is a section, not a value")
+            _override(defaults[key], value, path, (*section, key))
+        elif type(value) is not type(defaults[key]):
+            raise UsageError(f"{path}: {name} must be a {type(defaults[key]).__name__}, not a {type(value).__name__}")
+        else:
+            defaults[key] = value
+
+
+def _resolve(value: Any, environment: Mapping[str, str], section: tuple[str, ...]) -> Any:
+    if isinstance(value, dict):
+        return {key: _resolve(part, environment, (*section, key)) for key, part in value.items()}
+    if isinstance(value, str) and value.startswith(_FROM_ENVIRONMENT):
+        variable = value.removeprefix(_FROM_ENVIRONMENT)
+        if variable not in environment:
+            raise UsageError(f"configuration {'.'.join(section)}: environment variable {variable} is not set")
+        return environment[variable]
+    return value

@@ -1,0 +1,171 @@
+"""The job: a source, the tables, a trigger."""
+
+import re
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from coordinator_core.log.errors import LogError
+from coordinator_core.state.era import Era
+from pipelines.batch.expiry_sweep import sweep
+from pipelines.errors import GrouplakeError, TablesError, UsageError
+from pipelines.source.address import Address, open_source
+from pipelines.tables.store import Batch, TableStore
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What `grouplake run` was asked to do. Times in ms; `now_ms` is the time of the expiry sweep."""
+
+    address: Address
+    tables: str
+    era: Era
+    retention_ms: int
+    trigger: str
+    expiry: str
+    now_ms: int | None
+    bulk_rows: int
+    max_records: int
+    tasks: int
+    spark: Mapping[str, Any]
+    kafka: Mapping[str, str] = field(repr=False)
+
+
+def trigger_arguments(trigger: str) -> dict[str, Any]:
+    """`available-now`, `continuous` or an interval such as `10s`, as arguments of `DataStreamWriter.trigger`."""
+    if trigger == "available-now":
+        return {"availableNow": True}
+    if trigger == "continuous":
+        return {"processingTime": "0 seconds"}
+    found = re.fullmatch(r"(\d+)(ms|s|m|h)", trigger)
+    if not found:
+        raise UsageError(f"not a trigger: {trigger!r} (expected available-now, continuous, or an interval such as 10s or 5m)")
+    unit = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours"}[found[2]]
+    return {"processingTime": f"{found[1]} {unit}"}
+
+
+def run(options: RunOptions, progress: Progress, clock_ms: Callable[[], int]) -> None:
+    """Runs the job until its trigger is done, or until it is told to stop.
+
+    Raises:
+        UsageError: the source or the tables cannot be opened with these options; nothing was started.
+        GrouplakeError: the stream ended with an error.
+    """
+    trigger = trigger_arguments(options.trigger)
+    store = TableStore(options.tables)
+    last = _open_tables(store, options)
+    if not options.address.is_spark_kafka:
+        _probe(options)
+    _stream(options, store, last, trigger, progress)
+    if options.expiry == "apply":
+        now_ms = options.now_ms if options.now_ms is not None else clock_ms()
+        swept = sweep(store, options.era, options.retention_ms, now_ms)
+        if swept is not None:
+            progress(describe_sweep(swept))
+
+
+def _open_tables(store: TableStore, options: RunOptions) -> Batch | None:
+    if not store.exists():
+        store.create()
+    last = store.last_batch()
+    if last is not None and last.era != options.era.name:
+        raise UsageError(
+            f"the tables under {store.root} were made with era {last.era}, not {options.era.name}: "
+            f"go on with --era {last.era}, or choose another folder"
+        )
+    return last
+
+
+def _probe(options: RunOptions) -> None:
+    try:
+        source = open_source(options.address, options.kafka)
+        try:
+            source.end_offsets()
+        finally:
+            source.close()
+    except LogError as error:
+        raise UsageError(str(error)) from error
+
+
+def _stream(options: RunOptions, store: TableStore, last: Batch | None, trigger: dict[str, Any], progress: Progress) -> None:
+    # Spark takes seconds to import; everything above has already said what is wrong by now
+    from pyspark.errors import PySparkException
+
+    from pipelines.batch.apply import BatchApplier
+    from pipelines.session import start_session
+    from pipelines.source.stream import open_stream, spark_jars
+
+    progress("starting Spark")
+    spark = start_session(options.spark, progress, spark_jars(options.address, progress))
+    applier = BatchApplier(
+        store=store,
+        era=options.era,
+        retention_ms=options.retention_ms,
+        ask_names=lambda: _names(options),
+        bulk_rows=options.bulk_rows,
+        on_batch=lambda batch: progress(describe_batch(batch)),
+    )
+    query = (
+        open_stream(spark, options, last.next_offsets if last else None)
+        .writeStream.foreachBatch(applier)
+        .option("checkpointLocation", store.path("_checkpoint"))
+        .trigger(**trigger)
+        .start()
+    )
+    _stop_on_signals(query)
+    try:
+        query.awaitTermination()
+    except PySparkException as error:
+        raise _told(error) from error
+
+
+def _names(options: RunOptions) -> dict[UUID, tuple[str, str]]:
+    if options.address.is_spark_kafka:
+        return {}
+    source = open_source(options.address, options.kafka)
+    try:
+        learned_from = "cluster" if options.address.scheme == "kafka" else "partition_metadata"
+        return {uuid: (name, learned_from) for uuid, name in source.topic_ids().items()}
+    finally:
+        source.close()
+
+
+def _stop_on_signals(query: Any) -> None:
+    def stop(_signal: int, _frame: object) -> None:
+        query.stop()
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+
+
+def _told(error: BaseException) -> GrouplakeError:
+    """What a stream's exception says, without the stack traces that Spark wraps around it."""
+    text = str(error)
+    ours = re.findall(r"^(?:\w+\.)*(Log\w+|\w*Error): (.+)$", text, re.MULTILINE)
+    names = {cls.__name__ for cls in (*LogError.__subclasses__(), LogError, TablesError, UsageError, GrouplakeError)}
+    for name, message in ours:
+        if name in names:
+            return TablesError(message)
+    last = ours[-1][1] if ours else text.strip().splitlines()[0]
+    return TablesError(f"the stream ended: {last}")
+
+
+def describe_batch(batch: Batch) -> str:
+    """One line about a batch."""
+    took = (batch.finished_at - batch.started_at).total_seconds()
+    return f"batch {batch.batch_id}: {batch.records_read:,} records read, {batch.records_kept:,} kept, {took:.1f} s"
+
+
+def describe_sweep(batch: Batch) -> str:
+    """One line about an expiry sweep."""
+    return f"batch {batch.batch_id}: expiry sweep, {batch.records_kept:,} offsets and groups removed"
+
+
+def print_progress(line: str) -> None:
+    """Progress goes to standard error, so that standard output stays what was asked for."""
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,89 @@
+"""`grouplake check`: do the tables agree with each other and with the last batch?
+
+Every rule is a query that selects what breaks it.
+"""
+
+from dataclasses import dataclass
+
+from pipelines.query.engine import Snapshot
+from pipelines.tables import definitions
+from pipelines.tables.store import APP_ID, TableStore
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A rule that does not hold, with how often and an example."""
+
+    rule: str
+    count: int
+    example: str
+
+
+def _unique(table: str) -> tuple[str, str]:
+    key = ", ".join(definitions.KEYS[table])
+    return f"{table}: one row per {key}", f"SELECT {key}, count(*) AS n FROM {table} GROUP BY {key} HAVING count(*) > 1"
+
+
+_LAST = "SELECT max(batch_id) AS batch_id FROM batches"
+_PLACED = ("offsets", "pending_offsets", "group_records", "groups", "members", "offset_history", "group_history", "quarantine")
+
+RULES: dict[str, str] = {
+    **dict(_unique(table) for table in definitions.KEYS),
+    "groups: member_count counts the rows of members": """
+        SELECT g.group_id, g.member_count, count(m.member_id) AS n FROM groups g
+        LEFT JOIN members m ON m.group_id = g.group_id
+        GROUP BY g.group_id, g.member_count HAVING g.member_count <> count(m.member_id)""",
+    "members: every member has its group": """
+        SELECT m.group_id, m.member_id FROM members m LEFT JOIN groups g ON g.group_id = m.group_id WHERE g.group_id IS NULL""",
+    "group_records: every record has its group": """
+        SELECT r.group_id, r.record_type FROM group_records r LEFT JOIN groups g ON g.group_id = r.group_id
+        WHERE g.group_id IS NULL""",
+    "groups: a leader is a member": """
+        SELECT g.group_id, g.leader FROM groups g LEFT JOIN members m ON m.group_id = g.group_id AND m.member_id = g.leader
+        WHERE g.group_type = 'classic' AND g.leader IS NOT NULL AND g.member_count > 0 AND m.member_id IS NULL""",
+    "batches: ids count up by one": """
+        SELECT max(batch_id) AS last, count(*) AS n FROM batches HAVING max(batch_id) - min(batch_id) + 1 <> count(*)""",
+    **{
+        f"{table}: no row of a batch that is not complete": (
+            f"SELECT t.batch_id, l.batch_id AS last FROM {table} t CROSS JOIN ({_LAST}) l WHERE t.batch_id > l.batch_id"
+        )
+        for table in _PLACED
+    },
+}
+
+
+def check(root: str) -> list[Finding]:
+    """Everything that is wrong with the tables under `root`.
+
+    Raises:
+        UsageError: there are no tables.
+    """
+    store = TableStore(root)
+    snapshot = Snapshot.open(root)
+    findings = [found for rule, sql in RULES.items() if (found := _breaking(snapshot, rule, sql))]
+    findings += _places(snapshot)
+    for name in definitions.WRITE_ORDER:
+        applied = store.table(name).transaction_version(APP_ID)
+        if applied is not None and applied > snapshot.batch.batch_id:
+            # a batch is being written, or one died half-way: the next run completes it, and readers do not see it
+            continue
+        if snapshot.batch.versions.get(name, 0) > store.table(name).version():
+            findings.append(Finding(f"{name}: has the version that the last batch names", 1, str(snapshot.batch.versions[name])))
+    return findings
+
+
+def _breaking(snapshot: Snapshot, rule: str, sql: str) -> Finding | None:
+    rows = snapshot.query(sql)
+    return Finding(rule, rows.num_rows, str(rows.slice(0, 1).to_pylist()[0])) if rows.num_rows else None
+
+
+def _places(snapshot: Snapshot) -> list[Finding]:
+    """Rows beyond the place in the log that the last batch ends at."""
+    next_offsets = snapshot.batch.next_offsets
+    findings = []
+    for table in _PLACED:
+        rows = snapshot.query(f"SELECT log_partition, max(log_offset) AS newest FROM {table} GROUP BY log_partition").to_pylist()
+        beyond = [row for row in rows if row["newest"] >= next_offsets.get(row["log_partition"], 0)]
+        if beyond:
+            findings.append(Finding(f"{table}: no row from beyond the end of the last batch", len(beyond), str(beyond[0])))
+    return findings

@@ -1,0 +1,87 @@
+"""`grouplake sql`: DataFusion over the tables at the versions of one batch, with the views."""
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+from deltalake import QueryBuilder
+
+from pipelines.errors import UsageError
+from pipelines.tables import definitions
+from pipelines.tables.store import Batch, TableStore
+
+#: Statements that only read. DataFusion has others, some of which write files or read any; a view cannot hide them.
+_READING = ("SELECT", "WITH", "VALUES", "EXPLAIN", "DESCRIBE")
+
+_COMMENTS = re.compile(r"\s*(--[^\n]*\n|/\*.*?\*/)", re.DOTALL)
+
+
+class Snapshot:
+    """All tables and views as one batch left them."""
+
+    def __init__(self, store: TableStore, batch: Batch, retention_ms: int | None = None) -> None:
+        """`retention_ms` asks for the expiry times of another retention than the batch was written with."""
+        self.batch = batch
+        self._builder = QueryBuilder()
+        for name in definitions.WRITE_ORDER:
+            if name in batch.versions:
+                self._builder.register(name, store.at(name, batch.versions[name]))
+        # the batches row of this batch is in the version behind the ones that it names
+        self._builder.register("batches", store.table("batches"))
+        for name in definitions.VIEWS:
+            sql = definitions.view_sql(name)
+            if retention_ms is not None:
+                sql = sql.replace("batch.retention_ms", str(retention_ms))
+            self._read(f"CREATE VIEW {name} AS {sql}")
+
+    @classmethod
+    def open(cls, root: str, as_of: str | None = None) -> "Snapshot":
+        """The tables under `root` at the last complete batch, or as of a batch id or an ISO 8601 time (UTC).
+
+        Raises:
+            UsageError: there are no tables, or no such batch.
+        """
+        store = TableStore(root)
+        if as_of is None:
+            batch = store.last_batch()
+            if batch is None:
+                raise UsageError(f"the tables under {root} have no complete batch yet")
+            return cls(store, batch)
+        return cls(store, store.batch_as_of(_parse_as_of(as_of)))
+
+    def query(self, sql: str) -> pa.Table:
+        """Rows of one reading statement.
+
+        Raises:
+            UsageError: it is not one, or DataFusion refuses it.
+        """
+        rest = sql
+        while found := _COMMENTS.match(rest):
+            rest = rest[found.end() :]
+        words = re.findall(r"\w+", rest[:40].upper())
+        if not words or words[0] not in _READING or (words[0] == "EXPLAIN" and words[1:2] == ["ANALYZE"]):
+            raise UsageError(f"only queries are allowed here ({', '.join(_READING)} …)")
+        return self._read(sql)
+
+    def _read(self, sql: str) -> pa.Table:
+        try:
+            return pa.table(self._builder.execute(sql).read_all())
+        except Exception as error:  # DataFusion's errors reach Python as bare Exception
+            raise UsageError(f"query failed: {' '.join(str(error).split())}") from error
+
+
+def _parse_as_of(text: str) -> int | datetime:
+    if text.isdigit():
+        return int(text)
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(f"--as-of takes a batch id or an ISO 8601 time, not {text!r}") from error
+
+
+def rows_of(table: pa.Table) -> Iterator[dict[str, Any]]:
+    """Rows as plain values, a batch at a time."""
+    for batch in table.to_batches():
+        yield from batch.to_pylist()

@@ -1,0 +1,68 @@
+"""Source addresses: `kafka://…`, `segments:DIR`, `jsonl:FILE`, and `spark-kafka://…` for Spark's own Kafka source."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from coordinator_core.log.source import LogSource
+from pipelines.errors import UsageError
+
+FORMS = "kafka://HOST:PORT[,…]/TOPIC, segments:DIR, jsonl:FILE or spark-kafka://HOST:PORT[,…]/TOPIC"
+DEFAULT_TOPIC = "__consumer_offsets"
+
+
+@dataclass(frozen=True)
+class Address:
+    """A parsed source address. `location` is a path, or HOST:PORT[,…]; `topic` only for brokers."""
+
+    scheme: str
+    location: str
+    topic: str = ""
+
+    @property
+    def is_spark_kafka(self) -> bool:
+        """Whether Spark's own Kafka source reads it."""
+        return self.scheme == "spark-kafka"
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.location}/{self.topic}" if self.topic else f"{self.scheme}:{self.location}"
+
+
+def parse_address(text: str) -> Address:
+    """Parses a source address.
+
+    Raises:
+        UsageError: it is of no known form.
+    """
+    scheme, colon, rest = text.partition(":")
+    if colon and scheme in ("segments", "jsonl") and rest:
+        return Address(scheme, rest)
+    if colon and scheme in ("kafka", "spark-kafka") and rest.startswith("//"):
+        location, _, topic = rest[2:].partition("/")
+        if "@" in location:
+            raise UsageError("credentials do not belong into an address: put them into the [kafka] part of the configuration")
+        if location and all(":" in server for server in location.split(",")):
+            return Address(scheme, location, topic or DEFAULT_TOPIC)
+    raise UsageError(f"not a source address: {text!r} (expected {FORMS})")
+
+
+def open_source(address: Address, kafka_options: Mapping[str, str]) -> LogSource:
+    """Opens the log at `address`. `kafka_options`: see `coordinator_core.log.fetch`.
+
+    Raises:
+        LogError: it is not there or cannot be read.
+    """
+    match address.scheme:
+        case "segments":
+            from coordinator_core.log.segments import SegmentSource
+
+            return SegmentSource(address.location)
+        case "jsonl":
+            from coordinator_core.log.jsonl import JsonlSource
+
+            return JsonlSource(address.location)
+        case "kafka":
+            # the client library takes a while to import, and files need none of it
+            from coordinator_core.log.fetch import KafkaLog
+
+            return KafkaLog(str(address), kafka_options)
+    raise UsageError(f"{address} cannot be read without Spark")

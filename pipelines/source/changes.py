@@ -1,0 +1,103 @@
+"""Change rows: what a task tells the batch about the ranges of the log that it read.
+
+One flat schema for all kinds, since a data source has one schema; a kind fills only its own columns.
+"""
+
+from enum import StrEnum
+
+import pyarrow as pa
+
+_TIMESTAMP = pa.timestamp("us", "UTC")
+
+
+class Kind(StrEnum):
+    """What a change row says."""
+
+    #: The final operation of the range on this group, topic and partition is a commit.
+    COMMIT = "commit"
+    #: … is a removal.
+    TOMBSTONE = "tombstone"
+    #: A transactional commit whose transaction is still open at the end of the range.
+    PENDING = "pending"
+    #: Pending commits from before the range that go: of one producer, or of all when producer_id is null.
+    PENDING_TOMBSTONE = "pending_tombstone"
+    #: First marker of a producer in the range; decides its pending commits from before the range. `detail`: COMMIT or ABORT.
+    MARKER = "marker"
+    #: A group with offset commits or removals in the range.
+    TOUCHED = "touched"
+    #: A record as logged: group records, and what no codec knows.
+    RECORD = "record"
+    #: Name of a topic id.
+    TOPIC_ID = "topic_id"
+    #: A part of the log that is damaged. `detail` says how.
+    DAMAGE = "damage"
+    #: The range itself: where it began and where the next one begins.
+    RANGE = "range"
+
+
+SCHEMA = pa.schema(
+    [
+        ("kind", pa.string()),
+        ("log_partition", pa.int32()),
+        ("log_offset", pa.int64()),
+        ("record_timestamp", _TIMESTAMP),
+        ("producer_id", pa.int64()),
+        ("group_id", pa.string()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("committed_offset", pa.int64()),
+        ("leader_epoch", pa.int32()),
+        ("metadata", pa.string()),
+        ("commit_timestamp", _TIMESTAMP),
+        ("expire_timestamp", _TIMESTAMP),
+        ("topic_id", pa.string()),
+        ("commits", pa.int64()),
+        ("min_offset", pa.int64()),
+        ("first_offset", pa.int64()),
+        ("rewound", pa.bool_()),
+        ("last_value_offset", pa.int64()),
+        ("last_tombstone_offset", pa.int64()),
+        ("upserts", pa.int64()),
+        ("pendings", pa.int64()),
+        ("removals", pa.int64()),
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("detail", pa.string()),
+        ("start_offset", pa.int64()),
+        ("next_offset", pa.int64()),
+        ("records_read", pa.int64()),
+    ]
+)
+
+_SPARK_TYPES = {
+    pa.string(): "STRING",
+    pa.int32(): "INT",
+    pa.int64(): "BIGINT",
+    pa.bool_(): "BOOLEAN",
+    pa.binary(): "BINARY",
+    _TIMESTAMP: "TIMESTAMP",
+}
+
+#: The same schema as Spark DDL.
+DDL = ", ".join(f"{field.name} {_SPARK_TYPES[field.type]}" for field in SCHEMA)
+
+
+def rows(kind: Kind, log_partition: int, columns: dict[str, pa.Array]) -> pa.RecordBatch:
+    """A batch of change rows of one kind; columns that it does not fill are null."""
+    length = len(next(iter(columns.values())))
+    given = {
+        "kind": pa.repeat(pa.scalar(str(kind)), length),
+        "log_partition": pa.repeat(pa.scalar(log_partition, pa.int32()), length),
+        **columns,
+    }
+    return pa.RecordBatch.from_arrays(
+        [given[field.name].cast(field.type) if field.name in given else pa.nulls(length, field.type) for field in SCHEMA],
+        schema=SCHEMA,
+    )
+
+
+def of_kind(changes: pa.Table, kind: Kind) -> pa.Table:
+    """The rows of one kind."""
+    import pyarrow.compute as pc
+
+    return changes.filter(pc.equal(changes["kind"], str(kind)))

@@ -1,0 +1,196 @@
+"""The Python Data Source `consumer_offsets`: change rows of a `__consumer_offsets` log, in batch and as a stream.
+
+    spark.dataSource.register(ConsumerOffsetsDataSource)
+    spark.readStream.format("consumer_offsets").option("era", "4").load("kafka://broker:9092/__consumer_offsets")
+
+Options:
+    path             source address (the argument of `load`)
+    era              rules to fold with, default 4
+    retentionMs      offset retention, for eras that fill in expiry while loading
+    tasks            tasks that the partitions are packed into, default the cores of the machine
+    maxRecordsPerBatch  limit of a micro-batch, default none
+    startingOffsets  JSON of log partition → offset, default the earliest
+    kafka.*          connection options of `coordinator_core.log.fetch`; they never appear in messages
+"""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+
+from coordinator_core.log.errors import LogTruncated
+from coordinator_core.log.source import LogSource
+from coordinator_core.state.era import Era
+from coordinator_core.state.reduction import PartitionReducer
+from pipelines.source.address import Address, open_source, parse_address
+from pipelines.source.changes import DDL
+from pipelines.source.ranges import LogRange, Offsets, admit, pack, ranges
+from pipelines.source.reduction_rows import change_rows
+
+KAFKA_PREFIX = "kafka."
+
+
+@dataclass(frozen=True)
+class SourceOptions:
+    """The options of the source, parsed; travels to the tasks."""
+
+    address: Address
+    era: str
+    retention_ms: int
+    tasks: int
+    max_records: int | None
+    starting_offsets: Offsets | None
+    kafka: Mapping[str, str] = field(repr=False)
+
+    @classmethod
+    def parse(cls, options: Mapping[str, str]) -> "SourceOptions":
+        """Parses Spark's options, whose names are case-insensitive."""
+        given = {name.lower(): value for name, value in options.items()}
+        era = given.get("era", "4")
+        starting = given.get("startingoffsets")
+        limit = given.get("maxrecordsperbatch")
+        return cls(
+            address=parse_address(given["path"]),
+            era=era,
+            retention_ms=int(given.get("retentionms", Era.named(era).default_retention_ms)),
+            tasks=int(given.get("tasks", os.cpu_count() or 1)),
+            max_records=int(limit) if limit else None,
+            starting_offsets=None if starting is None else _from_json(json.loads(starting)),
+            kafka={name[len(KAFKA_PREFIX) :]: value for name, value in given.items() if name.startswith(KAFKA_PREFIX)},
+        )
+
+    def open(self) -> LogSource:
+        """Opens the log."""
+        return open_source(self.address, self.kafka)
+
+
+class ConsumerOffsetsDataSource(DataSource):
+    """Spark's entry point; see the module."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Short name for `format(…)`."""
+        return "consumer_offsets"
+
+    def schema(self) -> str:
+        """Schema of the change rows."""
+        return DDL
+
+    def reader(self, schema: StructType) -> "LogReader":  # noqa: ARG002
+        """Reads everything that the log has now."""
+        return LogReader(SourceOptions.parse(self.options))
+
+    def streamReader(self, schema: StructType) -> "LogStreamReader":  # noqa: ARG002, N802
+        """Follows the log."""
+        return LogStreamReader(SourceOptions.parse(self.options))
+
+
+@dataclass
+class RangesPartition(InputPartition):
+    """The ranges of one task."""
+
+    todo: list[LogRange]
+
+
+class LogReader(DataSourceReader):
+    """Batch: the whole log, or what follows `startingOffsets`."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+
+    def partitions(self) -> list[RangesPartition]:
+        """The log's ranges, packed into tasks."""
+        source = self._options.open()
+        try:
+            start = {**source.earliest_offsets(), **(self._options.starting_offsets or {})}
+            todo = ranges(start, source.end_offsets())
+        finally:
+            source.close()
+        return [RangesPartition(one) for one in pack(todo, self._options.tasks)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Change rows of the task's ranges."""
+        assert isinstance(partition, RangesPartition)
+        return read_ranges(self._options, partition.todo)
+
+
+class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Stream: offsets are JSON objects of log partition → next offset."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+        self._source: LogSource | None = None
+        self._target: Offsets | None = None
+
+    @property
+    def _log(self) -> LogSource:
+        if self._source is None:
+            self._source = self._options.open()
+        return self._source
+
+    def initialOffset(self) -> dict:  # noqa: N802
+        """Where the tables end, or the earliest offsets of the log."""
+        return _to_json({**self._log.earliest_offsets(), **(self._options.starting_offsets or {})})
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """`maxRecordsPerBatch` as Spark's read limit."""
+        return ReadAllAvailable() if self._options.max_records is None else ReadMaxRows(self._options.max_records)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """Freezes the end of the log for this run."""
+        self._target = self._log.end_offsets()
+
+    def latestOffset(self, start: dict, limit: ReadLimit) -> dict:  # noqa: N802
+        """The end of the log, or of what `limit` admits.
+
+        Raises:
+            LogTruncated: the log ends before `start`, so that it was truncated or recreated.
+        """
+        begin = _from_json(start)
+        end = dict(self._target if self._target is not None else self._log.end_offsets())
+        for partition, offset in begin.items():
+            if end.setdefault(partition, offset) < offset:
+                raise LogTruncated.before(str(self._options.address), partition, offset, end[partition])
+        return _to_json(admit(begin, end, limit.max_rows) if isinstance(limit, ReadMaxRows) else end)
+
+    def partitions(self, start: dict, end: dict) -> list[RangesPartition]:
+        """The ranges between two offsets of the stream, packed into tasks."""
+        todo = ranges(_from_json(start), _from_json(end))
+        return [RangesPartition(one) for one in pack(todo, self._options.tasks)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Change rows of the task's ranges."""
+        assert isinstance(partition, RangesPartition)
+        return read_ranges(self._options, partition.todo)
+
+    def stop(self) -> None:
+        """Closes the log."""
+        if self._source is not None:
+            self._source.close()
+
+
+def read_ranges(options: SourceOptions, todo: list[LogRange]) -> Iterator[pa.RecordBatch]:
+    """Reads and reduces ranges, one log partition after the other, and yields their change rows."""
+    era = Era.named(options.era)
+    source = options.open()
+    try:
+        for one in todo:
+            reducer = PartitionReducer(era, one.partition)
+            for columns in source.read_columns(one.partition, one.start, one.end):
+                reducer.add(columns)
+            yield from change_rows(reducer.finish(), one, era, options.retention_ms)
+    finally:
+        source.close()
+
+
+def _to_json(offsets: Offsets) -> dict[str, int]:
+    return {str(partition): offset for partition, offset in sorted(offsets.items())}
+
+
+def _from_json(offsets: Mapping[str, int]) -> dict[int, int]:
+    return {int(partition): offset for partition, offset in offsets.items()}

@@ -1,0 +1,98 @@
+"""A reduction of the core as change rows."""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coordinator_core.log.damage import Damage
+from coordinator_core.state.era import Era
+from coordinator_core.state.reduction import Reduction
+from pipelines.source.changes import Kind, rows
+from pipelines.source.ranges import LogRange
+
+_KEY = ("group_id", "topic", "partition")
+_HISTORY = ("commits", "min_offset", "first_offset", "rewound")
+_TOUCHED = ("group_id", "last_value_offset", "last_tombstone_offset", "upserts", "pendings", "removals")
+
+
+def change_rows(reduction: Reduction, log_range: LogRange, era: Era, retention_ms: int) -> Iterator[pa.RecordBatch]:
+    """The change rows of one range, the `range` row last."""
+    parts = [
+        (Kind.COMMIT, _commits(reduction.commits, _HISTORY, era, retention_ms)),
+        (Kind.TOMBSTONE, _columns(reduction.tombstones, (*_KEY, "log_offset", *_HISTORY)) | _time(reduction.tombstones)),
+        (Kind.PENDING, _commits(reduction.pending, (), era, retention_ms)),
+        (Kind.PENDING_TOMBSTONE, _columns(reduction.pending_tombstones, ("producer_id", *_KEY, "log_offset"))),
+        (
+            Kind.MARKER,
+            _columns(reduction.markers, ("producer_id", "log_offset")) | _time(reduction.markers) | _marker_type(reduction),
+        ),
+        (Kind.TOUCHED, _columns(reduction.touched, _TOUCHED)),
+        (Kind.RECORD, _records(reduction.others)),
+        (Kind.TOPIC_ID, _columns(reduction.topic_ids, ("topic_id", "topic"))),
+        (Kind.DAMAGE, _damages(reduction.damages)),
+        (Kind.RANGE, _range(reduction, log_range)),
+    ]
+    for kind, columns in parts:
+        if len(next(iter(columns.values()))):
+            yield rows(kind, reduction.partition, columns)
+
+
+def _columns(table: pa.Table, names: tuple[str, ...]) -> dict[str, pa.Array]:
+    return {name: table[name].combine_chunks() for name in names}
+
+
+def _time(table: pa.Table) -> dict[str, pa.Array]:
+    return {"record_timestamp": _timestamps(table["record_timestamp"].combine_chunks())}
+
+
+def _marker_type(reduction: Reduction) -> dict[str, pa.Array]:
+    return {"detail": reduction.markers["type"].combine_chunks()}
+
+
+def _timestamps(ms: pa.Array) -> pa.Array:
+    """Milliseconds as timestamps; -1 is none, and so is what no timestamp in microseconds can hold."""
+    largest = (2**63 - 1) // 1000
+    usable = pc.and_(pc.not_equal(ms, -1), pc.and_(pc.greater_equal(ms, -largest), pc.less_equal(ms, largest)))
+    known = pc.if_else(usable, ms, pa.scalar(None, pa.int64()))
+    return pc.multiply(known, 1000).cast(pa.timestamp("us", "UTC"))
+
+
+def _commits(table: pa.Table, history: tuple[str, ...], era: Era, retention_ms: int) -> dict[str, pa.Array]:
+    columns = _columns(table, (*_KEY, "committed_offset", "metadata", "topic_id", "producer_id", "log_offset", *history))
+    epochs = table["leader_epoch"].combine_chunks()
+    known = pc.and_(pc.not_equal(epochs, -1), pc.greater_equal(epochs, era.lowest_leader_epoch))
+    expires, committed = table["expire_timestamp"].combine_chunks(), table["commit_timestamp"].combine_chunks()
+    if era.expiry_defaults_at_load:
+        expires = pc.if_else(pc.equal(expires, -1), pc.add(committed, retention_ms), expires)
+    return {
+        **columns,
+        **_time(table),
+        "leader_epoch": pc.if_else(known, epochs, pa.scalar(None, pa.int32())),
+        "commit_timestamp": _timestamps(committed),
+        "expire_timestamp": _timestamps(expires),
+    }
+
+
+def _records(others: pa.Table) -> dict[str, pa.Array]:
+    data = others.filter(pc.invert(others["is_control"]))
+    return _columns(data, ("log_offset", "producer_id", "key", "value")) | _time(data)
+
+
+def _damages(damages: tuple[Damage, ...]) -> dict[str, pa.Array]:
+    return {
+        "log_offset": pa.array([damage.offset for damage in damages], pa.int64()),
+        "detail": pa.array([damage.reason for damage in damages], pa.string()),
+    }
+
+
+def _range(reduction: Reduction, log_range: LogRange) -> dict[str, pa.Array]:
+    kept = sum(len(t) for t in (reduction.commits, reduction.tombstones, reduction.pending, reduction.others))
+    values = {
+        "start_offset": log_range.start,
+        "next_offset": log_range.end,
+        "records_read": reduction.records_read,
+        "commits": kept,
+        "log_offset": log_range.end - 1,
+    }
+    return {name: pa.array([value], pa.int64()) for name, value in values.items()}

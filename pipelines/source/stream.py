@@ -1,0 +1,46 @@
+"""The streaming DataFrame of change rows for an address."""
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame, SparkSession
+
+from pipelines.source.address import Address
+from pipelines.source.data_source import KAFKA_PREFIX, ConsumerOffsetsDataSource
+from pipelines.source.ranges import Offsets
+
+if TYPE_CHECKING:
+    from pipelines.job import RunOptions
+
+
+def spark_jars(address: Address, progress: Callable[[str], None]) -> tuple[str, ...]:
+    """Jars that reading `address` needs in the session."""
+    if not address.is_spark_kafka:
+        return ()
+    from pipelines.source.spark_kafka import connector_jars
+
+    return connector_jars(progress)
+
+
+def open_stream(spark: SparkSession, options: "RunOptions", next_offsets: Offsets | None) -> DataFrame:
+    """Change rows from where the tables end; the stream's checkpoint, if there is one, goes before `next_offsets`."""
+    if options.address.is_spark_kafka:
+        from pipelines.source.spark_kafka import open_spark_kafka
+
+        return open_spark_kafka(spark, options, next_offsets)
+    spark.dataSource.register(ConsumerOffsetsDataSource)
+    reader = (
+        spark.readStream.format(ConsumerOffsetsDataSource.name())
+        .option("era", options.era.name)
+        .option("retentionMs", options.retention_ms)
+    )
+    if options.tasks:
+        reader = reader.option("tasks", options.tasks)
+    if options.max_records:
+        reader = reader.option("maxRecordsPerBatch", options.max_records)
+    if next_offsets is not None:
+        reader = reader.option("startingOffsets", json.dumps({str(p): o for p, o in next_offsets.items()}))
+    for name, value in options.kafka.items():
+        reader = reader.option(KAFKA_PREFIX + name, value)
+    return reader.load(f"{options.address}")

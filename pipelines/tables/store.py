@@ -1,0 +1,167 @@
+"""The folder of tables: creating them, opening them at the versions that belong together, finding the last batch.
+
+Everything here goes through delta-rs, so that reading and checking need no JVM.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, QueryBuilder, Transaction, write_deltalake
+from deltalake.exceptions import DeltaError, TableNotFoundError
+
+from pipelines.errors import TablesError, UsageError
+from pipelines.tables import definitions
+
+#: Application id of the Delta transactions that make each write of a batch happen once; their version is the batch id.
+APP_ID = "grouplake"
+
+#: Above this many values a predicate names the range of the values instead of each of them.
+MAX_LITERALS = 2_000
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The `batches` row of a batch: where it left the log and which table versions belong to it."""
+
+    batch_id: int
+    started_at: datetime
+    finished_at: datetime
+    generation: int
+    era: str
+    retention_ms: int
+    records_read: int
+    records_kept: int
+    next_offsets: Mapping[int, int]
+    versions: Mapping[str, int]
+    phase_ms: Mapping[str, int]
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> "Batch":
+        """The batch of a row of the `batches` table."""
+        maps = {name: dict(row[name]) for name in ("next_offsets", "versions", "phase_ms")}
+        return cls(**{**row, **maps})
+
+
+class TableStore:
+    """The tables under one folder or object-store URI."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root.rstrip("/") or "/"
+        self._open: dict[str, DeltaTable] = {}
+
+    def path(self, name: str) -> str:
+        """Location of table `name`."""
+        return f"{self.root}/{name}"
+
+    def exists(self) -> bool:
+        """Whether there are tables here: `batches` is created last."""
+        return DeltaTable.is_deltatable(self.path("batches"))
+
+    def create(self) -> None:
+        """Creates the tables that are not there yet."""
+        for table in definitions.tables().values():
+            if not DeltaTable.is_deltatable(self.path(table.name)):
+                try:
+                    DeltaTable.create(
+                        self.path(table.name),
+                        schema=table.schema,
+                        description=table.description,
+                        configuration=dict(table.properties),
+                        mode="ignore",
+                    )
+                except (DeltaError, OSError) as error:
+                    raise UsageError(f"cannot create table {self.path(table.name)}: {_first_line(error)}") from error
+
+    def table(self, name: str) -> DeltaTable:
+        """Table `name` at its newest version."""
+        if name in self._open:
+            self._open[name].update_incremental()
+        else:
+            self._open[name] = self._load(name)
+        return self._open[name]
+
+    def at(self, name: str, version: int) -> DeltaTable:
+        """Table `name` at `version`."""
+        return self._load(name, version)
+
+    def _load(self, name: str, version: int | None = None) -> DeltaTable:
+        try:
+            return DeltaTable(self.path(name), version=version)
+        except TableNotFoundError as error:
+            raise UsageError(f"no table {name} under {self.root}: is this a folder that `grouplake run` wrote?") from error
+        except DeltaError as error:
+            raise TablesError(f"cannot open table {name} under {self.root}: {_first_line(error)}") from error
+
+    def last_batch(self) -> Batch | None:
+        """The newest complete batch, None before the first."""
+        table = self.table("batches")
+        newest = table.transaction_version(APP_ID)
+        if newest is None:
+            return None
+        return next(iter(self._batches(table, f"batch_id = {newest}")), None)
+
+    def batch_as_of(self, as_of: int | datetime) -> Batch:
+        """The batch of that id, or the newest that was complete at that time.
+
+        Raises:
+            UsageError: there is none.
+        """
+        if isinstance(as_of, datetime):
+            condition = f"finished_at <= CAST('{as_of.isoformat()}' AS TIMESTAMP)"
+        else:
+            condition = f"batch_id = {as_of}"
+        found = self._batches(self.table("batches"), f"{condition} ORDER BY batch_id DESC LIMIT 1")
+        if not found:
+            raise UsageError(f"no batch as of {as_of} under {self.root}")
+        return found[0]
+
+    def finish_batch(self, batch: Batch) -> Batch:
+        """Writes the row that makes `batch` visible, once."""
+        schema = definitions.table("batches").schema
+        row = {name: getattr(batch, name) for name in schema.names}
+        maps = {name: list(row[name].items()) for name in ("next_offsets", "versions", "phase_ms")}
+        table = self.table("batches")
+        applied = table.transaction_version(APP_ID)
+        if applied is None or applied < batch.batch_id:
+            properties = CommitProperties(app_transactions=[Transaction(APP_ID, batch.batch_id)])
+            write_deltalake(table, pa.Table.from_pylist([{**row, **maps}], schema), mode="append", commit_properties=properties)
+        return batch
+
+    @staticmethod
+    def _batches(table: DeltaTable, condition: str) -> list[Batch]:
+        rows = query({"batches": table}, f"SELECT * FROM batches WHERE {condition}")
+        return [Batch.from_row(row) for row in rows.to_pylist()]
+
+
+def query(tables: Mapping[str, DeltaTable], sql: str) -> pa.Table:
+    """Rows that `sql` selects from `tables` (DataFusion; no JVM)."""
+    builder = QueryBuilder()
+    for name, table in tables.items():
+        builder.register(name, table)
+    return pa.table(builder.execute(sql).read_all())
+
+
+def literal(value: object) -> str:
+    """`value` as an SQL literal."""
+    if isinstance(value, bytes):
+        return f"X'{value.hex()}'"
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return str(value)
+
+
+def is_in(column: str, values: Iterable[object]) -> str:
+    """A predicate that file statistics can prune by: every value, or their range when they are many."""
+    distinct = sorted(set(values))  # type: ignore[type-var]
+    if not distinct:
+        return "FALSE"
+    if len(distinct) > MAX_LITERALS:
+        return f"{column} BETWEEN {literal(distinct[0])} AND {literal(distinct[-1])}"
+    return f"{column} IN ({', '.join(map(literal, distinct))})"
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
