@@ -87,7 +87,7 @@ class SegmentFile:
         """The next piece: `chunk_bytes`, or more where the first batch is longer than that."""
         descriptor, position = self._file.fileno(), self._position
         try:
-            data = os.pread(descriptor, chunk_bytes, position)
+            data = os.pread(descriptor, max(chunk_bytes, LOG_OVERHEAD), position)
             batch_bytes = LOG_OVERHEAD + int.from_bytes(data[8:LOG_OVERHEAD], "big", signed=True)
             wanted = min(batch_bytes, os.fstat(descriptor).st_size - position)
             return os.pread(descriptor, wanted, position) if len(data) < wanted else data

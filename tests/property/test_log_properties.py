@@ -1,0 +1,183 @@
+"""Any bytes: the compiled columns say what the scalar reader says, and every slice lies in its buffer."""
+
+import genuine
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coordinator_core.log.columns import end_of, parse_columns, to_log_records
+from coordinator_core.log.compression import Compression, compress, decompress
+from coordinator_core.log.damage import ENDS_READING, Damage
+from coordinator_core.log.entries import ControlType, LogRecord
+from coordinator_core.log.message_set import write_message_set
+from coordinator_core.log.reader import NO_END, frames, read_log
+from coordinator_core.log.record_batch import BatchRecord, end_transaction_marker, write_batch
+
+int64 = st.integers(-(1 << 63), (1 << 63) - 1)
+timestamps = st.integers(-1, 1 << 42)
+data_or_null = st.none() | st.binary(max_size=40) | st.binary(min_size=126, max_size=130)
+
+
+@st.composite
+def batch_records(draw, min_size=0):
+    gaps = draw(st.lists(st.integers(1, 200), min_size=min_size, max_size=6))
+    offsets = [sum(gaps[: i + 1]) for i in range(len(gaps))]
+    return [BatchRecord(offset, draw(timestamps), draw(data_or_null), draw(data_or_null)) for offset in offsets]
+
+
+@st.composite
+def v2_batches(draw):
+    records = draw(batch_records())
+    last = records[-1].offset if records else 0
+    return write_batch(
+        records,
+        base_offset=draw(st.integers(0, records[0].offset if records else 0)),
+        last_offset=last + draw(st.integers(0, 3)),
+        producer_id=draw(int64),
+        producer_epoch=draw(st.integers(-1, 32767)),
+        compression=draw(st.sampled_from(Compression)),
+        transactional=draw(st.booleans()),
+        log_append_time=draw(st.none() | timestamps),
+    )
+
+
+@st.composite
+def message_sets(draw):
+    return write_message_set(
+        draw(batch_records(min_size=1)),
+        magic=draw(st.integers(0, 1)),
+        compression=draw(st.sampled_from((Compression.NONE, Compression.GZIP, Compression.SNAPPY, Compression.LZ4))),
+        log_append_time=draw(st.none() | timestamps),
+    )
+
+
+markers = st.builds(
+    end_transaction_marker,
+    st.integers(0, 1000),
+    st.sampled_from(ControlType),
+    producer_id=int64,
+    producer_epoch=st.integers(0, 32767),
+    timestamp=timestamps,
+)
+logs = st.lists(v2_batches() | markers | message_sets(), max_size=5).map(b"".join)
+v2_logs = st.lists(v2_batches() | markers, max_size=5).map(b"".join)
+
+
+@pytest.fixture(scope="module")
+def genuine_segments(tmp_path_factory):
+    into = tmp_path_factory.mktemp("segments")
+    return [
+        path.read_bytes()
+        for version in genuine.SEGMENT_VERSIONS
+        for path in sorted(genuine.segments_dir(version, into).glob("__consumer_offsets-*/*.log"))
+    ]
+
+
+#: Places are fractions, so that they fit any log; the first bytes of a log, its first header, are hit as often as all others.
+places = st.one_of(st.floats(0, 1, exclude_max=True), st.integers(0, 90))
+interesting_bytes = st.sampled_from((0, 1, 2, 0x7F, 0x80, 0xFF)) | st.integers(0, 255)
+mutations = st.one_of(
+    st.tuples(st.just("set"), places, interesting_bytes),
+    st.tuples(st.just("remove"), places, st.integers(1, 12)),
+    st.tuples(st.just("insert"), places, st.binary(min_size=1, max_size=12)),
+    st.tuples(st.just("cut"), places, st.none()),
+)
+
+
+def mutated(data, changes):
+    changed = bytearray(data)
+    for kind, place, what in changes:
+        at = min(int(place * len(changed)) if isinstance(place, float) else place, max(len(changed) - 1, 0))
+        if kind == "set" and changed:
+            changed[at] = what
+        elif kind == "remove":
+            del changed[at : at + what]
+        elif kind == "insert":
+            changed[at:at] = what
+        elif kind == "cut":
+            del changed[at:]
+    return bytes(changed)
+
+
+def check(data, start=0, end=None):
+    columns = parse_columns(data, start, end)
+    items = list(read_log(data, 3, start, NO_END if end is None else end))
+    assert list(to_log_records(columns, 3)) == [item for item in items if isinstance(item, LogRecord)]
+    assert list(columns.damages) == [item for item in items if isinstance(item, Damage)]
+    for starts, lengths in ((columns.key_start, columns.key_length), (columns.value_start, columns.value_length)):
+        assert (lengths >= -1).all()
+        assert (starts >= 0).all()
+        assert (starts + lengths.clip(0) <= len(columns.buffer)).all()
+    assert 0 <= columns.consumed <= len(data)
+    assert columns.next_offset >= start
+    covered = list(frames(memoryview(data), start, NO_END if end is None else end))
+    whole = [frame for frame in covered if frame.problem not in ENDS_READING]
+    behind = max((frame.last_offset + 1 for frame in whole), default=0)
+    assert columns.next_offset == max(start, behind if end is None else min(behind, end))
+    if start == 0 and end is None:
+        assert end_of(data) == (columns.next_offset, columns.consumed)
+    return columns
+
+
+ranges = st.tuples(st.integers(0, 400), st.none() | st.integers(0, 800))
+
+
+@given(logs, ranges)
+def test_whole_logs_have_no_damage(data, bounds):
+    columns = check(data, *bounds)
+    assert columns.damages == ()
+
+
+@given(logs, st.lists(mutations, min_size=1, max_size=4), ranges)
+def test_mutated_logs(data, changes, bounds):
+    check(mutated(data, changes), *bounds)
+
+
+@given(st.data(), st.lists(mutations, min_size=1, max_size=4), ranges)
+def test_mutated_genuine_segments(genuine_segments, data, changes, bounds):
+    check(mutated(data.draw(st.sampled_from(genuine_segments)), changes), *bounds)
+
+
+@given(st.binary(max_size=300), ranges)
+def test_garbage(data, bounds):
+    check(data, *bounds)
+
+
+@given(v2_logs, st.integers(1, 400))
+def test_in_pieces_or_at_once(data, size):
+    at_once = list(to_log_records(parse_columns(data), 0))
+    pieces, position = [], 0
+    while position < len(data):
+        columns = parse_columns(data[position : position + size])
+        pieces += to_log_records(columns, 0)
+        size = size if columns.consumed else size * 2
+        position += columns.consumed
+    assert pieces == at_once
+
+
+@given(batch_records(min_size=1), st.sampled_from(Compression), timestamps)
+def test_v2_round_trip(records, codec, stamp):
+    expected = [(r.offset, r.timestamp, r.key, r.value) for r in records]
+    assert [(r.offset, r.timestamp, r.key, r.value) for r in read_log(write_batch(records, compression=codec), 0)] == expected
+    stamped = write_batch(records, compression=codec, log_append_time=stamp)
+    assert [(r.offset, r.timestamp, r.key, r.value) for r in read_log(stamped, 0)] == [
+        (o, stamp, k, v) for o, _, k, v in expected
+    ]
+
+
+@given(
+    batch_records(min_size=1),
+    st.integers(0, 1),
+    st.sampled_from((Compression.NONE, Compression.GZIP, Compression.SNAPPY, Compression.LZ4)),
+)
+def test_message_set_round_trip(records, magic, codec):
+    read = read_log(write_message_set(records, magic=magic, compression=codec), 0)
+    assert [(r.offset, r.timestamp, r.key, r.value) for r in read] == [
+        (r.offset, r.timestamp if magic else -1, r.key, r.value) for r in records
+    ]
+
+
+@given(st.sampled_from(Compression), st.integers(0, 2), st.binary(max_size=200), st.lists(mutations, max_size=3))
+def test_decompression_is_total(codec, magic, data, changes):
+    decompress(codec, mutated(compress(codec, data, magic=magic), changes), magic=magic, limit=1 << 16)
+    decompress(codec, data, magic=magic, limit=1 << 16)

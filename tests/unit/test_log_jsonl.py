@@ -1,0 +1,86 @@
+import pytest
+
+from coordinator_core.log.columns import to_log_records
+from coordinator_core.log.entries import LogRecord
+from coordinator_core.log.errors import LogNotFound, LogTruncated, LogUnreadable
+from coordinator_core.log.jsonl import JsonlSource, write_jsonl
+
+RECORDS = [
+    LogRecord(0, 4, 17, b"k", b"v", batch_offset=4),
+    LogRecord(0, 5, 18, b"k", None, batch_offset=5),
+    LogRecord(0, 9, 18, b"k", b"", 7, 1, True, False, 8),
+    LogRecord(0, 10, 19, b"\0\0\0\1", bytes(6), 7, 1, True, True, 10),
+    LogRecord(3, 0, 17, None, b"v", batch_offset=0),
+]
+
+
+@pytest.fixture
+def source(tmp_path):
+    write_jsonl(reversed(RECORDS), tmp_path / "log.jsonl")
+    return JsonlSource(tmp_path / "log.jsonl")
+
+
+def read(source, partition, start=0, end=None):
+    return [record for columns in source.read_columns(partition, start, end) for record in to_log_records(columns, partition)]
+
+
+def test_what_is_written_is_read_in_order_of_offsets(source):
+    assert source.partitions() == (0, 3)
+    assert source.earliest_offsets() == {0: 4, 3: 0}
+    assert source.end_offsets() == {0: 11, 3: 1}
+    assert read(source, 0) + read(source, 3) == RECORDS
+    assert source.topic_ids() == {}
+
+
+def test_range(source):
+    assert [record.offset for record in read(source, 0, 5, 10)] == [5, 9]
+    assert read(source, 0, 6, 8) == []
+
+
+def test_plain_records_have_the_five_fields_only(tmp_path):
+    write_jsonl(RECORDS[:2], tmp_path / "log.jsonl")
+    assert (tmp_path / "log.jsonl").read_text().splitlines() == [
+        '{"partition": 0, "offset": 4, "timestamp": 17, "key": "aw==", "value": "dg=="}',
+        '{"partition": 0, "offset": 5, "timestamp": 18, "key": "aw==", "value": null}',
+    ]
+
+
+@pytest.mark.parametrize(("start", "end"), [(12, None), (0, 12)])
+def test_truncated(source, start, end):
+    with pytest.raises(LogTruncated, match=r"partition 0 ends at offset 11, before offset 12"):
+        read(source, 0, start, end)
+
+
+def test_not_there(source, tmp_path):
+    with pytest.raises(LogNotFound, match=r"no record of partition 1"):
+        read(source, 1)
+    with pytest.raises(LogNotFound, match=r"nothing\.jsonl: no such file"):
+        JsonlSource(tmp_path / "nothing.jsonl")
+    with pytest.raises(LogUnreadable):
+        JsonlSource(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{",
+        "[]",
+        "\xff",
+        "[" * 100_000,
+        '{"offset": 1, "timestamp": 1, "key": null, "value": null}',
+        '{"partition": -1, "offset": 1, "timestamp": 1, "key": null, "value": null}',
+        '{"partition": 0, "offset": 1.5, "timestamp": 1, "key": null, "value": null}',
+        '{"partition": 0, "offset": 9223372036854775808, "timestamp": 1, "key": null, "value": null}',
+        '{"partition": 0, "offset": 1, "timestamp": 1, "key": null}',
+        '{"partition": 0, "offset": 1, "timestamp": 1, "key": 5, "value": null}',
+        '{"partition": 0, "offset": 1, "timestamp": 1, "key": "a", "value": null}',
+        '{"partition": 0, "offset": 1, "timestamp": 1, "key": "é", "value": null}',
+    ],
+)
+def test_line_that_is_no_record_is_named(tmp_path, line):
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(
+        b'{"partition": 0, "offset": 0, "timestamp": 1, "key": null, "value": null}\n\n' + line.encode("latin-1") + b"\n"
+    )
+    with pytest.raises(LogUnreadable, match=r"log\.jsonl: line 3: "):
+        JsonlSource(path)
