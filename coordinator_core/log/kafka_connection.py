@@ -3,12 +3,14 @@
 import atexit
 import contextlib
 import os
+import socket
 import ssl
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import kafka.errors
+from kafka.net.inet import KafkaNetSocket
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 from kafka.protocol.metadata import MetadataRequest
@@ -30,6 +32,19 @@ _AUTHENTICATION = (
 )
 
 
+class _DirectSocket(KafkaNetSocket):
+    """No proxy, as the library's own, which leaves the socket of a failed attempt to the garbage collector."""
+
+    SCHEMES = ("direct",)
+
+    async def sock_connect(self, net: Any, sock: socket.socket, sockaddr: Any, timeout_at: float | None = None) -> Any:
+        try:
+            return await super().sock_connect(net, sock, sockaddr, timeout_at=timeout_at)
+        except BaseException:
+            sock.close()
+            raise
+
+
 class KafkaConnection:
     """Connections to a cluster, opened when first needed. For one thread at a time.
 
@@ -45,12 +60,13 @@ class KafkaConnection:
             "receive_message_max_bytes": 2**31 - 1,
             "reconnect_backoff_max_ms": 1000,
             "socket_connection_setup_timeout_ms": _CONNECT_TIMEOUT_MS,
-            "allow_auto_create_topics": False,
+            "proxy_url": "direct://",
         } | library_options(options)
         self._servers = ",".join(servers)
         self._net = NetworkSelector(client_id=configuration["client_id"], slow_task_threshold_secs=0)
         self._manager = KafkaConnectionManager(self._net, **configuration)
         self._contacted = False
+        self._last_failures: dict[int | str, LogUnreachable] = {}
 
     @property
     def contacted(self) -> bool:
@@ -88,8 +104,14 @@ class KafkaConnection:
     async def _answer(self, node: int | str, request: RequestFor) -> Any:
         try:
             return await self._send(node, request)
+        except kafka.errors.NodeNotReadyError as error:
+            # The library pauses between attempts; what failed before says more than that it pauses.
+            return self._last_failures.get(node) or self._translated(error)
         except Exception as error:
-            return error if isinstance(error, LogError) else self._translated(error)
+            failure = error if isinstance(error, LogError) else self._translated(error)
+            if isinstance(failure, LogUnreachable):
+                self._last_failures[node] = failure
+            return failure
 
     async def _send(self, node: int | str, request_for: RequestFor) -> Any:
         # The library would start refreshing metadata in the background by itself; here only this class decides that.

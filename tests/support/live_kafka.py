@@ -1,0 +1,115 @@
+"""Clients of a live broker for tests: topics, records of every kind, and a reader that shares no code with ours."""
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from coordinator_core.log.columns import RecordColumns, to_log_records
+from coordinator_core.log.entries import LogRecord
+from coordinator_core.log.fetch import KafkaLog
+
+#: librdkafka tells stderr about every broker that goes away; tests stop brokers on purpose.
+QUIET = {"log_level": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class SeenRecord:
+    """What any client can see of a record."""
+
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+
+
+def create_topic(bootstrap: str, name: str, partitions: int = 1, **settings: str) -> None:
+    """A new topic, and the wait until brokers tell of it. Underscores in `settings` stand for dots."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
+    config = {setting.replace("_", "."): value for setting, value in settings.items()}
+    admin.create_topics([NewTopic(name, partitions, 1, config=config)])[name].result(20)
+    wait_for_topic(admin, name)
+
+
+def delete_topic(bootstrap: str, name: str) -> None:
+    """Delete a topic, and the wait until it is gone."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
+    admin.delete_topics([name])[name].result(20)
+    deadline = time.monotonic() + 20
+    while name in admin.list_topics(timeout=10).topics:
+        assert time.monotonic() < deadline, f"topic {name} does not go away"
+        time.sleep(0.05)
+
+
+def wait_for_topic(admin: AdminClient, name: str) -> None:
+    """Until every partition of a topic has a leader."""
+    deadline = time.monotonic() + 20
+    while True:
+        found = admin.list_topics(name, timeout=10).topics[name]
+        if found.error is None and found.partitions and all(each.leader >= 0 for each in found.partitions.values()):
+            return
+        assert time.monotonic() < deadline, f"topic {name} has no leaders"
+        time.sleep(0.05)
+
+
+def produce(bootstrap: str, topic: str, records: Iterable[tuple[int, bytes | None, bytes | None]], **settings: object) -> None:
+    """Write (partition, key, value); underscores in `settings` stand for dots."""
+    config = {setting.replace("_", "."): value for setting, value in settings.items()}
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5, **QUIET, **config})
+    for partition, key, value in records:
+        producer.produce(topic, key=key, value=value, partition=partition)
+    assert producer.flush(30) == 0
+
+
+def seen_by_a_client(bootstrap: str, topic: str, ends: Mapping[int, int]) -> list[SeenRecord]:
+    """Every data record below `ends`, READ_UNCOMMITTED, as librdkafka reads it."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "independent-reader",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "isolation.level": "read_uncommitted",
+            "enable.partition.eof": True,
+            **QUIET,
+        }
+    )
+    waiting = {partition for partition, end in ends.items() if end > 0}
+    consumer.assign([TopicPartition(topic, partition, 0) for partition in waiting])
+    seen = []
+    deadline = time.monotonic() + 30
+    while waiting:
+        assert time.monotonic() < deadline, f"the independent reader still waits for partitions {waiting}"
+        for message in consumer.consume(5000, 0.2):
+            if message.error() is not None:
+                waiting.discard(message.partition())
+                continue
+            stamp = message.timestamp()[1]
+            seen.append(SeenRecord(message.partition(), message.offset(), stamp, message.key(), message.value()))
+    consumer.close()
+    return sorted((each for each in seen if each.offset < ends[each.partition]), key=lambda each: (each.partition, each.offset))
+
+
+def read_all(log: KafkaLog) -> list[LogRecord]:
+    """Everything between earliest and end of every partition, in order of partition and offset."""
+    earliest, ends = log.earliest_offsets(), log.end_offsets()
+    return records_of(log.read_many({partition: (earliest[partition], ends[partition]) for partition in ends}))
+
+
+def records_of(pieces: Iterable[tuple[int, RecordColumns]]) -> list[LogRecord]:
+    """The rows of what `read_many` gives, ordered; none of it damaged."""
+    records = []
+    for partition, columns in pieces:
+        assert columns.damages == ()
+        records += to_log_records(columns, partition)
+    return sorted(records, key=lambda record: (record.partition, record.offset))
+
+
+def visible(records: Iterable[LogRecord]) -> list[SeenRecord]:
+    """What a client would see of our records: no control records."""
+    return [
+        SeenRecord(each.partition, each.offset, each.timestamp, each.key, each.value) for each in records if not each.is_control
+    ]
