@@ -1,0 +1,25 @@
+"""Names for the array types that columns are made of."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+Bytes = NDArray[np.uint8]
+Int8s = NDArray[np.int8]
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+UInt64s = NDArray[np.uint64]
+Structs = NDArray[Any]
+Numbers = NDArray[Any]
+#: A number inside compiled code, whose width numba infers.
+Integer = Any
+
+# The stubs know element types that the classes at run time do not.
+if TYPE_CHECKING:
+    ArrowArray = pa.Array[Any]
+    ArrowColumn = pa.ChunkedArray[Any]
+else:
+    ArrowArray = pa.Array
+    ArrowColumn = pa.ChunkedArray

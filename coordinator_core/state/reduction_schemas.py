@@ -1,0 +1,46 @@
+"""Columns of the tables of a reduction."""
+
+import pyarrow as pa
+
+_Fields = dict[str, pa.DataType]
+
+_KEY: _Fields = {"group_id": pa.string(), "topic": pa.string(), "partition": pa.int32()}
+_PLACE: _Fields = {"log_offset": pa.int64(), "record_timestamp": pa.int64()}
+_PRODUCER: _Fields = {"producer_id": pa.int64()}
+_COMMIT: _Fields = {
+    "committed_offset": pa.int64(),
+    "leader_epoch": pa.int32(),
+    "metadata": pa.string(),
+    "commit_timestamp": pa.int64(),
+    "expire_timestamp": pa.int64(),
+    "topic_id": pa.string(),
+}
+_HISTORY: _Fields = {"commits": pa.int64(), "min_offset": pa.int64(), "rewound": pa.bool_(), "first_offset": pa.int64()}
+
+COMMITS = pa.schema(_KEY | _COMMIT | _PRODUCER | _PLACE | _HISTORY)
+TOMBSTONES = pa.schema(_KEY | _PLACE | _HISTORY)
+PENDING = pa.schema(_KEY | _COMMIT | _PRODUCER | _PLACE)
+PENDING_TOMBSTONES = pa.schema(_PRODUCER | _KEY | {"log_offset": pa.int64()})
+MARKERS = pa.schema(_PRODUCER | _PLACE | {"type": pa.string()})
+
+_TOUCHED: _Fields = {
+    "group_id": pa.string(),
+    "last_value_offset": pa.int64(),
+    "last_tombstone_offset": pa.int64(),
+    "upserts": pa.int64(),
+    "pendings": pa.int64(),
+    "removals": pa.int64(),
+}
+TOUCHED = pa.schema(_TOUCHED)
+
+_OTHERS: _Fields = {
+    **_PLACE,
+    **_PRODUCER,
+    "batch_offset": pa.int64(),
+    "is_transactional": pa.bool_(),
+    "is_control": pa.bool_(),
+    "key": pa.binary(),
+    "value": pa.binary(),
+}
+OTHERS = pa.schema(_OTHERS)
+TOPIC_IDS = pa.schema({"topic_id": pa.string(), "topic": pa.string()})
