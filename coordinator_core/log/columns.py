@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from coordinator_core.log import batch_kernels
 from coordinator_core.log.batch_kernels import BATCH, IS_CONTROL, IS_TRANSACTIONAL
-from coordinator_core.log.compression import COMPRESSIONS, MAX_DECOMPRESSED_BYTES, BadPayload, decompress
+from coordinator_core.log.compression import COMPRESSIONS, BadPayload, decompress
 from coordinator_core.log.damage import Damage, Problem
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.log.reader import NO_END, frames, read_frame
@@ -18,7 +18,7 @@ from coordinator_core.log.record_batch import COMPRESSION_MASK, CRC_START, HEADE
 __all__ = ["IS_CONTROL", "IS_TRANSACTIONAL", "RecordColumns", "columns_of", "end_of", "parse_columns", "to_log_records"]
 
 #: One call stops in front of the batch whose payload would take its decompressed bytes beyond this.
-MAX_CALL_BYTES = 4 * MAX_DECOMPRESSED_BYTES
+MAX_CALL_BYTES = 64 * 1024 * 1024
 
 #: From here the library's call is cheaper than the compiled loop.
 _LONG_BATCH = 2048

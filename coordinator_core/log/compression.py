@@ -11,6 +11,9 @@ import numpy as np
 #: A batch may not grow beyond this when decompressed. Brokers write batches of `offsets.topic.segment.bytes` (100 MiB) at most.
 MAX_DECOMPRESSED_BYTES = 128 * 1024 * 1024
 
+_COMMON_ROOM = 64 * 1024
+_COMMON_RATIO = 8
+
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = struct.pack(">8sii", _XERIAL_MAGIC, 1, 1)
 _XERIAL_BLOCK = 32 * 1024
@@ -52,13 +55,17 @@ def decompress(
     data = bytes(payload)
     if codec is Compression.LZ4 and magic < 2:
         data = _with_header_checksum(data, covers_magic=False)
-    # Untouched pages of the buffer cost nothing: it is as large as allowed and the written part is what gets copied.
-    room = np.empty(limit, np.uint8).data
-    try:
-        written = _DECOMPRESSORS[codec](data, room)
-    except (cramjam.DecompressionError, _XerialError) as error:
-        return BadPayload(f"{codec.name.lower()}: {error}")
-    return memoryview(room[:written].tobytes())
+    problem = ""
+    # Most payloads fit a small buffer; the large one is memory that the system only provides where it is written.
+    for size in (min(limit, _COMMON_ROOM + _COMMON_RATIO * len(data)), limit):
+        room = np.empty(size, np.uint8).data
+        try:
+            written = _DECOMPRESSORS[codec](data, room)
+        except (cramjam.DecompressionError, _XerialError) as error:
+            problem = f"{codec.name.lower()}: {error}"
+        else:
+            return memoryview(room[:written].tobytes())
+    return BadPayload(problem)
 
 
 def compress(codec: Compression, payload: bytes, *, magic: int = 2) -> bytes:

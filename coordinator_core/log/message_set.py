@@ -17,6 +17,8 @@ from coordinator_core.log.record_batch import COMPRESSION_MASK, LOG_APPEND_TIME,
 NO_TIMESTAMP = -1
 #: The smallest length field: checksum, magic, attributes and two lengths.
 SMALLEST_MESSAGE = 14
+#: A wrapper may not hold more than this: each of its messages becomes an object before the first is known to be sound.
+MAX_WRAPPED_BYTES = 32 * 1024 * 1024
 
 #: The checksum covers everything from the magic on.
 _CRC_START = 16
@@ -95,7 +97,7 @@ def read_records(data: memoryview) -> Iterator[BatchRecord | tuple[Problem, str]
     elif message.value is None:
         yield Problem.BAD_PAYLOAD, "null value"
     else:
-        payload = decompress(Compression(message.compression), message.value, magic=message.magic)
+        payload = decompress(Compression(message.compression), message.value, magic=message.magic, limit=MAX_WRAPPED_BYTES)
         if isinstance(payload, BadPayload):
             yield Problem.BAD_PAYLOAD, payload.problem
         else:

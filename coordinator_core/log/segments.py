@@ -8,7 +8,7 @@ from pathlib import Path
 from uuid import UUID
 
 from coordinator_core.log.columns import RecordColumns
-from coordinator_core.log.errors import LogNotFound, LogTruncated, LogUnreadable
+from coordinator_core.log.errors import LogNotFound, LogTruncated, LogUnreadable, RecordsDeleted
 from coordinator_core.log.partition_metadata import partition_of, read_topic_ids
 from coordinator_core.log.segment_file import SegmentFile
 
@@ -51,7 +51,7 @@ class SegmentSource:
 
     def earliest_offsets(self) -> dict[int, int]:
         """Base offset of the first segment of each partition."""
-        return {partition: next(iter(self._segments(partition)), 0) for partition in self.partitions()}
+        return {partition: self._earliest_offset(partition) for partition in self.partitions()}
 
     def end_offsets(self) -> dict[int, int]:
         """The offset behind the last whole batch of each partition: its log end, even where the high watermark is lower."""
@@ -62,8 +62,10 @@ class SegmentSource:
     ) -> Iterator[RecordColumns]:
         """The records from `start` up to, not including, `end` (without one: to the end), in pieces of about `chunk_bytes`.
 
-        Raises `LogTruncated` where the partition ends before `start`, or, after whatever it has, before `end`.
+        A `start` of 0 is the beginning wherever that is. Raises `LogTruncated` where the partition ends before `start`, or, after
+        whatever it has, before `end`; `RecordsDeleted` where it begins behind `start`.
         """
+        self._expect_beginning_at(partition, start)
         self._expect_end_at(partition, start)
         next_offset = max(start, 0)
         open_file: SegmentFile | None = None
@@ -142,6 +144,14 @@ class SegmentSource:
             f"{self._directory}: the segment of partition {partition} with offset {offset} vanishes each time it is listed"
         )
 
+    def _expect_beginning_at(self, partition: int, offset: int) -> None:
+        first = self._earliest_offset(partition)
+        if 0 < offset < first:
+            raise RecordsDeleted(
+                f"{self._directory}: partition {partition} begins at offset {first}, behind offset {offset}: "
+                "the records between were deleted"
+            )
+
     def _expect_end_at(self, partition: int, offset: int) -> None:
         actual = self._end_offset(partition)
         if actual < offset:
@@ -149,6 +159,9 @@ class SegmentSource:
                 f"{self._directory}: partition {partition} ends at offset {actual}, before offset {offset}: "
                 "the log was truncated, recreated or restored since it was last read"
             )
+
+    def _earliest_offset(self, partition: int) -> int:
+        return next(iter(self._segments(partition)), 0)
 
     def _end_offset(self, partition: int) -> int:
         segments = self._segments(partition)

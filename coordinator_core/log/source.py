@@ -25,8 +25,8 @@ class LogSource(Protocol):
     def read_columns(self, partition: int, start: int, end: int) -> Iterator[RecordColumns]:
         """The records from `start` up to, not including, `end`, in order.
 
-        A `start` before the partition begins means its beginning. A partition that ends before `start` or `end` raises
-        `LogTruncated`, after whatever it has.
+        A partition that ends before `start` or `end` raises `LogTruncated`, after whatever it has; one that begins behind
+        `start` raises `RecordsDeleted`. To files, a `start` of 0 means the beginning wherever that is.
         """
         ...
 

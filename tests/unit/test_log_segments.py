@@ -8,7 +8,7 @@ from segment_builder import LogBuilder
 from coordinator_core.log.columns import to_log_records
 from coordinator_core.log.compression import Compression
 from coordinator_core.log.damage import Problem
-from coordinator_core.log.errors import LogNotFound, LogTruncated, LogUnreadable
+from coordinator_core.log.errors import LogNotFound, LogTruncated, LogUnreadable, RecordsDeleted
 from coordinator_core.log.segments import SegmentSource
 
 PAIRS = [(b"a", b"1"), (b"b", None), (b"c", b"333")]
@@ -171,7 +171,10 @@ def test_truncated_log(log, start, end):
 def test_start_before_the_log_begins(log):
     log.skip(0, 10)
     log.append(0, PAIRS)
-    assert read(SegmentSource(log.directory), 0, 0, 13) == log.records(0)
+    source = SegmentSource(log.directory)
+    assert read(source, 0, 0, 13) == log.records(0)
+    with pytest.raises(RecordsDeleted, match=r"begins at offset 10, behind offset 9"):
+        read(source, 0, 9, 13)
 
 
 def test_no_such_directory(tmp_path):
