@@ -98,7 +98,9 @@ def decode_sticky_user_data(data: bytes) -> StickyUserData | Malformed:
 
 
 def encode_sticky_user_data(user_data: StickyUserData, version: int = 1) -> bytes:
-    """User data of the sticky assignor, V0 (before 2.3) or V1. Raises ValueError for values that cannot be written."""
+    """User data of the sticky assignor, V0 (before 2.3) or V1. Raises ValueError for others and for what cannot be written."""
+    if version not in (0, 1):
+        raise ValueError(f"version {version} is not in 0–1")
     out = bytearray()
     _WRITE_STICKY[version](out, user_data)
     return bytes(out)

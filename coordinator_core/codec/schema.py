@@ -208,11 +208,13 @@ def _check(layout: Layout) -> None:
     for field in layout.fields:
         if field.attribute not in attributes:
             raise SchemaError(f"{layout.name}.{field.name}: {layout.dataclass.__name__} has no {field.attribute}")
-        may_be_absent = field.tag is not None or field.versions != ALL_VERSIONS
-        if may_be_absent and attributes[field.attribute].default != field.default:
-            raise SchemaError(
-                f"{layout.name}.{field.name}: default {field.default!r}, {attributes[field.attribute].default!r} in the dataclass"
-            )
+        if field.tag is not None and layout.versions and not layout.is_flexible(field.versions.lowest):
+            raise SchemaError(f"{layout.name}.{field.name}: tagged where the layout is not flexible")
+        if field.tag is None and field.versions == ALL_VERSIONS:
+            continue
+        expected = attributes[field.attribute].default
+        if expected != field.default:
+            raise SchemaError(f"{layout.name}.{field.name}: default {field.default!r}, {expected!r} in the dataclass")
     described = {field.attribute for field in layout.fields}
     for name, attribute in attributes.items():
         if name not in described and attribute.default is MISSING:
