@@ -1,11 +1,13 @@
 """The genuine logs of tests/data, loaded into a GroupState as their broker would."""
 
-import json
 import tarfile
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
 from uuid import UUID
+
+from genuine import DATA
 
 from coordinator_core.codec import decode
 from coordinator_core.log.entries import LogRecord
@@ -15,7 +17,6 @@ from coordinator_core.state.anomaly import Anomaly
 from coordinator_core.state.era import Era
 from coordinator_core.state.group_state import GroupState
 
-DATA = Path(__file__).parents[1] / "data"
 #: Version of the broker that wrote a log → era that loads it.
 ERA_OF_LOG = {"0.10.2.2": "0.10", "2.8.2": "3", "4.1.1": "4", "4.3.0-share-streams": "4"}
 NOW_MS = 1_795_300_000_000
@@ -48,17 +49,11 @@ def load(version: str, era: str | None = None) -> tuple[GroupState, list[Anomaly
     return replay(log_records(version), era or ERA_OF_LOG[version])
 
 
-def replay(records: Any, era: str, now_ms: int = NOW_MS) -> tuple[GroupState, list[Anomaly]]:
+def replay(records: Iterable[LogRecord], era: str, now_ms: int = NOW_MS) -> tuple[GroupState, list[Anomaly]]:
     """A state with these records applied in the order given."""
     state = GroupState(Era.named(era), now_ms)
     anomalies = [anomaly for record in records for anomaly in state.apply(record, _decoded(record))]
     return state, anomalies + list(state.finish_load())
-
-
-def expected(version: str) -> dict[str, Any]:
-    """What the broker itself answered."""
-    answers: dict[str, Any] = json.loads((DATA / f"kafka-{version}.expected.json").read_text())
-    return answers
 
 
 def _decoded(record: LogRecord) -> Any:

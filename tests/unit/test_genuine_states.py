@@ -1,12 +1,11 @@
 """The genuine logs give the state that their brokers answered with."""
 
 import pytest
-from loaded_logs import expected, load, topic_ids
+from genuine import VERSIONS, expected, records
+from loaded_logs import ERA_OF_LOG, load, replay, topic_ids
 
 from coordinator_core.state.group_state import GroupState
 from coordinator_core.state.views import GroupView, MemberView
-
-VERSIONS = ["0.10.2.2", "2.8.2", "4.1.1"]
 
 
 def committed_rows(state: GroupState, group_id: str) -> list[list[object]]:
@@ -28,6 +27,13 @@ def test_committed_offsets_are_what_offset_fetch_answered(version: str) -> None:
     answered = expected(version)["committed"]
     assert {g: committed_rows(state, g) for g in answered} == {g: sorted(row[:4] for row in rows) for g, rows in answered.items()}
     assert anomalies == []
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_a_client_sees_of_the_log_is_enough_without_transactions(version: str) -> None:
+    state, _ = replay(records(version), ERA_OF_LOG[version])
+    plain = {g: rows for g, rows in expected(version)["committed"].items() if not g.startswith("txn-")}
+    assert {g: committed_rows(state, g) for g in plain} == {g: sorted(row[:4] for row in rows) for g, rows in plain.items()}
 
 
 @pytest.mark.parametrize("version", ["2.8.2", "4.1.1"])

@@ -1,0 +1,69 @@
+"""Sweeps: what has expired stays expired, and what a sweep writes does what the sweep said."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from loaded_logs import replay
+from log_builder import Log
+from state_strategies import any_steps, logs
+
+from coordinator_core.codec import decode
+from coordinator_core.log.entries import LogRecord
+from coordinator_core.state.era import ERAS
+from coordinator_core.state.expiry import expire, expires_at
+from coordinator_core.state.group_state import GroupState
+from coordinator_core.state.offsets import TopicPartition
+
+BY_ERA = pytest.mark.parametrize("era", ERAS)
+RETENTION = 10
+NOW = st.integers(0, 60)
+LOGS = logs(any_steps())
+
+
+def expired(state: GroupState, now_ms: int) -> set[tuple[str, TopicPartition]]:
+    return {(swept.group_id, partition) for swept in expire(state, now_ms, RETENTION) for partition in swept.offsets}
+
+
+@BY_ERA
+@given(log=LOGS, first=NOW, second=NOW)
+def test_expiry_is_monotone_in_time(era: str, log: Log, first: int, second: int) -> None:
+    state, _ = replay(log.records, era)
+    first, second = sorted((first, second))
+    assert expired(state, first) <= expired(state, second)
+    gone = {swept.group_id for swept in expire(state, first, RETENTION) if swept.group_removed}
+    assert gone <= {swept.group_id for swept in expire(state, second, RETENTION) if swept.group_removed}
+
+
+@BY_ERA
+@given(log=LOGS, now_ms=NOW)
+def test_sweeps_and_expires_at_agree(era: str, log: Log, now_ms: int) -> None:
+    state, _ = replay(log.records, era)
+    found = expired(state, now_ms)
+    for group_id in state.offsets.groups_with_commits():
+        for partition, offset in state.committed(group_id).items():
+            at = expires_at(
+                state.era,
+                RETENTION,
+                state.group(group_id),
+                partition.topic,
+                offset,
+                pending=partition in state.pending(group_id),
+            )
+            assert ((group_id, partition) in found) == (at is not None and now_ms >= at)
+
+
+@BY_ERA
+@given(log=LOGS, now_ms=NOW)
+def test_tombstones_do_what_the_sweep_said(era: str, log: Log, now_ms: int) -> None:
+    state, _ = replay(log.records, era)
+    swept = expire(state, now_ms, RETENTION)
+    offset = log.end
+    for key, value in (tombstone for group in swept for tombstone in group.tombstones):
+        assert state.apply(LogRecord(0, offset, now_ms, key, value), decode(key, value)) == ()
+        offset += 1
+    for group in swept:
+        assert not set(group.offsets) & set(state.committed(group.group_id))
+        if group.group_removed and len(group.tombstones) > len(group.offsets):
+            assert not state.has_group(group.group_id)
+    again = expire(state, now_ms, RETENTION)
+    assert [group.tombstones for group in again if group.tombstones] == []
