@@ -200,9 +200,8 @@ class PrivateBroker:
         command = java_command(self._jars, "kafka.tools.StorageTool", arguments, logging_arguments(self._folder))
         run = subprocess.run(command, capture_output=True, text=True, timeout=START_LIMIT_SECONDS, check=False)
         if run.returncode != 0:
-            raise PrivateKafkaError(
-                f"the storage of Kafka {self.version} cannot be formatted: {(run.stdout + run.stderr).strip()[-500:]}"
-            )
+            why = next((line for line in (run.stdout + run.stderr).splitlines() if "Exception" in line), "it does not say why")
+            raise PrivateKafkaError(f"the storage of Kafka {self.version} cannot be formatted: {why}")
 
     def _start_zookeeper(self) -> None:
         if self._zookeeper is not None and self._zookeeper.exit_code is None:

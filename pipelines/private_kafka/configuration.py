@@ -42,6 +42,13 @@ _SIMPLE_LOGGER = {
 }
 
 
+#: Members of a KIP-848 group learn of a rebalance with their next heartbeat, by default 5 s later.
+_CONSUMER_PROTOCOL = {
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "group.consumer.heartbeat.interval.ms": "200",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Ports:
     """Ports on 127.0.0.1. `second` is the controller's (KRaft) or ZooKeeper's."""
@@ -74,6 +81,7 @@ def broker_properties(
             "broker.heartbeat.interval.ms": "300",
             "broker.session.timeout.ms": "1500",
         }
+        properties |= _CONSUMER_PROTOCOL if version >= (4, 0) else {}
         properties |= _SHARE_STATE if version >= (4, 1) else {}
     properties |= {"advertised.listeners": listeners}
     properties |= {name: value.format(port=ports.broker) for name, value in overrides.items() if name != "listeners"}

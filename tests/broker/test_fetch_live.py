@@ -200,12 +200,15 @@ def test_an_address_where_nobody_answers_fails_soon(server: str, why: str) -> No
 @pytest.mark.parametrize("version", ["0.10.2.2", "1.1.1", "2.8.2", "3.9.1", "4.3.0"])
 def test_every_generation_of_brokers(version: str, topic: str) -> None:
     with PrivateBroker(version) as broker:
-        legacy = {"api_version_request": True}
-        produce(broker.bootstrap, topic, [(0, b"k-%d" % i, b"v" * (i % 300)) for i in range(2000)], **legacy)
+        produce(broker.bootstrap, topic, [(0, b"k-%d" % i, b"v" * (i % 300)) for i in range(2000)])
         with KafkaLog(address(broker, topic), partition_bytes=2000) as log:
             assert visible(read_all(log)) == seen_by_a_client(broker.bootstrap, topic, {0: 2000})
-            assert (log.topic_id is None) == (version < "2.8")
-            assert log.topic_ids() == ({} if version < "2.8" else {log.topic_id: topic})
+            if version < "2.8":
+                assert log.topic_id is None
+                assert log.topic_ids() == {}
+            else:
+                assert log.topic_id is not None
+                assert log.topic_ids()[log.topic_id] == topic
             with pytest.raises(LogTruncated, match="holds offsets 0 to 2000"):
                 list(log.read_columns(0, 3000, 3001))
         with pytest.raises(TopicMissing):

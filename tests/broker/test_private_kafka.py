@@ -1,0 +1,117 @@
+"""Private brokers, and the stories told on them."""
+
+import time
+from pathlib import Path
+
+import pytest
+from live_kafka import QUIET, create_topic, produce, read_all
+from scenario_full import played
+
+from coordinator_core.codec import Record, decode
+from coordinator_core.log.fetch import KafkaLog
+from coordinator_core.log.segments import SegmentSource
+from pipelines.private_kafka import scenario
+from pipelines.private_kafka.broker import PrivateBroker
+from pipelines.private_kafka.clients import Clients
+from pipelines.private_kafka.jars import PrivateKafkaError, broker_jars
+
+pytestmark = pytest.mark.broker
+
+SEGMENT = "00000000000000000000.log"
+
+
+@pytest.fixture(scope="module")
+def own_broker() -> PrivateBroker:
+    with PrivateBroker("4.1.1", offsets_partitions=3) as running:
+        yield running
+
+
+def offsets_records(broker: PrivateBroker) -> list[Record]:
+    with KafkaLog(f"kafka://{broker.bootstrap}/__consumer_offsets") as log:
+        records = [decode(record.key, record.value) for record in read_all(log) if not record.is_control]
+    assert all(isinstance(record, Record) for record in records)
+    return [record for record in records if isinstance(record, Record)]
+
+
+def test_the_demo_story_is_told_step_by_step_and_in_time(own_broker: PrivateBroker) -> None:
+    told: list[str] = []
+    started = time.monotonic()
+    with Clients(own_broker.bootstrap) as clients:
+        groups = scenario.play(clients, own_broker.version, told.append)
+        assert time.monotonic() - started < 20
+        named = {record.key.group for record in offsets_records(own_broker) if hasattr(record.key, "group")}
+    assert groups == ("billing", "nightly-report", "fraud-check", "backfill-tool", "ledger", "search-index")
+    assert [line.split(":")[0] for line in told[1:]] == list(groups)
+    assert named >= set(groups)
+
+
+def test_old_brokers_are_told_only_what_they_can_play() -> None:
+    assert [step.group for step in scenario.steps("0.10.2.2")][-1] == "backfill-tool"
+    assert [step.group for step in scenario.steps("3.9.1")][-1] == "ledger"
+
+
+def test_the_full_story_is_answered_in_the_form_of_the_recorded_ones() -> None:
+    with PrivateBroker("4.1.1", offsets_partitions=3) as broker, played(broker.bootstrap, broker.version) as answers:
+        committed, described = answers["committed"], answers["described"]
+        assert set(committed) == set(described)
+        assert [entry[:3] for entry in committed["txn-mixed"]] == [["payments", p, 55 + p] for p in range(4)]
+        assert [entry[:3] for entry in committed["txn-open"]] == [["payments", p, 77 + p] for p in range(4)]
+        assert committed["txn-aborted"] == committed["to-be-deleted"] == []
+        assert committed["admin-reset"][0][:3] == ["payments", 0, 1]
+        assert described["billing-workers"]["state"] == described["next-gen"]["state"] == "STABLE"
+        assert [member[1] for member in described["static-cooperative"]["members"]] == ["inst-0", "inst-1"]
+        assert described["nightly-report"]["state"] == described["next-gen-left"]["state"] == "EMPTY"
+        assert sum(answers["high_watermarks"].values()) > 100
+
+
+def test_placed_segments_are_loaded_and_everything_goes_away_at_the_end(tmp_path: Path, topic: str) -> None:
+    with PrivateBroker("4.1.1") as broker:
+        folder = broker.data.parent
+        create_topic(broker.bootstrap, topic, 1)
+        produce(broker.bootstrap, topic, [(0, b"k", b"old")])
+        backup = (broker.data / f"{topic}-0" / SEGMENT).read_bytes()
+        produce(broker.bootstrap, topic, [(0, b"k", b"lost"), (0, b"k", b"lost too")])
+        with pytest.raises(PrivateKafkaError, match="while the broker is stopped"):
+            broker.place_segments(tmp_path, topic)
+        broker.stop()
+        with pytest.raises(PrivateKafkaError, match=f"no {topic}-N folder"):
+            broker.place_segments(tmp_path, topic)
+        source = tmp_path / f"{topic}-0"
+        source.mkdir()
+        (source / SEGMENT).write_bytes(backup)
+        assert broker.place_segments(tmp_path, topic) == [0]
+        broker.start()
+        with KafkaLog(f"kafka://{broker.bootstrap}/{topic}") as log:
+            assert [record.value for record in read_all(log)] == [b"old"]
+        produce(broker.bootstrap, topic, [(0, b"k", b"new")])
+        assert SegmentSource(broker.data, topic).end_offsets() == {0: 2}
+    assert not folder.exists()
+    assert not broker.running
+
+
+def test_a_broker_that_cannot_start_says_why() -> None:
+    with pytest.raises(PrivateKafkaError, match=r"storage of Kafka 4.1.1 cannot be formatted: .*num.io.threads"):
+        PrivateBroker("4.1.1", properties={"num.io.threads": "-1"}).__enter__()
+
+
+def test_a_version_that_nobody_published_says_so(tmp_path: Path) -> None:
+    with pytest.raises(PrivateKafkaError, match=r"org.apache.kafka:kafka_2.13:4.99.99 does not resolve: .*"):
+        broker_jars("4.99.99", cache=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(PrivateKafkaError, match="not a Kafka version: 'latest'"):
+        broker_jars("latest", cache=tmp_path)
+
+
+def test_missing_java_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(PrivateKafkaError, match="needs Java 17"):
+        broker_jars("4.1.1", cache=tmp_path)
+
+
+def test_clients_that_wait_in_vain_say_for_what(own_broker: PrivateBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipelines.private_kafka.clients.SETTLE_LIMIT_SECONDS", 0.3)
+    with Clients(own_broker.bootstrap, {**QUIET}) as clients:
+        member = clients.consumer("nobody-assigns")
+        with pytest.raises(PrivateKafkaError, match="1 members share 4 partitions"):
+            clients.settle([member], 4)
