@@ -102,5 +102,5 @@ def _element(type_name: str, version: int, flexible: bool) -> st.SearchStrategy[
 
 
 def _unknown_tags(lowest: int) -> st.SearchStrategy[tuple[tuple[int, bytes], ...]]:
-    tags = st.dictionaries(st.integers(lowest, 2**31 - 1), st.binary(max_size=4), max_size=2)
+    tags = st.dictionaries(st.integers(lowest, 2**31 - 2), st.binary(max_size=4), max_size=2)
     return st.just(()) | tags.map(lambda chosen: tuple(sorted(chosen.items())))
