@@ -3,20 +3,18 @@
 import atexit
 import contextlib
 import os
-import socket
 import ssl
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import kafka.errors
-from kafka.net.inet import KafkaNetSocket
-from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 from kafka.protocol.metadata import MetadataRequest
 
 from coordinator_core.log.errors import AuthenticationFailed, LogError, LogMisconfigured, LogRefused, LogUnreachable
 from coordinator_core.log.kafka_options import library_options, without_secrets
+from coordinator_core.log.kafka_transport import HANDSHAKE_FAILED, ConnectionManager
 
 #: Makes a request for a broker that speaks these versions (`BrokerVersionData`).
 RequestFor = Callable[[Any], Any]
@@ -25,24 +23,7 @@ _CONNECT_TIMEOUT_MS = 10_000
 _THROTTLE_STEP_SECONDS = 0.05
 _WITH_AUTO_CREATION_FLAG = 4
 
-_AUTHENTICATION = (
-    kafka.errors.SaslAuthenticationFailedError,
-    kafka.errors.UnsupportedSaslMechanismError,
-    kafka.errors.IllegalSaslStateError,
-)
-
-
-class _DirectSocket(KafkaNetSocket):
-    """No proxy, as the library's own, which leaves the socket of a failed attempt to the garbage collector."""
-
-    SCHEMES = ("direct",)
-
-    async def sock_connect(self, net: Any, sock: socket.socket, sockaddr: Any, timeout_at: float | None = None) -> Any:
-        try:
-            return await super().sock_connect(net, sock, sockaddr, timeout_at=timeout_at)
-        except BaseException:
-            sock.close()
-            raise
+_AUTHENTICATION = (kafka.errors.SaslAuthenticationFailedError, kafka.errors.IllegalSaslStateError)
 
 
 class KafkaConnection:
@@ -60,11 +41,10 @@ class KafkaConnection:
             "receive_message_max_bytes": 2**31 - 1,
             "reconnect_backoff_max_ms": 1000,
             "socket_connection_setup_timeout_ms": _CONNECT_TIMEOUT_MS,
-            "proxy_url": "direct://",
         } | library_options(options)
         self._servers = ",".join(servers)
         self._net = NetworkSelector(client_id=configuration["client_id"], slow_task_threshold_secs=0)
-        self._manager = KafkaConnectionManager(self._net, **configuration)
+        self._manager = ConnectionManager(self._net, **configuration)
         self._contacted = False
         self._last_failures: dict[int | str, LogUnreachable] = {}
 
@@ -138,10 +118,12 @@ class KafkaConnection:
 
     def _translated(self, error: Exception) -> LogError:
         text = without_secrets(str(error) or type(error).__name__, self._options)
+        if isinstance(error, kafka.errors.UnsupportedSaslMechanismError):
+            return AuthenticationFailed(f"authentication failed: the broker has no mechanism {self._options['sasl_mechanism']}")
         if isinstance(error, _AUTHENTICATION):
             return AuthenticationFailed(f"authentication failed: {text}")
-        if isinstance(error, kafka.errors.KafkaConnectionError) and "Handshake failed" in text:
-            return AuthenticationFailed(f"TLS: {text}; check ssl_cafile, ssl_certfile and security_protocol")
+        if isinstance(error, kafka.errors.KafkaConnectionError) and HANDSHAKE_FAILED in text:
+            return AuthenticationFailed(f"{text}; check ssl_cafile, ssl_certfile and security_protocol")
         if isinstance(error, kafka.errors.IncompatibleBrokerVersion):
             return LogRefused(f"the broker is too old or too new: {text}")
         if isinstance(error, (OSError, ssl.SSLError)) and not isinstance(error, kafka.errors.KafkaError):

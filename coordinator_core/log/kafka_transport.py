@@ -1,0 +1,72 @@
+"""Sockets under the client library's connections, with three of its habits corrected (kafka-python 3.0).
+
+It drops what a broker said last when the broker hangs up right after, which is how brokers refuse a password; and it leaves the
+sockets of failed attempts and failed TLS handshakes to the garbage collector.
+"""
+
+import socket
+from typing import Any
+
+from kafka.errors import KafkaConnectionError
+from kafka.net.inet import KafkaNetSocket, create_connection
+from kafka.net.manager import KafkaConnectionManager
+from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
+
+HANDSHAKE_FAILED = "TLS handshake failed"
+
+
+class _DirectSocket(KafkaNetSocket):
+    """No proxy."""
+
+    SCHEMES = ("direct",)
+
+    async def sock_connect(self, net: Any, sock: socket.socket, sockaddr: Any, timeout_at: float | None = None) -> Any:
+        try:
+            return await super().sock_connect(net, sock, sockaddr, timeout_at=timeout_at)
+        except BaseException:
+            sock.close()
+            raise
+
+
+class _LastWords:
+    """First what was received, then, with the next attempt to read, that the connection has ended."""
+
+    def _sock_recv(self) -> tuple[bytes, Exception | None]:
+        received, error = super()._sock_recv()  # type: ignore[misc]
+        return (received, None) if received else (received, error)
+
+
+class _PlainTransport(_LastWords, KafkaTCPTransport):
+    pass
+
+
+class _TlsTransport(_LastWords, KafkaSSLTransport):
+    pass
+
+
+class ConnectionManager(KafkaConnectionManager):
+    """The library's manager of connections, over these transports."""
+
+    async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:
+        options = self.config["socket_options"]
+        sock = await create_connection(self._net, node.host, node.port, options, proxy_url="direct://", timeout_at=timeout_at)
+        try:
+            transport = self._transport_over(sock, node.host)
+        except BaseException:
+            sock.close()
+            raise
+        try:
+            await transport.handshake()
+        except Exception as error:
+            transport.abort(error)
+            raise KafkaConnectionError(f"{HANDSHAKE_FAILED}: {error}") from None
+        except BaseException:
+            transport.abort()
+            raise
+        return transport
+
+    def _transport_over(self, sock: socket.socket, host: str) -> Any:
+        if not self.ssl_enabled:
+            return _PlainTransport(self._net, sock, host=host)
+        tls = {name: value for name, value in self.config.items() if name.startswith("ssl_")}
+        return _TlsTransport(self._net, sock, host=host, **tls)
