@@ -13,7 +13,7 @@ PROFILES = Path(__file__).resolve().parents[1] / "conf"
 _FROM_ENVIRONMENT = "env:"
 
 #: Tables whose keys are not ours.
-_OPEN_SECTIONS = frozenset({("spark", "conf")})
+_OPEN_SECTIONS = frozenset({("spark", "conf"), ("kafka", "jvm")})
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Configuration:
     @property
     def kafka_options(self) -> dict[str, str]:
         """What is set of the broker connection, as source options."""
-        return {name: str(value) for name, value in self.kafka.items() if value not in ("", None)}
+        return {name: str(value) for name, value in self.kafka.items() if name != "jvm" and value != ""}
 
 
 def load_configuration(name: str | None, environment: Mapping[str, str] = os.environ) -> Configuration:

@@ -12,7 +12,7 @@ from coordinator_core.log.errors import LogError
 from coordinator_core.state.era import Era
 from pipelines.batch.expiry_sweep import sweep
 from pipelines.errors import GrouplakeError, TablesError, UsageError
-from pipelines.source.address import Address, open_source
+from pipelines.source.address import Address, open_source, truncated
 from pipelines.tables.store import Batch, TableStore
 
 Progress = Callable[[str], None]
@@ -34,6 +34,8 @@ class RunOptions:
     tasks: int
     spark: Mapping[str, Any]
     kafka: Mapping[str, str] = field(repr=False)
+    #: Further options of Kafka's Java client, for spark-kafka:// sources.
+    kafka_jvm: Mapping[str, Any] = field(repr=False, default_factory=dict)
 
 
 def trigger_arguments(trigger: str) -> dict[str, Any]:
@@ -60,7 +62,7 @@ def run(options: RunOptions, progress: Progress, clock_ms: Callable[[], int]) ->
     store = TableStore(options.tables)
     last = _open_tables(store, options)
     if not options.address.is_spark_kafka:
-        _probe(options)
+        _probe(options, last.next_offsets if last else {})
     _stream(options, store, last, trigger, progress)
     if options.expiry == "apply":
         now_ms = options.now_ms if options.now_ms is not None else clock_ms()
@@ -81,13 +83,17 @@ def _open_tables(store: TableStore, options: RunOptions) -> Batch | None:
     return last
 
 
-def _probe(options: RunOptions) -> None:
+def _probe(options: RunOptions, next_offsets: Mapping[int, int]) -> None:
+    """Finds out before Spark starts whether the log is there and reaches as far as the tables do."""
     try:
         source = open_source(options.address, options.kafka)
         try:
-            source.end_offsets()
+            ends = source.end_offsets()
         finally:
             source.close()
+        for partition, offset in next_offsets.items():
+            if ends.get(partition, 0) < offset:
+                raise truncated(options.address, partition, offset, ends.get(partition, 0))
     except LogError as error:
         raise UsageError(str(error)) from error
 
@@ -101,7 +107,7 @@ def _stream(options: RunOptions, store: TableStore, last: Batch | None, trigger:
     from pipelines.source.stream import open_stream, spark_jars
 
     progress("starting Spark")
-    spark = start_session(options.spark, progress, spark_jars(options.address, progress))
+    spark = start_session(options.spark, progress, spark_jars(options, progress))
     applier = BatchApplier(
         store=store,
         era=options.era,

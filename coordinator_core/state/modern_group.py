@@ -43,6 +43,8 @@ class ModernGroup(ABC):
     """A group of KIP-848, KIP-932 or KIP-1071."""
 
     layout: ClassVar[GroupLayout]
+    #: What the current assignment of a member that has nothing left to do says as its state.
+    stable_member = 0
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
@@ -150,7 +152,7 @@ class ModernGroup(ABC):
 
     def _is_reconciled(self, member_id: str) -> bool:
         current = self._value(self.layout.current, member_id)
-        return current is not None and current.state == 0 and current.member_epoch == self.assignment_epoch
+        return current is not None and current.state == self.stable_member and current.member_epoch == self.assignment_epoch
 
 
 def _part_of_group(record: Record) -> str | None:

@@ -18,14 +18,16 @@ from coordinator_core.codec.messages.streams import (
 from coordinator_core.state.modern_group import LEFT, GroupLayout, ModernGroup
 from coordinator_core.state.views import MemberView, TopicAssignment
 
-MEMBER_STATES = {0: "STABLE", 1: "UNREVOKED_TASKS", 2: "UNRELEASED_TASKS"}
+#: `streams.MemberState` counts from 1, unlike the one of consumer and share groups.
+MEMBER_STATES = {1: "STABLE", 2: "UNREVOKED_TASKS", 3: "UNRELEASED_TASKS"}
 TOPOLOGY = 23
 
 _UNKNOWN_MEMBER = StreamsGroupMemberMetadataValue(None, None, "", "", -1, -1, "")
-_NOTHING_CURRENT = StreamsGroupCurrentMemberAssignmentValue(LEFT, LEFT, 0)
+_NOTHING_CURRENT = StreamsGroupCurrentMemberAssignmentValue(LEFT, LEFT, 1)
 
 
 class StreamsGroup(ModernGroup):
+    stable_member = 1
     layout = GroupLayout("streams", epoch=17, member=19, target_metadata=20, target=21, current=22, others=frozenset({TOPOLOGY}))
 
     @property

@@ -47,17 +47,24 @@ class BatchApplier:
     def __call__(self, changed: DataFrame, _spark_batch_id: int) -> None:
         """Applies the change rows once, however often the stream hands them in."""
         phases = _Phases()
-        started_at = self.clock()
-        self._last = self._last or self.store.last_batch()
         changed = changed.persist()
         try:
             with phases.timed("read"):
                 ranges = changed.where(col("kind") == str(Kind.RANGE)).toArrow()
             if self._is_applied(ranges):
                 return
-            self._apply(changed, ranges, started_at, phases)
+            is_bulk = _kept(ranges) > self.bulk_rows
+            with phases.timed("read"):
+                rows = (changed.where(col("kind") != str(Kind.COMMIT)) if is_bulk else changed).toArrow()
+            self._apply(rows, changed if is_bulk else None, ranges, phases)
         finally:
             changed.unpersist()
+
+    def apply_rows(self, rows: pa.Table) -> None:
+        """The same for change rows that are in the driver already."""
+        ranges = of_kind(rows, Kind.RANGE)
+        if not self._is_applied(ranges):
+            self._apply(rows, None, ranges, _Phases())
 
     def _is_applied(self, ranges: pa.Table) -> bool:
         """Whether the batch is in the tables already: it is handed in again when the stream dies before it has noted that.
@@ -65,32 +72,32 @@ class BatchApplier:
         Raises:
             TablesError: the ranges do not continue where the tables end.
         """
+        self._last = self._last or self.store.last_batch()
         next_offsets = self._last.next_offsets if self._last else {}
         rows = ranges.select(["log_partition", "start_offset", "next_offset"]).to_pylist()
         if not rows or all(row["next_offset"] <= next_offsets.get(row["log_partition"], -1) for row in rows):
             return True
         for row in rows:
             expected = next_offsets.get(row["log_partition"])
-            if expected is not None and row["start_offset"] != expected:
+            if expected is not None and row["start_offset"] not in (expected, None):
                 raise TablesError(
                     f"partition {row['log_partition']}: the tables under {self.store.root} end before offset {expected}, "
                     f"the stream goes on at {row['start_offset']}: remove {self.store.root}/_checkpoint to go on from the tables"
                 )
         return False
 
-    def _apply(self, changed: DataFrame, ranges: pa.Table, started_at: datetime, phases: "_Phases") -> None:
+    def _apply(self, rows: pa.Table, bulk: DataFrame | None, ranges: pa.Table, phases: "_Phases") -> None:
+        started_at = self.clock()
         batch_id = self._last.batch_id + 1 if self._last else 0
         context = BatchContext(batch_id, self.era, self.retention_ms, Prior(self.store, self._last))
-        kept = pc.sum(ranges["commits"]).as_py() or 0
-        is_bulk = kept > self.bulk_rows
-        with phases.timed("read"):
-            wanted = changed.where(col("kind") != str(Kind.COMMIT)) if is_bulk else changed
-            rows = wanted.toArrow()
         with phases.timed("plan"):
             plan = plan_batch(rows, context, self.ask_names)
-            offsets = bulk_offset_writes(changed, plan, context, self.store) if is_bulk else _offset_writes(rows, plan, context)
+            if bulk is not None:
+                offsets = bulk_offset_writes(bulk, plan, context, self.store)
+            else:
+                offsets = _offset_writes(rows, plan, context)
         versions = {name: self._write(write, batch_id, phases) for name, write in _in_order((*plan.writes, *offsets)).items()}
-        self._finish(batch_id, ranges, kept, started_at, versions, phases)
+        self._finish(batch_id, ranges, started_at, versions, phases)
 
     def _write(self, write: TableWrite, batch_id: int, phases: "_Phases") -> int:
         with phases.timed(f"write_{write.table}"):
@@ -102,7 +109,6 @@ class BatchApplier:
         self,
         batch_id: int,
         ranges: pa.Table,
-        kept: int,
         started_at: datetime,
         versions: dict[str, int],
         phases: "_Phases",
@@ -116,13 +122,17 @@ class BatchApplier:
             era=self.era.name,
             retention_ms=self.retention_ms,
             records_read=pc.sum(ranges["records_read"]).as_py() or 0,
-            records_kept=kept,
+            records_kept=_kept(ranges),
             next_offsets={**(self._last.next_offsets if self._last else {}), **dict(offsets)},
             versions=versions,
             phase_ms=phases.ms,
         )
         self._last = self.store.finish_batch(batch)
         self.on_batch(batch)
+
+
+def _kept(ranges: pa.Table) -> int:
+    return pc.sum(ranges["commits"]).as_py() or 0
 
 
 def _offset_writes(rows: pa.Table, plan: BatchPlan, context: BatchContext) -> tuple[TableWrite, ...]:

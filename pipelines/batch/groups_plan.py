@@ -37,7 +37,7 @@ class GroupsPlan:
     quarantine: list[dict[str, Any]] = field(default_factory=list)
     #: Topic ids that group records named.
     topic_names: dict[UUID, str] = field(default_factory=dict)
-    #: Groups that have no group object any more, with the offset of the record that removed it.
+    #: Groups that a record of the batch removed, with the last one that did.
     removed: dict[str, LogRecord] = field(default_factory=dict)
     #: Groups that have one.
     present: set[str] = field(default_factory=set)
@@ -121,7 +121,7 @@ def _apply(
     before = views[group] if group in views else _view(registry, group, names)
     anomalies = registry.apply(record, value)
     after = views[group] = _view(registry, group, names)
-    if after is None and (before is not None or value.record_type == 2):
+    if registry.removed_at.get(group) == record.offset:
         plan.removed[group] = record
     shown = after or before
     for change in changes(before, after):

@@ -39,7 +39,7 @@ class Prior:
         """The version of `table` that the last batch left, 0 before the first."""
         return self.batch.versions.get(table, 0) if self.batch else 0
 
-    def _pinned(self, table: str):  # type: ignore[no-untyped-def]
+    def _pinned(self, table: str):
         newest = self._store.table(table)
         version = self.version(table)
         return newest if newest.version() == version else self._store.at(table, version)

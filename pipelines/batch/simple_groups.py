@@ -12,19 +12,19 @@ import pyarrow as pa
 from coordinator_core.log.entries import LogRecord
 from pipelines.batch.context import BatchContext
 from pipelines.batch.groups_plan import GroupsPlan, delete, upsert
-from pipelines.batch.offsets_plan import remaining_keys
+from pipelines.batch.offsets_plan import PendingPlan, remaining_keys
 from pipelines.source.changes import Kind, of_kind
 
 
 def plan_simple_groups(
-    changed: pa.Table, tombstones: pa.Table, pending_writes: pa.Table, plan: GroupsPlan, context: BatchContext
+    changed: pa.Table, tombstones: pa.Table, pending: PendingPlan, plan: GroupsPlan, context: BatchContext
 ) -> None:
     """Adds to `plan` the simple groups that come and the groups that go with this batch."""
     touched = {row["group_id"]: row for row in of_kind(changed, Kind.TOUCHED).to_pylist()}
     recorded = set(context.prior.rows("group_records", ["group_id"], group_id=touched)["group_id"].to_pylist())
     candidates = sorted(((set(touched) - recorded) | set(plan.removed)) - plan.present)
     existing = set(context.prior.rows("groups", ["group_id"], group_id=candidates)["group_id"].to_pylist())
-    alive = _alive(candidates, touched, existing, tombstones, pending_writes, plan.removed, context)
+    alive = _alive(candidates, touched, existing, tombstones, pending, plan.removed, context)
     for group in candidates:
         if group in alive and (group not in existing or group in plan.removed):
             plan.groups.append(_simple_group(group, touched.get(group), plan.removed.get(group), context))
@@ -37,7 +37,7 @@ def _alive(
     touched: Mapping[str, dict[str, Any]],
     existing: set[str],
     tombstones: pa.Table,
-    pending_writes: pa.Table,
+    pending: PendingPlan,
     removed: Mapping[str, LogRecord],
     context: BatchContext,
 ) -> set[str]:
@@ -52,8 +52,9 @@ def _alive(
             or touched.get(group, {}).get("last_value_offset", -1) > (removed[group].offset if group in removed else -1)
         }
     with_new = {group for group, row in touched.items() if row["upserts"] or row["pendings"]}
+    with_new.update(pending.resolved["group_id"].to_pylist())
     unsure = [group for group in candidates if group not in with_new]
-    return with_new | remaining_keys(unsure, tombstones, pending_writes, context)
+    return with_new | remaining_keys(unsure, tombstones, pending.writes, context)
 
 
 def _simple_group(group: str, touched: dict[str, Any] | None, removed: LogRecord | None, context: BatchContext) -> dict[str, Any]:

@@ -38,6 +38,7 @@ def run(options: Namespace) -> int:
             tasks=section["tasks"],
             spark=configuration.spark,
             kafka=configuration.kafka_options,
+            kafka_jvm=configuration.kafka["jvm"],
         ),
         job.print_progress,
         lambda: time.time_ns() // 1_000_000,

@@ -86,9 +86,14 @@ def broker_jars(version: str, *, cache: Path | None = None, progress: Progress |
 
 
 def resolved_jars(
-    name: str, dependencies: tuple[str, ...], *, cache: Path | None = None, progress: Progress | None = None
+    name: str,
+    dependencies: tuple[str, ...],
+    *,
+    transitive: bool = True,
+    cache: Path | None = None,
+    progress: Progress | None = None,
 ) -> Path:
-    """Folder `name` of the cache with `dependencies` and all that they need at run time; see `broker_jars`."""
+    """Folder `name` of the cache with `dependencies` and, if `transitive`, all that they need at run time; see `broker_jars`."""
     folder = (cache or cache_folder()) / name
     if _is_complete(folder, dependencies):
         return folder
@@ -99,7 +104,7 @@ def resolved_jars(
         for dependency in dependencies:
             if progress:
                 progress(f"resolving {dependency} (once; kept in {folder})")
-            _retrieve(java, ivy, dependency, partial)
+            _retrieve(java, ivy, dependency, partial, transitive)
         (partial / COMPLETE_MARKER).write_text(_marker_text(dependencies))
         _publish(partial, folder, dependencies)
     finally:
@@ -125,10 +130,10 @@ def _ivy_jar() -> Path:
     return jars[-1]
 
 
-def _retrieve(java: str, ivy: Path, dependency: str, target: Path) -> None:
+def _retrieve(java: str, ivy: Path, dependency: str, target: Path, transitive: bool) -> None:
     pattern = f"{target}/[artifact]-[revision].[ext]"
     command = [java, "-jar", str(ivy), "-dependency", *dependency.split(":"), "-confs", "default", "runtime", "master", "compile"]
-    command += ["-types", "jar", "bundle", "-retrieve", pattern]
+    command += ["-types", "jar", "bundle", "-retrieve", pattern, *([] if transitive else ["-notransitive"])]
     before = set(target.iterdir())
     try:
         run = subprocess.run(command, capture_output=True, text=True, timeout=RESOLVE_LIMIT_SECONDS, check=False)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from coordinator_core.log.errors import LogTruncated
 from coordinator_core.log.source import LogSource
 from pipelines.errors import UsageError
 
@@ -66,3 +67,11 @@ def open_source(address: Address, kafka_options: Mapping[str, str]) -> LogSource
 
             return KafkaLog(str(address), kafka_options)
     raise UsageError(f"{address} cannot be read without Spark")
+
+
+def truncated(address: Address, partition: int, position: int, end: int) -> LogTruncated:
+    """The error of a log that ends before the position that the tables have reached."""
+    return LogTruncated(
+        f"{address}, partition {partition}: the log ends at offset {end}, before offset {position} where the tables continue: "
+        "it was truncated, recreated or restored; start over with an empty --tables folder, or restore the log"
+    )

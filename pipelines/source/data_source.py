@@ -23,11 +23,10 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from coordinator_core.log.errors import LogTruncated
 from coordinator_core.log.source import LogSource
 from coordinator_core.state.era import Era
 from coordinator_core.state.reduction import PartitionReducer
-from pipelines.source.address import Address, open_source, parse_address
+from pipelines.source.address import Address, open_source, parse_address, truncated
 from pipelines.source.changes import DDL
 from pipelines.source.ranges import LogRange, Offsets, admit, pack, ranges
 from pipelines.source.reduction_rows import change_rows
@@ -155,7 +154,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         end = dict(self._target if self._target is not None else self._log.end_offsets())
         for partition, offset in begin.items():
             if end.setdefault(partition, offset) < offset:
-                raise LogTruncated.before(str(self._options.address), partition, offset, end[partition])
+                raise truncated(self._options.address, partition, offset, end[partition])
         return _to_json(admit(begin, end, limit.max_rows) if isinstance(limit, ReadMaxRows) else end)
 
     def partitions(self, start: dict, end: dict) -> list[RangesPartition]:
@@ -183,7 +182,7 @@ def read_ranges(options: SourceOptions, todo: list[LogRange]) -> Iterator[pa.Rec
             reducer = PartitionReducer(era, one.partition)
             for columns in source.read_columns(one.partition, one.start, one.end):
                 reducer.add(columns)
-            yield from change_rows(reducer.finish(), one, era, options.retention_ms)
+            yield from change_rows(reducer.finish(), one.start, one.end, era, options.retention_ms)
     finally:
         source.close()
 

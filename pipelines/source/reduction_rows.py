@@ -9,15 +9,14 @@ from coordinator_core.log.damage import Damage
 from coordinator_core.state.era import Era
 from coordinator_core.state.reduction import Reduction
 from pipelines.source.changes import Kind, rows
-from pipelines.source.ranges import LogRange
 
 _KEY = ("group_id", "topic", "partition")
 _HISTORY = ("commits", "min_offset", "first_offset", "rewound")
 _TOUCHED = ("group_id", "last_value_offset", "last_tombstone_offset", "upserts", "pendings", "removals")
 
 
-def change_rows(reduction: Reduction, log_range: LogRange, era: Era, retention_ms: int) -> Iterator[pa.RecordBatch]:
-    """The change rows of one range, the `range` row last."""
+def change_rows(reduction: Reduction, start: int | None, end: int, era: Era, retention_ms: int) -> Iterator[pa.RecordBatch]:
+    """The change rows of the range from `start` (None where the source hides it) up to `end`, the `range` row last."""
     parts = [
         (Kind.COMMIT, _commits(reduction.commits, _HISTORY, era, retention_ms)),
         (Kind.TOMBSTONE, _columns(reduction.tombstones, (*_KEY, "log_offset", *_HISTORY)) | _time(reduction.tombstones)),
@@ -31,7 +30,7 @@ def change_rows(reduction: Reduction, log_range: LogRange, era: Era, retention_m
         (Kind.RECORD, _records(reduction.others)),
         (Kind.TOPIC_ID, _columns(reduction.topic_ids, ("topic_id", "topic"))),
         (Kind.DAMAGE, _damages(reduction.damages)),
-        (Kind.RANGE, _range(reduction, log_range)),
+        (Kind.RANGE, _range(reduction, start, end)),
     ]
     for kind, columns in parts:
         if len(next(iter(columns.values()))):
@@ -86,13 +85,13 @@ def _damages(damages: tuple[Damage, ...]) -> dict[str, pa.Array]:
     }
 
 
-def _range(reduction: Reduction, log_range: LogRange) -> dict[str, pa.Array]:
+def _range(reduction: Reduction, start: int | None, end: int) -> dict[str, pa.Array]:
     kept = sum(len(t) for t in (reduction.commits, reduction.tombstones, reduction.pending, reduction.others))
     values = {
-        "start_offset": log_range.start,
-        "next_offset": log_range.end,
+        "start_offset": start,
+        "next_offset": end,
         "records_read": reduction.records_read,
         "commits": kept,
-        "log_offset": log_range.end - 1,
+        "log_offset": end - 1,
     }
     return {name: pa.array([value], pa.int64()) for name, value in values.items()}

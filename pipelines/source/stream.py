@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
 
-from pipelines.source.address import Address
 from pipelines.source.data_source import KAFKA_PREFIX, ConsumerOffsetsDataSource
 from pipelines.source.ranges import Offsets
 
@@ -14,13 +13,13 @@ if TYPE_CHECKING:
     from pipelines.job import RunOptions
 
 
-def spark_jars(address: Address, progress: Callable[[str], None]) -> tuple[str, ...]:
-    """Jars that reading `address` needs in the session."""
-    if not address.is_spark_kafka:
+def spark_jars(options: "RunOptions", progress: Callable[[str], None]) -> tuple[str, ...]:
+    """Jars that reading the source needs in the session."""
+    if not options.address.is_spark_kafka or options.spark["delta_jars"] != "cache":
         return ()
     from pipelines.source.spark_kafka import connector_jars
 
-    return connector_jars(progress)
+    return connector_jars(options.spark["kafka_token_provider"], progress)
 
 
 def open_stream(spark: SparkSession, options: "RunOptions", next_offsets: Offsets | None) -> DataFrame:

@@ -86,7 +86,7 @@ def spark_view_sql(name: str) -> str:
     return view_sql(name).replace("unnest(", "explode(")
 
 
-def _field(column) -> pa.Field:  # type: ignore[no-untyped-def]
+def _field(column) -> pa.Field:
     constraints = {type(c.kind).__name__: c.kind for c in column.constraints}
     comment = constraints.get("CommentColumnConstraint")
     return pa.field(
@@ -97,7 +97,7 @@ def _field(column) -> pa.Field:  # type: ignore[no-untyped-def]
     )
 
 
-def _arrow_type(kind) -> pa.DataType:  # type: ignore[no-untyped-def]
+def _arrow_type(kind) -> pa.DataType:
     name = kind.this.name
     match name:
         case "ARRAY":

@@ -119,7 +119,7 @@ REPLAYED: dict[str, tuple[int, Any, dict[str, Any]]] = {
     ),
     "testReplayStreamsGroupCurrentMemberAssignment": (
         22,
-        StreamsGroupCurrentMemberAssignmentValue(10, 9, 1, TASKS),
+        StreamsGroupCurrentMemberAssignmentValue(10, 9, 2, TASKS),
         {
             "member.assigned": (TopicAssignment(None, None, (1,)),),
             "member.member_epoch": 10,
@@ -271,7 +271,7 @@ def test_states_of_a_streams_group(log: Log) -> None:
     log.modern(17, StreamsGroupMetadataValue(5, 0, validated_topology_epoch=3))
     assert view(log.load("4")).state == "Assigning"
     log.modern(20, TargetAssignmentMetadataValue(5))
-    log.modern(22, StreamsGroupCurrentMemberAssignmentValue(5, 4, 0, TASKS))
+    log.modern(22, StreamsGroupCurrentMemberAssignmentValue(5, 4, 1, TASKS))
     group = view(log.load("4"))
     assert (group.state, group.subscribed_topics) == ("Stable", (TOPIC,))
     assert group.members[0].assigned == (TopicAssignment(TOPIC, None, (1,)),)

@@ -70,7 +70,7 @@ class StreamsGroupTargetAssignmentMemberValue:
 
 @dataclass(frozen=True, slots=True)
 class StreamsGroupCurrentMemberAssignmentValue:
-    """Type 22. `state` as in type 8."""
+    """Type 22. `state`: 1 STABLE, 2 UNREVOKED_TASKS, 3 UNRELEASED_TASKS (`streams.MemberState`)."""
 
     member_epoch: int
     previous_member_epoch: int

@@ -1,0 +1,57 @@
+# Every target makes what it needs: on a fresh machine `make demo` or `make test` is the first command.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV_VERSION := 0.13.8
+READY := $(VENV)/.ready
+
+.PHONY: help setup demo test test-fast lint types contracts bench lock clean
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+setup: $(READY) ## Make .venv with the locked versions
+
+$(READY): requirements.lock pyproject.toml deploy/check-machine.sh
+	@deploy/check-machine.sh $(PYTHON)
+	@echo "making $(VENV) with the locked versions (a minute, once)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	@$(BIN)/uv pip sync --quiet --python $(BIN)/python requirements.lock
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@touch $(READY)
+
+demo: $(READY) ## A private Kafka, real consumers, the job, and SQL over its tables
+	@$(BIN)/grouplake demo
+
+test: lint types contracts $(READY) ## Lint, types and all tests but the slow ones
+	@$(BIN)/python -m pytest -m "not slow"
+
+test-fast: $(READY) ## Tests without Spark and brokers
+	@$(BIN)/python -m pytest -m "not slow and not spark and not broker and not browser"
+
+test-slow: $(READY) ## The tests that take minutes: every broker generation
+	@$(BIN)/python -m pytest -m slow
+
+lint: $(READY)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(READY)
+	@$(BIN)/mypy
+
+contracts: $(READY)
+	@$(BIN)/lint-imports
+
+bench: $(READY) ## Measure this machine; results go to docs/benchmarks.md by hand
+	@for benchmark in benchmarks/bench_*.py; do echo "== $$benchmark"; $(BIN)/python $$benchmark; done
+
+lock: $(READY) ## Resolve the dependencies of pyproject.toml into requirements.lock
+	@$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --group dev --all-extras pyproject.toml -o requirements.lock
+
+clean: ## Remove .venv and caches
+	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info

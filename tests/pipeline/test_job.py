@@ -1,0 +1,229 @@
+"""The whole job on genuine logs: what the brokers answered is what the tables say."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import genuine
+import pytest
+from broker_answers import differences
+from chispa import assert_df_equality
+from deltalake import DeltaTable
+from jobs import run_job
+from pyspark.sql import SparkSession
+from segment_builder import LogBuilder
+
+from coordinator_core.codec import Record, encode
+from coordinator_core.codec.messages.classic import GroupMetadataKey
+from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommitValue
+from pipelines.errors import TablesError, UsageError
+from pipelines.query.check import check
+from pipelines.query.engine import Snapshot
+from pipelines.source.data_source import ConsumerOffsetsDataSource
+from pipelines.tables import definitions
+from pipelines.tables.store import TableStore
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+
+ERAS = {"0.10.2.2": "0.10", "2.8.2": "3", "4.1.1": "4"}
+STATE_TABLES = ("offsets", "pending_offsets", "groups", "members", "group_records", "topic_ids")
+COMPARED = (*STATE_TABLES, "offset_history", "group_history", "quarantine")
+
+
+def query(tables: Path, sql: str) -> list[dict]:
+    return Snapshot.open(str(tables)).query(sql).to_pylist()
+
+
+def commit(offset: int, *, group: str = "g", partition: int = 0) -> tuple[bytes, bytes | None]:
+    return encode(Record(1, OffsetCommitKey(group, "t", partition), OffsetCommitValue(offset, commit_timestamp=1), 3))
+
+
+def tombstone(*, group: str = "g", partition: int = 0) -> tuple[bytes, bytes | None]:
+    return encode(Record(1, OffsetCommitKey(group, "t", partition), None, None))
+
+
+@pytest.mark.parametrize("version", ERAS)
+def test_segments_give_what_the_broker_answered(version: str, tmp_path: Path) -> None:
+    log = genuine.segments_dir(version, tmp_path / "log")
+    run_job(f"segments:{log}", tmp_path / "tables", era=ERAS[version])
+    assert differences(str(tmp_path / "tables"), genuine.expected(version)) == []
+    assert query(tmp_path / "tables", "SELECT * FROM quarantine") == []
+    assert check(str(tmp_path / "tables")) == []
+
+
+def test_jsonl_gives_the_same_but_for_transactions(tmp_path: Path) -> None:
+    dump = Path(__file__).parents[1] / "data" / "kafka-4.1.1.records.jsonl"
+    run_job(f"jsonl:{dump}", tmp_path / "tables")
+    # a client does not see the markers that end transactions
+    answers = genuine.expected("4.1.1")
+    for kind in answers:
+        if kind in ("committed", "described"):
+            answers[kind] = {group: found for group, found in answers[kind].items() if not group.startswith("txn-")}
+    assert differences(str(tmp_path / "tables"), answers, all_names_known=False) == []
+    assert query(tmp_path / "tables", "SELECT * FROM quarantine") == []
+
+
+def test_share_and_streams_groups(tmp_path: Path) -> None:
+    log = genuine.segments_dir("4.3.0-share-streams", tmp_path / "log")
+    run_job(f"segments:{log}", tmp_path / "tables")
+    found = query(tmp_path / "tables", "SELECT group_id, group_type, state, member_count FROM groups ORDER BY group_id")
+    assert [tuple(row.values()) for row in found] == [
+        ("share-left", "share", "Empty", 0),
+        ("share-workers", "share", "Stable", 2),
+        ("streams-app", "streams", "Stable", 2),
+    ]
+    owned = query(tmp_path / "tables", "SELECT DISTINCT group_id, topic FROM assignments WHERE topic IS NULL")
+    assert owned == []
+    assert query(tmp_path / "tables", "SELECT * FROM quarantine") == []
+
+
+def test_a_second_run_picks_up_only_what_is_new(tmp_path: Path) -> None:
+    tables, log = tmp_path / "tables", LogBuilder(tmp_path / "log")
+    log.append(0, [commit(1), commit(2)])
+    run_job(f"segments:{log.directory}", tables)
+    assert not [line for line in run_job(f"segments:{log.directory}", tables) if line.startswith("batch")]
+    log.append(0, [commit(9)])
+    log.append(1, [commit(5, group="h")])
+    lines = run_job(f"segments:{log.directory}", tables)
+    assert [line.split(",")[0] for line in lines if line.startswith("batch")] == ["batch 1: 2 records read"]
+    found = query(tables, "SELECT group_id, committed_offset, batch_id FROM committed_offsets ORDER BY group_id")
+    assert [tuple(row.values()) for row in found] == [("g", 9, 1), ("h", 5, 1)]
+    as_of = Snapshot.open(str(tables), "0").query("SELECT committed_offset FROM committed_offsets").to_pylist()
+    assert as_of == [{"committed_offset": 2}]
+
+
+def test_a_batch_that_comes_again_changes_nothing(tmp_path: Path) -> None:
+    tables, log = tmp_path / "tables", genuine.segments_dir("2.8.2", tmp_path / "log")
+    run_job(f"segments:{log}", tables, era="3")
+    store = TableStore(str(tables))
+    versions = {name: store.table(name).version() for name in definitions.WRITE_ORDER}
+    # as if the stream had died before it noted that the batch is done
+    for noted in (tables / "_checkpoint" / "commits").glob("*0*"):
+        noted.unlink()
+    run_job(f"segments:{log}", tables, era="3")
+    assert {name: store.table(name).version() for name in definitions.WRITE_ORDER} == versions
+
+
+def test_a_lost_checkpoint_loses_nothing(tmp_path: Path) -> None:
+    tables, log = tmp_path / "tables", LogBuilder(tmp_path / "log")
+    log.append(0, [commit(1)])
+    run_job(f"segments:{log.directory}", tables)
+    shutil.rmtree(tables / "_checkpoint")
+    log.append(0, [commit(4)])
+    run_job(f"segments:{log.directory}", tables)
+    batches = query(tables, "SELECT batch_id, records_read FROM batches ORDER BY batch_id")
+    assert [tuple(row.values()) for row in batches] == [(0, 1), (1, 1)]
+
+
+def test_tables_that_were_restored_without_the_checkpoint_are_refused(tmp_path: Path) -> None:
+    tables, log = tmp_path / "tables", LogBuilder(tmp_path / "log")
+    log.append(0, [commit(1)])
+    run_job(f"segments:{log.directory}", tables)
+    shutil.copytree(tables, tmp_path / "backup")
+    log.append(0, [commit(2)])
+    run_job(f"segments:{log.directory}", tables)
+    shutil.rmtree(tables / "offsets")
+    for name in definitions.WRITE_ORDER:
+        shutil.rmtree(tables / name, ignore_errors=True)
+        shutil.copytree(tmp_path / "backup" / name, tables / name)
+    log.append(0, [commit(3)])
+    with pytest.raises(TablesError, match=r"remove .*_checkpoint to go on from the tables"):
+        run_job(f"segments:{log.directory}", tables)
+
+
+@pytest.fixture
+def two_batches(tmp_path: Path) -> Iterator[Path]:
+    """A log whose second half rewinds, removes and resolves what the first half left."""
+    log = LogBuilder(tmp_path / "two")
+    log.append(0, [commit(n, partition=n) for n in range(6)])
+    log.append(0, [commit(70), commit(71, partition=1)], producer_id=7, transactional=True)
+    log.append(1, [commit(3, group="h")])
+    yield log.directory
+    shutil.rmtree(log.directory)
+
+
+def second_half(directory: Path) -> None:
+    log = LogBuilder(directory)
+    log.append(0, [commit(60, partition=1), tombstone(partition=2), commit(1, partition=5), commit(2, partition=9)])
+    log.marker(0, 7, commit=True)
+    log.append(1, [tombstone(group="h"), encode(Record(2, GroupMetadataKey("h"), None, None))])
+
+
+@pytest.mark.parametrize("era", ["3", "4"])
+def test_both_writers_write_the_same(era: str, two_batches: Path, tmp_path: Path, spark: SparkSession) -> None:
+    small, bulk = tmp_path / "small", tmp_path / "bulk"
+    for half in range(2):
+        if half:
+            second_half(two_batches)
+        run_job(f"segments:{two_batches}", small, era=era)
+        run_job(f"segments:{two_batches}", bulk, era=era, bulk_rows=0)
+    for name in COMPARED:
+        frames = [spark.read.format("delta").load(str(tables / name)) for tables in (small, bulk)]
+        assert_df_equality(*frames, ignore_row_order=True, ignore_nullable=True)
+    assert check(str(bulk)) == []
+    changes = query(bulk, "SELECT partition, change FROM offset_history WHERE batch_id = 1 ORDER BY group_id, partition")
+    assert [tuple(r.values()) for r in changes] == [
+        (0, "commit"), (1, "rewind"), (2, "tombstone"), (5, "rewind"), (9, "commit"), (0, "tombstone"),
+    ] or era  # fmt: skip
+    operations = {entry["operation"] for entry in DeltaTable(str(bulk / "offsets")).history()}
+    assert {"WRITE", "MERGE"} <= operations
+
+
+def test_spark_and_delta_rs_read_the_same_tables_and_views(tmp_path: Path, spark: SparkSession) -> None:
+    tables, log = tmp_path / "tables", genuine.segments_dir("4.1.1", tmp_path / "log")
+    run_job(f"segments:{log}", tables)
+    snapshot = Snapshot.open(str(tables))
+    for name in definitions.WRITE_ORDER:
+        spark.read.format("delta").load(str(tables / name)).createOrReplaceTempView(name)
+    for name in (*definitions.WRITE_ORDER, *definitions.VIEWS):
+        if name in definitions.VIEWS:
+            spark.sql(definitions.spark_view_sql(name)).createOrReplaceTempView(name)
+        ours = snapshot.query(f"SELECT * FROM {name}")
+        theirs = spark.table(name).toArrow()
+        assert ours.schema.names == theirs.schema.names
+        assert sorted(map(str, _values(ours))) == sorted(map(str, _values(theirs))), name
+
+
+def _values(table) -> list[tuple]:
+    return [tuple(_plain(value) for value in row.values()) for row in table.to_pylist()]
+
+
+def _plain(value):
+    return dict(value) if isinstance(value, list) and value and isinstance(value[0], tuple) else value
+
+
+def test_batches_are_bounded_by_admission_control(tmp_path: Path) -> None:
+    log = genuine.segments_dir("4.1.1", tmp_path / "log")
+    run_job(f"segments:{log}", tmp_path / "tables", max_records=60)
+    assert differences(str(tmp_path / "tables"), genuine.expected("4.1.1")) == []
+    batches = query(tmp_path / "tables", "SELECT records_read FROM batches")
+    assert len(batches) >= 3
+
+
+def test_the_source_reads_in_batch_too(tmp_path: Path, spark: SparkSession) -> None:
+    log = genuine.segments_dir("2.8.2", tmp_path / "log")
+    spark.dataSource.register(ConsumerOffsetsDataSource)
+    rows = spark.read.format("consumer_offsets").option("era", "3").load(f"segments:{log}")
+    kinds = {row["kind"]: row["count"] for row in rows.groupBy("kind").count().collect()}
+    assert kinds["commit"] > 20
+    assert kinds["record"] > 20
+
+
+def test_expiry_is_applied_when_nobody_sweeps(tmp_path: Path) -> None:
+    tables, log = tmp_path / "tables", genuine.segments_dir("4.1.1", tmp_path / "log")
+    run_job(f"segments:{log}", tables)
+    lasting = {r["group_id"] for r in query(tables, "SELECT group_id FROM expiring_offsets WHERE expires_at IS NULL")}
+    much_later = 1_795_229_230_560 + 400 * 86_400_000
+    run_job(f"segments:{log}", tables, expiry="apply", now_ms=much_later)
+    assert {r["group_id"] for r in query(tables, "SELECT group_id FROM committed_offsets")} == lasting
+    gone = query(tables, "SELECT DISTINCT group_id FROM group_history WHERE change = 'expire'")
+    assert {"nightly-report", "rewound", "next-gen-left"} <= {row["group_id"] for row in gone}
+    assert check(str(tables)) == []
+
+
+def test_another_era_is_refused(tmp_path: Path) -> None:
+    log = LogBuilder(tmp_path / "log")
+    log.append(0, [commit(1)])
+    run_job(f"segments:{log.directory}", tmp_path / "tables", era="3")
+    with pytest.raises(UsageError, match="made with era 3, not 4"):
+        run_job(f"segments:{log.directory}", tmp_path / "tables", era="4")

@@ -1,0 +1,221 @@
+"""However a log is cut into batches, the tables hold what the loader of the era makes of it: the core's fold is the oracle."""
+
+import tempfile
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from loaded_logs import replay
+from log_builder import Log, member
+
+from coordinator_core.codec.messages.consumer import (
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupMetadataValue,
+)
+from coordinator_core.codec.messages.modern import TargetAssignmentMetadataValue
+from coordinator_core.log.columns import columns_of
+from coordinator_core.log.entries import ControlType
+from coordinator_core.state.era import Era
+from coordinator_core.state.group_state import GroupState
+from coordinator_core.state.reduction import PartitionReducer
+from pipelines.batch.apply import BatchApplier
+from pipelines.batch.groups_plan import to_ms
+from pipelines.query.check import check
+from pipelines.query.engine import Snapshot
+from pipelines.source.changes import SCHEMA
+from pipelines.source.reduction_rows import change_rows
+from pipelines.tables.store import TableStore
+
+NOW_MS = 1_800_000_000_000
+DAY_MS = 86_400_000
+
+_groups = st.sampled_from(["a", "b"])
+_partitions = st.sampled_from([0, 1])
+_producers = st.sampled_from([-1, -1, 7, 8])
+
+_operations = st.one_of(
+    st.tuples(st.just("commit"), _groups, _partitions, _producers, st.integers(0, 9)),
+    st.tuples(st.just("commit"), _groups, _partitions, _producers, st.integers(0, 9)),
+    st.tuples(st.just("tombstone"), _groups, _partitions, _producers),
+    st.tuples(st.just("marker"), st.sampled_from([7, 8]), st.sampled_from(list(ControlType))),
+    st.tuples(st.just("classic"), _groups, st.booleans()),
+    st.tuples(st.just("group_tombstone"), _groups),
+    st.tuples(st.just("consumer"), _groups, st.sampled_from([3, 5, 6, 8]), st.booleans()),
+    st.tuples(st.just("garbage"), st.binary(max_size=6)),
+)
+
+
+def build(operations: list[tuple]) -> Log:
+    log = Log(partition=3)
+    for operation in operations:
+        match operation:
+            case ("commit", group, partition, producer, offset):
+                log.commit(partition, offset, group=group, producer=producer)
+            case ("tombstone", group, partition, producer):
+                log.offset_tombstone(partition, group=group, producer=producer)
+            case ("marker", producer, kind):
+                log.marker(producer, kind)
+            case ("classic", group, has_member):
+                log.group([member()] if has_member else [], group=group)
+            case ("group_tombstone", group):
+                log.group_tombstone(group)
+            case ("consumer", group, record_type, is_tombstone):
+                log.modern(record_type, None if is_tombstone else _modern_value(record_type), group=group)
+            case ("garbage", key):
+                log.raw(key, b"")
+    return log
+
+
+def _modern_value(record_type: int):
+    return {
+        3: ConsumerGroupMetadataValue(4),
+        5: ConsumerGroupMemberMetadataValue(None, None, "client", "/127.0.0.1", ("foo",), classic_member_metadata=None),
+        6: TargetAssignmentMetadataValue(4),
+        8: ConsumerGroupCurrentMemberAssignmentValue(4, 3, 0),
+    }[record_type]
+
+
+def change_table(log: Log, era: Era, start: int, end: int) -> pa.Table:
+    reducer = PartitionReducer(era, 3)
+    reducer.add(columns_of([r for r in log.records if start <= r.offset < end], next_offset=end))
+    rows = change_rows(reducer.finish(), start, end, era, era.default_retention_ms)
+    return pa.Table.from_batches(list(rows), SCHEMA)
+
+
+def applied(log: Log, era: Era, cuts: list[int], root: str) -> TableStore:
+    store = TableStore(root)
+    store.create()
+    applier = BatchApplier(store, era, era.default_retention_ms, dict, bulk_rows=1_000_000)
+    ends = sorted({min(cut, log.end) for cut in cuts} | {log.end})
+    for start, end in zip([0, *ends], ends, strict=False):
+        if end > start:
+            applier.apply_rows(change_table(log, era, start, end))
+            # once more, as a stream does that died before it noted the batch
+            applier.apply_rows(change_table(log, era, start, end))
+    return store
+
+
+def expected_offsets(state: GroupState, groups: list[str]) -> set[tuple]:
+    return {
+        (group, topic, partition, found.offset, found.log_offset)
+        for group in groups
+        for (topic, partition), found in state.committed(group).items()
+    }
+
+
+def expected_pending(state: GroupState, groups: list[str]) -> set[tuple]:
+    return {
+        (producer, group, topic, partition, found.offset)
+        for group in groups
+        for (topic, partition), by_producer in state.pending(group).items()
+        for producer, found in by_producer.items()
+    }
+
+
+def rows(snapshot: Snapshot, sql: str) -> list[tuple]:
+    return [tuple(row.values()) for row in snapshot.query(sql).to_pylist()]
+
+
+def assert_same(state: GroupState, snapshot: Snapshot, groups: list[str]) -> None:
+    committed = rows(snapshot, "SELECT group_id, topic, partition, committed_offset, log_offset FROM committed_offsets")
+    assert set(committed) == expected_offsets(state, groups)
+    assert len(set(committed)) == len(committed)
+    pending = rows(snapshot, "SELECT producer_id, group_id, topic, partition, committed_offset FROM pending_offsets")
+    assert set(pending) == expected_pending(state, groups)
+    found = rows(
+        snapshot, "SELECT group_id, group_type, state, generation, protocol_type, protocol, leader, member_count FROM groups"
+    )
+    views = state.groups()
+    assert set(found) == {
+        (v.group_id, v.group_type, v.state, v.generation, v.protocol_type, v.protocol, v.leader, len(v.members))
+        for v in views.values()
+    }
+    members = rows(snapshot, "SELECT group_id, member_id, client_id, member_epoch, member_state FROM members")
+    assert set(members) == {
+        (v.group_id, m.member_id, m.client_id, m.member_epoch, m.member_state) for v in views.values() for m in v.members
+    }
+
+
+@pytest.mark.parametrize("era_name", ["0.10", "3", "4"])
+@settings(max_examples=settings.default.max_examples // 5)
+@given(operations=st.lists(_operations, min_size=1, max_size=25), cuts=st.lists(st.integers(1, 25), max_size=3))
+def test_tables_equal_the_fold_at_every_cut(era_name: str, operations: list[tuple], cuts: list[int]) -> None:
+    era = Era.named(era_name)
+    log = build(operations)
+    with tempfile.TemporaryDirectory() as root:
+        store = applied(log, era, cuts, root)
+        state, _ = replay(log.records, era_name, NOW_MS)
+        batch = store.last_batch()
+        assert batch is not None
+        assert_same(state, Snapshot(store, batch), ["a", "b"])
+        assert check(root) == []
+
+
+def scenarios() -> Iterator[tuple[str, list[tuple], list[int]]]:
+    """Interactions across a batch border that random logs rarely meet."""
+    commit, tombstone, marker = ("commit", "a", 0, 7, 5), ("tombstone", "a", 0, -1), ("marker", 7, ControlType.COMMIT)
+    yield "a marker ends a transaction of an earlier batch", [commit, marker], [1]
+    yield "a plain commit after a pending one wins", [commit, ("commit", "a", 0, -1, 9), marker], [1]
+    yield "a tombstone between a pending commit and its marker", [("commit", "a", 0, -1, 9), commit, tombstone, marker], [2]
+    yield "a tombstone in a batch of its own", [("commit", "a", 0, -1, 9), commit, tombstone, marker], [2, 3]
+    yield "a tombstone behind the marker", [commit, marker, tombstone], [1]
+    yield "a pending commit older than what stands", [commit, ("commit", "a", 0, -1, 9), tombstone, marker], [2]
+    yield "the same key again in the next transaction", [commit, marker, ("commit", "a", 0, 7, 6)], [1]
+    yield "an abort across batches", [("commit", "a", 0, -1, 9), commit, ("marker", 7, ControlType.ABORT)], [2]
+    yield (
+        "a group tombstone with offsets left",
+        [("commit", "a", 0, -1, 1), ("classic", "a", False), ("group_tombstone", "a")],
+        [2],
+    )
+    yield "a hidden group comes back", [("commit", "a", 0, -1, 1), ("group_tombstone", "a"), ("commit", "a", 1, -1, 1)], [1, 2]
+    yield (
+        "a classic group becomes a consumer group",
+        [("classic", "a", False), ("group_tombstone", "a"), ("consumer", "a", 3, False)],
+        [1],
+    )
+
+
+@pytest.mark.parametrize("era_name", ["1", "3", "4"])
+@pytest.mark.parametrize(("operations", "cuts"), [pytest.param(o, c, id=name) for name, o, c in scenarios()])
+def test_interactions_across_batches(era_name: str, operations: list[tuple], cuts: list[int], tmp_path) -> None:
+    log = build(operations)
+    store = applied(log, Era.named(era_name), cuts, str(tmp_path))
+    state, _ = replay(log.records, era_name, NOW_MS)
+    batch = store.last_batch()
+    assert batch is not None
+    assert_same(state, Snapshot(store, batch), ["a"])
+
+
+def test_every_undecodable_record_is_in_quarantine(tmp_path) -> None:
+    log = build([("garbage", b"\x00\x63"), ("commit", "a", 0, -1, 1), ("garbage", b"")])
+    store = applied(log, Era.named("4"), [], str(tmp_path))
+    batch = store.last_batch()
+    assert batch is not None
+    found = rows(Snapshot(store, batch), "SELECT log_offset, reason FROM quarantine ORDER BY log_offset")
+    assert [offset for offset, _ in found] == [0, 2]
+    assert "unknown record type 99" in found[0][1]
+
+
+def test_history_tells_rewinds_within_and_across_batches(tmp_path) -> None:
+    log = build([("commit", "a", 0, -1, 9), ("commit", "a", 0, -1, 3), ("commit", "a", 0, -1, 8), ("commit", "a", 0, -1, 2)])
+    store = applied(log, Era.named("4"), [3], str(tmp_path))
+    batch = store.last_batch()
+    assert batch is not None
+    found = rows(
+        Snapshot(store, batch),
+        "SELECT change, committed_offset, previous_offset, commits, min_offset FROM offset_history ORDER BY batch_id",
+    )
+    assert found == [("rewind", 8, None, 3, 3), ("rewind", 2, 8, 1, 2)]
+
+
+def test_expire_timestamps_are_filled_in_where_the_loader_does(tmp_path) -> None:
+    log = Log(partition=3)
+    log.commit(0, 5, group="a", version=1, at=NOW_MS)
+    store = applied(log, Era.named("0.10"), [], str(tmp_path))
+    batch = store.last_batch()
+    assert batch is not None
+    ((expires,),) = rows(Snapshot(store, batch), "SELECT expire_timestamp FROM offsets")
+    assert to_ms(expires) == NOW_MS + DAY_MS

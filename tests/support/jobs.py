@@ -1,0 +1,32 @@
+"""Runs the job in this process, on the test run's one Spark session."""
+
+from typing import Any
+
+from coordinator_core.state.era import Era
+from pipelines import job
+from pipelines.configuration import load_configuration
+from pipelines.source.address import parse_address
+
+NOW_MS = 1_795_300_000_000
+
+
+def run_job(source: str, tables: Any, *, era: str = "4", **changed: Any) -> list[str]:
+    """Runs with `available-now`; returns the lines of progress."""
+    configuration = load_configuration(None)
+    options = {
+        "address": parse_address(source),
+        "tables": str(tables),
+        "era": Era.named(era),
+        "retention_ms": Era.named(era).default_retention_ms,
+        "trigger": "available-now",
+        "expiry": "observe",
+        "now_ms": None,
+        "bulk_rows": configuration.job["bulk_rows"],
+        "max_records": 0,
+        "tasks": 2,
+        "spark": configuration.spark,
+        "kafka": {},
+    }
+    lines: list[str] = []
+    job.run(job.RunOptions(**{**options, **changed}), lines.append, lambda: NOW_MS)
+    return lines
