@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from coordinator_core.state.views import GroupView, MemberView
+from coordinator_core.codec.uuids import uuid_text
+from coordinator_core.state.views import GroupView, MemberView, TopicAssignment
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +86,13 @@ def _joined(member: MemberView) -> Change:
 
 
 def _assignment(member: MemberView) -> str:
-    parts = [f"{a.topic or a.topic_id or '?'} {','.join(map(str, a.partitions))}" for a in member.assigned]
-    return "; ".join(parts) or "nothing assigned"
+    return "; ".join(f"{_topic(a)} {','.join(map(str, a.partitions))}" for a in member.assigned) or "nothing assigned"
+
+
+def _topic(assignment: TopicAssignment) -> str:
+    if assignment.topic is not None:
+        return assignment.topic
+    return "an unknown topic" if assignment.topic_id is None else uuid_text(assignment.topic_id)
 
 
 def _subscription(member: MemberView) -> str:

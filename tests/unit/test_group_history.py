@@ -1,11 +1,13 @@
 """Changes between two views of a group."""
 
 from itertools import pairwise
+from uuid import UUID
 
 import pytest
 from log_builder import GROUP, Log, member
 
-from coordinator_core.codec.messages.consumer import ConsumerGroupMetadataValue
+from coordinator_core.codec.messages.consumer import ConsumerGroupCurrentMemberAssignmentValue, ConsumerGroupMetadataValue
+from coordinator_core.codec.messages.modern import TopicPartitions
 from coordinator_core.state.history import Change, changes
 from coordinator_core.state.views import GroupView
 
@@ -59,6 +61,14 @@ def test_conversion_of_a_group() -> None:
     log.modern(3, ConsumerGroupMetadataValue(1))
     _, before, after = views(log)
     assert Change("type_changed", None, "simple → consumer") in changes(before, after)
+
+
+def test_topics_without_name_go_by_their_id() -> None:
+    log = Log()
+    log.consumer_member()
+    log.modern(8, ConsumerGroupCurrentMemberAssignmentValue(1, 0, 0, (TopicPartitions(UUID(int=1), (0, 1)),)))
+    *_, before, after = views(log)
+    assert changes(before, after) == (Change("assignment_changed", "m1", "AAAAAAAAAAAAAAAAAAAAAQ 0,1"),)
 
 
 @pytest.mark.parametrize("members", [[], [member()]])
