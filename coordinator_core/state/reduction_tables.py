@@ -1,6 +1,7 @@
 """Arrow tables out of the state of a fold."""
 
 from base64 import urlsafe_b64encode
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,7 @@ from coordinator_core.state.reduction_layout import NONE, PENDING_COMMIT, REMOVA
 
 _ZERO_ID = bytes(16)
 
-Column = ArrowColumn | ArrowArray | Numbers
+Column: TypeAlias = ArrowColumn | ArrowArray | Numbers
 
 
 def _table(schema: pa.Schema, *columns: Column) -> pa.Table:
@@ -51,10 +52,11 @@ def _commit_columns(rows: Structs, arena: Bytes) -> list[Column]:
         rows["commit_timestamp"],
         rows["expire_timestamp"],
         topic_id_strings(rows["topic_id_high"], rows["topic_id_low"]),
-        pa.array(rows["producer_id"], mask=rows["producer_id"] == NONE),
-        rows["log_offset"],
-        rows["record_timestamp"],
     ]
+
+
+def _place_columns(rows: Structs) -> list[Column]:
+    return [rows["log_offset"], rows["record_timestamp"]]
 
 
 def _history_columns(slots: Structs) -> list[Column]:
@@ -70,25 +72,24 @@ def commits_table(keys: KeyDictionary, slots: Structs, arena: Bytes) -> pa.Table
     """Keys whose final operation is an upsert, with the commit that stands."""
     chosen = np.flatnonzero(slots["final"] == UPSERT)
     standing = _taken(slots, chosen)
-    return _table(
-        reduction_schemas.COMMITS, *_key_columns(keys, chosen), *_commit_columns(standing, arena), *_history_columns(standing)
-    )
+    # A transaction without a producer id is odd, but possible in the Scala loaders; once committed it says no more than none.
+    producer_id = pa.array(standing["producer_id"], mask=standing["producer_id"] == NONE)
+    commit_columns = [*_commit_columns(standing, arena), producer_id, *_place_columns(standing)]
+    return _table(reduction_schemas.COMMITS, *_key_columns(keys, chosen), *commit_columns, *_history_columns(standing))
 
 
 def tombstones_table(keys: KeyDictionary, slots: Structs) -> pa.Table:
     """Keys whose final operation is a removal."""
     chosen = np.flatnonzero(slots["final"] == REMOVAL)
     removed = _taken(slots, chosen)
-    places = (removed["log_offset"], removed["record_timestamp"])
-    return _table(reduction_schemas.TOMBSTONES, *_key_columns(keys, chosen), *places, *_history_columns(removed))
+    return _table(reduction_schemas.TOMBSTONES, *_key_columns(keys, chosen), *_place_columns(removed), *_history_columns(removed))
 
 
 def pending_table(keys: KeyDictionary, rows: Structs, arena: Bytes) -> pa.Table:
     """Transactional commits without a marker."""
     pending = _taken(rows, np.flatnonzero(rows["kind"] == PENDING_COMMIT))
-    return _table(
-        reduction_schemas.PENDING, *_key_columns(keys, pending["slot"].astype(np.int64)), *_commit_columns(pending, arena)
-    )
+    commit_columns = [*_commit_columns(pending, arena), pending["producer_id"], *_place_columns(pending)]
+    return _table(reduction_schemas.PENDING, *_key_columns(keys, pending["slot"].astype(np.int64)), *commit_columns)
 
 
 def removals_of_one_producer(keys: KeyDictionary, removals: Structs) -> pa.Table:

@@ -1,0 +1,147 @@
+"""A reduction says what the loader would: of a range from nothing, and, merged range after range, of the whole log."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from hypothesis import given
+from hypothesis import strategies as st
+from loaded_logs import replay
+from offset_logs import ERAS, Cuts, Key, cuts, logs, pieces, reduced, story
+
+from coordinator_core.log.entries import LogRecord
+from coordinator_core.state.era import Era
+from coordinator_core.state.reduction import Reduction
+
+Row = dict[str, Any]
+HISTORY = ("commits", "min_offset", "rewound", "first_offset")
+
+eras = st.sampled_from(ERAS)
+
+
+def key_of(row: Row) -> Key:
+    return Key(row["group_id"], row["topic"], row["partition"])
+
+
+def merge(committed: dict[Key, Row], pending: dict[tuple[int, Key], Row], reduction: Reduction) -> None:
+    """What the tables do with a reduction: the whole contract between the two."""
+    commits = {key_of(row): row for row in reduction.commits.to_pylist()}
+    removed_at = {key_of(row): row["log_offset"] for row in reduction.tombstones.to_pylist()}
+    markers = {row["producer_id"]: row for row in reduction.markers.to_pylist()}
+    removals = {(row["producer_id"], key_of(row)) for row in reduction.pending_tombstones.to_pylist()}
+    materialised: dict[Key, Row] = {}
+    for producer_id, key in list(pending):
+        marker = markers.get(producer_id)
+        hit = not removals.isdisjoint({(producer_id, key), (None, key)})
+        if not hit and marker is None:
+            continue
+        row = pending.pop((producer_id, key))
+        if hit or marker["type"] == "ABORT" or removed_at.get(key, -1) > marker["log_offset"]:
+            continue
+        if key not in materialised or materialised[key]["log_offset"] < row["log_offset"]:
+            materialised[key] = row
+    for key in removed_at:
+        committed.pop(key, None)
+    for key, row in materialised.items():
+        if key not in committed or committed[key]["log_offset"] < row["log_offset"]:
+            committed[key] = row
+    committed.update(commits)
+    pending.update({(row["producer_id"], key_of(row)): row for row in reduction.pending.to_pylist()})
+
+
+def loaded(records: Sequence[LogRecord], era: str) -> tuple[dict[Key, Any], dict[tuple[int, Key], Any]]:
+    """Committed and pending offsets after the scalar replay."""
+    offsets = replay(records, era)[0].offsets
+    committed = {Key(g, *tp): commit for g, commits in offsets.committed.items() for tp, commit in commits.items()}
+    pending = {
+        (producer.producer_id, Key(g, *tp)): commit
+        for producer, groups in offsets.pending.items()
+        for g, commits in groups.items()
+        for tp, commit in commits.items()
+    }
+    return committed, pending
+
+
+def commit_of_state(commit: Any) -> tuple[Any, ...]:
+    return commit.log_offset, commit.offset, commit.leader_epoch, commit.metadata, commit.commit_timestamp
+
+
+def commit_of_row(row: Row) -> tuple[Any, ...]:
+    epoch = None if row["leader_epoch"] == -1 else row["leader_epoch"]
+    return row["log_offset"], row["committed_offset"], epoch, row["metadata"], row["commit_timestamp"]
+
+
+@given(logs(), cuts, cuts, eras)
+def test_merging_range_after_range_is_loading_the_whole_log(
+    records: list[LogRecord], range_cuts: Cuts, chunk_cuts: Cuts, era: str
+) -> None:
+    committed: dict[Key, Row] = {}
+    pending: dict[tuple[int, Key], Row] = {}
+    for piece in pieces(records, range_cuts):
+        merge(committed, pending, reduced(piece, era, chunk_cuts))
+    state_committed, state_pending = loaded(records, era)
+    assert {k: commit_of_row(row) for k, row in committed.items()} == {k: commit_of_state(c) for k, c in state_committed.items()}
+    assert {k: commit_of_row(row) for k, row in pending.items()} == {k: commit_of_state(c) for k, c in state_pending.items()}
+
+
+@given(logs(), cuts, eras)
+def test_a_reduction_tells_the_story_of_its_range(records: list[LogRecord], chunk_cuts: Cuts, era: str) -> None:
+    reduction = reduced(records, era, chunk_cuts)
+    told = story(records, Era.named(era))
+    by_offset = {record.offset: record for record in records}
+
+    commits = {key_of(row): row for row in reduction.commits.to_pylist()}
+    assert {k: (row["log_offset"], row["committed_offset"]) for k, row in commits.items()} == told.standing
+    assert all(row["record_timestamp"] == by_offset[row["log_offset"]].timestamp for row in commits.values())
+    tombstones = {key_of(row): row for row in reduction.tombstones.to_pylist()}
+    removed = {key: effects[-1][1] for key, effects in told.effects.items() if effects[-1][0] == "removal"}
+    assert {k: row["log_offset"] for k, row in tombstones.items()} == removed
+    for key, row in (commits | tombstones).items():
+        assert {name: row[name] for name in HISTORY} == told.history(key)
+
+    waiting = {(producer, key): at for producer, keys in told.pending.items() for key, at in keys.items()}
+    pending = {(row["producer_id"], key_of(row)): row for row in reduction.pending.to_pylist()}
+    assert {k: (row["log_offset"], row["committed_offset"]) for k, row in pending.items()} == waiting
+    markers = {row["producer_id"]: (row["log_offset"], row["type"]) for row in reduction.markers.to_pylist()}
+    assert markers == told.markers
+
+    assert reduction.others["log_offset"].to_pylist() == told.others
+    for row in reduction.others.to_pylist():
+        record = by_offset[row["log_offset"]]
+        assert (row["key"], row["value"], row["producer_id"]) == (record.key, record.value, record.producer_id)
+        assert (row["is_control"], row["is_transactional"]) == (record.is_control, record.is_transactional)
+    learned = {(row["topic_id"], row["topic"]) for row in reduction.topic_ids.to_pylist()}
+    assert learned == {(kafka_text(topic_id), topic) for topic_id, topic in told.topic_ids}
+    assert reduction.records_read == len(records)
+
+
+@given(logs(), cuts, eras)
+def test_touched_sums_up_the_groups(records: list[LogRecord], chunk_cuts: Cuts, era: str) -> None:
+    reduction = reduced(records, era, chunk_cuts)
+    told = story(records, Era.named(era))
+
+    def largest(offsets: dict[Key, int], group: str) -> int:
+        return max((offset for key, offset in offsets.items() if key.group == group), default=-1)
+
+    def rows(table: Any, group: str) -> int:
+        return table["group_id"].to_pylist().count(group)
+
+    groups = {key.group for key in told.values.keys() | told.tombstones.keys()}
+    assert {row["group_id"]: row for row in reduction.touched.to_pylist()} == {
+        group: {
+            "group_id": group,
+            "last_value_offset": largest(told.values, group),
+            "last_tombstone_offset": largest(told.tombstones, group),
+            "upserts": rows(reduction.commits, group),
+            "pendings": rows(reduction.pending, group),
+            "removals": rows(reduction.tombstones, group),
+        }
+        for group in groups
+    }
+
+
+def kafka_text(topic_id: UUID) -> str:
+    """`Uuid.toString` of Kafka, by hand: base64url without padding."""
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    bits = topic_id.int << 4
+    return "".join(alphabet[(bits >> shift) & 63] for shift in range(126, -1, -6))
