@@ -13,6 +13,7 @@ from coordinator_core.log.errors import LogMisconfigured
 SCHEME = "kafka://"
 
 _ADDRESS = re.compile(r"kafka://(?P<servers>[^/]+)/(?P<topic>[a-zA-Z0-9._-]{1,249})")
+_USER_INFO = re.compile(r"//.*@")
 _SERVER = re.compile(r"(\[[0-9a-fA-F:.%]+\]|[^\[\]:,\s]+):(?P<port>\d{1,5})")
 
 
@@ -32,7 +33,8 @@ def parse_address(text: str) -> KafkaAddress:
     found = _ADDRESS.fullmatch(text)
     servers = tuple(found["servers"].split(",")) if found else ()
     if not found or not all(_is_server(server) for server in servers):
-        raise LogMisconfigured(f"not an address of a topic: {text!r} (expected kafka://HOST:PORT[,HOST:PORT…]/TOPIC)")
+        shown = _USER_INFO.sub("//***@", text)
+        raise LogMisconfigured(f"not an address of a topic: {shown!r} (expected kafka://HOST:PORT[,HOST:PORT…]/TOPIC)")
     return KafkaAddress(servers, found["topic"])
 
 

@@ -18,12 +18,25 @@ def test_an_address_in_parts() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["kafka://h1/t", "kafka://h1:9092", "kafka://h1:9092/", "kafka://h1:0/t", "kafka://h1:99999/t", "kafka:///t", "h1:9092/t"]
-    + ["kafka://h1:9092,/t", "kafka://h1:9092/a b", "kafka://user:secret@h1:9092/t", "kafka://h1:9092/t/u", ""],
+    [
+        "",
+        "h1:9092/t",
+        "kafka:///t",
+        "kafka://h1/t",
+        "kafka://h1:9092",
+        "kafka://h1:9092/",
+        "kafka://h1:9092,/t",
+        "kafka://h1:9092/a b",
+        "kafka://h1:9092/t/u",
+        "kafka://h1:0/t",
+        "kafka://h1:99999/t",
+        "kafka://user:secret@h1:9092/t",
+    ],
 )
 def test_what_is_not_an_address(text: str) -> None:
-    with pytest.raises(LogMisconfigured, match="not an address of a topic"):
+    with pytest.raises(LogMisconfigured, match="not an address of a topic") as failure:
         parse_address(text)
+    assert "secret" not in str(failure.value)
 
 
 def test_options_under_the_librarys_names(tmp_path: Path) -> None:
@@ -48,7 +61,7 @@ def test_options_under_the_librarys_names(tmp_path: Path) -> None:
         "request_timeout_ms": 1500,
     }
     assert library_options({}) == {}
-    assert SECRET_OPTIONS < set(KNOWN_OPTIONS)
+    assert SECRET_OPTIONS.issubset(KNOWN_OPTIONS)
 
 
 SASL = {"security_protocol": "SASL_PLAINTEXT"}

@@ -1,0 +1,123 @@
+"""A cluster without sockets: it answers the requests of `KafkaLog` with the library's own messages, and as badly as told."""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from kafka.protocol.consumer import FetchRequest, FetchResponse, ListOffsetsResponse
+from kafka.protocol.metadata import MetadataResponse
+from kafka.record.memory_records import MemoryRecordsBuilder
+
+from coordinator_core.log.errors import LogError
+
+TOPIC = "__consumer_offsets"
+TOPIC_ID = UUID(int=7)
+_TOPIC_MISSING = 3
+
+
+def batch(base_offset: int, *values: bytes) -> bytes:
+    """One record batch v2."""
+    builder = MemoryRecordsBuilder(magic=2, compression_type=0, batch_size=1 << 20)
+    for value in values:
+        builder.append(timestamp=1, key=b"k", value=value)
+    builder.close()
+    return base_offset.to_bytes(8, "big") + builder.buffer()[8:]
+
+
+@dataclass
+class FakePartition:
+    """A log as batches (base offset, offset behind it, bytes), and who leads it."""
+
+    leader: int = 1
+    epoch: int = 0
+    earliest: int = 0
+    high_watermark: int = 0
+    batches: list[tuple[int, int, bytes]] = field(default_factory=list)
+
+    def append(self, *values: bytes, gap: int = 0) -> None:
+        """A batch behind the last, after `gap` offsets that compaction has removed."""
+        base = self.high_watermark + gap
+        self.high_watermark = base + len(values)
+        self.batches.append((base, self.high_watermark, batch(base, *values)))
+
+    def bytes_from(self, offset: int) -> bytes:
+        """What a broker would read from disk, however long."""
+        return b"".join(data for _, end, data in self.batches if end > offset)
+
+
+class FakeCluster:
+    """Stands for a `KafkaConnection`. `script` holds what to do before each request of a round; `rounds` what was asked."""
+
+    def __init__(self, partitions: Mapping[int, FakePartition]) -> None:
+        self.partitions = dict(partitions)
+        self.topic_id = TOPIC_ID
+        self.missing = False
+        self.contacted = True
+        self.closed = False
+        self.script: deque[Callable[[], None]] = deque()
+        self.errors: dict[int, int] = {}
+        self.node_errors: dict[int, LogError] = {}
+        self.rounds: list[dict[int, list[int]]] = []
+        self.lookups = 0
+
+    def metadata(self, _topic: str | None) -> Any:
+        """Answers at the newest version."""
+        self.lookups += 1
+        partitions = [
+            MetadataResponse.MetadataResponseTopic.MetadataResponsePartition(
+                error_code=0, partition_index=number, leader_id=each.leader, leader_epoch=each.epoch
+            )
+            for number, each in self.partitions.items()
+        ]
+        topic = MetadataResponse.MetadataResponseTopic(
+            error_code=_TOPIC_MISSING if self.missing else 0, name=TOPIC, topic_id=self.topic_id, partitions=partitions
+        )
+        response = MetadataResponse(brokers=[], topics=[topic])
+        response.API_VERSION = 13
+        return response
+
+    def ask(self, requests: Mapping[int, Callable[[Any], Any]]) -> dict[int, Any]:
+        """One round."""
+        if self.script:
+            self.script.popleft()()
+        asked = {node: request(None) for node, request in requests.items()}
+        self.rounds.append({node: [_number(each) for each in request.topics[0].partitions] for node, request in asked.items()})
+        return {node: self.node_errors.get(node) or self._answer(node, request) for node, request in asked.items()}
+
+    def close(self) -> None:
+        self.closed = True
+
+    def _answer(self, node: int, request: Any) -> Any:
+        fetching = isinstance(request, FetchRequest)
+        parts, budget = [], request.max_bytes if fetching else 0
+        for wanted in request.topics[0].partitions:
+            held = self.partitions[_number(wanted)]
+            code = self.errors.get(_number(wanted), 0 if held.leader == node else 6)
+            if not fetching:
+                parts.append(_listed(wanted, held, code))
+                continue
+            if not code and not held.earliest <= wanted.fetch_offset <= held.high_watermark:
+                code = 1
+            data = b"" if code else held.bytes_from(wanted.fetch_offset)[: min(wanted.partition_max_bytes, budget)]
+            budget -= len(data)
+            parts.append(
+                FetchResponse.FetchableTopicResponse.PartitionData(
+                    partition_index=_number(wanted), error_code=code, high_watermark=held.high_watermark, records=data
+                )
+            )
+        if fetching:
+            return FetchResponse(error_code=0, responses=[FetchResponse.FetchableTopicResponse(partitions=parts)])
+        return ListOffsetsResponse(topics=[ListOffsetsResponse.ListOffsetsTopicResponse(name=TOPIC, partitions=parts)])
+
+
+def _number(partition: Any) -> int:
+    return int(partition.partition if hasattr(partition, "partition") else partition.partition_index)
+
+
+def _listed(wanted: Any, held: FakePartition, code: int) -> Any:
+    offset = held.earliest if wanted.timestamp == -2 else held.high_watermark
+    return ListOffsetsResponse.ListOffsetsTopicResponse.ListOffsetsPartitionResponse(
+        partition_index=wanted.partition_index, error_code=code, offset=-1 if code else offset
+    )
