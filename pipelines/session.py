@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from pipelines.configuration import PROFILES
 from pipelines.private_kafka.jars import resolved_jars
 
 DELTA = ("delta-spark-4.4.0", ("io.delta:delta-spark_4.2_2.13:4.4.0",))
@@ -39,6 +40,7 @@ def start_session(settings: Mapping[str, Any], progress: Callable[[str], None], 
     if is_local:
         # the workers of a local session must find this environment
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("SPARK_SUBMIT_OPTS", f"-Dlog4j2.configurationFile={PROFILES / 'spark-log4j2.properties'}")
         builder = builder.config("spark.driver.memory", settings["driver_memory"])
     paths = list(jars)
     if settings["delta_jars"] == "cache":

@@ -46,7 +46,7 @@ class BatchApplier:
 
     def __call__(self, changed: DataFrame, _spark_batch_id: int) -> None:
         """Applies the change rows once, however often the stream hands them in."""
-        phases = _Phases()
+        phases = _Phases(self.clock())
         changed = changed.persist()
         try:
             with phases.timed("read"):
@@ -64,7 +64,7 @@ class BatchApplier:
         """The same for change rows that are in the driver already."""
         ranges = of_kind(rows, Kind.RANGE)
         if not self._is_applied(ranges):
-            self._apply(rows, None, ranges, _Phases())
+            self._apply(rows, None, ranges, _Phases(self.clock()))
 
     def _is_applied(self, ranges: pa.Table) -> bool:
         """Whether the batch is in the tables already: it is handed in again when the stream dies before it has noted that.
@@ -87,7 +87,6 @@ class BatchApplier:
         return False
 
     def _apply(self, rows: pa.Table, bulk: DataFrame | None, ranges: pa.Table, phases: "_Phases") -> None:
-        started_at = self.clock()
         batch_id = self._last.batch_id + 1 if self._last else 0
         context = BatchContext(batch_id, self.era, self.retention_ms, Prior(self.store, self._last))
         with phases.timed("plan"):
@@ -97,7 +96,7 @@ class BatchApplier:
             else:
                 offsets = _offset_writes(rows, plan, context)
         versions = {name: self._write(write, batch_id, phases) for name, write in _in_order((*plan.writes, *offsets)).items()}
-        self._finish(batch_id, ranges, started_at, versions, phases)
+        self._finish(batch_id, ranges, versions, phases)
 
     def _write(self, write: TableWrite, batch_id: int, phases: "_Phases") -> int:
         with phases.timed(f"write_{write.table}"):
@@ -109,14 +108,13 @@ class BatchApplier:
         self,
         batch_id: int,
         ranges: pa.Table,
-        started_at: datetime,
         versions: dict[str, int],
         phases: "_Phases",
     ) -> None:
         offsets = zip(ranges["log_partition"].to_pylist(), ranges["next_offset"].to_pylist(), strict=True)
         batch = Batch(
             batch_id=batch_id,
-            started_at=started_at,
+            started_at=phases.started_at,
             finished_at=self.clock(),
             generation=self._last.generation if self._last else 0,
             era=self.era.name,
@@ -149,9 +147,10 @@ def _in_order(writes: tuple[TableWrite, ...]) -> dict[str, TableWrite]:
 
 
 class _Phases:
-    """Milliseconds per named phase."""
+    """When a batch began, and milliseconds per named phase."""
 
-    def __init__(self) -> None:
+    def __init__(self, started_at: datetime) -> None:
+        self.started_at = started_at
         self.ms: dict[str, int] = {}
 
     @contextmanager

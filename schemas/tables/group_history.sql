@@ -1,6 +1,6 @@
 CREATE TABLE group_history (
   group_id STRING NOT NULL COMMENT 'Consumer group',
-  change STRING NOT NULL COMMENT 'group_created, group_deleted, rebalance, state_changed, member_joined, member_left, assignment_changed, expire, anomaly',
+  change STRING NOT NULL COMMENT 'group_created, group_deleted, type_changed, rebalance, state_changed, protocol_changed, leader_changed, member_joined, member_left, assignment_changed, expire (our sweep), anomaly (a record that a loader would not take)',
   member_id STRING COMMENT 'Member that the change is about',
   group_type STRING COMMENT 'Group type after the change, before it for a deletion',
   state STRING COMMENT 'State after the change',
