@@ -85,7 +85,10 @@ def hash_keys(buffer: Bytes, key_start: Int64s, key_length: Int32s, body_length:
     for i in range(key_start.size):
         length = _key_body_length(buffer, key_start[i], key_length[i])
         body_length[i] = length
-        hashes[i] = hash_bytes(buffer, key_start[i] + 2, length) if length >= 0 else 0
+        # No conditional expression: one of uint64 and int64 is float64 to numba.
+        hashes[i] = 0
+        if length >= 0:
+            hashes[i] = hash_bytes(buffer, key_start[i] + 2, length)
 
 
 @njit(cache=True)
