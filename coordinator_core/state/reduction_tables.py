@@ -129,7 +129,7 @@ def touched_table(keys: KeyDictionary, slots: Structs, rows: Structs) -> pa.Tabl
             "removals": (touched["final"] == REMOVAL).astype(np.int64),
         }
     )
-    per_group = table.group_by("group_id").aggregate(
+    per_group = table.group_by("group_id", use_threads=False).aggregate(
         [
             ("last_value_offset", "max"),
             ("last_tombstone_offset", "max"),
@@ -150,4 +150,4 @@ def topic_ids_table(keys: KeyDictionary, learned: Structs) -> pa.Table:
 
 def distinct(table: pa.Table) -> pa.Table:
     """The table without repeated rows."""
-    return table.group_by(table.column_names).aggregate([]).select(table.column_names)
+    return table.group_by(table.column_names, use_threads=False).aggregate([]).select(table.column_names)
