@@ -30,7 +30,7 @@ def bulk_offset_writes(changed: DataFrame, plan: BatchPlan, context: BatchContex
 def _offset_rows(spark: SparkSession, commits: DataFrame, plan: BatchPlan, context: BatchContext) -> DataFrame:
     names = source_names("offsets")
     rows = commits.withColumns(
-        {"batch_id": lit(context.batch_id), EFFECTIVE_OFFSET: col("log_offset"), DELETED: lit(False)}
+        {"batch_id": lit(context.batch_id).cast("bigint"), EFFECTIVE_OFFSET: col("log_offset"), DELETED: lit(False)}
     ).select(names)
     small = offset_rows(SCHEMA.empty_table(), plan.tombstones, plan.resolved, context.batch_id)
     if not small.num_rows:
@@ -53,7 +53,7 @@ def _history_rows(
         with_previous = commits.join(previous, list(KEY), "left")
     went_back = coalesce(col("rewound"), lit(False)) | coalesce(col("first_offset") < col("previous_offset"), lit(False))
     rows = with_previous.withColumns(
-        {"change": when(went_back, "rewind").otherwise("commit"), "batch_id": lit(context.batch_id)}
+        {"change": when(went_back, "rewind").otherwise("commit"), "batch_id": lit(context.batch_id).cast("bigint")}
     ).select(schema.names)
     small = history_rows(SCHEMA.empty_table(), plan.tombstones, plan.resolved, context)
     parts = [rows, *([spark.createDataFrame(small)] if small.num_rows else [])]

@@ -206,7 +206,7 @@ def test_the_source_reads_in_batch_too(tmp_path: Path, spark: SparkSession) -> N
     rows = spark.read.format("consumer_offsets").option("era", "3").load(f"segments:{log}")
     kinds = {row["kind"]: row["count"] for row in rows.groupBy("kind").count().collect()}
     assert kinds["commit"] > 20
-    assert kinds["record"] > 20
+    assert kinds["record"] >= 10
 
 
 def test_expiry_is_applied_when_nobody_sweeps(tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ VERSIONS = ("0.10.2.2", "2.8.2", "4.1.1")
 SEGMENT_VERSIONS = (*VERSIONS, "4.3.0-share-streams")
 
 _DUMP_LINE = re.compile(
-    r"__consumer_offsets-(?P<partition>\d+) \| offset: (?P<offset>\d+) .*?(?:endTxnMarker: (?P<marker>\w+) .*|key: .* payload: .*)$"
+    r"__consumer_offsets-(?P<partition>\d+) \| offset: (?P<offset>\d+) "
+    r".*?(?:endTxnMarker: (?P<marker>\w+) .*|key: .* payload: .*)$"
 )
 
 

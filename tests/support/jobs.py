@@ -24,7 +24,8 @@ def run_job(source: str, tables: Any, *, era: str = "4", **changed: Any) -> list
         "bulk_rows": configuration.job["bulk_rows"],
         "max_records": 0,
         "tasks": 2,
-        "spark": configuration.spark,
+        # the session is there already: its jars are those of the fixture
+        "spark": {**configuration.spark, "delta_jars": "provided"},
         "kafka": {},
     }
     lines: list[str] = []
