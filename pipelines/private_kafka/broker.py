@@ -23,7 +23,7 @@ from pipelines.private_kafka.configuration import (
 )
 from pipelines.private_kafka.jars import PrivateKafkaError, Progress, broker_jars, distribution, version_tuple
 from pipelines.private_kafka.probe import has_brokers, listens
-from pipelines.private_kafka.process import JavaProcess, java_command
+from pipelines.private_kafka.process import JavaProcess, Keeper, java_command
 
 DEFAULT_VERSION = "4.1.1"
 START_LIMIT_SECONDS = 90
@@ -41,7 +41,7 @@ _KEPT_BESIDE_SEGMENTS = frozenset({"partition.metadata"})
 
 
 class PrivateBroker:
-    """A broker in a temporary folder that goes away with it.
+    """A broker in a temporary folder that goes away with it, and both with this process.
 
     `offsets_partitions` partitions of `__consumer_offsets`; `properties` override any broker setting (`{port}` in a value stands
     for the client port; `"listeners"` for another security protocol); `scram_users` user → password, added to new KRaft storage
@@ -69,6 +69,7 @@ class PrivateBroker:
         self._progress = progress
         self._jars = broker_jars(version, progress=progress)
         self._folder = Path(tempfile.mkdtemp(prefix=f"private-kafka-{version}-"))
+        self._keeper = Keeper(self._folder)
         self._ports = Ports(*_free_ports(2))
         self._log = self._folder / "broker.log"
         self._zookeeper_log = self._folder / "zookeeper.log"
@@ -150,7 +151,7 @@ class PrivateBroker:
         self.kill()
         if self._zookeeper is not None:
             self._zookeeper.kill()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._keeper.release()
 
     def place_segments(self, source: Path, topic: str = "__consumer_offsets") -> list[int]:
         """Replace the logs of `topic` by the segment files in `source/TOPIC-N/`; the broker loads them when it starts next.
@@ -174,7 +175,7 @@ class PrivateBroker:
                 shutil.copyfile(segment, target / segment.name)
         for name in _STALE_FILES:
             (self.data / name).unlink(missing_ok=True)
-        return [int(folder.name.rpartition("-")[2]) for folder in folders]
+        return sorted(int(folder.name.rpartition("-")[2]) for folder in folders)
 
     def _write_configuration(self) -> Path:
         first = not self.data.exists()

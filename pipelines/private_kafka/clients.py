@@ -3,13 +3,16 @@
 import time
 from collections.abc import Callable, Iterable, Sequence
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from pipelines.private_kafka.jars import PrivateKafkaError
 
 #: librdkafka would tell stderr of every broker that goes away.
 _QUIET = {"log_level": 0}
+_COORDINATOR_NOT_READY = frozenset(
+    {KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.NOT_COORDINATOR}
+)
 _POLL_SECONDS = 0.02
 SETTLE_LIMIT_SECONDS = 30.0
 
@@ -83,6 +86,26 @@ class Clients:
         committed = member.commit(offsets=[_position(*each, metadata) for each in offsets], asynchronous=False)
         if failed := [each for each in committed or () if each.error]:
             raise PrivateKafkaError(f"the broker refused a commit: {failed[0]}")
+
+    def committed(self, group: str, topics: Iterable[str], partitions: int) -> list[tuple[str, int, int, str]]:
+        """What the broker answers for a group: (topic, partition, offset, metadata), ordered; waits while it loads the group."""
+        asked = [TopicPartition(topic, partition) for topic in topics for partition in range(partitions)]
+        # Otherwise offsets beside an open transaction are not told at all.
+        member = self.consumer(group, isolation_level="read_uncommitted")
+        found: list[TopicPartition] = []
+
+        def loaded() -> bool:
+            try:
+                found[:] = member.committed(asked, 10)
+            except KafkaException as error:
+                if error.args[0].code() not in _COORDINATOR_NOT_READY:
+                    raise PrivateKafkaError(f"offsets of {group}: {error}") from None
+                return False
+            return True
+
+        _until(loaded, f"the offsets of {group} are loaded")
+        self.leave(member)
+        return sorted((each.topic, each.partition, each.offset, each.metadata or "") for each in found if each.offset >= 0)
 
     def leave(self, *members: Consumer) -> None:
         """Members leave their group and close."""

@@ -1,4 +1,4 @@
-"""A Java process that belongs to this one: started with its log in a file, ended by its own process id."""
+"""Java processes that belong to this one: logged into a file, ended by their own process ids, gone when this process is gone."""
 
 import subprocess
 from collections.abc import Sequence
@@ -16,6 +16,32 @@ def java_command(jars: Path, main_class: str, arguments: Sequence[str], jvm_argu
     return [java_executable(), *_SMALL, *jvm_arguments, "-cp", f"{jars}/*", main_class, *arguments]
 
 
+# Reads until the other end of its input closes: at the latest with the process that holds it, however that ends.
+_KEEPER_SCRIPT = """
+read -r _
+for mark in "$0"/*.pid; do kill -9 "$(basename "$mark" .pid)"; done
+rm -rf "$0"
+"""
+
+
+class Keeper:
+    """Sees to it that the processes of a folder end, and the folder goes, when this process is killed before it could do so."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._process = subprocess.Popen(
+            ["sh", "-c", _KEEPER_SCRIPT, str(folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def release(self) -> None:
+        """Everything has ended in good order: let the keeper remove the folder, and wait for that."""
+        self._process.communicate()
+
+
 class JavaProcess:
     """One JVM; output goes to the end of `log`. Not restartable: make another."""
 
@@ -24,6 +50,8 @@ class JavaProcess:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
             )
+        self._mark = log.parent / f"{self._process.pid}.pid"
+        self._mark.touch()
 
     @property
     def pid(self) -> int:
@@ -42,9 +70,15 @@ class JavaProcess:
         try:
             self._process.wait(STOP_LIMIT_SECONDS)
         except subprocess.TimeoutExpired:
-            self.kill()
+            self._process.kill()
+        self._ended()
 
     def kill(self) -> None:
         """End it at once, as a crash would (SIGKILL)."""
         self._process.kill()
+        self._ended()
+
+    def _ended(self) -> None:
         self._process.wait()
+        # Its number may soon be somebody else's.
+        self._mark.unlink(missing_ok=True)

@@ -1,11 +1,14 @@
 """Private brokers, and the stories told on them."""
 
+import subprocess
+import sys
 import time
 from pathlib import Path
 
+import genuine
 import pytest
 from live_kafka import QUIET, create_topic, produce, read_all
-from scenario_full import played
+from scenario_full import PARTITIONS, TOPICS, played
 
 from coordinator_core.codec import Record, decode
 from coordinator_core.log.fetch import KafkaLog
@@ -14,6 +17,7 @@ from pipelines.private_kafka import scenario
 from pipelines.private_kafka.broker import PrivateBroker
 from pipelines.private_kafka.clients import Clients
 from pipelines.private_kafka.jars import PrivateKafkaError, broker_jars
+from pipelines.private_kafka.probe import listens
 
 pytestmark = pytest.mark.broker
 
@@ -87,6 +91,41 @@ def test_placed_segments_are_loaded_and_everything_goes_away_at_the_end(tmp_path
         assert SegmentSource(broker.data, topic).end_offsets() == {0: 2}
     assert not folder.exists()
     assert not broker.running
+
+
+@pytest.mark.parametrize(
+    "version", ["4.1.1", pytest.param("2.8.2", marks=pytest.mark.slow), pytest.param("0.10.2.2", marks=pytest.mark.slow)]
+)
+def test_a_broker_loads_a_recorded_log_and_answers_as_the_one_that_wrote_it(version: str, tmp_path: Path) -> None:
+    recorded = genuine.expected(version)
+    log_folder = next(genuine.segments_dir(version, tmp_path).rglob("__consumer_offsets-*")).parent
+    with PrivateBroker(version, offsets_partitions=len(recorded["high_watermarks"])) as broker:
+        with Clients(broker.bootstrap) as clients:
+            clients.create_topics(TOPICS, PARTITIONS)
+            clients.commit(clients.consumer("makes-the-offsets-topic"), [("orders", 0, 1)])
+        broker.stop()
+        broker.place_segments(log_folder)
+        broker.start()
+        with Clients(broker.bootstrap) as clients:
+            answered = {group: clients.committed(group, TOPICS, PARTITIONS) for group in recorded["committed"]}
+    assert answered == {group: sorted(tuple(each[:4]) for each in each_of) for group, each_of in recorded["committed"].items()}
+
+
+def test_a_broker_ends_with_the_process_that_started_it() -> None:
+    script = """
+import os, signal
+from pipelines.private_kafka.broker import PrivateBroker
+broker = PrivateBroker("4.1.1")
+broker.start()
+print(broker.bootstrap, broker.data.parent, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    bootstrap, folder = run.stdout.split()
+    deadline = time.monotonic() + 10
+    while Path(folder).exists() or listens(int(bootstrap.rpartition(":")[2])):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def test_a_broker_that_cannot_start_says_why() -> None:
