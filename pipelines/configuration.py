@@ -10,7 +10,9 @@ from typing import Any
 from pipelines.errors import UsageError
 
 PROFILES = Path(__file__).resolve().parents[1] / "conf"
+DEFAULTS = PROFILES / "local.toml"
 _FROM_ENVIRONMENT = "env:"
+_TYPES = {str: "a string", int: "an integer", bool: "true or false", float: "a fraction", list: "a list", dict: "a section"}
 
 #: Tables whose keys are not ours.
 _OPEN_SECTIONS = frozenset({("spark", "conf"), ("kafka", "jvm")})
@@ -21,14 +23,16 @@ class Configuration:
     """One section per part of the program, each key as in the file. Secrets are resolved, so it is never printed whole."""
 
     job: Mapping[str, Any]
-    spark: Mapping[str, Any]
+    #: Spark's own settings may hold the keys of an object store.
+    spark: Mapping[str, Any] = field(repr=False)
     kafka: Mapping[str, Any] = field(repr=False)
     maintain: Mapping[str, Any]
 
     @property
     def kafka_options(self) -> dict[str, str]:
-        """What is set of the broker connection, as source options."""
-        return {name: str(value) for name, value in self.kafka.items() if name != "jvm" and value != ""}
+        """What is set of the broker connection, as source options; what is left at its default is not set."""
+        defaults = _read(DEFAULTS)["kafka"]
+        return {name: str(value) for name, value in self.kafka.items() if name != "jvm" and value != defaults[name]}
 
 
 def load_configuration(name: str | None, environment: Mapping[str, str] = os.environ) -> Configuration:
@@ -37,12 +41,16 @@ def load_configuration(name: str | None, environment: Mapping[str, str] = os.env
     Raises:
         UsageError: the file is missing or not TOML, a key is unknown or of another type, a named variable is not set.
     """
-    merged = _read(PROFILES / "local.toml")
+    merged = _defaults()
     if name is not None:
         path = _find(name)
         _override(merged, _read(path), path, ())
     resolved: dict[str, Any] = _resolve(merged, environment, ())
     return Configuration(**resolved)
+
+
+def _defaults() -> dict[str, Any]:
+    return _read(DEFAULTS)
 
 
 def _find(name: str) -> Path:
@@ -74,7 +82,9 @@ def _override(defaults: dict[str, Any], given: Mapping[str, Any], path: Path, se
                 raise UsageError(f"{path}: {name} is a section, not a value")
             _override(defaults[key], value, path, (*section, key))
         elif type(value) is not type(defaults[key]):
-            raise UsageError(f"{path}: {name} must be a {type(defaults[key]).__name__}, not a {type(value).__name__}")
+            raise UsageError(f"{path}: {name} must be {_TYPES[type(defaults[key])]}, not {_TYPES.get(type(value), 'a date')}")
+        elif isinstance(value, int) and value < 0:
+            raise UsageError(f"{path}: {name} is {value}, and must not be negative")
         else:
             defaults[key] = value
 

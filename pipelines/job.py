@@ -12,7 +12,7 @@ from coordinator_core.log.errors import LogError
 from coordinator_core.state.era import Era
 from pipelines.batch.expiry_sweep import sweep
 from pipelines.errors import GrouplakeError, TablesError, UsageError
-from pipelines.source.address import Address, open_source, truncated
+from pipelines.source.address import Address, deleted, open_source, truncated
 from pipelines.tables.store import Batch, TableStore
 
 Progress = Callable[[str], None]
@@ -32,7 +32,8 @@ class RunOptions:
     bulk_rows: int
     max_records: int
     tasks: int
-    spark: Mapping[str, Any]
+    #: May hold the keys of an object store.
+    spark: Mapping[str, Any] = field(repr=False)
     kafka: Mapping[str, str] = field(repr=False)
     #: Further options of Kafka's Java client, for spark-kafka:// sources.
     kafka_jvm: Mapping[str, Any] = field(repr=False, default_factory=dict)
@@ -60,10 +61,13 @@ def run(options: RunOptions, progress: Progress, clock_ms: Callable[[], int]) ->
     """
     trigger = trigger_arguments(options.trigger)
     store = TableStore(options.tables)
-    last = _open_tables(store, options)
+    last = _last_batch(store, options)
     if not options.address.is_spark_kafka:
         _probe(options, last.next_offsets if last else {})
+    if not store.exists():
+        store.create()
     _stream(options, store, last, trigger, progress)
+    _tell_torn_ends(options, progress)
     if options.expiry == "apply":
         now_ms = options.now_ms if options.now_ms is not None else clock_ms()
         swept = sweep(store, options.era, options.retention_ms, now_ms)
@@ -71,10 +75,8 @@ def run(options: RunOptions, progress: Progress, clock_ms: Callable[[], int]) ->
             progress(describe_sweep(swept))
 
 
-def _open_tables(store: TableStore, options: RunOptions) -> Batch | None:
-    if not store.exists():
-        store.create()
-    last = store.last_batch()
+def _last_batch(store: TableStore, options: RunOptions) -> Batch | None:
+    last = store.last_batch() if store.exists() else None
     if last is not None and last.era != options.era.name:
         raise UsageError(
             f"the tables under {store.root} were made with era {last.era}, not {options.era.name}: "
@@ -84,18 +86,26 @@ def _open_tables(store: TableStore, options: RunOptions) -> Batch | None:
 
 
 def _probe(options: RunOptions, next_offsets: Mapping[int, int]) -> None:
-    """Finds out before Spark starts whether the log is there and reaches as far as the tables do."""
+    """Finds out before Spark starts whether the log is there and holds the place that the tables have reached."""
     try:
         source = open_source(options.address, options.kafka)
         try:
-            ends = source.end_offsets()
+            beginnings, ends = source.earliest_offsets(), source.end_offsets()
         finally:
             source.close()
         for partition, offset in next_offsets.items():
             if ends.get(partition, 0) < offset:
                 raise truncated(options.address, partition, offset, ends.get(partition, 0))
+            if 0 < offset < beginnings.get(partition, 0):
+                raise deleted(options.address, partition, offset, beginnings[partition])
     except LogError as error:
         raise UsageError(str(error)) from error
+
+
+def _tell_torn_ends(options: RunOptions, progress: Progress) -> None:
+    if options.address.scheme == "segments":
+        for end in open_source(options.address, options.kafka).torn_ends():
+            progress(str(end))
 
 
 def _stream(options: RunOptions, store: TableStore, last: Batch | None, trigger: dict[str, Any], progress: Progress) -> None:

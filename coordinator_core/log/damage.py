@@ -66,3 +66,24 @@ class Damage:
     def reason(self) -> str:
         """One line for logs and for the quarantine."""
         return f"batch at offset {self.offset}, byte {self.position}: {self.problem.text}{self.detail and f' ({self.detail})'}"
+
+
+@dataclass(frozen=True, slots=True)
+class TornEnd:
+    """Bytes behind the last whole batch of a partition: a batch that is being written right now, or was when the broker died.
+
+    Nothing of them is read until they are whole. `offset` is the one that their first record will have, `position` their first
+    byte in the file at `path`, `size` their number.
+    """
+
+    path: str
+    partition: int
+    offset: int
+    position: int
+    size: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path}: the last {self.size:,} bytes, from byte {self.position:,} and offset {self.offset} on, "
+            "are no whole batch: left unread; if it is still being written, the next run reads it"
+        )

@@ -9,7 +9,7 @@ from uuid import UUID
 from kafka.protocol.consumer import FetchRequest, FetchResponse, ListOffsetsRequest
 
 from coordinator_core.log.columns import RecordColumns, parse_columns
-from coordinator_core.log.damage import Problem
+from coordinator_core.log.damage import Problem, TornEnd
 from coordinator_core.log.errors import (
     LogError,
     LogTruncated,
@@ -161,6 +161,10 @@ class KafkaLog:
             front = [partition for partition in starved if partition in readings]
             readings = {partition: readings[partition] for partition in (*front, *(p for p in readings if p not in front))}
             self._settle(trouble, progress, patience)
+
+    def torn_ends(self) -> tuple[TornEnd, ...]:
+        """None: brokers show whole batches only, up to the high watermark."""
+        return ()
 
     def topic_ids(self) -> dict[UUID, str]:
         """Id → name of every topic of the cluster that the user may describe; empty for brokers before 2.8."""

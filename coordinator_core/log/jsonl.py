@@ -7,14 +7,16 @@ lack them, and transaction markers with them.
 import base64
 import binascii
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 from coordinator_core.log.columns import RecordColumns, columns_of
+from coordinator_core.log.damage import TornEnd
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.log.errors import LogNotFound, LogTruncated, LogUnreadable
+from coordinator_core.log.source import one_after_another
 
 #: Records per piece of columns.
 CHUNK_RECORDS = 50_000
@@ -62,6 +64,14 @@ class JsonlSource:
         for first in range(0, len(chosen), CHUNK_RECORDS):
             piece = chosen[first : first + CHUNK_RECORDS]
             yield columns_of(piece, next_offset=piece[-1].offset + 1)
+
+    def read_many(self, wanted: Mapping[int, tuple[int, int]]) -> Iterator[tuple[int, RecordColumns]]:
+        """Several partitions, one after the other; see `LogSource`."""
+        return one_after_another(self.read_columns, wanted)
+
+    def torn_ends(self) -> tuple[TornEnd, ...]:
+        """None: a line that is not whole is an error."""
+        return ()
 
     def topic_ids(self) -> dict[UUID, str]:
         """None: the format has no place for them."""

@@ -2,15 +2,17 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
 from coordinator_core.log.columns import RecordColumns
+from coordinator_core.log.damage import TornEnd
 from coordinator_core.log.errors import LogNotFound, LogTruncated, LogUnreadable, RecordsDeleted
 from coordinator_core.log.partition_metadata import partition_of, read_topic_ids
 from coordinator_core.log.segment_file import SegmentFile
+from coordinator_core.log.source import one_after_another
 
 CONSUMER_OFFSETS = "__consumer_offsets"
 CHUNK_BYTES = 16 * 1024 * 1024
@@ -91,6 +93,14 @@ class SegmentSource:
         if end is not None and next_offset < end:
             self._expect_end_at(partition, end)
 
+    def read_many(self, wanted: Mapping[int, tuple[int, int]]) -> Iterator[tuple[int, RecordColumns]]:
+        """Several partitions, one after the other; see `LogSource`."""
+        return one_after_another(self.read_columns, wanted)
+
+    def torn_ends(self) -> tuple[TornEnd, ...]:
+        """Bytes behind the last whole batch of the newest segments. In older segments they are damage that reading reports."""
+        return tuple(end for partition in self.partitions() if (end := self._torn_end(partition)) is not None)
+
     def topic_ids(self) -> dict[UUID, str]:
         """Topic ids from the `partition.metadata` files of all topics in the directory."""
         return read_topic_ids(self._directory.parent if self._is_folder() else self._directory)
@@ -169,6 +179,15 @@ class SegmentSource:
             return 0
         base, path = list(segments.items())[-1]
         return max(base, self._scanned(path).offset)
+
+    def _torn_end(self, partition: int) -> TornEnd | None:
+        segments = self._segments(partition)
+        if not segments:
+            return None
+        base, path = list(segments.items())[-1]
+        end = self._scanned(path)
+        size = end.size - end.position
+        return TornEnd(str(path), partition, max(base, end.offset), end.position, size) if size > 0 else None
 
     def _scanned(self, path: Path) -> _End:
         """The end of one segment; a file that only grew is scanned from where the last scan ended."""

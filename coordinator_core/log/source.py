@@ -1,10 +1,11 @@
 """What every place a log can be read from offers."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 from uuid import UUID
 
 from coordinator_core.log.columns import RecordColumns
+from coordinator_core.log.damage import TornEnd
 
 
 class LogSource(Protocol):
@@ -30,6 +31,14 @@ class LogSource(Protocol):
         """
         ...
 
+    def read_many(self, wanted: Mapping[int, tuple[int, int]]) -> Iterator[tuple[int, RecordColumns]]:
+        """Several partitions, each from its start up to, not including, its end: (partition, records), per partition in order."""
+        ...
+
+    def torn_ends(self) -> tuple[TornEnd, ...]:
+        """Where a partition ends now in bytes that are no whole batch."""
+        ...
+
     def topic_ids(self) -> dict[UUID, str]:
         """Names of the topic ids that the source can tell."""
         ...
@@ -37,3 +46,12 @@ class LogSource(Protocol):
     def close(self) -> None:
         """Lets go of connections and files."""
         ...
+
+
+def one_after_another(
+    read_columns: Callable[[int, int, int], Iterator[RecordColumns]], wanted: Mapping[int, tuple[int, int]]
+) -> Iterator[tuple[int, RecordColumns]]:
+    """`read_many` of a source that gains nothing from reading partitions together."""
+    for partition, (start, end) in wanted.items():
+        for columns in read_columns(partition, start, end):
+            yield partition, columns

@@ -3,8 +3,10 @@
 import argparse
 from collections.abc import Callable
 from importlib import metadata
+from typing import NoReturn
 
 from pipelines.cli import commands
+from pipelines.errors import UsageError
 
 _ERAS = ("0.9", "0.10", "1", "2", "3", "4")
 
@@ -25,11 +27,33 @@ _SHOW = """examples:
   grouplake show --source segments:/var/lib/kafka/data | head
   grouplake show --source kafka://localhost:9092/__consumer_offsets --format classic --era 2
 """
+_CHECK = """examples:
+  grouplake check --tables /data/groups && echo sound
+"""
+_MAINTAIN = """examples:
+  grouplake maintain --tables /data/groups
+  grouplake maintain --tables /data/groups --conf production
+"""
+_DEMO = """examples:
+  grouplake demo
+  grouplake demo --tables /tmp/demo --kafka 3.9.1
+"""
+_COMPLETION = """examples:
+  source <(grouplake completion bash)
+  grouplake completion zsh > ~/.zfunc/_grouplake
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Bad usage is one line, as every other error is."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message} (see {self.prog} --help)")
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser; every command leaves its function in `command`."""
-    top = argparse.ArgumentParser(
+    """The parser; every command leaves its function in `command`. Parsing raises UsageError for what it does not accept."""
+    top = _Parser(
         prog="grouplake",
         description="Kafka consumer-group state as Delta tables.",
         epilog="Help on a command: grouplake COMMAND --help",
@@ -43,9 +67,7 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--trigger", help="available-now (default), continuous, or an interval such as 10s")
     run.add_argument("--era", help=f"coordinator generation whose rules apply: {', '.join(_ERAS)} (default 4)")
     run.add_argument("--retention-minutes", type=_positive, metavar="N", help="offsets.retention.minutes of the cluster")
-    run.add_argument(
-        "--expiry", choices=("observe", "apply"), help="observe (default): follow the broker; apply: sweep ourselves"
-    )
+    run.add_argument("--expiry", choices=commands.EXPIRY, help="observe (default): follow the broker; apply: sweep ourselves")
     run.add_argument("--now", type=int, metavar="MS", help="time of the sweep, ms since the epoch (default: now)")
     _conf(run)
 
@@ -58,28 +80,30 @@ def parser() -> argparse.ArgumentParser:
     show = _command(subparsers, "show", commands.show, "print the records of a log as Kafka's formatters do", _SHOW)
     _source(show)
     show.add_argument("--format", choices=("json", "classic"), default="json", help="json (4.x, default) or classic (before 3.9)")
-    show.add_argument("--era", default="4", help="which classic lines: before 2.1 (0.9, 0.10, 1) or after (2, 3, 4)")
+    show.add_argument("--era", default="4", help=f"which generation's classic lines: {', '.join(_ERAS)} (default 4)")
     show.add_argument("--place", action="store_true", help="add log partition and offset to each JSON object")
     _conf(show)
 
-    check = _command(subparsers, "check", commands.check, "do the tables agree with each other? exit code 1 if not", "")
+    check = _command(subparsers, "check", commands.check, "do the tables agree with each other? exit code 1 if not", _CHECK)
     _tables(check)
 
-    maintain = _command(subparsers, "maintain", commands.maintain, "compact tables, age the history, remove unneeded files", "")
+    maintain = _command(
+        subparsers, "maintain", commands.maintain, "compact tables, age the history, remove unneeded files", _MAINTAIN
+    )
     _tables(maintain)
     _conf(maintain)
 
-    demo = _command(subparsers, "demo", commands.demo, "a private Kafka, real consumers, the job, and its tables", "")
+    demo = _command(subparsers, "demo", commands.demo, "a private Kafka, real consumers, the job, and its tables", _DEMO)
     demo.add_argument("--tables", metavar="DIR", help="keep the tables there (default: a temporary folder)")
     demo.add_argument("--kafka", default="4.1.1", metavar="VERSION", help="broker version (default 4.1.1)")
 
-    completion = _command(subparsers, "completion", commands.completion, "print a completion script for a shell", "")
+    completion = _command(subparsers, "completion", commands.completion, "print a completion script for a shell", _COMPLETION)
     completion.add_argument("shell", choices=("bash", "zsh", "tcsh"))
     return top
 
 
 def _command(
-    subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    subparsers: "argparse._SubParsersAction[_Parser]",
     name: str,
     function: Callable[[argparse.Namespace], int],
     description: str,
@@ -109,7 +133,6 @@ def _conf(command: argparse.ArgumentParser) -> None:
 
 
 def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{value} is not at least 1")
-    return value
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)

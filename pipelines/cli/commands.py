@@ -4,25 +4,31 @@ import sys
 import time
 from argparse import Namespace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from pipelines.errors import UsageError
 
+if TYPE_CHECKING:
+    from coordinator_core.state.era import Era
+
 _MINUTE_MS = 60_000
+
+#: What `--expiry` and the configuration may ask for.
+EXPIRY = ("observe", "apply")
 
 
 def run(options: Namespace) -> int:
     """`grouplake run`"""
-    from coordinator_core.state.era import Era
     from pipelines import job
     from pipelines.configuration import load_configuration
     from pipelines.source.address import parse_address
 
     configuration = load_configuration(options.conf)
     section = configuration.job
-    try:
-        era = Era.named(options.era or section["era"])
-    except ValueError as error:
-        raise UsageError(str(error)) from error
+    expiry = options.expiry or section["expiry"]
+    if expiry not in EXPIRY:
+        raise UsageError(f"job.expiry is {expiry!r}, and must be one of {', '.join(EXPIRY)}")
+    era = _era(options.era or section["era"])
     minutes = options.retention_minutes or section["retention_minutes"]
     job.run(
         job.RunOptions(
@@ -31,7 +37,7 @@ def run(options: Namespace) -> int:
             era=era,
             retention_ms=minutes * _MINUTE_MS or era.default_retention_ms,
             trigger=options.trigger or section["trigger"],
-            expiry=options.expiry or section["expiry"],
+            expiry=expiry,
             now_ms=options.now,
             bulk_rows=section["bulk_rows"],
             max_records=section["max_records_per_batch"],
@@ -63,6 +69,7 @@ def show(options: Namespace) -> int:
     from pipelines.source.address import open_source, parse_address
 
     problems = 0
+    era = _era(options.era).name
     address = parse_address(options.source)
     kafka = load_configuration(options.conf).kafka_options
     try:
@@ -76,9 +83,11 @@ def show(options: Namespace) -> int:
             if options.format == "json":
                 line: str | None = printing.json_line(place, record, with_place=options.place)
             else:
-                line = printing.text_line(record, options.era)
+                line = printing.text_line(record, era)
             if line is not None:
                 print(line)
+        for end in source.torn_ends():
+            print(end, file=sys.stderr)
     except LogError as error:
         raise UsageError(str(error)) from error
     return 1 if problems else 0
@@ -125,3 +134,12 @@ def completion(options: Namespace) -> int:
 
     print(shtab.complete(parser(), shell=options.shell))
     return 0
+
+
+def _era(name: str) -> "Era":
+    from coordinator_core.state.era import Era
+
+    try:
+        return Era.named(name)
+    except ValueError as error:
+        raise UsageError(str(error)) from error

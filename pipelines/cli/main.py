@@ -10,9 +10,11 @@ from pipelines.errors import GrouplakeError
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command. Errors become one line on standard error; GROUPLAKE_TRACEBACK=1 shows where they come from."""
-    options = parser().parse_args(arguments)
     try:
-        return int(options.command(options) or 0)
+        options = parser().parse_args(arguments)
+        code = int(options.command(options) or 0)
+        sys.stdout.flush()
+        return code
     except GrouplakeError as error:
         if os.environ.get("GROUPLAKE_TRACEBACK"):
             raise

@@ -15,7 +15,8 @@ from pipelines.tables.store import Batch, TableStore
 #: Statements that only read. DataFusion has others, some of which write files or read any; a view cannot hide them.
 _READING = ("SELECT", "WITH", "VALUES", "EXPLAIN", "DESCRIBE")
 
-_COMMENTS = re.compile(r"\s*(--[^\n]*\n|/\*.*?\*/)", re.DOTALL)
+#: Strings, quoted names and comments: what is in them is no keyword.
+_NO_KEYWORDS = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 class Snapshot:
@@ -57,12 +58,8 @@ class Snapshot:
         Raises:
             UsageError: it is not one, or DataFusion refuses it.
         """
-        rest = sql
-        while found := _COMMENTS.match(rest):
-            rest = rest[found.end() :]
-        words = re.findall(r"\w+", rest[:40].upper())
-        if not words or words[0] not in _READING or (words[0] == "EXPLAIN" and words[1:2] == ["ANALYZE"]):
-            raise UsageError(f"only queries are allowed here ({', '.join(_READING)} …)")
+        if not is_reading(sql):
+            raise UsageError(f"only queries are allowed here ({', '.join(_READING)} …), nothing that runs or writes")
         return self._read(sql)
 
     def _read(self, sql: str) -> pa.Table:
@@ -72,8 +69,16 @@ class Snapshot:
             raise UsageError(f"query failed: {' '.join(str(error).split())}") from error
 
 
+def is_reading(sql: str) -> bool:
+    """Whether a statement can do nothing but read: EXPLAIN without ANALYZE, which runs what it explains."""
+    words = re.findall(r"\w+", _NO_KEYWORDS.sub(" ", sql).upper())
+    if not words or words[0] not in _READING or "INTO" in words:
+        return False
+    return words[0] != "EXPLAIN" or "ANALYZE" not in words
+
+
 def _parse_as_of(text: str) -> int | datetime:
-    if text.isdigit():
+    if re.fullmatch(r"[0-9]{1,18}", text):
         return int(text)
     try:
         return datetime.fromisoformat(text)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from coordinator_core.log.errors import LogTruncated
+from coordinator_core.log.errors import LogTruncated, RecordsDeleted
 from coordinator_core.log.source import LogSource
 from pipelines.errors import UsageError
 
@@ -35,12 +35,12 @@ def parse_address(text: str) -> Address:
         UsageError: it is of no known form.
     """
     scheme, colon, rest = text.partition(":")
+    if "@" in rest and scheme not in ("segments", "jsonl"):
+        raise UsageError("credentials do not belong into an address: put them into the [kafka] part of the configuration")
     if colon and scheme in ("segments", "jsonl") and rest:
         return Address(scheme, rest)
     if colon and scheme in ("kafka", "spark-kafka") and rest.startswith("//"):
         location, _, topic = rest[2:].partition("/")
-        if "@" in location:
-            raise UsageError("credentials do not belong into an address: put them into the [kafka] part of the configuration")
         if location and all(":" in server for server in location.split(",")):
             return Address(scheme, location, topic or DEFAULT_TOPIC)
     raise UsageError(f"not a source address: {text!r} (expected {FORMS})")
@@ -74,4 +74,12 @@ def truncated(address: Address, partition: int, position: int, end: int) -> LogT
     return LogTruncated(
         f"{address}, partition {partition}: the log ends at offset {end}, before offset {position} where the tables continue: "
         "it was truncated, recreated or restored; start over with an empty --tables folder, or restore the log"
+    )
+
+
+def deleted(address: Address, partition: int, position: int, beginning: int) -> RecordsDeleted:
+    """The error of a log whose records behind the position that the tables have reached are gone."""
+    return RecordsDeleted(
+        f"{address}, partition {partition}: the log begins at offset {beginning}, behind offset {position} where the tables "
+        "continue: the records between were deleted; start over with an empty --tables folder, or restore the log"
     )

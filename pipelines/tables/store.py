@@ -5,7 +5,7 @@ Everything here goes through delta-rs, so that reading and checking need no JVM.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +20,8 @@ APP_ID = "grouplake"
 
 #: Above this many values a predicate names the range of the values instead of each of them.
 MAX_LITERALS = 2_000
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ class TableStore:
             UsageError: there is none.
         """
         if isinstance(as_of, datetime):
-            condition = f"finished_at <= CAST('{as_of.isoformat()}' AS TIMESTAMP)"
+            condition = f"finished_at <= {timestamp_literal(as_of)}"
         else:
             condition = f"batch_id = {as_of}"
         found = self._batches(self.table("batches"), f"{condition} ORDER BY batch_id DESC LIMIT 1")
@@ -151,6 +153,16 @@ def literal(value: object) -> str:
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
     return str(value)
+
+
+def timestamp_literal(time: datetime) -> str:
+    """A time (without a zone: UTC) as a literal of the type of the tables' timestamp columns.
+
+    What SQL text says as TIMESTAMP is one of nanoseconds to DataFusion: nothing before 1677 or after 2262, and a comparison with
+    it casts the column, so that one commit that never expires would be an error.
+    """
+    utc = time.replace(tzinfo=UTC) if time.tzinfo is None else time
+    return f"arrow_cast({(utc - _EPOCH) // timedelta(microseconds=1)}, 'Timestamp(Microsecond, Some(\"UTC\"))')"
 
 
 def is_in(column: str, values: Iterable[object]) -> str:
