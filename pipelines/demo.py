@@ -12,7 +12,7 @@ from pipelines.configuration import load_configuration
 from pipelines.errors import UsageError
 from pipelines.job import print_progress
 from pipelines.private_kafka.broker import PrivateBroker
-from pipelines.private_kafka.jars import version_tuple
+from pipelines.private_kafka.distribution import version_tuple
 from pipelines.source.address import parse_address
 
 QUERIES = {

@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from pipelines.configuration import PROFILES
-from pipelines.private_kafka.jars import resolved_jars
+from pipelines.jars import resolved_jars
 
 DELTA = ("delta-spark-4.4.0", ("io.delta:delta-spark_4.2_2.13:4.4.0",))
 

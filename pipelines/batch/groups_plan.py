@@ -19,6 +19,7 @@ from coordinator_core.state.history import Change, changes
 from coordinator_core.state.registry import GroupRegistry
 from coordinator_core.state.views import GroupView, MemberView, TopicAssignment
 from pipelines.batch.context import BatchContext
+from pipelines.batch.topic_names import TopicNames
 from pipelines.source.changes import Kind, of_kind
 from pipelines.tables import definitions
 from pipelines.writers.table_write import DELETED, EFFECTIVE_OFFSET, source_schema
@@ -35,8 +36,6 @@ class GroupsPlan:
     members: list[dict[str, Any]] = field(default_factory=list)
     group_history: list[dict[str, Any]] = field(default_factory=list)
     quarantine: list[dict[str, Any]] = field(default_factory=list)
-    #: Topic ids that group records named.
-    topic_names: dict[UUID, str] = field(default_factory=dict)
     #: Groups that a record of the batch removed, with the last one that did.
     removed: dict[str, LogRecord] = field(default_factory=dict)
     #: Groups that have one.
@@ -54,8 +53,12 @@ def log_records(table: pa.Table) -> list[LogRecord]:
     return sorted(records, key=lambda record: (record.partition, record.offset))
 
 
-def plan_groups(changed: pa.Table, names: Mapping[UUID, str], context: BatchContext) -> GroupsPlan:
-    """Folds the group records among the change rows into the groups of the prior tables."""
+def plan_groups(changed: pa.Table, topics: TopicNames, context: BatchContext) -> GroupsPlan:
+    """Folds the group records among the change rows into the groups of the prior tables.
+
+    Names of topics that the records themselves tell are added to `topics`. Groups that waited for a name that is new with this
+    batch are written again, although no record of theirs is in it.
+    """
     plan = GroupsPlan()
     decoded = [(record, _decode(record, plan, context)) for record in log_records(of_kind(changed, Kind.RECORD))]
     known = [(record, value) for record, value in decoded if value is not None]
@@ -66,13 +69,13 @@ def plan_groups(changed: pa.Table, names: Mapping[UUID, str], context: BatchCont
     for record, value in known:
         group = group_id(value)
         newest[group] = record
-        _apply(registry, record, value, plan, views, names, context)
-    plan.topic_names = dict(registry.topic_names())
-    names = {**names, **plan.topic_names}
+        _apply(registry, record, value, plan, views, topics.known, context)
+    topics.add({uuid: (name, "partition_metadata") for uuid, name in registry.topic_names().items()})
     for group in affected:
         _write_records(group, registry, seeded.get(group, {}), newest[group], plan, context)
-        _write_state(group, registry, names, newest[group], plan, context)
+        _write_state(group, registry, topics.known, newest[group], plan, context)
     _delete_members(affected, newest, plan, context)
+    _name_waiting(affected, topics, plan, context)
     return plan
 
 
@@ -168,6 +171,18 @@ def _write_state(
     plan.present.add(group)
     plan.groups.append(upsert({**group_row(view), **place(newest, context)}))
     plan.members.extend(upsert({**member_row(group, m), **place(newest, context)}) for m in view.members)
+
+
+def _name_waiting(affected: list[str], topics: TopicNames, plan: GroupsPlan, context: BatchContext) -> None:
+    waiting = set(context.prior.groups_waiting_for(map(uuid_text, topics.new))) - set(affected)
+    if not waiting:
+        return
+    registry, _ = _seed(waiting, context)
+    columns = ["group_id", "log_partition", "log_offset", "record_timestamp"]
+    for row in context.prior.rows("groups", columns, group_id=waiting).to_pylist():
+        timestamp = to_ms(row["record_timestamp"])
+        newest = LogRecord(row["log_partition"], row["log_offset"], timestamp, None, None)
+        _write_state(row["group_id"], registry, topics.known, newest, plan, context)
 
 
 def _delete_members(affected: Iterable[str], newest: Mapping[str, LogRecord], plan: GroupsPlan, context: BatchContext) -> None:

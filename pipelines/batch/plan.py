@@ -30,8 +30,7 @@ def plan_batch(changed: pa.Table, context: BatchContext, ask_names: NameSource) 
     tombstones = of_kind(changed, Kind.TOMBSTONE)
     pending = plan_pending(changed, context)
     names = learn_topic_names(changed, context, ask_names)
-    groups = plan_groups(changed, names.known, context)
-    names.add({uuid: (name, "partition_metadata") for uuid, name in groups.topic_names.items()})
+    groups = plan_groups(changed, names, context)
     plan_simple_groups(changed, tombstones, pending, groups, context)
     rows = {
         "topic_ids": [{**row, EFFECTIVE_OFFSET: 0, DELETED: False} for row in names.rows(context.batch_id)],

@@ -12,6 +12,8 @@ import pyarrow.compute as pc
 from pipelines.tables import definitions
 from pipelines.tables.store import MAX_LITERALS, Batch, TableStore, is_in, query
 
+_TOPIC_ID = "part['topic_id']"
+
 
 class Prior:
     """Reads tables at the versions of `batch`; without one every table is empty."""
@@ -34,6 +36,16 @@ class Prior:
             if len(given) > MAX_LITERALS:
                 found = found.filter(pc.is_in(found[column], pa.array(given, schema.field(column).type)))
         return found.select(names).cast(pa.schema([schema.field(name).with_nullable(True) for name in names]))
+
+    def groups_waiting_for(self, topic_ids: Iterable[str]) -> list[str]:
+        """Groups with members whose assignment names one of the topics by its id only."""
+        wanted = list(topic_ids)
+        if self.batch is None or not wanted:
+            return []
+        parts = " UNION ALL ".join(f"SELECT group_id, unnest({column}) AS part FROM members" for column in ("assigned", "target"))
+        condition = f"part['topic'] IS NULL AND {is_in(_TOPIC_ID, wanted)}"
+        sql = f"SELECT DISTINCT group_id FROM ({parts}) parts WHERE {condition}"
+        return query({"members": self._pinned("members")}, sql)["group_id"].to_pylist()
 
     def version(self, table: str) -> int:
         """The version of `table` that the last batch left, 0 before the first."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 
+from pipelines.jars import Progress
 from pipelines.private_kafka.configuration import (
     HOST,
     ZOOKEEPER_SESSION_MS,
@@ -21,7 +22,7 @@ from pipelines.private_kafka.configuration import (
     write_properties,
     zookeeper_properties,
 )
-from pipelines.private_kafka.jars import PrivateKafkaError, Progress, broker_jars, distribution, version_tuple
+from pipelines.private_kafka.distribution import PrivateKafkaError, broker_jars, distribution, version_tuple
 from pipelines.private_kafka.probe import has_brokers, listens
 from pipelines.private_kafka.process import JavaProcess, Keeper, java_command
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from pipelines.private_kafka.jars import PrivateKafkaError
+from pipelines.private_kafka.distribution import PrivateKafkaError
 
 #: librdkafka would tell stderr of every broker that goes away.
 _QUIET = {"log_level": 0}

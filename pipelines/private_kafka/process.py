@@ -4,7 +4,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from pipelines.private_kafka.jars import java_executable
+from pipelines.jars import java_executable
 
 STOP_LIMIT_SECONDS = 20
 

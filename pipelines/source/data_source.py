@@ -174,17 +174,27 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def read_ranges(options: SourceOptions, todo: list[LogRange]) -> Iterator[pa.RecordBatch]:
-    """Reads and reduces ranges, one log partition after the other, and yields their change rows."""
+    """Reads and reduces ranges and yields the change rows of each as soon as it is complete."""
     era = Era.named(options.era)
+    reducers = {one.partition: PartitionReducer(era, one.partition) for one in todo}
+    waiting = {one.partition: one for one in todo}
     source = options.open()
     try:
-        for one in todo:
-            reducer = PartitionReducer(era, one.partition)
-            for columns in source.read_columns(one.partition, one.start, one.end):
-                reducer.add(columns)
-            yield from change_rows(reducer.finish(), one.start, one.end, era, options.retention_ms)
+        for partition, columns in source.read_many({one.partition: (one.start, one.end) for one in todo}):
+            if partition not in waiting:
+                continue
+            reducers[partition].add(columns)
+            if columns.next_offset >= waiting[partition].end:
+                yield from _finished(reducers.pop(partition), waiting.pop(partition), era, options.retention_ms)
+        # compaction may have taken the last records of a range away
+        for partition, one in waiting.items():
+            yield from _finished(reducers[partition], one, era, options.retention_ms)
     finally:
         source.close()
+
+
+def _finished(reducer: PartitionReducer, one: LogRange, era: Era, retention_ms: int) -> Iterator[pa.RecordBatch]:
+    return change_rows(reducer.finish(), one.start, one.end, era, retention_ms)
 
 
 def _to_json(offsets: Offsets) -> dict[str, int]:

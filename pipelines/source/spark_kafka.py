@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from coordinator_core.log.columns import RecordColumns
 from coordinator_core.state.era import Era
 from coordinator_core.state.reduction import PartitionReducer
-from pipelines.private_kafka.jars import resolved_jars
+from pipelines.jars import resolved_jars
 from pipelines.source.changes import DDL
 from pipelines.source.ranges import Offsets
 from pipelines.source.reduction_rows import change_rows

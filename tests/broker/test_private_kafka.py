@@ -13,10 +13,11 @@ from scenario_full import PARTITIONS, TOPICS, played
 from coordinator_core.codec import Record, decode
 from coordinator_core.log.fetch import KafkaLog
 from coordinator_core.log.segments import SegmentSource
+from pipelines.jars import JarsError
 from pipelines.private_kafka import scenario
 from pipelines.private_kafka.broker import PrivateBroker
 from pipelines.private_kafka.clients import Clients
-from pipelines.private_kafka.jars import PrivateKafkaError, broker_jars
+from pipelines.private_kafka.distribution import PrivateKafkaError, broker_jars
 from pipelines.private_kafka.probe import listens
 
 pytestmark = pytest.mark.broker
@@ -134,7 +135,7 @@ def test_a_broker_that_cannot_start_says_why() -> None:
 
 
 def test_a_version_that_nobody_published_says_so(tmp_path: Path) -> None:
-    with pytest.raises(PrivateKafkaError, match=r"org.apache.kafka:kafka_2.13:4.99.99 does not resolve: .*"):
+    with pytest.raises(JarsError, match=r"org.apache.kafka:kafka_2.13:4.99.99 does not resolve: .*"):
         broker_jars("4.99.99", cache=tmp_path)
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(PrivateKafkaError, match="not a Kafka version: 'latest'"):
@@ -144,7 +145,7 @@ def test_a_version_that_nobody_published_says_so(tmp_path: Path) -> None:
 def test_missing_java_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    with pytest.raises(PrivateKafkaError, match="needs Java 17"):
+    with pytest.raises(JarsError, match="needs Java 17"):
         broker_jars("4.1.1", cache=tmp_path)
 
 

@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaExcepti
 
 from coordinator_core.log.fetch import KafkaLog
 from pipelines.private_kafka.clients import Clients
-from pipelines.private_kafka.jars import version_tuple
+from pipelines.private_kafka.distribution import version_tuple
 
 TOPICS = ("orders", "payments", "clicks", "audit.log")
 PARTITIONS = 4

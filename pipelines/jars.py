@@ -1,4 +1,4 @@
-"""Resolve the jars of a Kafka broker with the Ivy that ships inside PySpark, once per version, into a cache folder."""
+"""Jars from Maven repositories, resolved with the Ivy that ships inside PySpark, once, into a cache folder."""
 
 import importlib.util
 import os
@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.errors import GrouplakeError
@@ -16,57 +15,18 @@ Progress = Callable[[str], None]
 COMPLETE_MARKER = "COMPLETE"
 RESOLVE_LIMIT_SECONDS = 900
 
-# Brokers log through an interface; without one of these behind it, what goes wrong stays unsaid.
-_SLF4J_SIMPLE = "org.slf4j:slf4j-simple:1.7.36"
-_SLF4J_LOG4J = "org.slf4j:slf4j-log4j12:1.7.30"
-# Brokers of that age read ZooKeeper's configuration through a package that left the JDK with Java 11.
-_JAXB = "javax.xml.bind:jaxb-api:2.3.1"
 
-
-class PrivateKafkaError(GrouplakeError):
-    """A private broker could not be resolved or started; the message says why and what to do."""
-
-
-@dataclass(frozen=True, slots=True)
-class Distribution:
-    """What one broker version needs on its class path, and whether it keeps its metadata in ZooKeeper."""
-
-    version: str
-    scala: str
-    extra: tuple[str, ...]
-    zookeeper: bool
-
-    @property
-    def dependencies(self) -> tuple[str, ...]:
-        """Maven coordinates `organisation:module:revision`."""
-        return (f"org.apache.kafka:kafka_{self.scala}:{self.version}", *self.extra)
-
-
-def version_tuple(version: str) -> tuple[int, ...]:
-    """`"4.1.1"` → `(4, 1, 1)`. Raises PrivateKafkaError for anything else than numbers and dots."""
-    try:
-        return tuple(int(part) for part in version.split("."))
-    except ValueError:
-        raise PrivateKafkaError(f"not a Kafka version: {version!r} (expected numbers and dots, as in 4.1.1)") from None
-
-
-def distribution(version: str) -> Distribution:
-    """The distribution of `version`: KRaft from 3.0, ZooKeeper before."""
-    number = version_tuple(version)
-    if number >= (3,):
-        return Distribution(version, "2.13", (_SLF4J_SIMPLE,), zookeeper=False)
-    if number >= (2, 4):
-        return Distribution(version, "2.13", (_SLF4J_LOG4J,), zookeeper=True)
-    return Distribution(version, "2.11", (_SLF4J_LOG4J, _JAXB), zookeeper=True)
+class JarsError(GrouplakeError):
+    """Java is missing, or a dependency does not resolve; the message says what to do."""
 
 
 def java_executable() -> str:
-    """Path of `java`: `JAVA_HOME` first, then `PATH`. Raises PrivateKafkaError when there is none."""
+    """Path of `java`: `JAVA_HOME` first, then `PATH`. Raises JarsError when there is none."""
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=str(Path(home) / "bin")) if home else None
     found = found or shutil.which("java")
     if found is None:
-        raise PrivateKafkaError("a private broker needs Java 17, and there is no `java` in JAVA_HOME or PATH: install a JRE")
+        raise JarsError("grouplake needs Java 17, and there is no `java` in JAVA_HOME or PATH: install a JRE")
     return found
 
 
@@ -74,15 +34,6 @@ def cache_folder() -> Path:
     """Where jars are kept: `$GROUPLAKE_CACHE/jars`, by default `~/.cache/grouplake/jars`."""
     root = os.environ.get("GROUPLAKE_CACHE")
     return (Path(root) if root else Path.home() / ".cache" / "grouplake") / "jars"
-
-
-def broker_jars(version: str, *, cache: Path | None = None, progress: Progress | None = None) -> Path:
-    """Folder with every jar of a broker of `version`, resolved now unless the cache has it.
-
-    Safe against other processes that do the same at the same time: the folder appears complete or not at all.
-    Raises PrivateKafkaError when Java or PySpark is missing or a dependency does not resolve.
-    """
-    return resolved_jars(f"kafka-{version}", distribution(version).dependencies, cache=cache, progress=progress)
 
 
 def resolved_jars(
@@ -93,7 +44,11 @@ def resolved_jars(
     cache: Path | None = None,
     progress: Progress | None = None,
 ) -> Path:
-    """Folder `name` of the cache with `dependencies` and, if `transitive`, all that they need at run time; see `broker_jars`."""
+    """Folder `name` of the cache with `dependencies` and, if `transitive`, all that they need at run time.
+
+    Safe against other processes that do the same at the same time: the folder appears complete or not at all.
+    Raises JarsError when Java or PySpark is missing or a dependency does not resolve.
+    """
     folder = (cache or cache_folder()) / name
     if _is_complete(folder, dependencies):
         return folder
@@ -126,7 +81,7 @@ def _ivy_jar() -> Path:
     places = list(spec.submodule_search_locations or ()) if spec else []
     jars = sorted(jar for place in places for jar in Path(place, "jars").glob("ivy-*.jar"))
     if not jars:
-        raise PrivateKafkaError("the Ivy jar of PySpark was not found: is pyspark installed in this environment?")
+        raise JarsError("the Ivy jar of PySpark was not found: is pyspark installed in this environment?")
     return jars[-1]
 
 
@@ -138,11 +93,11 @@ def _retrieve(java: str, ivy: Path, dependency: str, target: Path, transitive: b
     try:
         run = subprocess.run(command, capture_output=True, text=True, timeout=RESOLVE_LIMIT_SECONDS, check=False)
     except subprocess.TimeoutExpired:
-        raise PrivateKafkaError(
+        raise JarsError(
             f"resolving {dependency} took longer than {RESOLVE_LIMIT_SECONDS} s: is a Maven repository reachable?"
         ) from None
     if run.returncode != 0 or set(target.iterdir()) == before:
-        raise PrivateKafkaError(f"{dependency} does not resolve: {_reason(run.stdout + run.stderr)}")
+        raise JarsError(f"{dependency} does not resolve: {_reason(run.stdout + run.stderr)}")
 
 
 def _reason(output: str) -> str:

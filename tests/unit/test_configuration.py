@@ -1,0 +1,76 @@
+"""Configuration: defaults, profiles, files, the environment; what is unknown is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from coordinator_core.log.kafka_options import KNOWN_OPTIONS, SECRET_OPTIONS
+from pipelines.configuration import DEFAULTS, PROFILES, load_configuration
+from pipelines.errors import UsageError
+
+
+def written(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    return str(path)
+
+
+def test_the_defaults_name_every_connection_option_and_nothing_else() -> None:
+    assert set(load_configuration(None).kafka) - {"jvm"} == set(KNOWN_OPTIONS)
+
+
+def test_defaults_set_no_connection_option() -> None:
+    assert load_configuration(None).kafka_options == {}
+
+
+@pytest.mark.parametrize("profile", sorted(path.stem for path in PROFILES.glob("*.toml")))
+def test_every_profile_loads(profile: str) -> None:
+    load_configuration(profile, {"KAFKA_USERNAME": "reader", "KAFKA_PASSWORD": "hidden"})
+
+
+def test_a_file_overrides_only_what_it_names(tmp_path: Path) -> None:
+    configuration = load_configuration(written(tmp_path, '[job]\nera = "3"\n[spark.conf]\n"spark.sql.ansi.enabled" = "true"\n'))
+    assert configuration.job["era"] == "3"
+    assert configuration.job["trigger"] == "available-now"
+    assert configuration.spark["conf"] == {"spark.sql.ansi.enabled": "true"}
+
+
+def test_secrets_come_from_the_environment_and_are_not_shown(tmp_path: Path) -> None:
+    text = '[kafka]\nsecurity_protocol = "SASL_SSL"\nsasl_password = "env:SECRET_OF_MINE"\n'
+    configuration = load_configuration(written(tmp_path, text), {"SECRET_OF_MINE": "hunter2"})
+    assert configuration.kafka_options == {"security_protocol": "SASL_SSL", "sasl_password": "hunter2"}
+    assert "hunter2" not in repr(configuration)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[job]\nspeed = 1\n", "unknown key job.speed"),
+        ("[jobs]\n", "unknown key jobs"),
+        ('[job]\nbulk_rows = "many"\n', "job.bulk_rows must be an integer, not a string"),
+        ("job = 1\n", "job is a section"),
+        ("[job\n", "cannot read configuration"),
+        ('[kafka]\nsasl_password = "env:NOT_SET"\n', "kafka.sasl_password: environment variable NOT_SET is not set"),
+    ],
+)
+def test_what_is_wrong_is_named(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=message.replace(".", r"\.")):
+        load_configuration(written(tmp_path, text), {})
+
+
+def test_an_unknown_name_lists_the_profiles() -> None:
+    with pytest.raises(UsageError, match="profiles: kafka, local, production"):
+        load_configuration("staging")
+
+
+def test_every_key_of_the_defaults_has_a_comment() -> None:
+    lines = [line for line in DEFAULTS.read_text().splitlines() if " = " in line and not line.startswith("#")]
+    without = [line for line in lines if "#" not in line and not line.startswith(("sasl_username", "ssl_"))]
+    assert without == []
+
+
+def test_secrets_are_marked_in_the_defaults() -> None:
+    text = DEFAULTS.read_text()
+    for name in SECRET_OPTIONS:
+        (line,) = [line for line in text.splitlines() if line.startswith(f"{name} =")]
+        assert "secret" in line
