@@ -46,51 +46,53 @@ def pieces(records: Sequence[LogRecord], cuts: Cuts) -> list[Sequence[LogRecord]
     return [records[low:high] for low, high in itertools.pairwise(bounds)]
 
 
-_keys = st.builds(OffsetCommitKey, st.sampled_from("gh"), st.sampled_from(["t", "été"]), st.sampled_from([0, 0, 1]))
-_topic_ids = st.sampled_from([ZERO_UUID, UUID(int=5), UUID(int=2**127 + 9)])
+_KEYS = [OffsetCommitKey("g", "t", 0)] * 4 + [OffsetCommitKey("g", "été", 1), OffsetCommitKey("h", "t", 0)]
+_TOPIC_IDS = (ZERO_UUID, UUID(int=5), UUID(int=2**127 + 9))
+#: (version, value); every era reads most of them.
+_VALUES = [
+    *((1, OffsetCommitValue(offset, -1, "", 3, expires)) for offset in (0, 4, 9) for expires in (-1, 50)),
+    *((1, OffsetCommitValue(offset, -1, text)) for offset, text in ((2, "m"), (5, "x" * 200), (7, "né"))),
+    (3, OffsetCommitValue(6, 4, "leader")),
+    *((4, OffsetCommitValue(i, -1, "", 1, -1, topic_id)) for i, topic_id in enumerate(_TOPIC_IDS)),
+]
+_STRANGERS = [
+    (None, None),
+    (b"", b""),
+    (b"\x00\x01", b"x"),
+    (b"\x00\x63", b"x"),
+    encode(Record(2, GroupMetadataKey("g"), None, None)),
+]
+_CONTROL_KEYS = [b"\0\0\0\1"] * 5 + [b"\0\0\0\0"] * 2 + [b"\0\0\0\5", b"\0\0", None]
+_COMMITS = [
+    encode(Record(0 if i % 6 == 5 else 1, key, value, version)) for i, key in enumerate(_KEYS) for version, value in _VALUES
+]
+_TOMBSTONES = [encode(Record(record_type, key, None, None)) for key in _KEYS for record_type in (1, 1, 0)]
 
-
-@st.composite
-def _commits(draw: st.DrawFn) -> tuple[bytes, bytes | None]:
-    version = draw(st.sampled_from([1, 1, 3, 4]))
-    value = OffsetCommitValue(
-        offset=draw(st.integers(0, 9)),
-        leader_epoch=draw(st.sampled_from([-1, 4])) if version >= 3 else -1,
-        metadata=draw(st.sampled_from(["", "", "m", "x" * 200])),
-        commit_timestamp=draw(st.integers(0, 3)),
-        expire_timestamp=draw(st.sampled_from([-1, 50])) if version == 1 else -1,
-        topic_id=draw(_topic_ids) if version == 4 else ZERO_UUID,
-    )
-    return encode(Record(draw(st.sampled_from([0, 1, 1, 1])), draw(_keys), value, version))
-
-
-_tombstones = st.builds(lambda record_type, key: encode(Record(record_type, key, None, None)), st.sampled_from([0, 1, 1]), _keys)
-_strangers = st.sampled_from(
-    [(None, None), (b"", b""), (b"\x00\x01", b"x"), (b"\x00\x63", b"x"), encode(Record(2, GroupMetadataKey("g"), None, None))]
+#: (producer id, is transactional): odd, but possible, are a producer id without a transaction (idempotence) and the reverse.
+_plain = st.tuples(st.sampled_from([-1] * 5 + [1]), st.just(False))
+_transactional = st.tuples(st.sampled_from([1, 2] * 4 + [-1]), st.just(True))
+_events = st.one_of(
+    st.tuples(st.just(False), st.sampled_from(_COMMITS), _transactional),
+    st.tuples(st.just(False), st.sampled_from(_COMMITS), _plain),
+    st.tuples(st.just(False), st.sampled_from(_TOMBSTONES), _transactional | _plain),
+    st.tuples(st.just(True), st.tuples(st.sampled_from(_CONTROL_KEYS), st.just(bytes(6))), _transactional),
+    st.tuples(st.just(False), st.sampled_from(_STRANGERS + _COMMITS[:5]), _transactional | _plain),
 )
-_data = st.one_of(_commits(), _commits(), _tombstones, _strangers)
-_control_keys = st.sampled_from([b"\0\0\0\1"] * 4 + [b"\0\0\0\0"] * 2 + [b"\0\0\0\5", b"\0\0", None])
 
 
 @st.composite
 def logs(draw: st.DrawFn) -> list[LogRecord]:
     """Records of one partition, transactional and plain, with markers of their producers."""
-    records: list[LogRecord] = []
-    offset = draw(st.integers(0, 5))
-    for is_control, producer_id, is_transactional in draw(
-        st.lists(st.tuples(st.sampled_from([False] * 3 + [True]), st.sampled_from([-1, 1, 2]), st.booleans()), max_size=24)
-    ):
-        key, value = (draw(_control_keys), bytes(6)) if is_control else draw(_data)
-        # Odd, but possible: a producer id without a transaction (idempotence), seldom the other way round.
-        is_transactional = is_control or ((is_transactional or producer_id == 1) and (producer_id != -1 or offset % 5 == 0))
-        records.append(
-            LogRecord(PARTITION, offset, 1000 + offset, key, value, producer_id, 0, is_transactional, is_control, offset)
-        )
-        offset += draw(st.sampled_from([1, 1, 2]))
-    return records
+    events = draw(st.lists(_events, max_size=5) | st.lists(_events, min_size=6, max_size=16))
+    start, gap = draw(st.integers(0, 3)), draw(st.integers(1, 3))
+    offsets = [start + i + i // gap for i in range(len(events))]
+    return [
+        LogRecord(PARTITION, offset, 1000 + offset, *pair, producer_id, 0, is_transactional, is_control, offset)
+        for offset, (is_control, pair, (producer_id, is_transactional)) in zip(offsets, events, strict=True)
+    ]
 
 
-cuts = st.lists(st.integers(0, 24), max_size=4)
+cuts = st.lists(st.integers(0, 16), max_size=4)
 
 
 @dataclass
