@@ -4,27 +4,29 @@ Which offsets go is the view `expiring_offsets`; which groups go with them follo
 is a batch of its own: it reads nothing from the log, and the history says `expire`.
 """
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
 
 from coordinator_core.state.era import Era, GroupRemoval
 from pipelines.batch.context import BatchContext
-from pipelines.batch.groups_plan import as_table, delete, to_time
+from pipelines.batch.groups_plan import as_table, delete
 from pipelines.batch.prior import Prior
 from pipelines.query.engine import Snapshot
 from pipelines.tables import definitions
-from pipelines.tables.store import Batch, TableStore, literal
+from pipelines.tables.store import Batch, TableStore, timestamp_literal
 from pipelines.writers.delta_rs import DeltaRsWriter
 from pipelines.writers.table_write import TableWrite
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _EXPIRED = """
 SELECT o.group_id, o.topic, o.partition, o.committed_offset, o.leader_epoch, o.metadata, o.commit_timestamp, o.producer_id,
        o.log_partition, o.log_offset, o.record_timestamp
 FROM expiring_offsets e
 JOIN offsets o ON o.group_id = e.group_id AND o.topic = e.topic AND o.partition = e.partition
-WHERE e.expires_at <= CAST({now} AS TIMESTAMP)
+WHERE e.expires_at <= {now}
 """
 
 #: Empty groups with nothing committed or pending that would stay behind; `{now}` as above. Share groups never go.
@@ -33,7 +35,7 @@ SELECT g.group_id, g.group_type, g.state, g.generation, g.log_partition, g.log_o
 FROM groups g
 LEFT JOIN (
   SELECT group_id, count(*) AS n FROM expiring_offsets
-  WHERE expires_at IS NULL OR expires_at > CAST({now} AS TIMESTAMP) GROUP BY group_id
+  WHERE expires_at IS NULL OR expires_at > {now} GROUP BY group_id
 ) staying ON staying.group_id = g.group_id
 LEFT JOIN (SELECT DISTINCT group_id FROM pending_offsets) pending ON pending.group_id = g.group_id
 WHERE g.member_count = 0 AND g.group_type <> 'share' AND staying.group_id IS NULL AND pending.group_id IS NULL
@@ -47,7 +49,7 @@ def sweep(store: TableStore, era: Era, retention_ms: int, now_ms: int) -> Batch 
         return None
     started_at = datetime.now(UTC)
     snapshot = Snapshot(store, last, retention_ms)
-    now = literal(to_time(now_ms).isoformat())  # type: ignore[union-attr]
+    now = timestamp_literal(_EPOCH + timedelta(milliseconds=now_ms))
     expired = snapshot.query(_EXPIRED.format(now=now))
     emptied = pa.table({"group_id": pa.array([], pa.string())})
     if era.group_removal is not GroupRemoval.NEVER:

@@ -20,7 +20,7 @@ from coordinator_core.state.registry import GroupRegistry
 from coordinator_core.state.views import GroupView, MemberView, TopicAssignment
 from pipelines.batch.context import BatchContext
 from pipelines.batch.topic_names import TopicNames
-from pipelines.source.changes import Kind, of_kind
+from pipelines.source.changes import EARLIEST_MS, LATEST_MS, Kind, of_kind
 from pipelines.tables import definitions
 from pipelines.writers.table_write import DELETED, EFFECTIVE_OFFSET, source_schema
 
@@ -268,8 +268,8 @@ def delete(key: dict[str, Any], log_offset: int) -> dict[str, Any]:
 
 
 def to_time(ms: int | None) -> datetime | None:
-    """Milliseconds since the epoch as a timestamp; None and -1 are none."""
-    return None if ms is None or ms == -1 else _EPOCH + timedelta(milliseconds=ms)
+    """Milliseconds since the epoch as a timestamp; None and -1 are none, and what no timestamp shows is the nearest that does."""
+    return None if ms is None or ms == -1 else _EPOCH + timedelta(milliseconds=min(max(ms, EARLIEST_MS), LATEST_MS))
 
 
 def to_ms(time: datetime | None) -> int:

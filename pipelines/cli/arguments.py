@@ -8,6 +8,9 @@ from typing import NoReturn
 from pipelines.cli import commands
 from pipelines.errors import UsageError
 
+#: The end of the year 9999.
+_LAST_MS = 253_402_300_799_999
+
 _ERAS = ("0.9", "0.10", "1", "2", "3", "4")
 
 _RUN = """examples:
@@ -68,7 +71,7 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--era", help=f"coordinator generation whose rules apply: {', '.join(_ERAS)} (default 4)")
     run.add_argument("--retention-minutes", type=_positive, metavar="N", help="offsets.retention.minutes of the cluster")
     run.add_argument("--expiry", choices=commands.EXPIRY, help="observe (default): follow the broker; apply: sweep ourselves")
-    run.add_argument("--now", type=int, metavar="MS", help="time of the sweep, ms since the epoch (default: now)")
+    run.add_argument("--now", type=_time_ms, metavar="MS", help="time of the sweep, ms since the epoch (default: now)")
     _conf(run)
 
     sql = _command(subparsers, "sql", commands.sql, "query tables and views, without Spark", _SQL)
@@ -135,4 +138,10 @@ def _conf(command: argparse.ArgumentParser) -> None:
 def _positive(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)
+
+
+def _time_ms(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) > _LAST_MS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time in ms since the epoch")
     return int(text)

@@ -1,9 +1,7 @@
 """`grouplake sql`: DataFusion over the tables at the versions of one batch, with the views."""
 
 import re
-from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
 
 import pyarrow as pa
 from deltalake import QueryBuilder
@@ -84,9 +82,3 @@ def _parse_as_of(text: str) -> int | datetime:
         return datetime.fromisoformat(text)
     except ValueError as error:
         raise UsageError(f"--as-of takes a batch id or an ISO 8601 time, not {text!r}") from error
-
-
-def rows_of(table: pa.Table) -> Iterator[dict[str, Any]]:
-    """Rows as plain values, a batch at a time."""
-    for batch in table.to_batches():
-        yield from batch.to_pylist()

@@ -1,38 +1,39 @@
-"""Query results as text: a table for people, JSON lines and CSV for programs. Times are ISO 8601 in UTC."""
+"""Query results as text: a table for people, JSON lines and CSV for programs. Times are ISO 8601 in UTC, bytes base64."""
 
 import base64
 import csv
 import json
+import math
 import sys
-from collections.abc import Callable
-from datetime import UTC, date, datetime
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, TextIO
 
 import pyarrow as pa
-
-from pipelines.query.engine import rows_of
 
 _WIDEST = 60
 
 
 def write_json(table: pa.Table, out: TextIO) -> None:
     """One JSON object a line."""
-    for row in rows_of(table):
-        out.write(json.dumps({name: plain(value) for name, value in row.items()}, ensure_ascii=False) + "\n")
+    names = _names(table)
+    for row in _rows(table):
+        out.write(json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) + "\n")
 
 
 def write_csv(table: pa.Table, out: TextIO) -> None:
     """CSV with a header; nested values as JSON."""
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(table.schema.names)
-    for row in rows_of(table):
-        writer.writerow([_cell(value) for value in row.values()])
+    writer.writerow(_names(table))
+    for row in _rows(table):
+        writer.writerow([_cell(value) for value in row])
 
 
 def write_table(table: pa.Table, out: TextIO) -> None:
     """Aligned columns, long values cut."""
-    names = table.schema.names
-    lines = [[_short(_cell(value)) for value in row.values()] for row in rows_of(table)]
+    names = _names(table)
+    lines = [[_short(_cell(value)) for value in row] for row in _rows(table)]
     widths = [max(len(cell) for cell in column) for column in zip(names, *lines, strict=True)]
     right = [pa.types.is_integer(f.type) or pa.types.is_floating(f.type) for f in table.schema]
     for cells in (names, ["─" * width for width in widths], *lines):
@@ -44,6 +45,11 @@ def write_table(table: pa.Table, out: TextIO) -> None:
 WRITERS: dict[str, Callable[[pa.Table, TextIO], None]] = {"table": write_table, "json": write_json, "csv": write_csv}
 
 
+def to_stdout(table: pa.Table, format_name: str) -> None:
+    """Writes to standard output."""
+    WRITERS[format_name](table, sys.stdout)
+
+
 def plain(value: Any) -> Any:
     """A value as JSON knows it."""
     match value:
@@ -53,31 +59,51 @@ def plain(value: Any) -> Any:
             return text + "Z"
         case date():
             return value.isoformat()
+        case timedelta():
+            return value.total_seconds()
         case bytes():
             return base64.b64encode(value).decode("ascii")
         case dict():
             return {str(name): plain(part) for name, part in value.items()}
-        case list() if value and all(isinstance(part, tuple) and len(part) == 2 for part in value):
-            return {str(name): plain(part) for name, part in value}
         case list() | tuple():
             return [plain(part) for part in value]
+        case float() if not math.isfinite(value):
+            return str(value)
         case None | bool() | int() | float() | str():
             return value
     return str(value)
 
 
+def _names(table: pa.Table) -> list[str]:
+    """Column names; of those that a join brings twice the second is NAME_2."""
+    seen: Counter[str] = Counter()
+    names = []
+    for name in table.schema.names:
+        seen[name] += 1
+        names.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+    return names
+
+
+def _rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
+    """Rows as plain values, a batch at a time."""
+    for batch in table.to_batches():
+        yield from zip(*map(_values, batch.columns), strict=True)
+
+
+def _values(column: pa.Array) -> list[Any]:
+    try:
+        return [plain(value) for value in column.to_pylist(maps_as_pydicts="lossy")]
+    except (OverflowError, ValueError):
+        # beyond the year 9999 Python has no times, Arrow has
+        return column.cast(pa.string()).to_pylist()
+
+
 def _cell(value: Any) -> str:
-    shown = plain(value)
-    if shown is None:
+    if value is None:
         return ""
-    return shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _short(text: str) -> str:
     clean = "".join(c if c.isprintable() else "·" for c in text)
     return clean if len(clean) <= _WIDEST else clean[: _WIDEST - 1] + "…"
-
-
-def to_stdout(table: pa.Table, format_name: str) -> None:
-    """Writes to standard output."""
-    WRITERS[format_name](table, sys.stdout)

@@ -9,6 +9,10 @@ import pyarrow as pa
 
 _TIMESTAMP = pa.timestamp("us", "UTC")
 
+#: The years 1 to 9999 in ms since the epoch: what every reader of the tables can show. A record may say anything; times beyond
+#: are brought in here at the nearest end.
+EARLIEST_MS, LATEST_MS = -62_135_596_800_000, 253_402_300_799_999
+
 
 class Kind(StrEnum):
     """What a change row says."""

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from coordinator_core.log.damage import Damage
 from coordinator_core.state.era import Era
 from coordinator_core.state.reduction import Reduction
-from pipelines.source.changes import Kind, rows
+from pipelines.source.changes import EARLIEST_MS, LATEST_MS, Kind, rows
 
 _KEY = ("group_id", "topic", "partition")
 _HISTORY = ("commits", "min_offset", "first_offset", "rewound")
@@ -30,6 +30,7 @@ def change_rows(reduction: Reduction, start: int | None, end: int, era: Era, ret
         (Kind.RECORD, _records(reduction.others)),
         (Kind.TOPIC_ID, _columns(reduction.topic_ids, ("topic_id", "topic"))),
         (Kind.DAMAGE, _damages(reduction.damages)),
+        (Kind.DAMAGE, _odd_markers(reduction.others, era)),
         (Kind.RANGE, _range(reduction, start, end)),
     ]
     for kind, columns in parts:
@@ -50,11 +51,10 @@ def _marker_type(reduction: Reduction) -> dict[str, pa.Array]:
 
 
 def _timestamps(ms: pa.Array) -> pa.Array:
-    """Milliseconds as timestamps; -1 is none, and so is what no timestamp in microseconds can hold."""
-    largest = (2**63 - 1) // 1000
-    usable = pc.and_(pc.not_equal(ms, -1), pc.and_(pc.greater_equal(ms, -largest), pc.less_equal(ms, largest)))
-    known = pc.if_else(usable, ms, pa.scalar(None, pa.int64()))
-    return pc.multiply(known, 1000).cast(pa.timestamp("us", "UTC"))
+    """Milliseconds as timestamps; -1 is none."""
+    known = pc.if_else(pc.not_equal(ms, -1), ms, pa.scalar(None, pa.int64()))
+    shown = pc.max_element_wise(pc.min_element_wise(known, LATEST_MS, skip_nulls=False), EARLIEST_MS, skip_nulls=False)
+    return pc.multiply(shown, 1000).cast(pa.timestamp("us", "UTC"))
 
 
 def _commits(table: pa.Table, history: tuple[str, ...], era: Era, retention_ms: int) -> dict[str, pa.Array]:
@@ -83,6 +83,14 @@ def _damages(damages: tuple[Damage, ...]) -> dict[str, pa.Array]:
         "log_offset": pa.array([damage.offset for damage in damages], pa.int64()),
         "detail": pa.array([damage.reason for damage in damages], pa.string()),
     }
+
+
+def _odd_markers(others: pa.Table, era: Era) -> dict[str, pa.Array]:
+    """Control records that the fold made nothing of: too short for a type, or of a time that should have none."""
+    odd = others.filter(others["is_control"])
+    problem = "control record without a readable type" if era.knows_transactions else f"control record, unknown to era {era.name}"
+    reasons = pa.repeat(pa.scalar(problem), odd.num_rows)
+    return _columns(odd, ("log_offset", "producer_id", "key", "value")) | _time(odd) | {"detail": reasons}
 
 
 def _range(reduction: Reduction, start: int | None, end: int) -> dict[str, pa.Array]:

@@ -30,6 +30,9 @@ WRITE_ORDER = (*KEYS, *APPENDED)
 
 VIEWS = ("committed_offsets", "group_members", "assignments", "expiring_offsets")
 
+#: Function of Spark SQL → the one of DataFusion that does the same.
+_SPARK_FUNCTIONS = {"explode": "unnest", "timestamp_micros": "to_timestamp_micros"}
+
 _PRIMITIVES = {
     "TEXT": pa.string(),
     "INT": pa.int32(),
@@ -82,8 +85,11 @@ def view_sql(name: str) -> str:
 
 
 def spark_view_sql(name: str) -> str:
-    """The same query for Spark SQL, which spells `unnest` `explode`; the views use nothing else that differs."""
-    return view_sql(name).replace("unnest(", "explode(")
+    """The same query for Spark SQL, which has other names for two functions; the views use nothing else that differs."""
+    sql = view_sql(name)
+    for theirs, ours in _SPARK_FUNCTIONS.items():
+        sql = sql.replace(f"{ours}(", f"{theirs}(")
+    return sql
 
 
 def _field(column) -> pa.Field:

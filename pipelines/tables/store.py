@@ -111,10 +111,7 @@ class TableStore:
         Raises:
             UsageError: there is none.
         """
-        if isinstance(as_of, datetime):
-            condition = f"finished_at <= {timestamp_literal(as_of)}"
-        else:
-            condition = f"batch_id = {as_of}"
+        condition = f"finished_at <= {timestamp_literal(as_of)}" if isinstance(as_of, datetime) else f"batch_id = {as_of}"
         found = self._batches(self.table("batches"), f"{condition} ORDER BY batch_id DESC LIMIT 1")
         if not found:
             raise UsageError(f"no batch as of {as_of} under {self.root}")

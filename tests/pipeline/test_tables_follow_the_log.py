@@ -2,32 +2,27 @@
 
 import tempfile
 from collections.abc import Iterator
+from uuid import UUID
 
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loaded_logs import replay
 from log_builder import Log, member
+from table_logs import applied
 
 from coordinator_core.codec.messages.consumer import (
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupMemberMetadataValue,
     ConsumerGroupMetadataValue,
 )
-from coordinator_core.codec.messages.modern import TargetAssignmentMetadataValue
-from coordinator_core.log.columns import columns_of
+from coordinator_core.codec.messages.modern import TargetAssignmentMetadataValue, TopicPartitions
 from coordinator_core.log.entries import ControlType
 from coordinator_core.state.era import Era
 from coordinator_core.state.group_state import GroupState
-from coordinator_core.state.reduction import PartitionReducer
-from pipelines.batch.apply import BatchApplier
 from pipelines.batch.groups_plan import to_ms
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
-from pipelines.source.changes import SCHEMA
-from pipelines.source.reduction_rows import change_rows
-from pipelines.tables.store import TableStore
 
 NOW_MS = 1_800_000_000_000
 DAY_MS = 86_400_000
@@ -76,26 +71,6 @@ def _modern_value(record_type: int):
         6: TargetAssignmentMetadataValue(4),
         8: ConsumerGroupCurrentMemberAssignmentValue(4, 3, 0),
     }[record_type]
-
-
-def change_table(log: Log, era: Era, start: int, end: int) -> pa.Table:
-    reducer = PartitionReducer(era, 3)
-    reducer.add(columns_of([r for r in log.records if start <= r.offset < end], next_offset=end))
-    rows = change_rows(reducer.finish(), start, end, era, era.default_retention_ms)
-    return pa.Table.from_batches(list(rows), SCHEMA)
-
-
-def applied(log: Log, era: Era, cuts: list[int], root: str) -> TableStore:
-    store = TableStore(root)
-    store.create()
-    applier = BatchApplier(store, era, era.default_retention_ms, dict, bulk_rows=1_000_000)
-    ends = sorted({min(cut, log.end) for cut in cuts} | {log.end})
-    for start, end in zip([0, *ends], ends, strict=False):
-        if end > start:
-            applier.apply_rows(change_table(log, era, start, end))
-            # once more, as a stream does that died before it noted the batch
-            applier.apply_rows(change_table(log, era, start, end))
-    return store
 
 
 def expected_offsets(state: GroupState, groups: list[str]) -> set[tuple]:
@@ -219,3 +194,18 @@ def test_expire_timestamps_are_filled_in_where_the_loader_does(tmp_path) -> None
     assert batch is not None
     ((expires,),) = rows(Snapshot(store, batch), "SELECT expire_timestamp FROM offsets")
     assert to_ms(expires) == NOW_MS + DAY_MS
+
+
+def test_a_name_that_is_learned_late_reaches_the_members(tmp_path) -> None:
+    topic_id = UUID(int=77)
+    log = Log(partition=3)
+    log.consumer_member("m1", group="a")
+    owned = (TopicPartitions(topic_id, (0, 1)),)
+    log.modern(8, ConsumerGroupCurrentMemberAssignmentValue(1, 0, 0, owned), group="a", member="m1")
+    first = log.end
+    log.commit(0, 5, group="b", topic="orders", version=4, topic_id=topic_id)
+    store = applied(log, Era.named("4"), [first], str(tmp_path))
+    for batch_id, topic in ((0, None), (1, "orders")):
+        snapshot = Snapshot(store, store.batch_as_of(batch_id))
+        ((assigned,),) = rows(snapshot, "SELECT assigned FROM members")
+        assert [(part["topic"], part["partitions"]) for part in assigned] == [(topic, [0, 1])]

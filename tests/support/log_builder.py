@@ -40,7 +40,7 @@ class Log:
 
     def __init__(self, partition: int = 0) -> None:
         self.records: list[LogRecord] = []
-        self._partition = partition
+        self.partition = partition
 
     @property
     def end(self) -> int:
@@ -135,7 +135,7 @@ class Log:
         return replay(self.records, era, NOW_MS)
 
     def _record(self, key: bytes | None, value: bytes | None, producer: int) -> LogRecord:
-        return LogRecord(self._partition, self.end, NOW_MS, key, value, producer, 0, producer != -1, False, self.end)
+        return LogRecord(self.partition, self.end, NOW_MS, key, value, producer, 0, producer != -1, False, self.end)
 
     def _append(self, record: LogRecord) -> LogRecord:
         self.records.append(record)

@@ -1,0 +1,39 @@
+"""A log of log_builder brought into tables as the job does it, without Spark."""
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+from log_builder import Log
+
+from coordinator_core.log.columns import columns_of
+from coordinator_core.state.era import Era
+from coordinator_core.state.reduction import PartitionReducer
+from pipelines.batch.apply import BatchApplier
+from pipelines.source.changes import SCHEMA
+from pipelines.source.reduction_rows import change_rows
+from pipelines.tables.store import TableStore
+
+
+def change_table(log: Log, era: Era, start: int, end: int, retention_ms: int | None = None) -> pa.Table:
+    """The change rows of a range of offsets."""
+    reducer = PartitionReducer(era, log.partition)
+    reducer.add(columns_of([r for r in log.records if start <= r.offset < end], next_offset=end))
+    rows = change_rows(reducer.finish(), start, end, era, era.default_retention_ms if retention_ms is None else retention_ms)
+    return pa.Table.from_batches(list(rows), SCHEMA)
+
+
+def applied(
+    log: Log, era: Era, cuts: Iterable[int], root: str, *, retention_ms: int | None = None, again: bool = True
+) -> TableStore:
+    """Tables of the log, cut into batches at `cuts`; `again` hands every batch in twice, as a stream does that died before it
+    noted the batch."""
+    retention_ms = era.default_retention_ms if retention_ms is None else retention_ms
+    store = TableStore(root)
+    store.create()
+    applier = BatchApplier(store, era, retention_ms, dict, bulk_rows=1_000_000)
+    ends = sorted({min(cut, log.end) for cut in cuts} | {log.end})
+    for start, end in zip([0, *ends], ends, strict=False):
+        for _ in range(1 + again):
+            if end > start:
+                applier.apply_rows(change_table(log, era, start, end, retention_ms))
+    return store
