@@ -46,6 +46,7 @@ def json_line(place: LogRecord, record: Record, *, with_place: bool) -> str:
     return json.dumps({**where, **json_form(record)}, ensure_ascii=False, separators=(",", ":"))
 
 
-def text_line(record: Record, era: str) -> str | None:
-    """The line of the formatters before 3.9, None for the record types that they do not print."""
-    return classic_line(record, era)
+def classic_line_of(place: LogRecord, record: Record, *, era: str, with_place: bool) -> str | None:
+    """The line of the Scala formatters, None for the record types that they do not print; optionally behind partition-offset."""
+    line = classic_line(record, era)
+    return f"{place.partition}-{place.offset} {line}" if with_place and line is not None else line

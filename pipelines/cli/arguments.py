@@ -82,9 +82,11 @@ def parser() -> argparse.ArgumentParser:
 
     show = _command(subparsers, "show", commands.show, "print the records of a log as Kafka's formatters do", _SHOW)
     _source(show)
-    show.add_argument("--format", choices=("json", "classic"), default="json", help="json (4.x, default) or classic (before 3.9)")
+    show.add_argument("--format", choices=("json", "classic"), default="json", help="json (4.x, default) or classic (up to 3.9)")
     show.add_argument("--era", default="4", help=f"which generation's classic lines: {', '.join(_ERAS)} (default 4)")
-    show.add_argument("--place", action="store_true", help="add log partition and offset to each JSON object")
+    show.add_argument(
+        "--place", action="store_true", help="add log partition and offset: to the JSON object, or in front of the classic line"
+    )
     _conf(show)
 
     check = _command(subparsers, "check", commands.check, "do the tables agree with each other? exit code 1 if not", _CHECK)

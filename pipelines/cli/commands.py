@@ -3,12 +3,17 @@
 import sys
 import time
 from argparse import Namespace
+from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pipelines.errors import UsageError
 
 if TYPE_CHECKING:
+    from coordinator_core.codec import Record
+    from coordinator_core.log.entries import LogRecord
     from coordinator_core.state.era import Era
 
 _MINUTE_MS = 60_000
@@ -68,26 +73,24 @@ def show(options: Namespace) -> int:
     from pipelines.configuration import load_configuration
     from pipelines.source.address import open_source, parse_address
 
-    problems = 0
-    era = _era(options.era).name
+    line_of: Callable[[LogRecord, Record], str | None]
+    if options.format == "json":
+        line_of = partial(printing.json_line, with_place=options.place)
+    else:
+        line_of = partial(printing.classic_line_of, era=_era(options.era).name, with_place=options.place)
     address = parse_address(options.source)
     kafka = load_configuration(options.conf).kafka_options
+    problems = 0
     try:
-        source = open_source(address, kafka)
-        for found in printing.records(source):
-            if isinstance(found, printing.Problem):
-                problems += 1
-                print(found, file=sys.stderr)
-                continue
-            place, record = found
-            if options.format == "json":
-                line: str | None = printing.json_line(place, record, with_place=options.place)
-            else:
-                line = printing.text_line(record, era)
-            if line is not None:
-                print(line)
-        for end in source.torn_ends():
-            print(end, file=sys.stderr)
+        with closing(open_source(address, kafka)) as source:
+            for found in printing.records(source):
+                if isinstance(found, printing.Problem):
+                    problems += 1
+                    print(found, file=sys.stderr)
+                elif (line := line_of(*found)) is not None:
+                    print(line)
+            for end in source.torn_ends():
+                print(end, file=sys.stderr)
     except LogError as error:
         raise UsageError(str(error)) from error
     return 1 if problems else 0
