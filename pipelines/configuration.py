@@ -41,16 +41,12 @@ def load_configuration(name: str | None, environment: Mapping[str, str] = os.env
     Raises:
         UsageError: the file is missing or not TOML, a key is unknown or of another type, a named variable is not set.
     """
-    merged = _defaults()
+    merged = _read(DEFAULTS)
     if name is not None:
         path = _find(name)
         _override(merged, _read(path), path, ())
     resolved: dict[str, Any] = _resolve(merged, environment, ())
     return Configuration(**resolved)
-
-
-def _defaults() -> dict[str, Any]:
-    return _read(DEFAULTS)
 
 
 def _find(name: str) -> Path:

@@ -64,7 +64,9 @@ def run(options: RunOptions, progress: Progress, clock_ms: Callable[[], int]) ->
     last = _last_batch(store, options)
     if not options.address.is_spark_kafka:
         _probe(options, last.next_offsets if last else {})
-    if not store.exists():
+    if last is not None:
+        store.expect_writable()
+    else:
         store.create()
     _stream(options, store, last, trigger, progress)
     _tell_torn_ends(options, progress)

@@ -1,6 +1,7 @@
 """What the command line accepts."""
 
 import argparse
+import re
 from collections.abc import Callable
 from importlib import metadata
 from typing import NoReturn
@@ -99,8 +100,8 @@ def parser() -> argparse.ArgumentParser:
     _conf(maintain)
 
     demo = _command(subparsers, "demo", commands.demo, "a private Kafka, real consumers, the job, and its tables", _DEMO)
-    demo.add_argument("--tables", metavar="DIR", help="keep the tables there (default: a temporary folder)")
-    demo.add_argument("--kafka", default="4.1.1", metavar="VERSION", help="broker version (default 4.1.1)")
+    demo.add_argument("--tables", type=_folder, metavar="DIR", help="keep the tables there (default: a temporary folder)")
+    demo.add_argument("--kafka", default="4.1.1", type=_version, metavar="VERSION", help="broker version (default 4.1.1)")
 
     completion = _command(subparsers, "completion", commands.completion, "print a completion script for a shell", _COMPLETION)
     completion.add_argument("shell", choices=("bash", "zsh", "tcsh"))
@@ -130,11 +131,25 @@ def _source(command: argparse.ArgumentParser) -> None:
 
 
 def _tables(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--tables", required=True, metavar="DIR", help="folder (or object-store URI) of the tables")
+    command.add_argument(
+        "--tables", required=True, type=_folder, metavar="DIR", help="folder (or object-store URI) of the tables"
+    )
 
 
 def _conf(command: argparse.ArgumentParser) -> None:
     command.add_argument("--conf", metavar="FILE", help="configuration file, or profile: local, kafka, production")
+
+
+def _version(text: str) -> str:
+    if not re.fullmatch(r"[0-9]+(\.[0-9]+){2,3}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a Kafka version such as 4.1.1")
+    return text
+
+
+def _folder(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("the name of the folder is empty")
+    return text
 
 
 def _positive(text: str) -> int:

@@ -3,6 +3,7 @@
 Everything here goes through delta-rs, so that reading and checking need no JVM.
 """
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -61,6 +62,12 @@ class TableStore:
     def exists(self) -> bool:
         """Whether there are tables here: `batches` is created last."""
         return DeltaTable.is_deltatable(self.path("batches"))
+
+    def expect_writable(self) -> None:
+        """Raises UsageError when the tables are in a local folder that this user, or nobody, may write into."""
+        folder = self.path("batches")
+        if "://" not in folder and not os.access(folder, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+            raise UsageError(f"cannot write into {folder}: no permission, or a read-only file system")
 
     def create(self) -> None:
         """Creates the tables that are not there yet."""

@@ -1,0 +1,155 @@
+"""Segments that are not whole: a torn end is told and read once it is whole, damage before it goes into the quarantine."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from jobs import NOW_MS, run_job
+from segment_builder import LogBuilder
+
+from coordinator_core.codec import Record, encode
+from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommitValue
+from coordinator_core.log.segments import SegmentSource
+from coordinator_core.state.era import Era
+from pipelines import job
+from pipelines.batch.apply import BatchApplier
+from pipelines.job import RunOptions
+from pipelines.query.check import check
+from pipelines.query.engine import Snapshot
+from pipelines.source.changes import SCHEMA
+from pipelines.source.data_source import SourceOptions, read_ranges
+from pipelines.source.ranges import ranges
+from pipelines.tables.store import Batch, TableStore
+
+
+def commit(offset: int) -> tuple[bytes, bytes | None]:
+    return encode(Record(1, OffsetCommitKey("g", "t", offset), OffsetCommitValue(offset, commit_timestamp=1), 3))
+
+
+@pytest.fixture(autouse=True)
+def without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stream of the job as one batch in this process."""
+
+    def stream(options: RunOptions, store: TableStore, last: Batch | None, *_: object) -> None:
+        source = SourceOptions.parse({"path": str(options.address), "era": options.era.name})
+        log = source.open()
+        todo = ranges({**log.earliest_offsets(), **(last.next_offsets if last else {})}, log.end_offsets())
+        rows = pa.Table.from_batches(list(read_ranges(source, todo)), SCHEMA)
+        BatchApplier(store, options.era, options.retention_ms, dict, bulk_rows=1_000_000).apply_rows(rows)
+
+    monkeypatch.setattr(job, "_stream", stream)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> LogBuilder:
+    return LogBuilder(tmp_path / "log")
+
+
+def committed(tables: Path) -> list[int]:
+    rows = Snapshot.open(str(tables)).query("SELECT committed_offset FROM committed_offsets ORDER BY 1").to_pylist()
+    return [row["committed_offset"] for row in rows]
+
+
+def quarantined(tables: Path) -> list[tuple[int, str]]:
+    rows = Snapshot.open(str(tables)).query("SELECT log_offset, reason FROM quarantine ORDER BY log_offset").to_pylist()
+    return [(row["log_offset"], row["reason"]) for row in rows]
+
+
+@pytest.mark.parametrize("left_off", [1, 40, 68])
+def test_a_torn_end_is_told_and_read_when_it_is_whole(left_off: int, log: LogBuilder, tmp_path: Path) -> None:
+    tables, source = tmp_path / "tables", f"segments:{log.directory}"
+    log.append(0, [commit(1)])
+    start = log.segment(0).stat().st_size
+    log.append(0, [commit(2)])
+    whole = log.segment(0).read_bytes()
+    log.tear(0, left_off)
+    for _ in range(2):
+        told = run_job(source, tables)
+        assert told == [
+            f"{log.segment(0)}: the last {len(whole) - start - left_off} bytes, from byte {start} and offset 1 on, "
+            "are no whole batch: left unread; if it is still being written, the next run reads it"
+        ]
+        assert committed(tables) == [1]
+    log.segment(0).write_bytes(whole)
+    assert run_job(source, tables) == []
+    assert committed(tables) == [1, 2]
+    assert quarantined(tables) == []
+    assert check(str(tables)) == []
+
+
+def test_a_batch_torn_before_the_newest_segment_is_quarantined(log: LogBuilder, tmp_path: Path) -> None:
+    tables, source = tmp_path / "tables", f"segments:{log.directory}"
+    log.append(0, [commit(1)])
+    start = log.segment(0).stat().st_size
+    log.append(0, [commit(2)])
+    log.tear(0, 5)
+    log.roll(0)
+    log.append(0, [commit(3)])
+    for _ in range(2):
+        assert run_job(source, tables) == []
+        assert committed(tables) == [1, 3]
+        assert quarantined(tables) == [(1, f"batch at offset 1, byte {start}: the bytes end inside a batch")]
+    assert check(str(tables)) == []
+
+
+def test_an_end_that_was_torn_and_never_finished_is_quarantined_later(log: LogBuilder, tmp_path: Path) -> None:
+    tables, source = tmp_path / "tables", f"segments:{log.directory}"
+    log.append(0, [commit(1)])
+    log.append(0, [commit(2)])
+    log.tear(0, 5)
+    assert len(run_job(source, tables)) == 1
+    log.roll(0)
+    log.append(0, [commit(3)])
+    assert run_job(source, tables) == []
+    assert committed(tables) == [1, 3]
+    assert [offset for offset, _ in quarantined(tables)] == [1]
+
+
+def test_a_corrupt_batch_is_read_and_quarantined(log: LogBuilder, tmp_path: Path) -> None:
+    tables = tmp_path / "tables"
+    sizes = []
+    for number in (1, 2, 3):
+        log.append(0, [commit(number)])
+        sizes.append(log.segment(0).stat().st_size)
+    data = bytearray(log.segment(0).read_bytes())
+    data[sizes[1] - 20] ^= 1
+    log.segment(0).write_bytes(data)
+    run_job(f"segments:{log.directory}", tables)
+    ((offset, reason),) = quarantined(tables)
+    assert offset == 1
+    assert "checksum does not match" in reason
+    assert check(str(tables)) == []
+
+
+def test_a_length_that_cannot_be_ends_the_log_and_is_told(log: LogBuilder, tmp_path: Path) -> None:
+    tables, source = tmp_path / "tables", f"segments:{log.directory}"
+    log.append(0, [commit(1)])
+    start = log.segment(0).stat().st_size
+    log.append(0, [commit(2)])
+    log.append(0, [commit(3)])
+    data = bytearray(log.segment(0).read_bytes())
+    data[start + 8 : start + 12] = bytes(4)
+    log.segment(0).write_bytes(data)
+    (line,) = run_job(source, tables)
+    assert f"the last {len(data) - start} bytes, from byte {start} and offset 1 on" in line
+    assert committed(tables) == [1]
+
+
+def test_torn_ends_of_a_source(log: LogBuilder) -> None:
+    log.append(0, [commit(1)])
+    log.append(4, [commit(1)])
+    log.tear(4, 1)
+    log.roll(7)
+    source = SegmentSource(log.directory)
+    (end,) = source.torn_ends()
+    assert (end.partition, end.offset, end.position, end.path) == (4, 0, 0, str(log.segment(4)))
+
+
+def test_expiry_goes_on_behind_a_torn_end(log: LogBuilder, tmp_path: Path) -> None:
+    log.append(0, [commit(1), commit(2)])
+    log.append(0, [commit(3)])
+    log.tear(0, 1)
+    told = run_job(f"segments:{log.directory}", tmp_path / "tables", expiry="apply", now_ms=NOW_MS, era="4")
+    assert [line.partition(",")[0] for line in told][-1].startswith("batch 1: expiry sweep")
+    assert committed(tmp_path / "tables") == []
+    assert Era.named("4").default_retention_ms < NOW_MS
