@@ -14,7 +14,7 @@ from pyspark.sql.functions import col
 from coordinator_core.state.era import Era
 from pipelines.batch.bulk import bulk_offset_writes
 from pipelines.batch.context import BatchContext
-from pipelines.batch.offsets_plan import history_rows, offset_rows
+from pipelines.batch.offsets_plan import history_rows, offset_rows, without_superseded
 from pipelines.batch.plan import BatchPlan, plan_batch
 from pipelines.batch.prior import Prior
 from pipelines.batch.topic_names import NameSource
@@ -135,9 +135,10 @@ def _kept(ranges: pa.Table) -> int:
 
 def _offset_writes(rows: pa.Table, plan: BatchPlan, context: BatchContext) -> tuple[TableWrite, ...]:
     commits = of_kind(rows, Kind.COMMIT)
+    resolved = without_superseded(commits, plan.resolved)
     return (
-        TableWrite("offsets", offset_rows(commits, plan.tombstones, plan.resolved, context.batch_id)),
-        TableWrite("offset_history", history_rows(commits, plan.tombstones, plan.resolved, context)),
+        TableWrite("offsets", offset_rows(commits, plan.tombstones, resolved, context.batch_id)),
+        TableWrite("offset_history", history_rows(commits, plan.tombstones, resolved, context)),
     )
 
 

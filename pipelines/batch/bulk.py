@@ -3,8 +3,7 @@
 Used when a batch has too many commits for the driver; what the rows mean is said there.
 """
 
-from functools import reduce
-
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import coalesce, col, lit, when
 
@@ -22,23 +21,18 @@ def bulk_offset_writes(changed: DataFrame, plan: BatchPlan, context: BatchContex
     spark = changed.sparkSession
     commits = changed.where(col("kind") == str(Kind.COMMIT))
     return (
-        TableWrite("offsets", _offset_rows(spark, commits, plan, context)),
+        TableWrite("offsets", _offset_rows(commits, plan, context)),
         TableWrite("offset_history", _history_rows(spark, commits, plan, context, store)),
     )
 
 
-def _offset_rows(spark: SparkSession, commits: DataFrame, plan: BatchPlan, context: BatchContext) -> DataFrame:
+def _offset_rows(commits: DataFrame, plan: BatchPlan, context: BatchContext) -> DataFrame:
     names = source_names("offsets")
     rows = commits.withColumns(
         {"batch_id": lit(context.batch_id).cast("bigint"), EFFECTIVE_OFFSET: col("log_offset"), DELETED: lit(False)}
     ).select(names)
     small = offset_rows(SCHEMA.empty_table(), plan.tombstones, plan.resolved, context.batch_id)
-    if not small.num_rows:
-        return rows
-    rest = spark.createDataFrame(small)
-    if plan.resolved.num_rows:
-        rest = rest.join(commits.select(*KEY), list(KEY), "left_anti")
-    return rows.unionByName(rest)
+    return _with_small(rows, small, commits, plan)
 
 
 def _history_rows(
@@ -56,5 +50,14 @@ def _history_rows(
         {"change": when(went_back, "rewind").otherwise("commit"), "batch_id": lit(context.batch_id).cast("bigint")}
     ).select(schema.names)
     small = history_rows(SCHEMA.empty_table(), plan.tombstones, plan.resolved, context)
-    parts = [rows, *([spark.createDataFrame(small)] if small.num_rows else [])]
-    return reduce(DataFrame.unionByName, parts)
+    return _with_small(rows, small, commits, plan)
+
+
+def _with_small(rows: DataFrame, small: pa.Table, commits: DataFrame, plan: BatchPlan) -> DataFrame:
+    """`rows` and what the driver planned, less what markers resolved for keys that the range commits itself."""
+    if not small.num_rows:
+        return rows
+    rest = rows.sparkSession.createDataFrame(small)
+    if plan.resolved.num_rows:
+        rest = rest.join(commits.select(*KEY), list(KEY), "left_anti")
+    return rows.unionByName(rest)

@@ -61,6 +61,7 @@ def plan_pending(changes: pa.Table, context: BatchContext) -> PendingPlan:
             if marker["detail"] == "COMMIT" and removed_at < marker["log_offset"]:
                 # a tombstone in between has cleared the way: nothing that was committed before it is in the way any more
                 resolved.append({**row, EFFECTIVE_OFFSET: max(removed_at, row["log_offset"])})
+    resolved = _not_superseded(resolved, context)
     return PendingPlan(
         resolved=pa.Table.from_pylist(resolved, _nullable([*KEY, *_VALUE, *_PLACE]).append(_EFFECTIVE)),
         writes=pa.concat_tables(
@@ -70,6 +71,13 @@ def plan_pending(changes: pa.Table, context: BatchContext) -> PendingPlan:
             ]
         ).select(source_names("pending_offsets")),
     )
+
+
+def _not_superseded(resolved: list[dict], context: BatchContext) -> list[dict]:
+    """Those that nothing newer stands in the way of, in the tables before the batch."""
+    standing = context.prior.rows("offsets", [*KEY, "log_offset"], group_id=[row["group_id"] for row in resolved])
+    newest = {_key(row): row["log_offset"] for row in standing.to_pylist()}
+    return [row for row in resolved if newest.get(_key(row), -1) <= row[EFFECTIVE_OFFSET]]
 
 
 def _prior_pending(changes: pa.Table, context: BatchContext) -> list[dict]:
@@ -85,11 +93,15 @@ def _prior_pending(changes: pa.Table, context: BatchContext) -> list[dict]:
     return list(rows.values())
 
 
-def offset_rows(commits: pa.Table, tombstones: pa.Table, resolved: pa.Table, batch_id: int) -> pa.Table:
-    """Source rows of the merge into `offsets`: commits of the range win over what markers resolved for the same key."""
+def without_superseded(commits: pa.Table, resolved: pa.Table) -> pa.Table:
+    """What markers resolved, less what the range commits itself: those are newer. See `bulk` for commits in Spark."""
     committed = set(zip(*(commits[name].to_pylist() for name in KEY), strict=True)) if resolved.num_rows else set()
     late = [key not in committed for key in zip(*(resolved[name].to_pylist() for name in KEY), strict=True)]
-    resolved = resolved.filter(pa.array(late, pa.bool_()))
+    return resolved.filter(pa.array(late, pa.bool_()))
+
+
+def offset_rows(commits: pa.Table, tombstones: pa.Table, resolved: pa.Table, batch_id: int) -> pa.Table:
+    """Source rows of the merge into `offsets`; `resolved` has no key that `commits` has."""
     resurrected = set(zip(*(resolved[name].to_pylist() for name in KEY), strict=True))
     removed = [key not in resurrected for key in zip(*(tombstones[name].to_pylist() for name in KEY), strict=True)]
     columns = [*KEY, *_VALUE, *_PLACE]
@@ -104,7 +116,7 @@ def offset_rows(commits: pa.Table, tombstones: pa.Table, resolved: pa.Table, bat
 
 
 def history_rows(commits: pa.Table, tombstones: pa.Table, resolved: pa.Table, context: BatchContext) -> pa.Table:
-    """Rows of `offset_history`, with the offset before the batch beside each."""
+    """Rows of `offset_history`, with the offset before the batch beside each; `resolved` has no key that `commits` has."""
     operations = pa.concat_tables(
         [
             _operations(commits, "commit"),
