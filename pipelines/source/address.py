@@ -35,7 +35,7 @@ def parse_address(text: str) -> Address:
         UsageError: it is of no known form.
     """
     scheme, colon, rest = text.partition(":")
-    if "@" in rest and scheme not in ("segments", "jsonl"):
+    if "@" in text and scheme not in ("segments", "jsonl"):
         raise UsageError("credentials do not belong into an address: put them into the [kafka] part of the configuration")
     if colon and scheme in ("segments", "jsonl") and rest:
         return Address(scheme, rest)

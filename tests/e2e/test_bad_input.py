@@ -13,6 +13,7 @@ from table_logs import applied
 
 from coordinator_core.codec import Record, encode
 from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommitValue
+from coordinator_core.log.fetch import KafkaLog
 from coordinator_core.state.era import Era
 from pipelines import job
 from pipelines.cli import main
@@ -22,11 +23,12 @@ Captured = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(autouse=True)
-def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_spark_and_no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("Spark was started")
 
     monkeypatch.setattr(job, "_stream", refuse)
+    monkeypatch.setitem(KafkaLog.__init__.__kwdefaults__, "connect_limit_seconds", 0.2)
 
 
 @pytest.fixture(scope="module")
