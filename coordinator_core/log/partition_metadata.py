@@ -1,10 +1,10 @@
 """`partition.metadata`: the file in which a broker notes the id of a partition's topic (KIP-516, `PartitionMetadataFile`)."""
 
-import base64
-import binascii
 import re
 from pathlib import Path
 from uuid import UUID
+
+from coordinator_core.codec.uuids import uuid_from_text, uuid_text
 
 #: Folders in the making, moved or deleted carry a suffix and do not match.
 _PARTITION_FOLDER = re.compile(r"(?P<topic>.+)-(?P<partition>\d+)")
@@ -23,14 +23,14 @@ def parse_topic_id(text: str) -> UUID | None:
     if match is None:
         return None
     try:
-        return UUID(bytes=base64.urlsafe_b64decode(match["id"] + "=="))
-    except (binascii.Error, ValueError):
+        return uuid_from_text(match["id"])
+    except ValueError:
         return None
 
 
 def format_topic_id(topic_id: UUID) -> str:
     """The contents of such a file."""
-    return f"version: 0\ntopic_id: {base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip('=')}"
+    return f"version: 0\ntopic_id: {uuid_text(topic_id)}"
 
 
 def read_topic_ids(log_directory: Path) -> dict[UUID, str]:

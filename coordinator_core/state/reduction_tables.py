@@ -1,7 +1,7 @@
 """Arrow tables out of the state of a fold."""
 
-from base64 import urlsafe_b64encode
 from typing import TypeAlias
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -9,6 +9,7 @@ import pyarrow as pa
 from coordinator_core.codec.arrays import ArrowArray, ArrowColumn, Bytes, Int64s, Numbers, Structs
 from coordinator_core.codec.key_dictionary import KeyDictionary
 from coordinator_core.codec.slices import strings
+from coordinator_core.codec.uuids import uuid_text
 from coordinator_core.log.entries import ControlType
 from coordinator_core.state import reduction_schemas
 from coordinator_core.state.reduction_layout import NONE, PENDING_COMMIT, REMOVAL, UPSERT
@@ -38,9 +39,7 @@ def topic_id_strings(high: Int64s, low: Int64s) -> ArrowColumn:
     """Topic ids as Kafka prints them (`Uuid.toString`: 22 characters of base64url); null for the zero id."""
     halves = np.stack([high, low], axis=1).astype(">i8")
     ids = pa.Array.from_buffers(pa.binary(16), len(high), [None, pa.py_buffer(halves.tobytes())]).dictionary_encode()
-    texts = [
-        None if raw == _ZERO_ID else urlsafe_b64encode(bytes(raw or b""))[:22].decode() for raw in ids.dictionary.to_pylist()
-    ]
+    texts = [None if raw == _ZERO_ID else uuid_text(UUID(bytes=bytes(raw))) for raw in ids.dictionary.to_pylist()]
     return pa.chunked_array([pa.array(texts, type=pa.string()).take(ids.indices)], type=pa.string())
 
 

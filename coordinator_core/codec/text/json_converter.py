@@ -4,13 +4,13 @@ Fields in the order of the schema under their Kafka names; fields that the versi
 default too; bytes are padded base64, UUIDs 22 characters of URL-safe base64, null is null. Unknown tags do not show.
 """
 
-from base64 import b64encode, urlsafe_b64encode
+from base64 import b64encode
 from collections.abc import Callable
 from functools import cache
 from typing import Any
-from uuid import UUID
 
 from coordinator_core.codec.schema import Field, Layout, catalog
+from coordinator_core.codec.uuids import uuid_text
 
 Converter = Callable[[Any], Any]
 
@@ -19,11 +19,6 @@ Converter = Callable[[Any], Any]
 def converter(layout_name: str, version: int) -> Converter:
     """The function from a message to its JSON object (a dict) in that version."""
     return _struct_converter(catalog().layouts[layout_name], version)
-
-
-def uuid_text(value: UUID) -> str:
-    """A UUID as `Uuid.toString` prints it."""
-    return urlsafe_b64encode(value.bytes).decode().rstrip("=")
 
 
 def _bytes_text(value: bytes) -> str:
