@@ -1,0 +1,26 @@
+"""docs/tables.md describes every table and view, with the columns that the DDL has."""
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+from pipelines.tables import definitions
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "tables.md").read_text(encoding="utf-8")
+
+
+def test_column_lists_are_those_of_the_ddl() -> None:
+    generated = runpy.run_path(str(DOCS / "generate_tables.py"))["generated"]
+    assert generated(PAGE) == PAGE, "run: python docs/generate_tables.py"
+
+
+def test_every_table_is_on_the_page() -> None:
+    assert set(re.findall(r"<!-- table (\w+) -->", PAGE)) == set(definitions.WRITE_ORDER)
+
+
+@pytest.mark.parametrize("view", definitions.VIEWS)
+def test_every_view_is_on_the_page(view: str) -> None:
+    assert f"| `{view}` |" in PAGE
