@@ -1,5 +1,6 @@
 """Entry point: arguments → command → exit code (0 done, 1 found something wrong, 2 bad usage or configuration)."""
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -10,6 +11,9 @@ from pipelines.errors import GrouplakeError
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command. Errors become one line on standard error; GROUPLAKE_TRACEBACK=1 shows where they come from."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.encoding.lower().replace("-", "") != "utf8":
+        # what is printed is data as often as it is text for people
+        sys.stdout.reconfigure(encoding="utf-8")
     try:
         options = parser().parse_args(arguments)
         code = int(options.command(options) or 0)

@@ -5,6 +5,7 @@ import csv
 import json
 import math
 import sys
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -34,10 +35,11 @@ def write_table(table: pa.Table, out: TextIO) -> None:
     """Aligned columns, long values cut."""
     names = _names(table)
     lines = [[_short(_cell(value)) for value in row] for row in _rows(table)]
-    widths = [max(len(cell) for cell in column) for column in zip(names, *lines, strict=True)]
+    widths = [max(map(_width, column)) for column in zip(names, *lines, strict=True)]
     right = [pa.types.is_integer(f.type) or pa.types.is_floating(f.type) for f in table.schema]
     for cells in (names, ["─" * width for width in widths], *lines):
-        padded = [c.rjust(w) if r else c.ljust(w) for c, w, r in zip(cells, widths, right, strict=True)]
+        blanks = [" " * (width - _width(cell)) for cell, width in zip(cells, widths, strict=True)]
+        padded = [blank + cell if is_right else cell + blank for cell, blank, is_right in zip(cells, blanks, right, strict=True)]
         out.write("  ".join(padded).rstrip() + "\n")
     out.write(f"({len(lines)} row{'' if len(lines) == 1 else 's'})\n")
 
@@ -68,7 +70,7 @@ def plain(value: Any) -> Any:
         case list() | tuple():
             return [plain(part) for part in value]
         case float() if not math.isfinite(value):
-            return str(value)
+            return json.dumps(value)
         case None | bool() | int() | float() | str():
             return value
     return str(value)
@@ -107,3 +109,8 @@ def _cell(value: Any) -> str:
 def _short(text: str) -> str:
     clean = "".join(c if c.isprintable() else "·" for c in text)
     return clean if len(clean) <= _WIDEST else clean[: _WIDEST - 1] + "…"
+
+
+def _width(text: str) -> int:
+    """Columns of a terminal that a text takes up."""
+    return sum(0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF") for c in text)
