@@ -27,8 +27,9 @@ class Snapshot:
         for name in definitions.WRITE_ORDER:
             if name in batch.versions:
                 self._builder.register(name, store.at(name, batch.versions[name]))
-        # the batches row of this batch is in the version behind the ones that it names
-        self._builder.register("batches", store.table("batches"))
+        # the row of a batch is in a later version of `batches` than any that it could name
+        self._builder.register("all_batches", store.table("batches"))
+        self._read(f"CREATE VIEW batches AS SELECT * FROM all_batches WHERE batch_id <= {batch.batch_id}")
         for name in definitions.VIEWS:
             sql = definitions.view_sql(name)
             if retention_ms is not None:

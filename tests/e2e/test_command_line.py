@@ -163,6 +163,8 @@ def test_as_of_shows_the_tables_as_a_batch_left_them(tables: str, capsys: Captur
         assert main(["sql", "--tables", tables, "SELECT state FROM groups", "--format", "csv", "--as-of", as_of]) == 0
         counts.append(capsys.readouterr().out.splitlines()[1:])
     assert counts == [["Empty"], ["Stable"], ["Stable"], ["Stable"]]
+    assert main(["sql", "--tables", tables, "SELECT batch_id FROM batches", "--format", "csv", "--as-of", "0"]) == 0
+    assert capsys.readouterr().out == "batch_id\n0\n"
 
 
 def test_output_is_utf8_whatever_the_terminal_says(tables: str) -> None:
