@@ -1,8 +1,10 @@
 """The job: a source, the tables, a trigger."""
 
+import logging
 import re
 import signal
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +18,8 @@ from pipelines.source.address import Address, deleted, open_source, truncated
 from pipelines.tables.store import Batch, TableStore
 
 Progress = Callable[[str], None]
+
+_SIGNAL_CHECK_SECONDS = 1
 
 
 @dataclass(frozen=True)
@@ -112,8 +116,6 @@ def _tell_torn_ends(options: RunOptions, progress: Progress) -> None:
 
 def _stream(options: RunOptions, store: TableStore, last: Batch | None, trigger: dict[str, Any], progress: Progress) -> None:
     # Spark takes seconds to import; everything above has already said what is wrong by now
-    from pyspark.errors import PySparkException
-
     from pipelines.batch.apply import BatchApplier
     from pipelines.session import start_session
     from pipelines.source.stream import open_stream, spark_jars
@@ -135,11 +137,34 @@ def _stream(options: RunOptions, store: TableStore, last: Batch | None, trigger:
         .trigger(**trigger)
         .start()
     )
-    _stop_on_signals(query)
+    _await(query, progress)
+
+
+def _await(query: Any, progress: Progress) -> None:
+    """Waits for the end of the stream; SIGTERM and SIGINT end it after the batch that is being applied."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    stopping = threading.Event()
+
+    def stop(_signal: int, _frame: object) -> None:
+        stopping.set()
+        # a signal to the whole process group ends the JVM as well, and its client would report every call that fails then
+        logging.disable(logging.CRITICAL)
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        query.awaitTermination()
-    except PySparkException as error:
-        raise _told(error) from error
+        while not query.awaitTermination(_SIGNAL_CHECK_SECONDS):
+            if stopping.is_set():
+                progress("stopping")
+                query.stop()
+    except (PySparkException, Py4JError, OSError) as error:
+        # what was cut short is completed by the next run
+        if not stopping.is_set():
+            raise _told(error) from error
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _names(options: RunOptions) -> dict[UUID, tuple[str, str]]:
@@ -153,24 +178,22 @@ def _names(options: RunOptions) -> dict[UUID, tuple[str, str]]:
         source.close()
 
 
-def _stop_on_signals(query: Any) -> None:
-    def stop(_signal: int, _frame: object) -> None:
-        query.stop()
-
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, stop)
-
-
 def _told(error: BaseException) -> GrouplakeError:
     """What a stream's exception says, without the stack traces that Spark wraps around it."""
     text = str(error)
-    ours = re.findall(r"^(?:\w+\.)*(Log\w+|\w*Error): (.+)$", text, re.MULTILINE)
-    names = {cls.__name__ for cls in (*LogError.__subclasses__(), LogError, TablesError, UsageError, GrouplakeError)}
-    for name, message in ours:
-        if name in names:
-            return TablesError(message)
-    last = ours[-1][1] if ours else text.strip().splitlines()[0]
-    return TablesError(f"the stream ended: {last}")
+    told = re.findall(rf"^(?:\w+\.)*(?:{'|'.join(_error_names())}): (.+)$", text, re.MULTILINE)
+    if told:
+        return TablesError(told[0])
+    causes = re.findall(r"^(?:\w+\.)*\w*(?:Error|Exception): (.+)$", text, re.MULTILINE)
+    return TablesError(f"the stream ended: {causes[-1] if causes else text.strip().splitlines()[0]}")
+
+
+def _error_names(*roots: type[Exception]) -> list[str]:
+    """Names of the errors whose message says it all: what a worker raises comes back as text."""
+    found = roots or (LogError, GrouplakeError)
+    return [
+        name for cls in found for name in (cls.__name__, *(_error_names(*cls.__subclasses__()) if cls.__subclasses__() else ()))
+    ]
 
 
 def describe_batch(batch: Batch) -> str:
