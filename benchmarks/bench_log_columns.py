@@ -1,4 +1,4 @@
-"""How fast record batches become columns, checksums included: `python benchmarks/log_columns.py`. One core, CPU time."""
+"""How fast record batches become columns, checksums included: `python benchmarks/bench_log_columns.py`. One core, CPU time."""
 
 import struct
 import time
