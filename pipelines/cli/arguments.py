@@ -66,7 +66,7 @@ def parser() -> argparse.ArgumentParser:
     subparsers = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     run = _command(subparsers, "run", commands.run, "follow a __consumer_offsets log and keep the tables", _RUN)
-    _source(run)
+    _source(run, "kafka://HOST:PORT[,…]/TOPIC, segments:DIR, jsonl:FILE or spark-kafka://HOST:PORT[,…]/TOPIC")
     _tables(run)
     run.add_argument("--trigger", help="available-now (default), continuous, or an interval such as 10s")
     run.add_argument("--era", help=f"coordinator generation whose rules apply: {', '.join(_ERAS)} (default 4)")
@@ -82,7 +82,7 @@ def parser() -> argparse.ArgumentParser:
     sql.add_argument("--as-of", metavar="TIME|BATCH", help="state as of an ISO 8601 time or a batch id")
 
     show = _command(subparsers, "show", commands.show, "print the records of a log as Kafka's formatters do", _SHOW)
-    _source(show)
+    _source(show, "kafka://HOST:PORT[,…]/TOPIC, segments:DIR or jsonl:FILE")
     show.add_argument("--format", choices=("json", "classic"), default="json", help="json (4.x, default) or classic (up to 3.9)")
     show.add_argument("--era", default="4", help=f"which generation's classic lines: {', '.join(_ERAS)} (default 4)")
     show.add_argument(
@@ -121,13 +121,8 @@ def _command(
     return command
 
 
-def _source(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--source",
-        required=True,
-        metavar="ADDRESS",
-        help="kafka://HOST:PORT[,…]/TOPIC, segments:DIR, jsonl:FILE or spark-kafka://HOST:PORT[,…]/TOPIC",
-    )
+def _source(command: argparse.ArgumentParser, forms: str) -> None:
+    command.add_argument("--source", required=True, metavar="ADDRESS", help=forms)
 
 
 def _tables(command: argparse.ArgumentParser) -> None:
