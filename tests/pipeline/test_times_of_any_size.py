@@ -62,4 +62,6 @@ def test_any_time_can_be_read_back(ms: int, text: str, tmp_path: Path) -> None:
 
 def test_what_sql_makes_beyond_the_year_9999_is_shown(tmp_path: Path) -> None:
     store = applied(strange(2**63 - 1), ERA, [], str(tmp_path))
-    assert shown(store, "SELECT commit_timestamp + INTERVAL '1' DAY FROM offsets WHERE group_id = 'commit'").startswith("10000-01-01")
+    assert shown(store, "SELECT commit_timestamp + INTERVAL '1' DAY FROM offsets WHERE group_id = 'commit'").startswith(
+        "10000-01-01"
+    )
