@@ -27,6 +27,7 @@ def maintain(root: str, limits: Maintenance, now: datetime, progress: Callable[[
     """
     store = TableStore(root)
     batch = store.last_batch()
+    batch_id = store.roll_back(batch)
     started_at = datetime.now(UTC)
     for name in definitions.WRITE_ORDER:
         table = store.table(name)
@@ -37,7 +38,7 @@ def maintain(root: str, limits: Maintenance, now: datetime, progress: Callable[[
         if batch is None or name != "batches":
             progress(f"{name}: {metrics['numFilesRemoved']} files → {metrics['numFilesAdded']}")
     if batch is not None:
-        store.finish_batch(_after(batch, store, started_at))
+        store.finish_batch(_after(batch, batch_id, store, started_at))
     for name in definitions.WRITE_ORDER:
         table = store.table(name)
         table.create_checkpoint()
@@ -46,10 +47,10 @@ def maintain(root: str, limits: Maintenance, now: datetime, progress: Callable[[
         progress(f"{name}: {len(removed)} unneeded files removed")
 
 
-def _after(batch: Batch, store: TableStore, started_at: datetime) -> Batch:
+def _after(batch: Batch, batch_id: int, store: TableStore, started_at: datetime) -> Batch:
     """A batch that changes nothing and names the compacted versions."""
     return Batch(
-        batch_id=batch.batch_id + 1,
+        batch_id=batch_id,
         started_at=started_at,
         finished_at=datetime.now(UTC),
         generation=batch.generation,

@@ -43,6 +43,7 @@ class BatchApplier:
     on_batch: Callable[[Batch], None] = lambda _batch: None
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     _last: Batch | None = field(default=None, init=False)
+    _batch_id: int = field(default=0, init=False)
 
     def __call__(self, changed: DataFrame, _spark_batch_id: int) -> None:
         """Applies the change rows once, however often the stream hands them in."""
@@ -72,7 +73,9 @@ class BatchApplier:
         Raises:
             TablesError: the ranges do not continue where the tables end.
         """
-        self._last = self._last or self.store.last_batch()
+        if self._last is None:
+            self._last = self.store.last_batch()
+            self._batch_id = self.store.roll_back(self._last)
         next_offsets = self._last.next_offsets if self._last else {}
         rows = ranges.select(["log_partition", "start_offset", "next_offset"]).to_pylist()
         if not rows or all(row["next_offset"] <= next_offsets.get(row["log_partition"], -1) for row in rows):
@@ -87,7 +90,7 @@ class BatchApplier:
         return False
 
     def _apply(self, rows: pa.Table, bulk: DataFrame | None, ranges: pa.Table, phases: "_Phases") -> None:
-        batch_id = self._last.batch_id + 1 if self._last else 0
+        batch_id = self._batch_id
         context = BatchContext(batch_id, self.era, self.retention_ms, Prior(self.store, self._last))
         with phases.timed("plan"):
             plan = plan_batch(rows, context, self.ask_names)
@@ -126,6 +129,7 @@ class BatchApplier:
             phase_ms=phases.ms,
         )
         self._last = self.store.finish_batch(batch)
+        self._batch_id = batch_id + 1
         self.on_batch(batch)
 
 

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from coordinator_core.state.era import Era
-
 from pipelines.batch.prior import Prior
 
 

@@ -56,7 +56,7 @@ def sweep(store: TableStore, era: Era, retention_ms: int, now_ms: int) -> Batch 
         emptied = snapshot.query(_EMPTIED.format(now=now))
     if not expired.num_rows and not emptied.num_rows:
         return None
-    context = BatchContext(last.batch_id + 1, era, retention_ms, Prior(store, last))
+    context = BatchContext(store.roll_back(last), era, retention_ms, Prior(store, last))
     writer = DeltaRsWriter(store)
     rows = _rows(expired.to_pylist(), emptied.to_pylist(), context)
     versions = dict(last.versions)

@@ -124,6 +124,21 @@ class TableStore:
             raise UsageError(f"no batch as of {as_of} under {self.root}")
         return found[0]
 
+    def roll_back(self, last: Batch | None) -> int:
+        """Takes back what a batch wrote that never got its `batches` row, and returns the id of the next batch.
+
+        The next batch need not be the interrupted one again: a sweep may have been, or the stream may have lost its place. So
+        nothing of it stays, and its id is not used again, because tables that have seen it would skip their write.
+        """
+        newest = complete = last.batch_id if last else -1
+        for name in definitions.WRITE_ORDER[:-1]:
+            table = self.table(name)
+            applied = table.transaction_version(APP_ID)
+            if applied is not None and applied > complete:
+                table.restore(last.versions[name] if last else 0)
+                newest = max(newest, applied)
+        return newest + 1
+
     def finish_batch(self, batch: Batch) -> Batch:
         """Writes the row that makes `batch` visible, once."""
         schema = definitions.table("batches").schema

@@ -1,5 +1,5 @@
 CREATE TABLE batches (
-  batch_id BIGINT NOT NULL COMMENT 'Counts up from 0',
+  batch_id BIGINT NOT NULL COMMENT 'Ascending; ids of batches that were cut off and taken back are left out',
   started_at TIMESTAMP NOT NULL COMMENT 'Start of the batch',
   finished_at TIMESTAMP NOT NULL COMMENT 'When its other tables were written',
   generation BIGINT NOT NULL COMMENT 'Generation of the tables: counts up when they are rebuilt',

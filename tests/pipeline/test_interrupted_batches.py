@@ -1,0 +1,129 @@
+"""A batch that was cut off leaves nothing behind, whatever comes next: itself, a longer range, a sweep, or maintenance."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from log_builder import Log, member
+from table_logs import change_table
+
+from coordinator_core.state.era import Era
+from pipelines.batch.apply import BatchApplier
+from pipelines.batch.expiry_sweep import sweep
+from pipelines.maintain import Maintenance, maintain
+from pipelines.query.check import check
+from pipelines.query.engine import Snapshot
+from pipelines.tables import definitions
+from pipelines.tables.store import Batch, TableStore
+from pipelines.writers.delta_rs import DeltaRsWriter
+from pipelines.writers.table_write import TableWrite
+
+ERA = Era.named("4")
+WEEKS_LATER_MS = 1_700_000_000_000 + 30 * 86_400_000
+
+
+class Killed(Exception):
+    pass
+
+
+def whole_log() -> Log:
+    log = Log(partition=3)
+    log.commit(0, 1, group="a")
+    log.commit(1, 2, group="a", producer=7)
+    log.group([member()], group="b")
+    # from here on the batch that is cut off
+    log.commit(0, 5, group="a")
+    log.marker(7)
+    log.group([], group="b")
+    log.group_tombstone("b")
+    log.commit(0, 9, group="c")
+    log.raw(b"\x00\x63", b"")
+    # and this comes only afterwards
+    log.commit(0, 7, group="a")
+    log.commit(1, 8, group="d")
+    return log
+
+
+FIRST, CUT_OFF = 3, 9
+
+
+def applier(root: Path) -> BatchApplier:
+    return BatchApplier(TableStore(str(root)), ERA, ERA.default_retention_ms, dict, bulk_rows=1_000_000)
+
+
+@contextmanager
+def dying_before(name: str) -> Iterator[None]:
+    """Dies before the write of this table."""
+
+    def write(self: DeltaRsWriter, write: TableWrite, batch_id: int) -> int:
+        if write.table == name:
+            raise Killed
+        return real_write(self, write, batch_id)
+
+    def finish(_self: TableStore, _batch: Batch) -> Batch:
+        raise Killed
+
+    real_write = DeltaRsWriter.write
+    owner, method, replacement = (TableStore, "finish_batch", finish) if name == "batches" else (DeltaRsWriter, "write", write)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(owner, method, replacement)
+        with pytest.raises(Killed):
+            yield
+
+
+def prepared(root: Path) -> Log:
+    log = whole_log()
+    TableStore(str(root)).create()
+    applier(root).apply_rows(change_table(log, ERA, 0, FIRST))
+    return log
+
+
+def contents(root: Path) -> dict[str, list[str]]:
+    """All rows but for what counts batches."""
+    snapshot = Snapshot.open(str(root))
+    tables = {name: snapshot.query(f"SELECT * FROM {name}").to_pylist() for name in definitions.WRITE_ORDER[:-1]}
+    return {name: sorted(str({**row, "batch_id": None}) for row in rows) for name, rows in tables.items()}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """Rows of state tables after all of it, in the two batches that a longer range makes."""
+    root = tmp_path_factory.mktemp("undisturbed")
+    log = prepared(root)
+    applier(root).apply_rows(change_table(log, ERA, FIRST, log.end))
+    return contents(root)
+
+
+@pytest.mark.parametrize("step", definitions.WRITE_ORDER)
+def test_a_longer_range_comes_next(step: str, tmp_path: Path, undisturbed: dict[str, list[str]]) -> None:
+    log = prepared(tmp_path)
+    with dying_before(step):
+        applier(tmp_path).apply_rows(change_table(log, ERA, FIRST, CUT_OFF))
+    assert Snapshot.open(str(tmp_path)).batch.batch_id == 0
+    applier(tmp_path).apply_rows(change_table(log, ERA, FIRST, log.end))
+    assert contents(tmp_path) == undisturbed
+    assert check(str(tmp_path)) == []
+
+
+@pytest.mark.parametrize("step", definitions.WRITE_ORDER)
+def test_maintenance_does_not_publish_it(step: str, tmp_path: Path) -> None:
+    log = prepared(tmp_path)
+    complete = contents(tmp_path)
+    with dying_before(step):
+        applier(tmp_path).apply_rows(change_table(log, ERA, FIRST, CUT_OFF))
+    maintain(str(tmp_path), Maintenance(9_999, 168, 16), datetime.now(UTC), lambda _line: None)
+    assert contents(tmp_path) == complete
+    assert check(str(tmp_path)) == []
+
+
+@pytest.mark.parametrize("step", ["offsets", "group_records", "groups", "offset_history", "group_history", "batches"])
+def test_a_sweep_that_was_cut_off_takes_no_rows_from_the_next_batch(step: str, tmp_path: Path) -> None:
+    log = prepared(tmp_path)
+    with dying_before(step):
+        sweep(TableStore(str(tmp_path)), ERA, ERA.default_retention_ms, WEEKS_LATER_MS)
+    applier(tmp_path).apply_rows(change_table(log, ERA, FIRST, log.end))
+    found = Snapshot.open(str(tmp_path)).query("SELECT DISTINCT group_id FROM committed_offsets ORDER BY group_id")
+    assert found["group_id"].to_pylist() == ["a", "c", "d"]
+    assert check(str(tmp_path)) == []
