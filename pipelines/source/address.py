@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from coordinator_core.log.errors import LogTruncated, RecordsDeleted
-from coordinator_core.log.source import LogSource
 from pipelines.errors import UsageError
+
+if TYPE_CHECKING:
+    from coordinator_core.log.source import LogSource
 
 FORMS = "kafka://HOST:PORT[,…]/TOPIC, segments:DIR, jsonl:FILE or spark-kafka://HOST:PORT[,…]/TOPIC"
 DEFAULT_TOPIC = "__consumer_offsets"
@@ -46,7 +49,7 @@ def parse_address(text: str) -> Address:
     raise UsageError(f"not a source address: {text!r} (expected {FORMS})")
 
 
-def open_source(address: Address, kafka_options: Mapping[str, str]) -> LogSource:
+def open_source(address: Address, kafka_options: Mapping[str, str]) -> "LogSource":
     """Opens the log at `address`. `kafka_options`: see `coordinator_core.log.fetch`.
 
     Raises:

@@ -17,19 +17,20 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from coordinator_core.log.source import LogSource
 from coordinator_core.state.era import Era
-from coordinator_core.state.reduction import PartitionReducer
 from pipelines.source.address import Address, open_source, parse_address, truncated
 from pipelines.source.changes import DDL
 from pipelines.source.ranges import LogRange, Offsets, admit, pack, ranges
-from pipelines.source.reduction_rows import change_rows
+
+if TYPE_CHECKING:
+    from coordinator_core.log.source import LogSource
 
 KAFKA_PREFIX = "kafka."
 
@@ -63,7 +64,7 @@ class SourceOptions:
             kafka={name[len(KAFKA_PREFIX) :]: value for name, value in given.items() if name.startswith(KAFKA_PREFIX)},
         )
 
-    def open(self) -> LogSource:
+    def open(self) -> "LogSource":
         """Opens the log."""
         return open_source(self.address, self.kafka)
 
@@ -127,7 +128,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: Offsets | None = None
 
     @property
-    def _log(self) -> LogSource:
+    def _log(self) -> "LogSource":
         if self._source is None:
             self._source = self._options.open()
         return self._source
@@ -175,6 +176,10 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 def read_ranges(options: SourceOptions, todo: list[LogRange]) -> Iterator[pa.RecordBatch]:
     """Reads and reduces ranges and yields the change rows of each as soon as it is complete."""
+    # Spark makes processes that only ask for the schema or for offsets: they need not wait for compiled code
+    from coordinator_core.state.reduction import PartitionReducer
+    from pipelines.source.reduction_rows import change_rows
+
     era = Era.named(options.era)
     reducers = {one.partition: PartitionReducer(era, one.partition) for one in todo}
     waiting = {one.partition: one for one in todo}
@@ -185,16 +190,13 @@ def read_ranges(options: SourceOptions, todo: list[LogRange]) -> Iterator[pa.Rec
                 continue
             reducers[partition].add(columns)
             if columns.next_offset >= waiting[partition].end:
-                yield from _finished(reducers.pop(partition), waiting.pop(partition), era, options.retention_ms)
+                one = waiting.pop(partition)
+                yield from change_rows(reducers.pop(partition).finish(), one.start, one.end, era, options.retention_ms)
         # compaction may have taken the last records of a range away
         for partition, one in waiting.items():
-            yield from _finished(reducers[partition], one, era, options.retention_ms)
+            yield from change_rows(reducers[partition].finish(), one.start, one.end, era, options.retention_ms)
     finally:
         source.close()
-
-
-def _finished(reducer: PartitionReducer, one: LogRange, era: Era, retention_ms: int) -> Iterator[pa.RecordBatch]:
-    return change_rows(reducer.finish(), one.start, one.end, era, retention_ms)
 
 
 def _to_json(offsets: Offsets) -> dict[str, int]:
