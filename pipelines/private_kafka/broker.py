@@ -195,14 +195,16 @@ class PrivateBroker:
         return path
 
     def _format_storage(self, configuration: Path) -> None:
-        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+        # an id that began with "-" would be taken for an option; Kafka's own ids never do either
+        cluster_id = "g" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]
         arguments = ["format", "-t", cluster_id, "-c", str(configuration)]
         for user, password in self._scram_users.items():
             arguments += ["-S", f"SCRAM-SHA-256=[name={user},password={password}]"]
         command = java_command(self._jars, "kafka.tools.StorageTool", arguments, logging_arguments(self._folder))
         run = subprocess.run(command, capture_output=True, text=True, timeout=START_LIMIT_SECONDS, check=False)
         if run.returncode != 0:
-            why = next((line for line in (run.stdout + run.stderr).splitlines() if "Exception" in line), "it does not say why")
+            lines = (run.stdout + run.stderr).strip().splitlines() or ["it does not say why"]
+            why = next((line for line in lines if "Exception" in line), lines[-1])
             raise PrivateKafkaError(f"the storage of Kafka {self.version} cannot be formatted: {why}")
 
     def _start_zookeeper(self) -> None:
