@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from pipelines.tables import definitions
-from pipelines.tables.store import Batch, TableStore, literal
+from pipelines.tables.store import Batch, TableStore, timestamp_literal
 
 #: History that ages; what is in quarantine stays until somebody has looked at it.
 _AGING = ("offset_history", "group_history")
@@ -32,8 +32,7 @@ def maintain(root: str, limits: Maintenance, now: datetime, progress: Callable[[
     for name in definitions.WRITE_ORDER:
         table = store.table(name)
         if name in _AGING:
-            oldest = literal((now - timedelta(days=limits.history_days)).isoformat())
-            table.delete(f"record_timestamp < CAST({oldest} AS TIMESTAMP)")
+            table.delete(f"record_timestamp < {timestamp_literal(now - timedelta(days=limits.history_days))}")
         metrics = table.optimize.compact(target_size=limits.target_file_mb << 20)
         if batch is None or name != "batches":
             progress(f"{name}: {metrics['numFilesRemoved']} files → {metrics['numFilesAdded']}")

@@ -108,10 +108,6 @@ class PrivateBroker:
     def running(self) -> bool:
         return self._broker is not None and self._broker.exit_code is None
 
-    def log_text(self) -> str:
-        """What the broker has logged: warnings and errors."""
-        return self._log.read_text(errors="replace") if self._log.exists() else ""
-
     def start(self) -> None:
         """Start, and return when the broker answers. A broker that was stopped or killed goes on with its data."""
         if self.running:

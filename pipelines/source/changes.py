@@ -6,6 +6,7 @@ One flat schema for all kinds, since a data source has one schema; a kind fills 
 from enum import StrEnum
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 _TIMESTAMP = pa.timestamp("us", "UTC")
 
@@ -102,6 +103,4 @@ def rows(kind: Kind, log_partition: int, columns: dict[str, pa.Array]) -> pa.Rec
 
 def of_kind(changes: pa.Table, kind: Kind) -> pa.Table:
     """The rows of one kind."""
-    import pyarrow.compute as pc
-
     return changes.filter(pc.equal(changes["kind"], str(kind)))
