@@ -66,13 +66,16 @@ def run(options: RunOptions, progress: Progress, clock_ms: Callable[[], int]) ->
     trigger = trigger_arguments(options.trigger)
     store = TableStore(options.tables)
     last = _last_batch(store, options)
+    topic_id = store.topic_id() if last else None
     if not options.address.is_spark_kafka:
-        _probe(options, last.next_offsets if last else {})
+        topic_id = _probe(options, last.next_offsets if last else {}, topic_id)
     if last is not None:
         store.expect_writable()
     else:
         store.create()
-    _stream(options, store, last, trigger, progress)
+    if topic_id is not None:
+        store.remember_topic_id(topic_id)
+    _stream(options, store, last, topic_id, trigger, progress)
     _tell_torn_ends(options, progress)
     if options.expiry == "apply":
         now_ms = options.now_ms if options.now_ms is not None else clock_ms()
@@ -91,12 +94,16 @@ def _last_batch(store: TableStore, options: RunOptions) -> Batch | None:
     return last
 
 
-def _probe(options: RunOptions, next_offsets: Mapping[int, int]) -> None:
-    """Finds out before Spark starts whether the log is there and holds the place that the tables have reached."""
+def _probe(options: RunOptions, next_offsets: Mapping[int, int], topic_id: UUID | None) -> UUID | None:
+    """Finds out before Spark starts whether the log is there and holds the place that the tables have reached.
+
+    `topic_id` is that of the topic the tables are made from, as far as it is known; the answer is the id of the topic now.
+    """
     try:
-        source = open_source(options.address, options.kafka)
+        source = open_source(options.address, options.kafka, topic_id)
         try:
             beginnings, ends = source.earliest_offsets(), source.end_offsets()
+            topic_id = source.topic_id
         finally:
             source.close()
         for partition, offset in next_offsets.items():
@@ -106,6 +113,7 @@ def _probe(options: RunOptions, next_offsets: Mapping[int, int]) -> None:
                 raise deleted(options.address, partition, offset, beginnings[partition])
     except LogError as error:
         raise UsageError(str(error)) from error
+    return topic_id
 
 
 def _tell_torn_ends(options: RunOptions, progress: Progress) -> None:
@@ -114,7 +122,14 @@ def _tell_torn_ends(options: RunOptions, progress: Progress) -> None:
             progress(str(end))
 
 
-def _stream(options: RunOptions, store: TableStore, last: Batch | None, trigger: dict[str, Any], progress: Progress) -> None:
+def _stream(
+    options: RunOptions,
+    store: TableStore,
+    last: Batch | None,
+    topic_id: UUID | None,
+    trigger: dict[str, Any],
+    progress: Progress,
+) -> None:
     # Spark takes seconds to import; everything above has already said what is wrong by now
     from pipelines.batch.apply import BatchApplier
     from pipelines.session import start_session
@@ -131,7 +146,7 @@ def _stream(options: RunOptions, store: TableStore, last: Batch | None, trigger:
         on_batch=lambda batch: progress(describe_batch(batch)),
     )
     query = (
-        open_stream(spark, options, last.next_offsets if last else None)
+        open_stream(spark, options, last.next_offsets if last else None, topic_id)
         .writeStream.foreachBatch(applier)
         .option("checkpointLocation", store.path("_checkpoint"))
         .trigger(**trigger)
@@ -170,7 +185,7 @@ def _await(query: Any, progress: Progress) -> None:
 def _names(options: RunOptions) -> dict[UUID, tuple[str, str]]:
     if options.address.is_spark_kafka:
         return {}
-    source = open_source(options.address, options.kafka)
+    source = open_source(options.address, options.kafka, seen_before=True)
     try:
         learned_from = "cluster" if options.address.scheme == "kafka" else "partition_metadata"
         return {uuid: (name, learned_from) for uuid, name in source.topic_ids().items()}

@@ -6,8 +6,6 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from kafka.protocol.consumer import FetchRequest, FetchResponse, ListOffsetsRequest
-
 from coordinator_core.log.columns import RecordColumns, parse_columns
 from coordinator_core.log.damage import Problem, TornEnd
 from coordinator_core.log.errors import (
@@ -19,8 +17,10 @@ from coordinator_core.log.errors import (
     TopicMissing,
 )
 from coordinator_core.log.kafka_connection import RequestFor, borrow_connection, give_back
-from coordinator_core.log.kafka_options import parse_address
+from coordinator_core.log.kafka_options import parse_address, retry_seconds
+from coordinator_core.log.kafka_requests import EARLIEST, LATEST, epoch_ends_request, fetch_request, offsets_request, parts
 from coordinator_core.log.kafka_topic import (
+    NO_EPOCH,
     NO_LEADER,
     ErrorCode,
     Leader,
@@ -39,16 +39,11 @@ RESPONSE_BYTES = 32 * 1024 * 1024
 LARGEST_BATCH_BYTES = 1 << 30
 
 CONNECT_LIMIT_SECONDS = 5.0
-OUTAGE_LIMIT_SECONDS = 60.0
 
-_EARLIEST, _LATEST = -2, -1
-_READ_UNCOMMITTED = 0
-_CONSUMER = -1
-#: The last version that names topics; from 13 on the topic's id stands there, and a recreated topic is refused.
-_LAST_FETCH_BY_NAME = 12
-_LAST_FETCH = 17
-_LAST_LIST_OFFSETS = 9
 _BASE_OFFSET_BYTES = 8
+
+#: What passes when the brokers come back; one that has just come back may not know its topics yet.
+_OUTAGE = (LogUnreachable, TopicMissing)
 
 
 @dataclass(slots=True)
@@ -65,8 +60,9 @@ class KafkaLog:
 
     Isolation READ_UNCOMMITTED: everything below the high watermark is read, transactions in flight and their markers too.
     An address where nobody has ever answered fails after `connect_limit_seconds`; an outage later (a restart, a leader that
-    moves) is waited for, up to `outage_limit_seconds` from the last answer. With `expected_topic_id` a topic that was recreated
-    since is refused, from the first answer on; without it the id seen first counts.
+    moves) is waited for, up to the option `retry_seconds` from the last answer. Whoever has read this topic before, in another
+    process, says so with `seen_before`: then the first look is waited for as well. With `expected_topic_id` a topic that was
+    recreated since is refused, from the first answer on; without it the id seen first counts.
 
     Raises LogMisconfigured, LogUnreachable, AuthenticationFailed, NotAuthorized, TopicMissing, TopicRecreated, LogRefused.
     """
@@ -77,22 +73,24 @@ class KafkaLog:
         options: Mapping[str, str] | None = None,
         *,
         expected_topic_id: UUID | None = None,
+        seen_before: bool = False,
         connect_limit_seconds: float = CONNECT_LIMIT_SECONDS,
-        outage_limit_seconds: float = OUTAGE_LIMIT_SECONDS,
         partition_bytes: int = PARTITION_BYTES,
         response_bytes: int = RESPONSE_BYTES,
     ) -> None:
         self._address = parse_address(address)
         self._options = dict(options or {})
-        self._outage_limit = outage_limit_seconds
+        self._outage_limit = retry_seconds(self._options)
         self._partition_bytes = partition_bytes
         self._response_bytes = response_bytes
         self._expected_id = expected_topic_id
+        self._end_epochs: dict[int, int] = {}
         self._connection = borrow_connection(self._address.servers, self._options)
         self._closed = False
         try:
-            limit = outage_limit_seconds if self._connection.contacted else connect_limit_seconds
-            self._topic = self._first_look(Patience(limit))
+            known = seen_before or self._connection.contacted
+            patience = Patience(self._outage_limit if known else connect_limit_seconds)
+            self._topic = self._first_look(patience, _OUTAGE if seen_before else (LogUnreachable,))
         except BaseException:
             self._connection.close()
             self._closed = True
@@ -115,11 +113,26 @@ class KafkaLog:
 
     def earliest_offsets(self) -> dict[int, int]:
         """Where each partition begins (log start offset)."""
-        return self._list_offsets(_EARLIEST)
+        return self._list_offsets(EARLIEST)
 
     def end_offsets(self) -> dict[int, int]:
         """High watermark of each partition."""
-        return self._list_offsets(_LATEST)
+        return self._list_offsets(LATEST)
+
+    def leader_epochs(self) -> dict[int, int]:
+        """Leader epoch of each partition when `end_offsets` last asked; partitions of brokers before 2.4 are left out."""
+        return dict(self._end_epochs)
+
+    def cut_back(self, positions: Mapping[int, tuple[int, int]]) -> dict[int, int]:
+        """Where logs were cut back below a position, however far they have grown again since (KIP-320).
+
+        `positions`: partition → an offset, and the leader epoch in which the log held everything below it. Whatever a later
+        leader has kept of that epoch ends at or behind the offset, unless it was elected without having all of it.
+        """
+        now = {partition: leader.epoch for partition, leader in self._topic.leaders.items()}
+        asked = {p: epoch for p, (_, epoch) in positions.items() if now.get(p, NO_EPOCH) not in (epoch, NO_EPOCH)}
+        ends = self._ask_each(asked, lambda leaders: epoch_ends_request(self._topic.name, leaders, asked))
+        return {p: end.end_offset for p, end in ends.items() if 0 <= end.end_offset < positions[p][0]}
 
     def read_columns(self, partition: int, start: int, end: int) -> Iterator[RecordColumns]:
         """The records of one partition from `start` up to, not including, `end`; see `read_many`."""
@@ -181,12 +194,15 @@ class KafkaLog:
             self._closed = True
             give_back(self._address.servers, self._options, self._connection)
 
-    def _first_look(self, patience: Patience) -> Topic:
+    def _first_look(self, patience: Patience, passing: tuple[type[LogError], ...]) -> Topic:
         while True:
             try:
-                return self._look_up()
-            except LogUnreachable as error:
+                found = self._look_up()
+            except passing as error:
                 patience.wait(error)
+            else:
+                patience.progress()
+                return found
 
     def _look_up(self) -> Topic:
         topic = topic_from(self._connection.metadata(self._address.topic), self._address.topic, self._expected_id)
@@ -207,23 +223,29 @@ class KafkaLog:
             patience.wait(trouble)
         try:
             self._topic = self._look_up()
-        except (LogUnreachable, TopicMissing) as error:
-            # A broker that has just come back may not know its topics yet.
+        except _OUTAGE as error:
             patience.wait(error)
 
     def _list_offsets(self, which: int) -> dict[int, int]:
-        found: dict[int, int] = {}
+        found = self._ask_each(self._topic.leaders, lambda asked: offsets_request(self._topic.name, asked, which))
+        if which == LATEST:
+            self._end_epochs = {p: answer.leader_epoch for p, answer in found.items() if answer.leader_epoch != NO_EPOCH}
+        return {partition: found[partition].offset for partition in sorted(found)}
+
+    def _ask_each(self, partitions: Iterable[int], request: Callable[[dict[int, Leader]], RequestFor]) -> dict[int, Any]:
+        """The answer of each partition's leader, whoever that is by the time that it answers."""
+        found: dict[int, Any] = {}
         patience = Patience(self._outage_limit)
-        while missing := [partition for partition in self._topic.leaders if partition not in found]:
-            answers, trouble = self._ask_leaders(missing, lambda asked: self._list_offsets_request(asked, which))
+        while missing := [partition for partition in partitions if partition not in found]:
+            answers, trouble = self._ask_leaders(missing, request)
             before = len(found)
             for partition, answer, _ in answers:
                 if answer.error_code == ErrorCode.NONE:
-                    found[partition] = answer.offset
+                    found[partition] = answer
                 else:
                     trouble = trouble or self._partition_trouble(partition, answer.error_code, None)
             self._settle(trouble, len(found) > before, patience)
-        return dict(sorted(found.items()))
+        return found
 
     def _ask_leaders(
         self, partitions: Iterable[int], request: Callable[[dict[int, Leader]], RequestFor]
@@ -246,7 +268,7 @@ class KafkaLog:
             elif getattr(response, "error_code", 0):
                 trouble = self._response_trouble(response.error_code)
             else:
-                found += _parts(response, next(iter(asked)))
+                found += parts(response, next(iter(asked)))
         return found, trouble
 
     def _response_trouble(self, code: int) -> LogError:
@@ -306,53 +328,14 @@ class KafkaLog:
         return None
 
     def _fetch_request(self, asked: Mapping[int, Leader], readings: Mapping[int, _Reading]) -> RequestFor:
-        partitions = [
-            FetchRequest.FetchTopic.FetchPartition(
-                partition=partition,
-                current_leader_epoch=leader.epoch,
-                fetch_offset=readings[partition].position,
-                last_fetched_epoch=-1,
-                log_start_offset=-1,
-                partition_max_bytes=readings[partition].max_bytes,
-            )
-            for partition, leader in asked.items()
-        ]
-        response_bytes = max(self._response_bytes, *(readings[partition].max_bytes for partition in asked))
-        topic_id = self._topic.topic_id
-        topic = FetchRequest.FetchTopic(topic=self._topic.name, topic_id=topic_id or UUID(int=0), partitions=partitions)
-        return lambda _versions: FetchRequest(
-            replica_id=_CONSUMER,
-            # Only offsets below the high watermark are asked for: there is nothing to wait for.
-            max_wait_ms=0,
-            min_bytes=0,
-            max_bytes=response_bytes,
-            isolation_level=_READ_UNCOMMITTED,
-            session_id=0,
-            session_epoch=-1,
-            topics=[topic],
-            forgotten_topics_data=[],
-            rack_id="",
-            max_version=_LAST_FETCH if topic_id else _LAST_FETCH_BY_NAME,
+        return fetch_request(
+            self._topic,
+            [
+                (partition, leader.epoch, readings[partition].position, readings[partition].max_bytes)
+                for partition, leader in asked.items()
+            ],
+            self._response_bytes,
         )
-
-    def _list_offsets_request(self, asked: Mapping[int, Leader], which: int) -> RequestFor:
-        partitions = [
-            ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition(
-                partition_index=partition, current_leader_epoch=leader.epoch, timestamp=which
-            )
-            for partition, leader in asked.items()
-        ]
-        topic = ListOffsetsRequest.ListOffsetsTopic(name=self._topic.name, partitions=partitions)
-        return lambda _versions: ListOffsetsRequest(
-            replica_id=_CONSUMER, isolation_level=_READ_UNCOMMITTED, topics=[topic], max_version=_LAST_LIST_OFFSETS
-        )
-
-
-def _parts(response: Any, first: int) -> Iterator[tuple[int, Any, bool]]:
-    topics = response.responses if isinstance(response, FetchResponse) else response.topics
-    for topic in topics:
-        for part in topic.partitions:
-            yield part.partition_index, part, part.partition_index == first
 
 
 def _ends_too_early(topic: str, partition: int, high_watermark: int, end: int) -> LogTruncated:

@@ -16,7 +16,7 @@ from coordinator_core.log.columns import RecordColumns, columns_of
 from coordinator_core.log.damage import TornEnd
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.log.errors import LogNotFound, LogTruncated, LogUnreadable
-from coordinator_core.log.source import one_after_another
+from coordinator_core.log.source import WithoutLeaders, one_after_another
 
 #: Records per piece of columns.
 CHUNK_RECORDS = 50_000
@@ -26,7 +26,7 @@ _OPTIONAL = {"producer_id": -1, "producer_epoch": -1, "is_transactional": False,
 _MAX_INT64 = (1 << 63) - 1
 
 
-class JsonlSource:
+class JsonlSource(WithoutLeaders):
     """The partitions that occur in one file; implements `LogSource`. The file is read once, into memory.
 
     Lines may come in any order. Raises `LogNotFound` where there is no such file, `LogUnreadable` with the number of the first

@@ -1,6 +1,7 @@
 """Addresses `kafka://HOST:PORT,…/TOPIC` and the options of a connection: our names → those of the client library."""
 
 import logging
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -103,9 +104,13 @@ _CONVERSIONS: dict[str, tuple[str, Callable[[str], object]]] = {
     "ssl_check_hostname": ("ssl_check_hostname", _boolean),
 }
 _TOKEN_OPTIONS = ("sasl_oauth_token", "sasl_oauth_token_file")
+_RETRY_OPTION = "retry_seconds"
+
+#: How long an outage is waited for, counted from the last answer, unless the options say otherwise.
+DEFAULT_RETRY_SECONDS = 120.0
 
 #: Every option that a connection understands.
-KNOWN_OPTIONS = (*_CONVERSIONS, *_TOKEN_OPTIONS)
+KNOWN_OPTIONS = (*_CONVERSIONS, *_TOKEN_OPTIONS, _RETRY_OPTION)
 
 #: Options whose values appear in no message and no log.
 SECRET_OPTIONS = frozenset({"sasl_password", "ssl_password", "sasl_oauth_token"})
@@ -119,7 +124,7 @@ def library_options(options: Mapping[str, str]) -> dict[str, object]:
     """
     converted: dict[str, object] = {}
     for name, text in options.items():
-        if name in _TOKEN_OPTIONS:
+        if name in _TOKEN_OPTIONS or name == _RETRY_OPTION:
             continue
         if name not in _CONVERSIONS:
             raise LogMisconfigured(f"unknown connection option {name!r} (known: {', '.join(KNOWN_OPTIONS)})")
@@ -133,6 +138,18 @@ def library_options(options: Mapping[str, str]) -> dict[str, object]:
     if converted.get("sasl_mechanism") == "OAUTHBEARER":
         converted["sasl_oauth_token_provider"] = _Token(options.get("sasl_oauth_token"), options.get("sasl_oauth_token_file"))
     return converted
+
+
+def retry_seconds(options: Mapping[str, str]) -> float:
+    """How long an outage is waited for. Raises LogMisconfigured for what is no number of seconds."""
+    text = options.get(_RETRY_OPTION, str(DEFAULT_RETRY_SECONDS))
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise LogMisconfigured(f"connection option {_RETRY_OPTION} {text!r}: expected a number of seconds, 0 or more")
+    return seconds
 
 
 def _check_security(options: Mapping[str, str], protocol: str, mechanism: object) -> None:
@@ -167,6 +184,10 @@ class _NoRequestBodies(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         return record.levelno > logging.DEBUG
 
+
+# Every attempt that fails during an outage would be a line on standard error wherever nobody has set logging up; what they all
+# mean is said once, by whoever waits.
+logging.getLogger("kafka").addHandler(logging.NullHandler())
 
 _NO_REQUEST_BODIES = _NoRequestBodies()
 for _name in ("kafka.protocol.parser", "kafka.net.connection"):

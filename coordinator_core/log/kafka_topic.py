@@ -1,5 +1,6 @@
 """What a cluster says of one topic, and what its error codes mean for somebody who reads it."""
 
+import logging
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,6 +22,10 @@ _WITH_RELIABLE_EPOCHS = 9
 
 _FIRST_BACKOFF_SECONDS = 0.1
 _LONGEST_BACKOFF_SECONDS = 2.0
+#: A leader that moves or a broker that restarts in good order is nothing to tell of.
+_TELL_AFTER_SECONDS = 2.0
+
+_LOGGER = logging.getLogger(__name__)
 
 
 class ErrorCode(IntEnum):
@@ -137,23 +142,34 @@ def error_for(name: str, code: int) -> LogError | None:
 
 
 class Patience:
-    """How long to go on asking brokers that do not answer: doubling pauses, up to a limit counted from the last progress."""
+    """How long to go on asking brokers that do not answer: doubling pauses, up to a limit counted from the last progress.
+
+    A wait that takes longer than a moment is told as a warning, once when it begins to and once when it is over.
+    """
 
     def __init__(self, limit_seconds: float) -> None:
         self._limit = limit_seconds
-        self.progress()
+        self._told = False
+        self._since = time.monotonic()
+        self._pause = _FIRST_BACKOFF_SECONDS
 
     def progress(self) -> None:
         """Something was answered: count anew."""
-        self._deadline = time.monotonic() + self._limit
+        if self._told:
+            _LOGGER.warning("the brokers answer again, after %.0f s", time.monotonic() - self._since)
+            self._told = False
+        self._since = time.monotonic()
         self._pause = _FIRST_BACKOFF_SECONDS
 
     def wait(self, error: LogError) -> None:
         """Pause before the next attempt, or raise `error` when the limit is over."""
-        left = self._deadline - time.monotonic()
-        if left <= 0:
-            raise error
-        time.sleep(min(self._pause, left))
+        waited = time.monotonic() - self._since
+        if waited >= self._limit:
+            raise type(error)(f"{error} (waited for {self._limit:g} s)") if self._told else error
+        if waited >= _TELL_AFTER_SECONDS and not self._told:
+            _LOGGER.warning("waiting for the brokers, up to %g s: %s", self._limit, error)
+            self._told = True
+        time.sleep(min(self._pause, self._limit - waited))
         self._pause = min(2 * self._pause, _LONGEST_BACKOFF_SECONDS)
 
 

@@ -12,7 +12,7 @@ from coordinator_core.log.damage import TornEnd
 from coordinator_core.log.errors import LogNotFound, LogTruncated, LogUnreadable, RecordsDeleted
 from coordinator_core.log.partition_metadata import partition_of, read_topic_ids
 from coordinator_core.log.segment_file import SegmentFile
-from coordinator_core.log.source import one_after_another
+from coordinator_core.log.source import WithoutLeaders, one_after_another
 
 CONSUMER_OFFSETS = "__consumer_offsets"
 CHUNK_BYTES = 16 * 1024 * 1024
@@ -33,7 +33,7 @@ class _End:
     offset: int
 
 
-class SegmentSource:
+class SegmentSource(WithoutLeaders):
     """The partitions of `topic` found as `TOPIC-N` folders in `directory`; implements `LogSource`.
 
     `directory` may also be one such folder. Files may grow, be rolled, compacted or deleted while they are read. Raises

@@ -43,9 +43,42 @@ class LogSource(Protocol):
         """Names of the topic ids that the source can tell."""
         ...
 
+    @property
+    def topic_id(self) -> UUID | None:
+        """Id of the topic that is read, None where nothing tells it. Another id is another log, whatever its name."""
+        ...
+
+    def leader_epochs(self) -> dict[int, int]:
+        """Leader epoch of each partition when `end_offsets` last asked; partitions that have none are left out."""
+        ...
+
+    def cut_back(self, positions: Mapping[int, tuple[int, int]]) -> dict[int, int]:
+        """Partitions whose log was cut back below a position since, however far it has grown again: where it was cut.
+
+        `positions`: partition → an offset, and the leader epoch in which the log held everything below it.
+        """
+        ...
+
     def close(self) -> None:
         """Lets go of connections and files."""
         ...
+
+
+class WithoutLeaders:
+    """A log that nobody is elected to lead: the part of `LogSource` about that."""
+
+    @property
+    def topic_id(self) -> UUID | None:
+        """None."""
+        return None
+
+    def leader_epochs(self) -> dict[int, int]:
+        """None."""
+        return {}
+
+    def cut_back(self, positions: Mapping[int, tuple[int, int]]) -> dict[int, int]:  # noqa: ARG002
+        """None."""
+        return {}
 
 
 def one_after_another(

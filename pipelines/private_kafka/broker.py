@@ -1,13 +1,10 @@
 """Start and stop a single-node Kafka broker on 127.0.0.1: KRaft from 3.0, with its own ZooKeeper before."""
 
-import base64
 import contextlib
 import shutil
 import socket
-import subprocess
 import tempfile
 import time
-import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +14,7 @@ from pipelines.private_kafka.configuration import (
     HOST,
     ZOOKEEPER_SESSION_MS,
     Ports,
+    Quorum,
     broker_properties,
     logging_arguments,
     write_properties,
@@ -25,6 +23,7 @@ from pipelines.private_kafka.configuration import (
 from pipelines.private_kafka.distribution import PrivateKafkaError, broker_jars, distribution, version_tuple
 from pipelines.private_kafka.probe import has_brokers, listens
 from pipelines.private_kafka.process import JavaProcess, Keeper, java_command
+from pipelines.private_kafka.storage import format_storage, new_cluster_id
 
 DEFAULT_VERSION = "4.1.1"
 START_LIMIT_SECONDS = 90
@@ -46,7 +45,8 @@ class PrivateBroker:
 
     `offsets_partitions` partitions of `__consumer_offsets`; `properties` override any broker setting (`{port}` in a value stands
     for the client port; `"listeners"` for another security protocol); `scram_users` user → password, added to new KRaft storage
-    with SCRAM-SHA-256; `jvm_arguments` as given. `with PrivateBroker(...) as broker:` starts it and removes all of it at the end.
+    with SCRAM-SHA-256; `jvm_arguments` as given; `node_id` and `quorum` for a broker of a larger cluster.
+    `with PrivateBroker(...) as broker:` starts it and removes all of it at the end.
     Raises PrivateKafkaError when it cannot start, with the end of its log.
     """
 
@@ -58,6 +58,8 @@ class PrivateBroker:
         properties: Mapping[str, str] | None = None,
         scram_users: Mapping[str, str] | None = None,
         jvm_arguments: tuple[str, ...] = (),
+        node_id: int = 1,
+        quorum: Quorum | None = None,
         progress: Progress | None = None,
     ) -> None:
         self.version = version
@@ -67,11 +69,13 @@ class PrivateBroker:
         self._properties = dict(properties or {})
         self._scram_users = dict(scram_users or {})
         self._jvm_arguments = jvm_arguments
+        self._node_id = node_id
+        self._quorum = quorum
         self._progress = progress
         self._jars = broker_jars(version, progress=progress)
         self._folder = Path(tempfile.mkdtemp(prefix=f"private-kafka-{version}-"))
         self._keeper = Keeper(self._folder)
-        self._ports = Ports(*_free_ports(2))
+        self._ports = Ports(*free_ports(2))
         self._log = self._folder / "broker.log"
         self._zookeeper_log = self._folder / "zookeeper.log"
         self._broker: JavaProcess | None = None
@@ -98,6 +102,13 @@ class PrivateBroker:
     def data(self) -> Path:
         """The broker's log folder: one folder per partition in it."""
         return self._folder / "data"
+
+    @property
+    def pid(self) -> int:
+        """Process id of the running broker."""
+        if self._broker is None:
+            raise PrivateKafkaError("the broker was never started")
+        return self._broker.pid
 
     @property
     def jars(self) -> Path:
@@ -183,25 +194,15 @@ class PrivateBroker:
             self.data,
             offsets_partitions=self._offsets_partitions,
             zookeeper=self._distribution.zookeeper,
+            node_id=self._node_id,
+            quorum=self._quorum,
             overrides=self._properties,
         )
         path = write_properties(self._folder / "server.properties", properties)
         if first and not self._distribution.zookeeper:
-            self._format_storage(path)
+            cluster_id = self._quorum.cluster_id if self._quorum else new_cluster_id()
+            format_storage(self._jars, path, cluster_id, self._scram_users)
         return path
-
-    def _format_storage(self, configuration: Path) -> None:
-        # an id that began with "-" would be taken for an option; Kafka's own ids never do either
-        cluster_id = "g" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]
-        arguments = ["format", "-t", cluster_id, "-c", str(configuration)]
-        for user, password in self._scram_users.items():
-            arguments += ["-S", f"SCRAM-SHA-256=[name={user},password={password}]"]
-        command = java_command(self._jars, "kafka.tools.StorageTool", arguments, logging_arguments(self._folder))
-        run = subprocess.run(command, capture_output=True, text=True, timeout=START_LIMIT_SECONDS, check=False)
-        if run.returncode != 0:
-            lines = (run.stdout + run.stderr).strip().splitlines() or ["it does not say why"]
-            why = next((line for line in lines if "Exception" in line), lines[-1])
-            raise PrivateKafkaError(f"the storage of Kafka {self.version} cannot be formatted: {why}")
 
     def _start_zookeeper(self) -> None:
         if self._zookeeper is not None and self._zookeeper.exit_code is None:
@@ -224,14 +225,14 @@ class PrivateBroker:
         while not ready():
             if process.exit_code is not None:
                 raise PrivateKafkaError(
-                    f"{what} ended with exit code {process.exit_code} while starting; its log ends:\n{_tail(log)}"
+                    f"{what} ended with exit code {process.exit_code} while starting; its log ends:\n{log_tail(log)}"
                 )
             if time.monotonic() > deadline:
-                raise PrivateKafkaError(f"{what} does not answer after {START_LIMIT_SECONDS} s; its log ends:\n{_tail(log)}")
+                raise PrivateKafkaError(f"{what} does not answer after {START_LIMIT_SECONDS} s; its log ends:\n{log_tail(log)}")
             time.sleep(0.1)
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Ports that nobody listens on now; held together, so that they differ."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
@@ -240,5 +241,6 @@ def _free_ports(count: int) -> list[int]:
         return [each.getsockname()[1] for each in sockets]
 
 
-def _tail(log: Path) -> str:
+def log_tail(log: Path) -> str:
+    """The last lines of a log."""
     return "\n".join(log.read_text(errors="replace").splitlines()[-_LOG_TAIL_LINES:]) if log.exists() else "(empty)"

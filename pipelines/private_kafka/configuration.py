@@ -1,4 +1,4 @@
-"""The files that a single-node broker starts from: properties of KRaft and ZooKeeper generations, logging."""
+"""The files that a broker starts from: properties of KRaft and ZooKeeper generations, logging."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,6 +6,8 @@ from pathlib import Path
 
 HOST = "127.0.0.1"
 ZOOKEEPER_SESSION_MS = 3000
+#: A broker that was killed may come back as soon as the controller has given it up.
+_SESSION_MS = "1500"
 
 #: Small and quick: one replica of everything, no waiting for a group's first members, little memory for de-duplication.
 _COMMON = {
@@ -57,15 +59,40 @@ class Ports:
     second: int
 
 
+@dataclass(frozen=True, slots=True)
+class Quorum:
+    """The KRaft controller of a cluster of several nodes."""
+
+    cluster_id: str
+    node_id: int
+    port: int
+
+    @property
+    def voters(self) -> str:
+        """`controller.quorum.voters`."""
+        return f"{self.node_id}@{HOST}:{self.port}"
+
+
 def broker_properties(
-    version: tuple[int, ...], ports: Ports, data: Path, *, offsets_partitions: int, zookeeper: bool, overrides: Mapping[str, str]
+    version: tuple[int, ...],
+    ports: Ports,
+    data: Path,
+    *,
+    offsets_partitions: int,
+    zookeeper: bool,
+    node_id: int,
+    quorum: Quorum | None,
+    overrides: Mapping[str, str],
 ) -> dict[str, str]:
-    """`server.properties` as a dict; `overrides` win, and an override of "" takes a setting away."""
+    """`server.properties` as a dict; `overrides` win, and an override of "" takes a setting away.
+
+    Without a `quorum` a KRaft broker is its own controller.
+    """
     listeners = overrides.get("listeners", f"PLAINTEXT://{HOST}:{ports.broker}").format(port=ports.broker)
     properties = _COMMON | {"offsets.topic.num.partitions": str(offsets_partitions), "log.dirs": str(data)}
     if zookeeper:
         properties |= {
-            "broker.id": "1",
+            "broker.id": str(node_id),
             "zookeeper.connect": f"{HOST}:{ports.second}",
             # The session of a broker that was killed must not keep its successor out for long.
             "zookeeper.session.timeout.ms": str(ZOOKEEPER_SESSION_MS),
@@ -73,20 +100,32 @@ def broker_properties(
         }
     else:
         properties |= {
-            "node.id": "1",
-            "process.roles": "broker,controller",
-            "controller.quorum.voters": f"1@{HOST}:{ports.second}",
+            "node.id": str(node_id),
+            "process.roles": "broker" if quorum else "broker,controller",
+            "controller.quorum.voters": quorum.voters if quorum else f"{node_id}@{HOST}:{ports.second}",
             "controller.listener.names": "CONTROLLER",
-            # A broker that was killed may come back as soon as the controller has given it up.
             "broker.heartbeat.interval.ms": "300",
-            "broker.session.timeout.ms": "1500",
+            "broker.session.timeout.ms": _SESSION_MS,
         }
         properties |= _CONSUMER_PROTOCOL if version >= (4, 0) else {}
         properties |= _SHARE_STATE if version >= (4, 1) else {}
     properties |= {"advertised.listeners": listeners}
     properties |= {name: value.format(port=ports.broker) for name, value in overrides.items() if name != "listeners"}
-    properties["listeners"] = listeners if zookeeper else f"{listeners},CONTROLLER://{HOST}:{ports.second}"
+    properties["listeners"] = listeners if zookeeper or quorum else f"{listeners},CONTROLLER://{HOST}:{ports.second}"
     return {name: value for name, value in properties.items() if value}
+
+
+def controller_properties(quorum: Quorum, data: Path) -> dict[str, str]:
+    """`server.properties` of a node that is a controller and no broker."""
+    return {
+        "node.id": str(quorum.node_id),
+        "process.roles": "controller",
+        "controller.quorum.voters": quorum.voters,
+        "controller.listener.names": "CONTROLLER",
+        "listeners": f"CONTROLLER://{HOST}:{quorum.port}",
+        "broker.session.timeout.ms": _SESSION_MS,
+        "log.dirs": str(data),
+    }
 
 
 def zookeeper_properties(port: int, data: Path) -> dict[str, str]:

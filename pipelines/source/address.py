@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from coordinator_core.log.errors import LogTruncated, RecordsDeleted
 from pipelines.errors import UsageError
@@ -49,8 +50,13 @@ def parse_address(text: str) -> Address:
     raise UsageError(f"not a source address: {text!r} (expected {FORMS})")
 
 
-def open_source(address: Address, kafka_options: Mapping[str, str]) -> "LogSource":
+def open_source(
+    address: Address, kafka_options: Mapping[str, str], topic_id: UUID | None = None, *, seen_before: bool = False
+) -> "LogSource":
     """Opens the log at `address`. `kafka_options`: see `coordinator_core.log.fetch`.
+
+    A topic with another id than `topic_id` is refused. Brokers that are away are waited for when this run has `seen_before`
+    that they are there; otherwise the address may be wrong, and that is said soon.
 
     Raises:
         LogError: it is not there or cannot be read.
@@ -68,7 +74,7 @@ def open_source(address: Address, kafka_options: Mapping[str, str]) -> "LogSourc
             # the client library takes a while to import, and files need none of it
             from coordinator_core.log.fetch import KafkaLog
 
-            return KafkaLog(str(address), kafka_options)
+            return KafkaLog(str(address), kafka_options, expected_topic_id=topic_id, seen_before=seen_before)
     raise UsageError(f"{address} cannot be read without Spark")
 
 
@@ -77,6 +83,15 @@ def truncated(address: Address, partition: int, position: int, end: int) -> LogT
     return LogTruncated(
         f"{address}, partition {partition}: the log ends at offset {end}, before offset {position} where the tables continue: "
         "it was truncated, recreated or restored; start over with an empty --tables folder, or restore the log"
+    )
+
+
+def cut_back(address: Address, partition: int, position: int, end: int) -> LogTruncated:
+    """The error of a log that has lost what the tables were made from, and was written on since."""
+    return LogTruncated(
+        f"{address}, partition {partition}: the log was cut back to offset {end}, before offset {position} where the tables "
+        "continue, and written anew from there (an unclean leader election, or a broker that lost its disk): "
+        "start over with an empty --tables folder"
     )
 
 

@@ -10,14 +10,17 @@ Options:
     tasks            tasks that the partitions are packed into, default the cores of the machine
     maxRecordsPerBatch  limit of a micro-batch, default none
     startingOffsets  JSON of log partition → offset, default the earliest
+    topicId          id that the topic must have, default any
     kafka.*          connection options of `coordinator_core.log.fetch`; they never appear in messages
 """
 
 import json
 import os
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
@@ -25,14 +28,17 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from coordinator_core.state.era import Era
-from pipelines.source.address import Address, open_source, parse_address, truncated
+from pipelines.source.address import Address, cut_back, open_source, parse_address, truncated
 from pipelines.source.changes import DDL
+from pipelines.source.position import Position
 from pipelines.source.ranges import LogRange, Offsets, admit, pack, ranges
 
 if TYPE_CHECKING:
     from coordinator_core.log.source import LogSource
 
 KAFKA_PREFIX = "kafka."
+
+_SETTLE_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,7 @@ class SourceOptions:
     tasks: int
     max_records: int | None
     starting_offsets: Offsets | None
+    topic_id: UUID | None
     kafka: Mapping[str, str] = field(repr=False)
 
     @classmethod
@@ -54,19 +61,21 @@ class SourceOptions:
         era = given.get("era", "4")
         starting = given.get("startingoffsets")
         limit = given.get("maxrecordsperbatch")
+        topic_id = given.get("topicid")
         return cls(
             address=parse_address(given["path"]),
             era=era,
             retention_ms=int(given.get("retentionms", Era.named(era).default_retention_ms)),
             tasks=int(given.get("tasks", os.cpu_count() or 1)),
             max_records=int(limit) if limit else None,
-            starting_offsets=None if starting is None else _from_json(json.loads(starting)),
+            starting_offsets=None if starting is None else Position.from_json(json.loads(starting)).offsets,
+            topic_id=UUID(topic_id) if topic_id else None,
             kafka={name[len(KAFKA_PREFIX) :]: value for name, value in given.items() if name.startswith(KAFKA_PREFIX)},
         )
 
-    def open(self) -> "LogSource":
-        """Opens the log."""
-        return open_source(self.address, self.kafka)
+    def open(self, *, seen_before: bool) -> "LogSource":
+        """Opens the log. Whoever knows the topic's id has seen it too."""
+        return open_source(self.address, self.kafka, self.topic_id, seen_before=seen_before or self.topic_id is not None)
 
 
 class ConsumerOffsetsDataSource(DataSource):
@@ -105,7 +114,7 @@ class LogReader(DataSourceReader):
 
     def partitions(self) -> list[RangesPartition]:
         """The log's ranges, packed into tasks."""
-        source = self._options.open()
+        source = self._options.open(seen_before=False)
         try:
             start = {**source.earliest_offsets(), **(self._options.starting_offsets or {})}
             todo = ranges(start, source.end_offsets())
@@ -125,17 +134,17 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
         self._source: LogSource | None = None
-        self._target: Offsets | None = None
+        self._target: Position | None = None
 
     @property
     def _log(self) -> "LogSource":
         if self._source is None:
-            self._source = self._options.open()
+            self._source = self._options.open(seen_before=False)
         return self._source
 
     def initialOffset(self) -> dict:  # noqa: N802
         """Where the tables end, or the earliest offsets of the log."""
-        return _to_json({**self._log.earliest_offsets(), **(self._options.starting_offsets or {})})
+        return Position({**self._log.earliest_offsets(), **(self._options.starting_offsets or {})}).to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """`maxRecordsPerBatch` as Spark's read limit."""
@@ -143,24 +152,46 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Freezes the end of the log for this run."""
-        self._target = self._log.end_offsets()
+        self._target = self._end()
 
     def latestOffset(self, start: dict, limit: ReadLimit) -> dict:  # noqa: N802
         """The end of the log, or of what `limit` admits.
 
         Raises:
-            LogTruncated: the log ends before `start`, so that it was truncated or recreated.
+            LogTruncated: the log ends before `start`, or was cut back to before it since, or is another topic's now.
         """
-        begin = _from_json(start)
-        end = dict(self._target if self._target is not None else self._log.end_offsets())
-        for partition, offset in begin.items():
-            if end.setdefault(partition, offset) < offset:
-                raise truncated(self._options.address, partition, offset, end[partition])
-        return _to_json(admit(begin, end, limit.max_rows) if isinstance(limit, ReadMaxRows) else end)
+        begin = Position.from_json(start)
+        end = self._target or self._end()
+        if _short_of(end, begin):
+            end = self._look_again()
+        for partition in _short_of(end, begin):
+            raise truncated(self._options.address, partition, begin.offsets[partition], end.offsets[partition])
+        for partition, cut in self._log.cut_back(begin.known_epochs()).items():
+            raise cut_back(self._options.address, partition, begin.offsets[partition], cut)
+        offsets = {**begin.offsets, **end.offsets}
+        if isinstance(limit, ReadMaxRows):
+            offsets = admit(begin.offsets, offsets, limit.max_rows)
+        return Position(offsets, end.epochs).to_json()
+
+    def _end(self) -> Position:
+        return Position(self._log.end_offsets(), self._log.leader_epochs())
+
+    def _look_again(self) -> Position:
+        """The end of the log once more: a new leader may not have known yet how far all replicas are (before KIP-207).
+
+        Whoever asks anew also learns whether the topic is still the same.
+        """
+        time.sleep(_SETTLE_SECONDS)
+        self.stop()
+        self._source = self._options.open(seen_before=True)
+        end = self._end()
+        if self._target is not None:
+            self._target = end
+        return end
 
     def partitions(self, start: dict, end: dict) -> list[RangesPartition]:
         """The ranges between two offsets of the stream, packed into tasks."""
-        todo = ranges(_from_json(start), _from_json(end))
+        todo = ranges(Position.from_json(start).offsets, Position.from_json(end).offsets)
         return [RangesPartition(one) for one in pack(todo, self._options.tasks)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -183,7 +214,7 @@ def read_ranges(options: SourceOptions, todo: list[LogRange]) -> Iterator[pa.Rec
     era = Era.named(options.era)
     reducers = {one.partition: PartitionReducer(era, one.partition) for one in todo}
     waiting = {one.partition: one for one in todo}
-    source = options.open()
+    source = options.open(seen_before=True)
     try:
         for partition, columns in source.read_many({one.partition: (one.start, one.end) for one in todo}):
             if partition not in waiting:
@@ -199,9 +230,6 @@ def read_ranges(options: SourceOptions, todo: list[LogRange]) -> Iterator[pa.Rec
         source.close()
 
 
-def _to_json(offsets: Offsets) -> dict[str, int]:
-    return {str(partition): offset for partition, offset in sorted(offsets.items())}
-
-
-def _from_json(offsets: Mapping[str, int]) -> dict[int, int]:
-    return {int(partition): offset for partition, offset in offsets.items()}
+def _short_of(end: Position, begin: Position) -> list[int]:
+    """Partitions that end before they begin."""
+    return [partition for partition, offset in begin.offsets.items() if end.offsets.get(partition, offset) < offset]

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -22,8 +23,13 @@ def spark_jars(options: "RunOptions", progress: Callable[[str], None]) -> tuple[
     return connector_jars(options.spark["kafka_token_provider"], progress)
 
 
-def open_stream(spark: SparkSession, options: "RunOptions", next_offsets: Offsets | None) -> DataFrame:
-    """Change rows from where the tables end; the stream's checkpoint, if there is one, goes before `next_offsets`."""
+def open_stream(
+    spark: SparkSession, options: "RunOptions", next_offsets: Offsets | None, topic_id: UUID | None = None
+) -> DataFrame:
+    """Change rows from where the tables end; the stream's checkpoint, if there is one, goes before `next_offsets`.
+
+    With `topic_id` a topic that has another one by then ends the stream.
+    """
     if options.address.is_spark_kafka:
         from pipelines.source.spark_kafka import open_spark_kafka
 
@@ -40,6 +46,8 @@ def open_stream(spark: SparkSession, options: "RunOptions", next_offsets: Offset
         reader = reader.option("maxRecordsPerBatch", options.max_records)
     if next_offsets is not None:
         reader = reader.option("startingOffsets", json.dumps({str(p): o for p, o in next_offsets.items()}))
+    if topic_id is not None:
+        reader = reader.option("topicId", str(topic_id))
     for name, value in options.kafka.items():
         reader = reader.option(KAFKA_PREFIX + name, value)
     return reader.load(f"{options.address}")

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, QueryBuilder, Transaction, write_deltalake
@@ -18,6 +19,9 @@ from pipelines.tables import definitions
 
 #: Application id of the Delta transactions that make each write of a batch happen once; their version is the batch id.
 APP_ID = "grouplake"
+
+#: Property of the table `batches`: the id of the topic that the tables are made from.
+_TOPIC_ID = "grouplake.topic_id"
 
 #: Above this many values a predicate names the range of the values instead of each of them.
 MAX_LITERALS = 2_000
@@ -103,6 +107,19 @@ class TableStore:
             raise UsageError(f"no table {name} under {self.root}: is this a folder that `grouplake run` wrote?") from error
         except DeltaError as error:
             raise TablesError(f"cannot open table {name} under {self.root}: {_first_line(error)}") from error
+
+    def topic_id(self) -> UUID | None:
+        """Id of the topic that the tables are made from; None while no source has told one."""
+        found = self.table("batches").metadata().configuration.get(_TOPIC_ID)
+        return UUID(found) if found else None
+
+    def remember_topic_id(self, topic_id: UUID) -> None:
+        """Notes the id of the topic, once and for all."""
+        if self.topic_id() is None:
+            try:
+                self.table("batches").alter.set_table_properties({_TOPIC_ID: str(topic_id)}, raise_if_not_exists=False)
+            except DeltaError as error:
+                raise TablesError(f"cannot note the topic's id in {self.path('batches')}: {_first_line(error)}") from error
 
     def last_batch(self) -> Batch | None:
         """The newest complete batch, None before the first."""

@@ -148,7 +148,7 @@ def test_deleted_records_are_an_error_with_numbers(broker: PrivateBroker, topic:
 def test_a_log_that_ends_before_the_position_is_an_error_with_numbers(broker: PrivateBroker, topic: str) -> None:
     create_topic(broker.bootstrap, topic, 1)
     produce(broker.bootstrap, topic, numbered(5, 1))
-    with KafkaLog(address(broker, topic), outage_limit_seconds=0.5) as log:
+    with KafkaLog(address(broker, topic), options={"retry_seconds": "0.5"}) as log:
         with pytest.raises(LogTruncated, match="holds offsets 0 to 5, and 90 was to be read next"):
             list(log.read_columns(0, 90, 100))
         pieces = log.read_columns(0, 0, 100)
@@ -176,7 +176,7 @@ def test_a_broker_killed_during_a_read_is_waited_for(topic: str) -> None:
             assert len(read_all(log)) == 4000
         broker.kill()
         with pytest.raises(LogUnreachable, match="connection refused"):
-            KafkaLog(address(broker, topic), outage_limit_seconds=0.5)
+            KafkaLog(address(broker, topic), connect_limit_seconds=0.5, options={"retry_seconds": "0.5"})
 
 
 def unused_port() -> int:

@@ -6,7 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from kafka.protocol.consumer import FetchRequest, FetchResponse, ListOffsetsResponse
+from kafka.protocol.consumer import (
+    FetchRequest,
+    FetchResponse,
+    ListOffsetsResponse,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+)
 from kafka.protocol.metadata import MetadataResponse
 from kafka.record.memory_records import MemoryRecordsBuilder
 
@@ -35,6 +41,19 @@ class FakePartition:
     earliest: int = 0
     high_watermark: int = 0
     batches: list[tuple[int, int, bytes]] = field(default_factory=list)
+    epoch_starts: dict[int, int] = field(default_factory=dict)
+
+    def elect(self, node: int, *, holding: int | None = None) -> None:
+        """A new leader, which may hold less than the last one: what is behind offset `holding` is lost."""
+        self.leader, self.epoch = node, self.epoch + 1
+        if holding is not None:
+            self.batches = [each for each in self.batches if each[1] <= holding]
+            self.high_watermark = holding
+        self.epoch_starts[self.epoch] = self.high_watermark
+
+    def end_of_epoch(self, epoch: int) -> int:
+        """Where the log of a leader epoch ends."""
+        return min([start for later, start in self.epoch_starts.items() if later > epoch], default=self.high_watermark)
 
     def append(self, *values: bytes, gap: int = 0) -> None:
         """A batch behind the last, after `gap` offsets that compaction has removed."""
@@ -94,6 +113,9 @@ class FakeCluster:
         parts, budget = [], request.max_bytes if fetching else 0
         for wanted in request.topics[0].partitions:
             held = self.partitions[_number(wanted)]
+            if isinstance(request, OffsetForLeaderEpochRequest):
+                parts.append(_ended(wanted, held))
+                continue
             code = self.errors.get(_number(wanted), 0 if held.leader == node else 6)
             if not fetching:
                 parts.append(_listed(wanted, held, code))
@@ -109,6 +131,9 @@ class FakeCluster:
             )
         if fetching:
             return FetchResponse(error_code=0, responses=[FetchResponse.FetchableTopicResponse(partitions=parts)])
+        if isinstance(request, OffsetForLeaderEpochRequest):
+            topic = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult(topic=TOPIC, partitions=parts)
+            return OffsetForLeaderEpochResponse(topics=[topic])
         return ListOffsetsResponse(topics=[ListOffsetsResponse.ListOffsetsTopicResponse(name=TOPIC, partitions=parts)])
 
 
@@ -119,5 +144,14 @@ def _number(partition: Any) -> int:
 def _listed(wanted: Any, held: FakePartition, code: int) -> Any:
     offset = held.earliest if wanted.timestamp == -2 else held.high_watermark
     return ListOffsetsResponse.ListOffsetsTopicResponse.ListOffsetsPartitionResponse(
-        partition_index=wanted.partition_index, error_code=code, offset=-1 if code else offset
+        partition_index=wanted.partition_index, error_code=code, offset=-1 if code else offset, leader_epoch=held.epoch
+    )
+
+
+def _ended(wanted: Any, held: FakePartition) -> Any:
+    return OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult.EpochEndOffset(
+        error_code=0 if wanted.current_leader_epoch == held.epoch else 74,
+        partition=wanted.partition,
+        leader_epoch=wanted.leader_epoch,
+        end_offset=held.end_of_epoch(wanted.leader_epoch),
     )

@@ -39,7 +39,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
 
 
 def log(**settings: object) -> KafkaLog:
-    return KafkaLog(f"kafka://h:9092/{TOPIC}", outage_limit_seconds=settings.pop("limit", 60.0), **settings)  # type: ignore[arg-type]
+    return KafkaLog(f"kafka://h:9092/{TOPIC}", {"retry_seconds": str(settings.pop("limit", 60))}, **settings)  # type: ignore[arg-type]
 
 
 def offsets(source: KafkaLog, wanted: dict[int, tuple[int, int]]) -> dict[int, list[int]]:
@@ -65,10 +65,7 @@ def test_each_leader_is_asked_once_for_all_its_partitions(cluster: FakeCluster) 
 def test_a_leader_that_moves_is_followed(cluster: FakeCluster, no_pauses: list[float]) -> None:
     source = log()
 
-    def move() -> None:
-        cluster.partitions[1].leader, cluster.partitions[1].epoch = 2, 1
-
-    cluster.script.append(move)
+    cluster.script.append(lambda: cluster.partitions[1].elect(2))
     assert offsets(source, EVERYTHING) == ALL_OFFSETS
     assert cluster.rounds == [{1: [0, 1], 2: [2]}, {2: [1]}]
     assert no_pauses == []
@@ -181,6 +178,47 @@ def test_a_high_watermark_that_lags_after_a_failover_is_waited_for(cluster: Fake
     partition.batches, partition.high_watermark = [], 4
     with pytest.raises(LogTruncated, match="partition 0 of __consumer_offsets ends at 4, and was to be read up to 10"):
         offsets(log(limit=0), {0: (4, 10)})
+
+
+def test_a_log_that_was_cut_back_and_has_grown_again(cluster: FakeCluster) -> None:
+    source = log()
+    ends, epochs = source.end_offsets(), source.leader_epochs()
+    assert epochs == {0: 0, 1: 0, 2: 0}
+    positions = {partition: (ends[partition], epochs[partition]) for partition in ends}
+    asked = len(cluster.rounds)
+    assert source.cut_back(positions) == {}
+    assert len(cluster.rounds) == asked
+    cluster.partitions[0].elect(2)
+    cluster.partitions[1].elect(2, holding=6)
+    for partition in (0, 1):
+        cluster.partitions[partition].append(*[b"later"] * 8)
+    assert source.end_offsets() == {0: 18, 1: 14, 2: 10}
+    assert source.leader_epochs() == {0: 1, 1: 1, 2: 0}
+    assert source.cut_back(positions) == {1: 6}
+    assert source.cut_back({1: (6, 0), 7: (1, 0)}) == {}
+
+
+def test_a_leader_that_moves_while_it_is_asked_where_epochs_end(cluster: FakeCluster) -> None:
+    source = log()
+    cluster.partitions[0].elect(2, holding=4)
+    source.end_offsets()
+    cluster.script.append(lambda: cluster.partitions[0].elect(1))
+    assert source.cut_back({0: (10, 0)}) == {0: 4}
+
+
+def test_whoever_has_seen_the_topic_waits_for_it_from_the_first_look_on(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        cluster.missing = False
+
+    monkeypatch.setattr("coordinator_core.log.kafka_topic.time.sleep", pause)
+    cluster.missing = True
+    assert log(seen_before=True).end_offsets() == {0: 10, 1: 10, 2: 10}
+    assert pauses == [0.1]
 
 
 def test_a_connection_that_failed_at_first_sight_is_not_kept(cluster: FakeCluster) -> None:

@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 from coordinator_core.log.errors import LogMisconfigured
-from coordinator_core.log.kafka_options import KNOWN_OPTIONS, SECRET_OPTIONS, library_options, parse_address, without_secrets
+from coordinator_core.log.kafka_options import (
+    KNOWN_OPTIONS,
+    SECRET_OPTIONS,
+    library_options,
+    parse_address,
+    retry_seconds,
+    without_secrets,
+)
 
 
 def test_an_address_in_parts() -> None:
@@ -37,6 +44,14 @@ def test_what_is_not_an_address(text: str) -> None:
     with pytest.raises(LogMisconfigured, match="not an address of a topic") as failure:
         parse_address(text)
     assert "secret" not in str(failure.value)
+
+
+def test_how_long_to_wait_is_no_matter_of_the_library() -> None:
+    assert library_options({"retry_seconds": "5"}) == {}
+    assert [retry_seconds(given) for given in ({}, {"retry_seconds": "5"}, {"retry_seconds": "0"})] == [120, 5, 0]
+    for text in ("-1", "a while", "nan", "inf"):
+        with pytest.raises(LogMisconfigured, match=f"retry_seconds '{text}': expected a number of seconds, 0 or more"):
+            retry_seconds({"retry_seconds": text})
 
 
 def test_options_under_the_librarys_names(tmp_path: Path) -> None:

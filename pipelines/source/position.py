@@ -1,0 +1,38 @@
+"""Where a stream stands in the log: the offset object that Spark keeps in its checkpoint."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipelines.source.ranges import Offsets
+
+_EPOCHS = "leader_epochs"
+
+
+@dataclass(frozen=True)
+class Position:
+    """The next offset of every log partition, and the leader epoch in which the log reached beyond it, where that is known."""
+
+    offsets: Offsets
+    epochs: Mapping[int, int] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """`{"0": 17, "1": 4, "leader_epochs": {"0": 2}}`, the same text for the same position: Spark compares it."""
+        offsets: dict[str, Any] = _by_text(self.offsets)
+        return {**offsets, _EPOCHS: _by_text(self.epochs)} if self.epochs else offsets
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "Position":
+        """The opposite."""
+        offsets = {int(partition): offset for partition, offset in value.items() if partition != _EPOCHS}
+        return cls(offsets, {int(partition): epoch for partition, epoch in value.get(_EPOCHS, {}).items()})
+
+    def known_epochs(self) -> dict[int, tuple[int, int]]:
+        """Partition → offset and leader epoch, of the partitions that have one."""
+        return {
+            partition: (self.offsets[partition], epoch) for partition, epoch in self.epochs.items() if partition in self.offsets
+        }
+
+
+def _by_text(numbers: Mapping[int, int]) -> dict[str, int]:
+    return {str(partition): number for partition, number in sorted(numbers.items())}

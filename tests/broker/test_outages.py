@@ -1,0 +1,156 @@
+"""What happens to a log while it is read: brokers that hang, lose records, compact or throttle."""
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from live_kafka import QUIET, create_topic, produce, read_all, records_of
+
+from coordinator_core.log.errors import LogUnreachable
+from coordinator_core.log.fetch import KafkaLog
+from pipelines.private_kafka.broker import PrivateBroker
+from pipelines.private_kafka.process import java_command
+
+pytestmark = pytest.mark.broker
+
+_CLEANS_AT_ONCE = {"log.cleaner.backoff.ms": "50"}
+
+
+@pytest.fixture(scope="module")
+def harmed() -> Iterator[PrivateBroker]:
+    """A broker that tests may stop and kill."""
+    with PrivateBroker(properties=_CLEANS_AT_ONCE) as running:
+        yield running
+
+
+def address(broker: PrivateBroker, topic: str) -> str:
+    return f"kafka://{broker.bootstrap}/{topic}"
+
+
+def numbered(first: int, behind: int) -> list[tuple[int, bytes | None, bytes | None]]:
+    return [(0, b"key", b"%d" % number) for number in range(first, behind)]
+
+
+@pytest.mark.slow
+def test_a_broker_that_hangs_is_waited_for(harmed: PrivateBroker, topic: str) -> None:
+    create_topic(harmed.bootstrap, topic)
+    produce(harmed.bootstrap, topic, numbered(0, 50))
+    impatient = {"request_timeout_ms": "500"}
+    with KafkaLog(address(harmed, topic), impatient) as log:
+        os.kill(harmed.pid, signal.SIGSTOP)
+        comeback = threading.Timer(3.5, os.kill, (harmed.pid, signal.SIGCONT))
+        comeback.start()
+        try:
+            assert log.end_offsets() == {0: 50}
+        finally:
+            comeback.join()
+        assert len(read_all(log)) == 50
+
+
+def test_records_that_a_broker_lost_are_missed_after_others_took_their_offsets(harmed: PrivateBroker, topic: str) -> None:
+    create_topic(harmed.bootstrap, topic)
+    produce(harmed.bootstrap, topic, numbered(0, 20), batch_num_messages=1)
+    with KafkaLog(address(harmed, topic)) as log:
+        ends, epochs = log.end_offsets(), log.leader_epochs()
+    assert ends == {0: 20}
+    position = {0: (ends[0], epochs[0])}
+    harmed.kill()
+    cut(harmed.data / f"{topic}-0", 12)
+    harmed.start()
+    produce(harmed.bootstrap, topic, numbered(100, 130))
+    with KafkaLog(address(harmed, topic)) as log:
+        assert log.end_offsets() == {0: 42}
+        assert log.leader_epochs()[0] > epochs[0]
+        assert log.cut_back(position) == {0: 12}
+        assert log.cut_back({0: (12, epochs[0])}) == {}
+        assert log.cut_back({0: (42, log.leader_epochs()[0])}) == {}
+
+
+def cut(folder: Path, offset: int) -> None:
+    """Takes the batches from `offset` on out of the only segment of a partition, and its indexes, which come again."""
+    (segment,) = folder.glob("*.log")
+    data, position = segment.read_bytes(), 0
+    while int.from_bytes(data[position : position + 8], "big") < offset:
+        position += 12 + int.from_bytes(data[position + 8 : position + 12], "big")
+    assert position < len(data)
+    os.truncate(segment, position)
+    for index in folder.glob("*index"):
+        index.unlink()
+
+
+def test_a_log_that_is_compacted_while_it_is_read(harmed: PrivateBroker, topic: str) -> None:
+    create_topic(
+        harmed.bootstrap,
+        topic,
+        cleanup_policy="compact",
+        min_cleanable_dirty_ratio="0.01",
+        segment_ms="100",
+        delete_retention_ms="0",
+    )
+    newest: dict[bytes, bytes | None] = {}
+    ended = threading.Event()
+
+    def write() -> None:
+        producer = Producer({"bootstrap.servers": harmed.bootstrap, "linger.ms": 1, **QUIET})
+        for number in range(3000):
+            key, value = b"key-%d" % (number * number % 97), None if number % 7 == 0 else b"%d" % number
+            producer.produce(topic, key=key, value=value, partition=0)
+            newest[key] = value
+            if number % 20 == 0:
+                producer.flush(10)
+                time.sleep(0.01)
+        producer.flush(10)
+        ended.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    followed: dict[bytes, bytes | None] = {}
+    position, read = 0, 0
+    with KafkaLog(address(harmed, topic), partition_bytes=2000, response_bytes=2000) as log:
+        while not ended.is_set() or position < log.end_offsets()[0]:
+            end = log.end_offsets()[0]
+            for record in records_of(log.read_many({0: (position, end)})):
+                followed[record.key or b""] = record.value
+                read += 1
+            position = end
+        writer.join()
+        left = {record.key or b"": record.value for record in read_all(log)}
+    assert followed == newest
+    assert read > 1000
+    # the cleaner was at work: what is left now is less than what was written, and ends the same
+    assert {**dict.fromkeys(newest), **left} == newest
+    with KafkaLog(address(harmed, topic)) as log:
+        assert len(read_all(log)) < 3000
+
+
+@pytest.mark.slow
+def test_a_reader_that_is_throttled_reads_on_and_reads_all(broker: PrivateBroker, topic: str) -> None:
+    create_topic(broker.bootstrap, topic, 2)
+    produce(broker.bootstrap, topic, [(number % 2, None, os.urandom(1000)) for number in range(3000)], batch_num_messages=50)
+    quota = ["--entity-type", "clients", "--entity-name", topic, "--alter", "--add-config", "consumer_byte_rate=500000"]
+    tool = java_command(broker.jars, "kafka.admin.ConfigCommand", ["--bootstrap-server", broker.bootstrap, *quota])
+    subprocess.run(tool, check=True, capture_output=True, timeout=60)
+    with KafkaLog(address(broker, topic), {"client_id": topic}, partition_bytes=100_000, response_bytes=200_000) as log:
+        started = time.monotonic()
+        assert len(read_all(log)) == 3000
+        assert time.monotonic() - started > 1
+
+
+def test_after_the_limit_the_wait_ends_with_the_reason(
+    harmed: PrivateBroker, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    create_topic(harmed.bootstrap, topic)
+    with KafkaLog(address(harmed, topic), {"retry_seconds": "4"}) as log:
+        harmed.kill()
+        started = time.monotonic()
+        with pytest.raises(LogUnreachable, match=r"connection refused.* \(waited for 4 s\)$"):
+            log.end_offsets()
+        assert 4 < time.monotonic() - started < 8
+    told = [record.message for record in caplog.records if record.name.startswith("coordinator_core")]
+    assert [line.split(":")[0] for line in told] == ["waiting for the brokers, up to 4 s"]

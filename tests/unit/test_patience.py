@@ -1,0 +1,74 @@
+"""How long brokers are waited for, and what is said meanwhile."""
+
+import logging
+
+import pytest
+
+from coordinator_core.log.errors import LogUnreachable
+from coordinator_core.log.kafka_topic import Patience
+
+AWAY = LogUnreachable("connection refused")
+
+
+class Clock:
+    """Time passes only by waiting."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.pauses: list[float] = []
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        self.pauses.append(seconds)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr("coordinator_core.log.kafka_topic.time.sleep", made.sleep)
+    monkeypatch.setattr("coordinator_core.log.kafka_topic.time.monotonic", lambda: made.now)
+    return made
+
+
+def wait_until(patience: Patience, clock: Clock, moment: float) -> None:
+    while clock.now < moment:
+        patience.wait(AWAY)
+
+
+def test_pauses_double_up_to_two_seconds_and_end_with_the_limit(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+    patience = Patience(10)
+    with pytest.raises(LogUnreachable, match=r"^connection refused \(waited for 10 s\)$"):
+        wait_until(patience, clock, 2000)
+    assert clock.pauses == pytest.approx([0.1, 0.2, 0.4, 0.8, 1.6, 2, 2, 2, 0.9])
+    assert [record.message for record in caplog.records] == ["waiting for the brokers, up to 10 s: connection refused"]
+    assert caplog.records[0].levelno == logging.WARNING
+
+
+def test_an_outage_is_told_once_and_so_is_its_end(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+    patience = Patience(120)
+    wait_until(patience, clock, 1031)
+    patience.progress()
+    patience.progress()
+    wait_until(patience, clock, clock.now + 110)
+    assert [record.message.split(",")[0] for record in caplog.records] == [
+        "waiting for the brokers",
+        "the brokers answer again",
+        "waiting for the brokers",
+    ]
+
+
+def test_a_leader_that_moves_is_not_worth_a_word(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+    patience = Patience(120)
+    wait_until(patience, clock, 1001.4)
+    patience.progress()
+    assert clock.pauses[:4] == [0.1, 0.2, 0.4, 0.8]
+    patience.wait(AWAY)
+    assert clock.pauses[4:] == [0.1]
+    assert caplog.records == []
+
+
+@pytest.mark.usefixtures("clock")
+def test_without_patience_the_first_failure_counts(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(LogUnreachable, match=r"^connection refused$"):
+        Patience(0).wait(AWAY)
+    assert caplog.records == []
