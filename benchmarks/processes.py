@@ -1,0 +1,73 @@
+"""CPU time and memory of other processes, from /proc."""
+
+import os
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_SAMPLE_SECONDS = 0.02
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of a process so far, of all its threads."""
+    # behind the name of the program, which may hold anything
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+@dataclass
+class Peak:
+    """The most memory that a process ever had, in MiB, and what it was."""
+
+    pid: int
+    parent: int
+    command: str
+    mib: float
+
+
+class MemorySampler:
+    """Follows a process and all its descendants until it is closed; the kernel's own high-water marks are what counts."""
+
+    def __init__(self, root: int) -> None:
+        self._root = root
+        self.peaks: dict[int, Peak] = {}
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._follow, daemon=True)
+
+    def __enter__(self) -> "MemorySampler":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _follow(self) -> None:
+        while not self._done.wait(_SAMPLE_SECONDS):
+            family = {self._root}
+            for pid, parent in sorted(_parents().items()):
+                if parent in family:
+                    family.add(pid)
+            for pid in family:
+                self._note(pid)
+
+    def _note(self, pid: int) -> None:
+        try:
+            status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+            command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except (OSError, ValueError):
+            return
+        if "VmHWM" in status:
+            self.peaks[pid] = Peak(pid, int(status["PPid"]), command, int(status["VmHWM"].split()[0]) / 1024)
+
+
+def _parents() -> dict[int, int]:
+    found = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                found[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            except OSError:
+                continue
+    return found
