@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 UV_VERSION := 0.13.8
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test test-fast test-slow lint types contracts bench lock clean
+.PHONY: help setup demo test test-fast test-slow lint types contracts fuzz bench lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -46,6 +46,9 @@ types: $(READY)
 
 contracts: $(READY)
 	@$(BIN)/lint-imports
+
+fuzz: $(READY) ## Mutated input for every parser (INPUTS=10000000, SECONDS=0: no limit, SEED=1)
+	@$(BIN)/python tests/fuzz/fuzz_run.py --inputs $(or $(INPUTS),10000000) --seconds $(or $(SECONDS),0) --seed $(or $(SEED),1)
 
 bench: $(READY) ## Measure this machine; results go to docs/benchmarks.md by hand
 	@for benchmark in benchmarks/bench_*.py; do echo "== $$benchmark"; $(BIN)/python $$benchmark; done

@@ -119,7 +119,7 @@ def count_frames(data: Bytes, start_offset: int, end_offset: int) -> tuple[int, 
     position = 0
     while position < len(data):
         end, base, last, problem = _frame(data, position)
-        if base >= end_offset:
+        if base >= end_offset and base < MAX_OFFSET:
             break
         if problem != 0 or last >= start_offset:
             frames += 1

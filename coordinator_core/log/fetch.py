@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from coordinator_core.log.columns import RecordColumns, parse_columns
+from coordinator_core.log.compression import MAX_DECOMPRESSED_BYTES
 from coordinator_core.log.damage import Problem, TornEnd
 from coordinator_core.log.errors import (
     LogError,
@@ -32,11 +33,12 @@ from coordinator_core.log.kafka_topic import (
     topic_from,
     topic_ids_from,
 )
+from coordinator_core.log.reader import MAX_OFFSET
 
 PARTITION_BYTES = 8 * 1024 * 1024
 RESPONSE_BYTES = 32 * 1024 * 1024
-#: A batch is never larger: its length is an INT32 in a response whose length is one too.
-LARGEST_BATCH_BYTES = 1 << 30
+#: A batch is never larger: segments of the topic are smaller.
+LARGEST_BATCH_BYTES = MAX_DECOMPRESSED_BYTES
 
 CONNECT_LIMIT_SECONDS = 5.0
 
@@ -268,7 +270,11 @@ class KafkaLog:
             elif getattr(response, "error_code", 0):
                 trouble = self._response_trouble(response.error_code)
             else:
-                found += parts(response, next(iter(asked)))
+                told = {part[0]: part for part in parts(response, next(iter(asked))) if part[0] in asked}
+                found += told.values()
+                if silent := asked.keys() - told.keys():
+                    where = f"partition {ranges(silent)} of {self._topic.name}"
+                    trouble = trouble or LogUnreachable(f"broker {node}, leader of {where}, says nothing about it")
         return found, trouble
 
     def _response_trouble(self, code: int) -> LogError:
@@ -316,7 +322,7 @@ class KafkaLog:
             reading.position = columns.next_offset
             whole = tuple(damage for damage in columns.damages if damage.problem is not Problem.TORN_TAIL)
             return columns if len(whole) == len(columns.damages) else replace(columns, damages=whole)
-        if len(records) >= _BASE_OFFSET_BYTES and int.from_bytes(records[:_BASE_OFFSET_BYTES], "big", signed=True) >= reading.end:
+        if len(records) >= _BASE_OFFSET_BYTES and reading.end <= int.from_bytes(records[:_BASE_OFFSET_BYTES], "big") < MAX_OFFSET:
             reading.position = reading.end
             return None
         torn = all(damage.problem is Problem.TORN_TAIL for damage in columns.damages)

@@ -16,6 +16,7 @@ from coordinator_core.log.columns import RecordColumns, columns_of
 from coordinator_core.log.damage import TornEnd
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.log.errors import LogNotFound, LogTruncated, LogUnreadable
+from coordinator_core.log.reader import MAX_OFFSET
 from coordinator_core.log.source import WithoutLeaders, one_after_another
 
 #: Records per piece of columns.
@@ -23,7 +24,8 @@ CHUNK_RECORDS = 50_000
 
 _REQUIRED = ("partition", "offset", "timestamp")
 _OPTIONAL = {"producer_id": -1, "producer_epoch": -1, "is_transactional": False, "is_control": False}
-_MAX_INT64 = (1 << 63) - 1
+#: Width of the numbers in bits, as the log has them; all are signed.
+_BITS = {"partition": 32, "offset": 64, "timestamp": 64, "producer_id": 64, "producer_epoch": 16, "batch_offset": 64}
 
 
 class JsonlSource(WithoutLeaders):
@@ -124,6 +126,8 @@ def _parsed(line: bytes, where: str) -> LogRecord:
     partition, offset, timestamp = (_integer(fields, name, where) for name in _REQUIRED)
     if partition < 0 or offset < 0:
         raise LogUnreadable(f"{where}: partition {partition} and offset {offset} must not be negative")
+    if offset >= MAX_OFFSET:
+        raise LogUnreadable(f"{where}: offset {offset} is beyond {MAX_OFFSET}, which no log reaches")
     fields = _OPTIONAL | {"batch_offset": offset} | fields
     return LogRecord(
         partition,
@@ -141,8 +145,9 @@ def _parsed(line: bytes, where: str) -> LogRecord:
 
 def _integer(fields: dict[str, Any], name: str, where: str) -> int:
     value = fields.get(name)
-    if not isinstance(value, int) or not -_MAX_INT64 <= value <= _MAX_INT64:
-        raise LogUnreadable(f"{where}: {name} is {value!r}, not a 64-bit integer")
+    highest = (1 << _BITS[name] - 1) - 1
+    if not isinstance(value, int) or not -highest <= value <= highest:
+        raise LogUnreadable(f"{where}: {name} is {value!r}, not a {_BITS[name]}-bit integer")
     return value
 
 

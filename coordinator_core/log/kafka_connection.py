@@ -20,6 +20,8 @@ from coordinator_core.log.kafka_transport import HANDSHAKE_FAILED, ConnectionMan
 RequestFor = Callable[[Any], Any]
 
 _CONNECT_TIMEOUT_MS = 10_000
+#: The library makes room for an answer as soon as it knows its length: that of the largest batch beside other partitions.
+_LARGEST_ANSWER_BYTES = 192 * 1024 * 1024
 _THROTTLE_STEP_SECONDS = 0.05
 _WITH_AUTO_CREATION_FLAG = 4
 
@@ -38,7 +40,7 @@ class KafkaConnection:
         configuration = {
             "bootstrap_servers": list(servers),
             "client_id": "grouplake",
-            "receive_message_max_bytes": 2**31 - 1,
+            "receive_message_max_bytes": _LARGEST_ANSWER_BYTES,
             "reconnect_backoff_max_ms": 1000,
             "socket_connection_setup_timeout_ms": _CONNECT_TIMEOUT_MS,
         } | library_options(options)
@@ -126,6 +128,8 @@ class KafkaConnection:
             return AuthenticationFailed(f"{text}; check ssl_cafile, ssl_certfile and security_protocol")
         if isinstance(error, kafka.errors.IncompatibleBrokerVersion):
             return LogRefused(f"the broker is too old or too new: {text}")
+        if isinstance(error, kafka.errors.KafkaProtocolError):
+            return LogUnreachable(f"the answer is none of Kafka's: {text} (does security_protocol fit its listener?)")
         if isinstance(error, (OSError, ssl.SSLError)) and not isinstance(error, kafka.errors.KafkaError):
             return LogMisconfigured(f"TLS cannot be set up: {text}")
         return LogUnreachable(_PLAIN_WORDS.get(text, text))

@@ -80,7 +80,7 @@ def epoch_ends_request(topic: str, asked: Mapping[int, Leader], epochs: Mapping[
 
 def parts(response: Any, first: int) -> Iterator[tuple[int, Any, bool]]:
     """What a response says of each partition: (partition, its part, is it `first`?)."""
-    for topic in response.responses if isinstance(response, FetchResponse) else response.topics:
-        for part in topic.partitions:
+    for topic in (response.responses if isinstance(response, FetchResponse) else response.topics) or ():
+        for part in topic.partitions or ():
             number = part.partition if hasattr(part, "partition") else part.partition_index
             yield number, part, number == first

@@ -80,7 +80,7 @@ def topic_from(metadata: Any, name: str, expected_id: UUID | None) -> Topic:
 
     Raises TopicMissing, NotAuthorized, TopicRecreated (its id is not `expected_id`), LogUnreachable (no leader yet).
     """
-    for topic in metadata.topics:
+    for topic in metadata.topics or ():
         if topic.name == name:
             break
     else:
@@ -96,16 +96,17 @@ def topic_from(metadata: Any, name: str, expected_id: UUID | None) -> Topic:
     reliable = metadata.API_VERSION >= _WITH_RELIABLE_EPOCHS
     leaders = {
         partition.partition_index: Leader(partition.leader_id, partition.leader_epoch if reliable else NO_EPOCH)
-        for partition in topic.partitions
+        for partition in topic.partitions or ()
     }
+    if not leaders:
+        raise LogUnreachable(f"topic {name}: the broker names no partition of it")
     return Topic(name, topic_id, dict(sorted(leaders.items())))
 
 
 def topic_ids_from(metadata: Any) -> dict[UUID, str]:
     """Id → name of every topic of a MetadataResponse; empty for brokers before 2.8."""
-    return {
-        topic_id: topic.name for topic in metadata.topics if topic.name and (topic_id := _topic_id(metadata, topic)) is not None
-    }
+    named = [topic for topic in metadata.topics or () if topic.name]
+    return {topic_id: topic.name for topic in named if (topic_id := _topic_id(metadata, topic)) is not None}
 
 
 def _topic_id(metadata: Any, topic: Any) -> UUID | None:

@@ -1,13 +1,14 @@
-"""Sockets under the client library's connections, with three of its habits corrected (kafka-python 3.0).
+"""Sockets under the client library's connections, with four of its habits corrected (kafka-python 3.0).
 
-It drops what a broker said last when the broker hangs up right after, which is how brokers refuse a password; and it leaves the
-sockets of failed attempts and failed TLS handshakes to the garbage collector.
+It drops what a broker said last when the broker hangs up right after, which is how brokers refuse a password; it leaves the
+sockets of failed attempts and failed TLS handshakes to the garbage collector; and it stops listening to a connection on which
+something came that it cannot decode, without closing it.
 """
 
 import socket
 from typing import Any
 
-from kafka.errors import KafkaConnectionError
+from kafka.errors import KafkaConnectionError, KafkaProtocolError
 from kafka.net.inet import KafkaNetSocket, create_connection
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
@@ -28,19 +29,25 @@ class _DirectSocket(KafkaNetSocket):
             raise
 
 
-class _LastWords:
-    """First what was received, then, with the next attempt to read, that the connection has ended."""
+class _Listening:
+    """First what was received, then, with the next attempt to read, that the connection has ended. What is no answer ends it."""
+
+    async def _read_from_sock(self) -> None:
+        try:
+            await super()._read_from_sock()  # type: ignore[misc]
+        except Exception as error:
+            self.abort(KafkaProtocolError(f"{type(error).__name__}: {error}"))  # type: ignore[attr-defined]
 
     def _sock_recv(self) -> tuple[bytes, Exception | None]:
         received, error = super()._sock_recv()  # type: ignore[misc]
         return (received, None) if received else (received, error)
 
 
-class _PlainTransport(_LastWords, KafkaTCPTransport):
+class _PlainTransport(_Listening, KafkaTCPTransport):
     pass
 
 
-class _TlsTransport(_LastWords, KafkaSSLTransport):
+class _TlsTransport(_Listening, KafkaSSLTransport):
     pass
 
 

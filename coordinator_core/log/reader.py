@@ -54,7 +54,8 @@ def frames(data: memoryview, start_offset: int = 0, end_offset: int = NO_END) ->
     position = 0
     while position < len(data):
         frame = _frame(data, position)
-        if frame.base_offset >= end_offset:
+        # An offset that no log reaches says nothing about where this one ends: the frame is damaged, others follow.
+        if end_offset <= frame.base_offset < MAX_OFFSET:
             return
         if frame.problem is not None or frame.last_offset >= start_offset:
             yield frame

@@ -104,7 +104,7 @@ def test_show_needs_a_source_that_is_read_without_spark(capsys: Captured) -> Non
         (LINE + LINE[:30], "line 2: not JSON"),
         (LINE + "\n[]\n", "line 3: not a JSON object"),
         (LINE.replace("AAE=", "AAE"), "line 1: key is not base64"),
-        ('{"offset": 1}\n', "line 1: partition is None, not a 64-bit integer"),
+        ('{"offset": 1}\n', "line 1: partition is None, not a 32-bit integer"),
     ],
 )
 def test_json_lines_that_are_cut_or_no_records(text: str, message: str, tmp_path: Path, capsys: Captured) -> None:

@@ -4,13 +4,13 @@ import genuine
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from log_agreement import check
 
-from coordinator_core.log.columns import end_of, parse_columns, to_log_records
+from coordinator_core.log.columns import parse_columns, to_log_records
 from coordinator_core.log.compression import Compression, compress, decompress
-from coordinator_core.log.damage import ENDS_READING, Damage
-from coordinator_core.log.entries import ControlType, LogRecord
+from coordinator_core.log.entries import ControlType
 from coordinator_core.log.message_set import write_message_set
-from coordinator_core.log.reader import NO_END, frames, read_log
+from coordinator_core.log.reader import read_log
 from coordinator_core.log.record_batch import BatchRecord, end_transaction_marker, write_batch
 
 int64 = st.integers(-(1 << 63), (1 << 63) - 1)
@@ -97,26 +97,6 @@ def mutated(data, changes):
         elif kind == "cut":
             del changed[at:]
     return bytes(changed)
-
-
-def check(data, start=0, end=None):
-    columns = parse_columns(data, start, end)
-    items = list(read_log(data, 3, start, NO_END if end is None else end))
-    assert list(to_log_records(columns, 3)) == [item for item in items if isinstance(item, LogRecord)]
-    assert list(columns.damages) == [item for item in items if isinstance(item, Damage)]
-    for starts, lengths in ((columns.key_start, columns.key_length), (columns.value_start, columns.value_length)):
-        assert (lengths >= -1).all()
-        assert (starts >= 0).all()
-        assert (starts + lengths.clip(0) <= len(columns.buffer)).all()
-    assert 0 <= columns.consumed <= len(data)
-    assert columns.next_offset >= start
-    covered = list(frames(memoryview(data), start, NO_END if end is None else end))
-    whole = [frame for frame in covered if frame.problem not in ENDS_READING]
-    behind = max((frame.last_offset + 1 for frame in whole), default=0)
-    assert columns.next_offset == max(start, behind if end is None else min(behind, end))
-    if start == 0 and end is None:
-        assert end_of(data) == (columns.next_offset, columns.consumed)
-    return columns
 
 
 ranges = st.tuples(st.integers(0, 400), st.none() | st.integers(0, 800))

@@ -226,3 +226,47 @@ def test_a_connection_that_failed_at_first_sight_is_not_kept(cluster: FakeCluste
     with pytest.raises(TopicRecreated):
         log(expected_topic_id=TOPIC_ID)
     assert cluster.closed
+
+
+def without(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch, number: int, instead: int | None) -> None:
+    """Answers leave partition `number` out, or tell it under another number."""
+    answer = cluster._answer
+
+    def changed(node: int, request: object) -> object:
+        response = answer(node, request)
+        for topic in getattr(response, "responses", None) or response.topics:
+            for part in topic.partitions:
+                if part.partition_index == number and instead is not None:
+                    part.partition_index = instead
+            topic.partitions = [part for part in topic.partitions if part.partition_index != number]
+        return response
+
+    monkeypatch.setattr(cluster, "_answer", changed)
+
+
+@pytest.mark.parametrize("instead", [None, 77, 0])
+def test_a_partition_that_a_broker_says_nothing_about(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch, instead: int | None
+) -> None:
+    source = log(limit=0)
+    without(cluster, monkeypatch, 1, instead)
+    with pytest.raises(LogUnreachable, match=f"broker 1, leader of partition 1 of {TOPIC}, says nothing about it"):
+        source.end_offsets()
+    with pytest.raises(LogUnreachable, match="says nothing about it"):
+        offsets(source, {1: (0, 10)})
+
+
+def test_a_batch_at_an_impossible_offset_is_not_taken_for_the_end(cluster: FakeCluster) -> None:
+    source = log(limit=0)
+    cluster.partitions[0].batches = [(0, 10, b"\x7f" + 7 * b"\xff" + data[8:]) for _, _, data in cluster.partitions[0].batches]
+    with pytest.raises(LogUnreadable, match="offset 0: batch at offset 9223372036854775807, byte 0: offsets of the batch are"):
+        offsets(source, {0: (0, 10)})
+
+
+@pytest.mark.parametrize("empty", [None, []])
+def test_metadata_without_partitions(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch, empty: list[object] | None) -> None:
+    answer = cluster.metadata(None)
+    answer.topics[0].partitions = empty
+    monkeypatch.setattr(cluster, "metadata", lambda _: answer)
+    with pytest.raises(LogUnreachable, match="names no partition of it"):
+        log(limit=0)

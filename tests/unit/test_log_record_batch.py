@@ -2,6 +2,7 @@ import pytest
 from aiokafka.record.default_records import DefaultRecordBatch as TheirBatch
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
+from coordinator_core.log.columns import parse_columns
 from coordinator_core.log.compression import Compression
 from coordinator_core.log.damage import Damage, Problem
 from coordinator_core.log.entries import ControlType, LogRecord
@@ -100,6 +101,7 @@ def broken(at, new, records=RECORDS):
         (broken(16, b"\3"), [Problem.UNKNOWN_MAGIC], []),
         (broken(0, b"\xff"), [Problem.IMPOSSIBLE_OFFSET], []),
         (broken(0, b"\x40"), [Problem.IMPOSSIBLE_OFFSET], []),
+        (broken(0, b"\x7f" + 7 * b"\xff"), [Problem.IMPOSSIBLE_OFFSET], []),
         (broken(8, b"\0\0\0\x0d"), [Problem.IMPOSSIBLE_LENGTH], []),
         (broken(8, b"\0\0\0\x30"), [Problem.IMPOSSIBLE_LENGTH], []),
         (broken(8, b"\x7f"), [Problem.TORN_TAIL], []),
@@ -135,3 +137,13 @@ def test_only_the_range_that_was_asked_for():
     data = write_batch(RECORDS) + write_batch([BatchRecord(106, 1, b"k", b"")]) + write_batch([BatchRecord(107, 1, b"k", b"")])
     assert [record.offset for record in read_log(data, 0, 101, 107)] == [101, 105, 106]
     assert {record.batch_offset for record in read_log(data, 0, 101, 106)} == {100}
+
+
+@pytest.mark.parametrize("offset", [b"\x40", b"\x7f" + 7 * b"\xff"])
+def test_an_impossible_offset_does_not_pass_for_the_end_of_the_range(offset):
+    data = broken(0, offset) + write_batch([BatchRecord(200, 1, b"next", b"")])
+    damage, record = read_log(data, 0, 0, 300)
+    assert damage.problem is Problem.IMPOSSIBLE_OFFSET
+    assert record.offset == 200
+    columns = parse_columns(data, 0, 300)
+    assert (columns.damages, columns.offset.tolist(), columns.next_offset) == ((damage,), [200], 201)
