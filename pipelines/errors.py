@@ -15,3 +15,7 @@ class UsageError(GrouplakeError):
 
 class TablesError(GrouplakeError):
     """The tables are not what the command needs: of another era, written by somebody else, incomplete."""
+
+
+class AnotherWriter(TablesError):
+    """Another job writes the tables, or has taken them over. Trying again would take them from it in turn."""

@@ -16,6 +16,8 @@ from pipelines.batch.expiry_sweep import sweep
 from pipelines.errors import GrouplakeError, TablesError, UsageError
 from pipelines.source.address import Address, deleted, open_source, truncated
 from pipelines.tables.store import Batch, TableStore
+from pipelines.tables.writer import TablesWriter
+from pipelines.tables.writer_lock import writer_lock
 
 Progress = Callable[[str], None]
 
@@ -61,6 +63,7 @@ def run(options: RunOptions, progress: Progress, clock_ms: Callable[[], int]) ->
 
     Raises:
         UsageError: the source or the tables cannot be opened with these options; nothing was started.
+        AnotherWriter: another job writes the tables.
         GrouplakeError: the stream ended with an error.
     """
     trigger = trigger_arguments(options.trigger)
@@ -69,19 +72,23 @@ def run(options: RunOptions, progress: Progress, clock_ms: Callable[[], int]) ->
     topic_id = store.topic_id() if last else None
     if not options.address.is_spark_kafka:
         topic_id = _probe(options, last.next_offsets if last else {}, topic_id)
-    if last is not None:
-        store.expect_writable()
-    else:
-        store.create()
-    if topic_id is not None:
-        store.remember_topic_id(topic_id)
-    _stream(options, store, last, topic_id, trigger, progress)
-    _tell_torn_ends(options, progress)
-    if options.expiry == "apply":
-        now_ms = options.now_ms if options.now_ms is not None else clock_ms()
-        swept = sweep(store, options.era, options.retention_ms, now_ms)
-        if swept is not None:
-            progress(describe_sweep(swept))
+    with writer_lock(store.root, "grouplake run") as is_locked:
+        if last is not None:
+            store.expect_writable()
+        else:
+            store.create()
+        if topic_id is not None:
+            store.remember_topic_id(topic_id)
+        # where a lock holds off other jobs, the first batch claims the tables, and a run that finds nothing new writes nothing
+        writer = None if is_locked else TablesWriter.claim(store)
+        last = writer.last if writer else _last_batch(store, options)
+        writer = _stream(options, store, last, topic_id, trigger, progress, writer)
+        _tell_torn_ends(options, progress)
+        if options.expiry == "apply":
+            now_ms = options.now_ms if options.now_ms is not None else clock_ms()
+            swept = sweep(store, options.era, options.retention_ms, now_ms, writer)
+            if swept is not None:
+                progress(describe_sweep(swept))
 
 
 def _last_batch(store: TableStore, options: RunOptions) -> Batch | None:
@@ -129,7 +136,9 @@ def _stream(
     topic_id: UUID | None,
     trigger: dict[str, Any],
     progress: Progress,
-) -> None:
+    writer: TablesWriter | None,
+) -> TablesWriter | None:
+    """Follows the log, and returns the claim of the tables that was made on the way."""
     # Spark takes seconds to import; everything above has already said what is wrong by now
     from pipelines.batch.apply import BatchApplier
     from pipelines.session import start_session
@@ -144,15 +153,19 @@ def _stream(
         ask_names=lambda: _names(options),
         bulk_rows=options.bulk_rows,
         on_batch=lambda batch: progress(describe_batch(batch)),
+        writer=writer,
     )
+    # jobs that no lock holds off must not meet in Spark's notes about the stream, where the wrong one may be ended
+    checkpoint = store.path("_checkpoint" if writer is None else f"_checkpoint/generation-{writer.generation}")
     query = (
         open_stream(spark, options, last.next_offsets if last else None, topic_id)
         .writeStream.foreachBatch(applier)
-        .option("checkpointLocation", store.path("_checkpoint"))
+        .option("checkpointLocation", checkpoint)
         .trigger(**trigger)
         .start()
     )
     _await(query, progress)
+    return applier.writer
 
 
 def _await(query: Any, progress: Progress) -> None:

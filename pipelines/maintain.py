@@ -1,14 +1,24 @@
-"""`grouplake maintain`: keeps the tables small and quick. Run it between runs of the job; it takes the same turns at the log."""
+"""`grouplake maintain`: keeps the tables small and quick. Like the job it is a writer of the tables, one at a time."""
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
+from deltalake import DeltaTable
+
+from pipelines.faults import reached
 from pipelines.tables import definitions
 from pipelines.tables.store import Batch, TableStore, timestamp_literal
+from pipelines.tables.writer import TablesWriter, stamped
+from pipelines.tables.writer_lock import writer_lock
 
 #: History that ages; what is in quarantine stays until somebody has looked at it.
 _AGING = ("offset_history", "group_history")
+
+_STATE_AND_HISTORY = definitions.WRITE_ORDER[:-1]
 
 
 @dataclass(frozen=True)
@@ -21,43 +31,88 @@ class Maintenance:
 
 
 def maintain(root: str, limits: Maintenance, now: datetime, progress: Callable[[str], None]) -> None:
-    """Ages the history, compacts every table sorted by its key, writes checkpoints, and removes files nobody needs.
+    """Ages the history, compacts every table, writes checkpoints, and removes files nobody needs.
 
     The last batch's versions are made to point at the compacted tables, so that a reader finds them.
+
+    Raises:
+        UsageError: there are no tables, or they cannot be written.
+        AnotherWriter: a job is writing them.
     """
     store = TableStore(root)
-    batch = store.last_batch()
-    batch_id = store.roll_back(batch)
-    started_at = datetime.now(UTC)
-    for name in definitions.WRITE_ORDER:
-        table = store.table(name)
-        if name in _AGING:
-            table.delete(f"record_timestamp < {timestamp_literal(now - timedelta(days=limits.history_days))}")
-        metrics = table.optimize.compact(target_size=limits.target_file_mb << 20)
-        if batch is None or name != "batches":
-            progress(f"{name}: {metrics['numFilesRemoved']} files → {metrics['numFilesAdded']}")
-    if batch is not None:
-        store.finish_batch(_after(batch, batch_id, store, started_at))
-    for name in definitions.WRITE_ORDER:
-        table = store.table(name)
-        table.create_checkpoint()
-        removed = table.vacuum(retention_hours=limits.vacuum_hours, dry_run=False, enforce_retention_duration=False)
-        table.cleanup_metadata()
-        progress(f"{name}: {len(removed)} unneeded files removed")
+    store.table("batches")
+    with writer_lock(root, "grouplake maintain"):
+        store.expect_writable()
+        writer = TablesWriter.claim(store)
+        if writer.last is not None:
+            writer.finish(_compacted(writer, writer.last, limits, now, progress))
+        for name in definitions.WRITE_ORDER:
+            _tidy(writer, name, limits.vacuum_hours, progress)
 
 
-def _after(batch: Batch, batch_id: int, store: TableStore, started_at: datetime) -> Batch:
-    """A batch that changes nothing and names the compacted versions."""
+def _compacted(writer: TablesWriter, last: Batch, limits: Maintenance, now: datetime, progress: Callable[[str], None]) -> Batch:
+    """A batch that changes nothing but files, and the history by its age."""
+    batch_id, started_at, phases = writer.begin(), datetime.now(UTC), _Phases()
+    oldest = timestamp_literal(now - timedelta(days=limits.history_days))
+    for name in _AGING:
+        with phases.timed("age"):
+            writer.commit(name, partial(_age, oldest))
+        reached(f"maintain:aged:{name}")
+    for name in _STATE_AND_HISTORY:
+        with phases.timed("compact"):
+            writer.commit(name, partial(_compact, name, limits, progress))
+        reached(f"maintain:compacted:{name}")
+    with phases.timed("compact"):
+        # no writer ever takes a version of `batches` back, and a row or a claim that comes in between stays as it is
+        _compact("batches", limits, progress, writer.expect_claim(), "")
+    reached("maintain:compacted:batches")
     return Batch(
         batch_id=batch_id,
         started_at=started_at,
         finished_at=datetime.now(UTC),
-        generation=batch.generation,
-        era=batch.era,
-        retention_ms=batch.retention_ms,
+        generation=writer.generation,
+        era=last.era,
+        retention_ms=last.retention_ms,
         records_read=0,
         records_kept=0,
-        next_offsets=batch.next_offsets,
-        versions={name: store.table(name).version() for name in batch.versions},
-        phase_ms={},
+        next_offsets=last.next_offsets,
+        versions={name: writer.version(name) for name in _STATE_AND_HISTORY},
+        phase_ms=phases.ms,
     )
+
+
+def _age(oldest: str, table: DeltaTable, stamp: str) -> bool:
+    metrics = table.delete(f"record_timestamp < {oldest}", commit_properties=stamped(stamp))
+    return bool(metrics["num_removed_files"])
+
+
+def _compact(name: str, limits: Maintenance, progress: Callable[[str], None], table: DeltaTable, stamp: str) -> bool:
+    metrics = table.optimize.compact(target_size=limits.target_file_mb << 20, commit_properties=stamped(stamp))
+    progress(f"{name}: {metrics['numFilesRemoved']} files → {metrics['numFilesAdded']}")
+    return bool(metrics["numFilesRemoved"])
+
+
+def _tidy(writer: TablesWriter, name: str, vacuum_hours: int, progress: Callable[[str], None]) -> None:
+    """Writes a checkpoint of a table and removes files and log entries that no version of the last `vacuum_hours` needs."""
+    table = writer.store.table(name)
+    table.create_checkpoint()
+    reached(f"maintain:checkpoint:{name}")
+    # with a short time, files that another writer is still writing would look like left-overs
+    writer.expect_claim()
+    removed = table.vacuum(retention_hours=vacuum_hours, dry_run=False, enforce_retention_duration=False)
+    reached(f"maintain:vacuumed:{name}")
+    table.cleanup_metadata()
+    progress(f"{name}: {len(removed)} unneeded files removed")
+
+
+class _Phases:
+    """Milliseconds per named phase."""
+
+    def __init__(self) -> None:
+        self.ms: dict[str, int] = {}
+
+    @contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        started = time.monotonic()
+        yield
+        self.ms[name] = self.ms.get(name, 0) + round((time.monotonic() - started) * 1000)

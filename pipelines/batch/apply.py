@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -19,9 +19,11 @@ from pipelines.batch.plan import BatchPlan, plan_batch
 from pipelines.batch.prior import Prior
 from pipelines.batch.topic_names import NameSource
 from pipelines.errors import TablesError
+from pipelines.faults import reached
 from pipelines.source.changes import Kind, of_kind
 from pipelines.tables import definitions
 from pipelines.tables.store import Batch, TableStore
+from pipelines.tables.writer import TablesWriter
 from pipelines.writers.delta_rs import DeltaRsWriter
 from pipelines.writers.delta_spark import DeltaSparkWriter
 from pipelines.writers.table_write import TableWrite
@@ -42,8 +44,8 @@ class BatchApplier:
     bulk_rows: int
     on_batch: Callable[[Batch], None] = lambda _batch: None
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
-    _last: Batch | None = field(default=None, init=False)
-    _batch_id: int = field(default=0, init=False)
+    #: The claim of the tables, made with the first batch that has something to write when it is not given.
+    writer: TablesWriter | None = None
 
     def __call__(self, changed: DataFrame, _spark_batch_id: int) -> None:
         """Applies the change rows once, however often the stream hands them in."""
@@ -73,10 +75,15 @@ class BatchApplier:
         Raises:
             TablesError: the ranges do not continue where the tables end.
         """
-        if self._last is None:
-            self._last = self.store.last_batch()
-            self._batch_id = self.store.roll_back(self._last)
-        next_offsets = self._last.next_offsets if self._last else {}
+        if self.writer is not None:
+            return self._is_within(ranges, self.writer.last)
+        if self._is_within(ranges, self.store.last_batch()):
+            return True
+        self.writer = TablesWriter.claim(self.store)
+        return self._is_within(ranges, self.writer.last)
+
+    def _is_within(self, ranges: pa.Table, last: Batch | None) -> bool:
+        next_offsets = last.next_offsets if last else {}
         rows = ranges.select(["log_partition", "start_offset", "next_offset"]).to_pylist()
         if not rows or all(row["next_offset"] <= next_offsets.get(row["log_partition"], -1) for row in rows):
             return True
@@ -90,47 +97,49 @@ class BatchApplier:
         return False
 
     def _apply(self, rows: pa.Table, bulk: DataFrame | None, ranges: pa.Table, phases: "_Phases") -> None:
-        batch_id = self._batch_id
-        context = BatchContext(batch_id, self.era, self.retention_ms, Prior(self.store, self._last))
+        writer = self._claimed
+        context = BatchContext(writer.begin(), self.era, self.retention_ms, Prior(self.store, writer.last))
         with phases.timed("plan"):
             plan = plan_batch(rows, context, self.ask_names)
             if bulk is not None:
                 offsets = bulk_offset_writes(bulk, plan, context, self.store)
             else:
                 offsets = _offset_writes(rows, plan, context)
-        versions = {name: self._write(write, batch_id, phases) for name, write in _in_order((*plan.writes, *offsets)).items()}
-        self._finish(batch_id, ranges, versions, phases)
+        versions = {name: self._write(write, phases) for name, write in _in_order((*plan.writes, *offsets)).items()}
+        self._finish(context.batch_id, ranges, versions, phases)
 
-    def _write(self, write: TableWrite, batch_id: int, phases: "_Phases") -> int:
+    @property
+    def _claimed(self) -> TablesWriter:
+        assert self.writer is not None, "ranges are looked at first"
+        return self.writer
+
+    def _write(self, write: TableWrite, phases: "_Phases") -> int:
+        writer = self._claimed
         with phases.timed(f"write_{write.table}"):
             if isinstance(write.rows, DataFrame):
-                return DeltaSparkWriter(self.store, write.rows.sparkSession).write(write, batch_id)
-            return DeltaRsWriter(self.store).write(write, batch_id)
+                version = DeltaSparkWriter(writer, write.rows.sparkSession).write(write)
+            else:
+                version = DeltaRsWriter(writer).write(write)
+        reached(f"after:{write.table}")
+        return version
 
-    def _finish(
-        self,
-        batch_id: int,
-        ranges: pa.Table,
-        versions: dict[str, int],
-        phases: "_Phases",
-    ) -> None:
+    def _finish(self, batch_id: int, ranges: pa.Table, versions: dict[str, int], phases: "_Phases") -> None:
+        writer = self._claimed
         offsets = zip(ranges["log_partition"].to_pylist(), ranges["next_offset"].to_pylist(), strict=True)
         batch = Batch(
             batch_id=batch_id,
             started_at=phases.started_at,
             finished_at=self.clock(),
-            generation=self._last.generation if self._last else 0,
+            generation=writer.generation,
             era=self.era.name,
             retention_ms=self.retention_ms,
             records_read=pc.sum(ranges["records_read"]).as_py() or 0,
             records_kept=_kept(ranges),
-            next_offsets={**(self._last.next_offsets if self._last else {}), **dict(offsets)},
+            next_offsets={**(writer.last.next_offsets if writer.last else {}), **dict(offsets)},
             versions=versions,
             phase_ms=phases.ms,
         )
-        self._last = self.store.finish_batch(batch)
-        self._batch_id = batch_id + 1
-        self.on_batch(batch)
+        self.on_batch(writer.finish(batch))
 
 
 def _kept(ranges: pa.Table) -> int:

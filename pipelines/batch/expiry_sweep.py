@@ -13,9 +13,11 @@ from coordinator_core.state.era import Era, GroupRemoval
 from pipelines.batch.context import BatchContext
 from pipelines.batch.groups_plan import as_table, delete
 from pipelines.batch.prior import Prior
+from pipelines.faults import reached
 from pipelines.query.engine import Snapshot
 from pipelines.tables import definitions
 from pipelines.tables.store import Batch, TableStore, timestamp_literal
+from pipelines.tables.writer import TablesWriter
 from pipelines.writers.delta_rs import DeltaRsWriter
 from pipelines.writers.table_write import TableWrite
 
@@ -42,33 +44,38 @@ WHERE g.member_count = 0 AND g.group_type <> 'share' AND staying.group_id IS NUL
 """
 
 
-def sweep(store: TableStore, era: Era, retention_ms: int, now_ms: int) -> Batch | None:
-    """Sweeps the tables at `now_ms` (ms since the epoch); None when there is nothing to remove."""
-    last = store.last_batch()
+def sweep(store: TableStore, era: Era, retention_ms: int, now_ms: int, writer: TablesWriter | None = None) -> Batch | None:
+    """Sweeps the tables at `now_ms` (ms since the epoch); None when there is nothing to remove.
+
+    `writer` is the claim of the tables, where the job has one already.
+
+    Raises:
+        AnotherWriter: another job has taken the tables over.
+    """
+    last = writer.last if writer else store.last_batch()
     if last is None:
         return None
     started_at = datetime.now(UTC)
-    snapshot = Snapshot(store, last, retention_ms)
-    now = timestamp_literal(_EPOCH + timedelta(milliseconds=now_ms))
-    expired = snapshot.query(_EXPIRED.format(now=now))
-    emptied = pa.table({"group_id": pa.array([], pa.string())})
-    if era.group_removal is not GroupRemoval.NEVER:
-        emptied = snapshot.query(_EMPTIED.format(now=now))
+    expired, emptied = _found(Snapshot(store, last, retention_ms), era, now_ms)
     if not expired.num_rows and not emptied.num_rows:
         return None
-    context = BatchContext(store.roll_back(last), era, retention_ms, Prior(store, last))
-    writer = DeltaRsWriter(store)
+    if writer is None:
+        # what was found is to be what the writer before left
+        return sweep(store, era, retention_ms, now_ms, TablesWriter.claim(store))
+    context = BatchContext(writer.begin(), era, retention_ms, Prior(store, last))
     rows = _rows(expired.to_pylist(), emptied.to_pylist(), context)
-    versions = dict(last.versions)
+    versions = {name: writer.version(name) for name in definitions.WRITE_ORDER[:-1]}
+    reached("sweep:planned")
     for name in definitions.WRITE_ORDER:
         if name in rows:
-            versions[name] = writer.write(TableWrite(name, as_table(name, rows[name])), context.batch_id)
-    return store.finish_batch(
+            versions[name] = DeltaRsWriter(writer).write(TableWrite(name, as_table(name, rows[name])))
+            reached(f"sweep:after:{name}")
+    return writer.finish(
         Batch(
             batch_id=context.batch_id,
             started_at=started_at,
             finished_at=datetime.now(UTC),
-            generation=last.generation,
+            generation=writer.generation,
             era=era.name,
             retention_ms=retention_ms,
             records_read=0,
@@ -78,6 +85,15 @@ def sweep(store: TableStore, era: Era, retention_ms: int, now_ms: int) -> Batch 
             phase_ms={},
         )
     )
+
+
+def _found(snapshot: Snapshot, era: Era, now_ms: int) -> tuple[pa.Table, pa.Table]:
+    """Offsets that expire, and groups that go."""
+    now = timestamp_literal(_EPOCH + timedelta(milliseconds=now_ms))
+    expired = snapshot.query(_EXPIRED.format(now=now))
+    if era.group_removal is GroupRemoval.NEVER:
+        return expired, pa.table({"group_id": pa.array([], pa.string())})
+    return expired, snapshot.query(_EMPTIED.format(now=now))
 
 
 def _rows(expired: list[dict[str, Any]], emptied: list[dict[str, Any]], context: BatchContext) -> dict[str, list[dict[str, Any]]]:

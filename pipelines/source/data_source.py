@@ -28,6 +28,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from coordinator_core.state.era import Era
+from pipelines.faults import reached
 from pipelines.source.address import Address, cut_back, open_source, parse_address, truncated
 from pipelines.source.changes import DDL
 from pipelines.source.position import Position
@@ -220,6 +221,7 @@ def read_ranges(options: SourceOptions, todo: list[LogRange]) -> Iterator[pa.Rec
             if partition not in waiting:
                 continue
             reducers[partition].add(columns)
+            reached("source:read")
             if columns.next_offset >= waiting[partition].end:
                 one = waiting.pop(partition)
                 yield from change_rows(reducers.pop(partition).finish(), one.start, one.end, era, options.retention_ms)

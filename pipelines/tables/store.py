@@ -11,13 +11,14 @@ from typing import Any
 from uuid import UUID
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, QueryBuilder, Transaction, write_deltalake
+from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from pipelines.errors import TablesError, UsageError
+from pipelines.faults import reached
 from pipelines.tables import definitions
 
-#: Application id of the Delta transactions that make each write of a batch happen once; their version is the batch id.
+#: Application of the transactions that write rows of `batches`; their version is the batch id.
 APP_ID = "grouplake"
 
 #: Property of the table `batches`: the id of the topic that the tables are made from.
@@ -86,7 +87,9 @@ class TableStore:
                         mode="ignore",
                     )
                 except (DeltaError, OSError) as error:
-                    raise UsageError(f"cannot create table {self.path(table.name)}: {_first_line(error)}") from error
+                    if not DeltaTable.is_deltatable(self.path(table.name)):
+                        raise UsageError(f"cannot create table {self.path(table.name)}: {first_line(error)}") from error
+                reached(f"created:{table.name}")
 
     def table(self, name: str) -> DeltaTable:
         """Table `name` at its newest version."""
@@ -106,7 +109,7 @@ class TableStore:
         except TableNotFoundError as error:
             raise UsageError(f"no table {name} under {self.root}: is this a folder that `grouplake run` wrote?") from error
         except DeltaError as error:
-            raise TablesError(f"cannot open table {name} under {self.root}: {_first_line(error)}") from error
+            raise TablesError(f"cannot open table {name} under {self.root}: {first_line(error)}") from error
 
     def topic_id(self) -> UUID | None:
         """Id of the topic that the tables are made from; None while no source has told one."""
@@ -119,15 +122,18 @@ class TableStore:
             try:
                 self.table("batches").alter.set_table_properties({_TOPIC_ID: str(topic_id)}, raise_if_not_exists=False)
             except DeltaError as error:
-                raise TablesError(f"cannot note the topic's id in {self.path('batches')}: {_first_line(error)}") from error
+                raise TablesError(f"cannot note the topic's id in {self.path('batches')}: {first_line(error)}") from error
 
     def last_batch(self) -> Batch | None:
         """The newest complete batch, None before the first."""
-        table = self.table("batches")
-        newest = table.transaction_version(APP_ID)
+        return self.last_batch_of(self.table("batches"))
+
+    def last_batch_of(self, batches: DeltaTable) -> Batch | None:
+        """The newest complete batch at the version that `batches` is open at."""
+        newest = batches.transaction_version(APP_ID)
         if newest is None:
             return None
-        return next(iter(self._batches(table, f"batch_id = {newest}")), None)
+        return next(iter(self._batches(batches, f"batch_id = {newest}")), None)
 
     def batch_as_of(self, as_of: int | datetime) -> Batch:
         """The batch of that id, or the newest that was complete at that time.
@@ -140,33 +146,6 @@ class TableStore:
         if not found:
             raise UsageError(f"no batch as of {as_of} under {self.root}")
         return found[0]
-
-    def roll_back(self, last: Batch | None) -> int:
-        """Takes back what a batch wrote that never got its `batches` row, and returns the id of the next batch.
-
-        The next batch need not be the interrupted one again: a sweep may have been, or the stream may have lost its place. So
-        nothing of it stays, and its id is not used again, because tables that have seen it would skip their write.
-        """
-        newest = complete = last.batch_id if last else -1
-        for name in definitions.WRITE_ORDER[:-1]:
-            table = self.table(name)
-            applied = table.transaction_version(APP_ID)
-            if applied is not None and applied > complete:
-                table.restore(last.versions[name] if last else 0)
-                newest = max(newest, applied)
-        return newest + 1
-
-    def finish_batch(self, batch: Batch) -> Batch:
-        """Writes the row that makes `batch` visible, once."""
-        schema = definitions.table("batches").schema
-        row = {name: getattr(batch, name) for name in schema.names}
-        maps = {name: list(row[name].items()) for name in ("next_offsets", "versions", "phase_ms")}
-        table = self.table("batches")
-        applied = table.transaction_version(APP_ID)
-        if applied is None or applied < batch.batch_id:
-            properties = CommitProperties(app_transactions=[Transaction(APP_ID, batch.batch_id)])
-            write_deltalake(table, pa.Table.from_pylist([{**row, **maps}], schema), mode="append", commit_properties=properties)
-        return batch
 
     @staticmethod
     def _batches(table: DeltaTable, condition: str) -> list[Batch]:
@@ -211,5 +190,6 @@ def is_in(column: str, values: Iterable[object]) -> str:
     return f"{column} IN ({', '.join(map(literal, distinct))})"
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """What an error of delta-rs says, without the context that it adds below."""
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

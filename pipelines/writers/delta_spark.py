@@ -1,56 +1,69 @@
 """Writer of bulk batches: delta-spark, by the executors (docs/adr/0003)."""
 
+import deltalake
 from delta.tables import DeltaTable
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 
 from pipelines.tables import definitions
-from pipelines.tables.store import APP_ID, TableStore
+from pipelines.tables.writer import CommitConflict, TablesWriter
 from pipelines.writers.table_write import DELETED, TableWrite, merge_conditions
 
-_TRANSACTION = ("spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion")
+_STAMP = "spark.databricks.delta.commitInfo.userMetadata"
 
 
 class DeltaSparkWriter:
     """Merges and appends DataFrames, through the session that the batch's DataFrame belongs to."""
 
-    def __init__(self, store: TableStore, spark: SparkSession) -> None:
-        self._store = store
+    def __init__(self, tables: TablesWriter, spark: SparkSession) -> None:
+        self._tables = tables
         self._spark = spark
 
-    def write(self, write: TableWrite, batch_id: int) -> int:
-        """Applies `write` once; see `Writer`."""
-        # a statement of a session, not of a command: left behind it would silently skip the session's next write
-        for key, value in zip(_TRANSACTION, (APP_ID, str(batch_id)), strict=True):
-            self._spark.conf.set(key, value)
-        try:
-            self._write(write)
-        finally:
-            for key in _TRANSACTION:
-                self._spark.conf.unset(key)
-        return self._store.table(write.table).version()
+    def write(self, write: TableWrite) -> int:
+        """Applies `write`; see `Writer`."""
+        return self._tables.commit(write.table, lambda table, stamp: self._change(table, write, stamp))
 
-    def _write(self, write: TableWrite) -> None:
+    def _change(self, table: deltalake.DeltaTable, write: TableWrite, stamp: str) -> bool:
+        expected = table.version()
+        is_empty = not table.file_uris()
+        self._spark.conf.set(_STAMP, stamp)
+        try:
+            self._write(write, is_empty)
+        except PySparkException as error:
+            table.update_incremental()
+            if table.version() != expected:
+                raise CommitConflict(f"{write.table}: {error}") from error
+            raise
+        finally:
+            # a statement of the session, not of a command: left behind it would stand in the history of other writes
+            self._spark.conf.unset(_STAMP)
+        table.update_incremental()
+        if table.version() == expected:
+            return False
+        # Spark appends at any version, and only the stamp tells its commit from one that got in instead
+        if table.history(1)[0].get("userMetadata") != stamp:
+            raise CommitConflict(f"{write.table}: version {table.version()} is not the one just written")
+        return True
+
+    def _write(self, write: TableWrite, is_empty: bool) -> None:
         definition = definitions.table(write.table)
         if not definition.key:
             self._append(write.rows.select(definition.schema.names), write.table)
-        elif self._is_empty(write.table):
+        elif is_empty:
             kept = write.rows.where(~col(DELETED)).select(definition.schema.names)
             self._append(kept.sortWithinPartitions(*definition.key), write.table)
         else:
             self._merge(write.rows, definition)
 
-    def _is_empty(self, table: str) -> bool:
-        return not self._store.table(table).file_uris()
-
     def _append(self, rows: DataFrame, table: str) -> None:
-        rows.write.format("delta").mode("append").save(self._store.path(table))
+        rows.write.format("delta").mode("append").save(self._tables.store.path(table))
 
     def _merge(self, rows: DataFrame, definition: definitions.TableDefinition) -> None:
         columns = {name: f"s.{name}" for name in definition.schema.names}
         deleted, updated, inserted = merge_conditions(definition.name)
         (
-            DeltaTable.forPath(self._spark, self._store.path(definition.name))
+            DeltaTable.forPath(self._spark, self._tables.store.path(definition.name))
             .alias("t")
             .merge(rows.alias("s"), " AND ".join(f"t.{name} = s.{name}" for name in definition.key))
             .whenMatchedDelete(deleted)

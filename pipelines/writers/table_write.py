@@ -32,8 +32,12 @@ class TableWrite:
 class Writer(Protocol):
     """One of the two ways into a Delta table."""
 
-    def write(self, write: TableWrite, batch_id: int) -> int:
-        """Applies `write` once: a batch id that the table has already seen changes nothing. Returns the table's version."""
+    def write(self, write: TableWrite) -> int:
+        """Applies `write` to the table at the version that this job has left it at, and returns the new version.
+
+        Raises:
+            AnotherWriter: another job has taken the tables over.
+        """
         ...
 
 

@@ -1,8 +1,8 @@
 CREATE TABLE batches (
-  batch_id BIGINT NOT NULL COMMENT 'Ascending; ids of batches that were cut off and taken back are left out',
+  batch_id BIGINT NOT NULL COMMENT 'Ascending, without gaps',
   started_at TIMESTAMP NOT NULL COMMENT 'Start of the batch',
   finished_at TIMESTAMP NOT NULL COMMENT 'When its other tables were written',
-  generation BIGINT NOT NULL COMMENT 'Generation of the tables: counts up when they are rebuilt',
+  generation BIGINT NOT NULL COMMENT 'Generation of the writer: counts up whenever a job takes over the tables',
   era STRING NOT NULL COMMENT 'Era whose rules made the tables',
   retention_ms BIGINT NOT NULL COMMENT 'Offset retention that expires_at is counted with',
   records_read BIGINT NOT NULL COMMENT 'Records read from the log',

@@ -17,6 +17,7 @@ from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 from pipelines.tables import definitions
 from pipelines.tables.store import Batch, TableStore
+from pipelines.tables.writer import TablesWriter
 from pipelines.writers.delta_rs import DeltaRsWriter
 from pipelines.writers.table_write import TableWrite
 
@@ -57,16 +58,16 @@ def applier(root: Path) -> BatchApplier:
 def dying_before(name: str) -> Iterator[None]:
     """Dies before the write of this table."""
 
-    def write(self: DeltaRsWriter, write: TableWrite, batch_id: int) -> int:
+    def write(self: DeltaRsWriter, write: TableWrite) -> int:
         if write.table == name:
             raise Killed
-        return real_write(self, write, batch_id)
+        return real_write(self, write)
 
-    def finish(_self: TableStore, _batch: Batch) -> Batch:
+    def finish(_self: TablesWriter, _batch: Batch) -> Batch:
         raise Killed
 
     real_write = DeltaRsWriter.write
-    owner, method, replacement = (TableStore, "finish_batch", finish) if name == "batches" else (DeltaRsWriter, "write", write)
+    owner, method, replacement = (TablesWriter, "finish", finish) if name == "batches" else (DeltaRsWriter, "write", write)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(owner, method, replacement)
         with pytest.raises(Killed):

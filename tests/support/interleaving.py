@@ -1,0 +1,90 @@
+"""Runs writers of the tables in threads that take turns at gates, so that every order of their steps can be played."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+
+from pipelines.batch import apply
+from pipelines.tables import writer
+from pipelines.tables.writer import TablesWriter
+
+LIMIT_SECONDS = 30
+
+
+class Actor:
+    """A function in a thread that goes on for a number of gates at a time. `outcome` is None, or the exception that ended it."""
+
+    def __init__(self, name: str, work: Callable[[], None]) -> None:
+        self.outcome: BaseException | None = None
+        self.gates: list[str] = []
+        self._work = work
+        self._may_go, self._stopped = threading.Semaphore(0), threading.Semaphore(0)
+        self._steps = 0
+        self._is_over = False
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def advance(self, gates: int | None = None) -> bool:
+        """Goes through that many gates (None: to the end); whether there is more to do."""
+        if not self._is_over:
+            self._steps = 1_000_000 if gates is None else gates
+            self._may_go.release()
+            assert self._stopped.acquire(timeout=LIMIT_SECONDS)
+        return not self._is_over
+
+    def at_gate(self, name: str) -> None:
+        """Called in the thread: waits here when it has done its steps."""
+        self.gates.append(name)
+        if self._steps == 0:
+            self._stopped.release()
+            self._may_go.acquire()
+        self._steps -= 1
+
+    def _run(self) -> None:
+        self._may_go.acquire()
+        _CURRENT.actor = self
+        try:
+            self._work()
+        except Exception as error:
+            self.outcome = error
+        self._is_over = True
+        self._stopped.release()
+
+
+_CURRENT = threading.local()
+
+
+def _gate(name: str) -> None:
+    actor = getattr(_CURRENT, "actor", None)
+    if actor is not None:
+        actor.at_gate(name)
+
+
+def _gated(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    def call(*arguments: Any, **named: Any) -> Any:
+        _gate(name)
+        return function(*arguments, **named)
+
+    return call
+
+
+@contextmanager
+def gates() -> Iterator[None]:
+    """Gates after every named step of a batch, and between what a commit has looked at and its writing."""
+    real_commit = TablesWriter.commit
+
+    def commit(self: TablesWriter, name: str, change: Any) -> int:
+        return real_commit(self, name, _gated(change, f"changing:{name}"))
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (apply, writer):
+            patch.setattr(module, "reached", _gate)
+        patch.setattr(TablesWriter, "commit", commit)
+        patch.setattr(writer, "write_deltalake", _gated(writer.write_deltalake, "writing:batches"))
+        patch.setattr(DeltaTable, "create_write_transaction", _gated(DeltaTable.create_write_transaction, "claiming"))
+        patch.setattr(DeltaTable, "restore", _gated(DeltaTable.restore, "restoring"))
+        yield
