@@ -43,13 +43,14 @@ def plan_pending(changes: pa.Table, context: BatchContext) -> PendingPlan:
     """
     opened = of_kind(changes, Kind.PENDING)
     prior = _prior_pending(changes, context)
-    markers = {row["producer_id"]: row for row in of_kind(changes, Kind.MARKER).to_pylist()}
+    # a transaction has a marker in every log partition that it wrote to, and only that one ends it there
+    markers = {(row["log_partition"], row["producer_id"]): row for row in of_kind(changes, Kind.MARKER).to_pylist()}
     wiped = {_pending_key(row): row for row in of_kind(changes, Kind.PENDING_TOMBSTONE).to_pylist()}
     removed = {_key(row): row["log_offset"] for row in of_kind(changes, Kind.TOMBSTONE).to_pylist()}
     reopened = {_pending_key(row) for row in opened.select(["producer_id", *KEY]).to_pylist()}
     resolved, gone = [], []
     for row in prior:
-        marker = markers.get(row["producer_id"])
+        marker = markers.get((row["log_partition"], row["producer_id"]))
         tombstone = wiped.get(_pending_key(row)) or wiped.get((None, *_key(row)))
         # the tombstone counts only if it came before the transaction ended; what it does to the committed offset is in
         # `removed`, whichever came first
