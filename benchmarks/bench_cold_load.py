@@ -1,8 +1,8 @@
 """A cold load: live broker → committed tables, one fresh `grouplake run`, beside the broker's own load of the same partitions.
 
-`python -m benchmarks.bench_cold_load [--records 2M,10M] [--keys 200k] [--rounds 3]`. Caches are warm (compiled code, page cache), the
-processes and the tables new. The broker runs with the JVM settings of Kafka's own scripts; its load is what its log says from the
-first start of a partition to the last end. The best of the rounds counts, for both.
+`python -m benchmarks.bench_cold_load [--records 2M,10M] [--keys 200k] [--rounds 3]`. Caches are warm (compiled code, page cache),
+the processes and the tables new. The broker runs with the JVM settings of Kafka's own scripts; its load is what its log says from
+the first start of a partition to the last end. The best of the rounds counts, for both.
 """
 
 import shutil

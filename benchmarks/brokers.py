@@ -70,8 +70,7 @@ def broker_with(log: GeneratedLog) -> Iterator[LogBroker]:
         broker.stop()
         broker.place_segments(log.directory)
         broker.start()
-        running = LogBroker(log, broker)
-        yield running
+        yield LogBroker(log, broker)
 
 
 def _make_offsets_topic(bootstrap: str) -> None:
@@ -103,7 +102,9 @@ def _await_load(lines: Path, begin: int, started: float, partitions: int) -> Bro
         if len({match[2] for match in found}) == partitions:
             break
         if time.monotonic() > deadline:
-            raise PrivateKafkaError(f"the broker has loaded {len(found)} of {partitions} partitions after {_LOAD_LIMIT_SECONDS} s")
+            raise PrivateKafkaError(
+                f"the broker has loaded {len(found)} of {partitions} partitions after {_LOAD_LIMIT_SECONDS} s"
+            )
         time.sleep(0.1)
     ends = [datetime.strptime(match[1], "%Y-%m-%d %H:%M:%S.%f").timestamp() for match in found]
     spent = [(int(match[3]) - int(match[4])) / 1000 for match in found]

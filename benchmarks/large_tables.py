@@ -84,12 +84,6 @@ def topic_names(group: int) -> list[str]:
     return [f"orders-{group % 500}", f"shipments-{group % 97}"][:TOPICS_PER_GROUP]
 
 
-def default_folder() -> Path:
-    """Where benchmarks keep what takes long to make: $GROUPLAKE_CACHE, or the user's cache folder."""
-    cache = os.environ.get("GROUPLAKE_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "grouplake"
-    return Path(cache) / "benchmarks"
-
-
 def large_tables(shape: Shape, folder: Path, spark: "SparkSession | None") -> TableStore:
     """The tables, made in `folder` unless they are there; with `spark` as the job makes them, without only small ones."""
     root = folder / f"tables-{shape.offsets}"

@@ -40,11 +40,13 @@ from coordinator_core.log.record_batch import CRC_START, HEADER_SIZE, SMALLEST_L
 KEYS_PER_GROUP = 100
 PARTITIONS = 50
 #: Raised whenever the generator writes something else, so that older logs are not taken for it.
-_EDITION = 1
+_EDITION = 2
 _FIRST_TIMESTAMP = 1_790_000_000_000
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 _TEAMS = ("billing", "search", "warehouse", "ads", "fraud-detection", "risk", "ml", "customer-notifications")
 _MEMBERS = 3
+#: A day, in ms: a broker that has loaded the log must not find that its members are gone while it is measured.
+_SESSION_TIMEOUT = 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +234,7 @@ def _group_record(group: int) -> tuple[bytes, bytes]:
             client_id=f"{name}-{member}",
             client_host=f"/10.1.{group % 250}.{member}",
             rebalance_timeout=300_000,
-            session_timeout=45_000,
+            session_timeout=_SESSION_TIMEOUT,
             subscription=encode_subscription(ConsumerProtocolSubscription(topics)),
             assignment=encode_assignment(
                 ConsumerProtocolAssignment(

@@ -1,4 +1,4 @@
-"""`grouplake run` as a fresh process from the shell: what it took, what it says of its batches, and whether its tables are right."""
+"""`grouplake run` as a fresh process from the shell: what it took, what it tells, and whether its tables are right."""
 
 import os
 import subprocess
@@ -73,7 +73,8 @@ def _listen(process: subprocess.Popen, started: float) -> list[tuple[float, str]
 
 def expect_tables(log: GeneratedLog, tables: Path, batches: Sequence[Mapping[str, Any]]) -> None:
     """Raises AssertionError where the tables are not those of the log."""
-    assert sum(batch["records_read"] for batch in batches) == log.shape.records
+    read = sum(batch["records_read"] for batch in batches)
+    assert read == log.shape.records, f"{read} records read, {log.shape.records} in the log"
     found = DeltaTable(tables / "offsets").to_pyarrow_table(columns=[*_KEY, "committed_offset"])
     assert found.num_rows == log.live_keys, f"{found.num_rows} offsets in the tables, {log.live_keys} in the log"
     expected = log.expected_offsets()
