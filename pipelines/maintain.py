@@ -11,6 +11,8 @@ from deltalake import DeltaTable
 
 from pipelines.faults import reached
 from pipelines.tables import definitions
+from pipelines.tables.leaf_order import order_leaves
+from pipelines.tables.leaves import has_leaves
 from pipelines.tables.store import Batch, TableStore, timestamp_literal
 from pipelines.tables.writer import TablesWriter, stamped
 from pipelines.tables.writer_lock import writer_lock
@@ -87,9 +89,13 @@ def _age(oldest: str, table: DeltaTable, stamp: str) -> bool:
 
 
 def _compact(name: str, limits: Maintenance, progress: Callable[[str], None], table: DeltaTable, stamp: str) -> bool:
-    metrics = table.optimize.compact(target_size=limits.target_file_mb << 20, commit_properties=stamped(stamp))
-    progress(f"{name}: {metrics['numFilesRemoved']} files → {metrics['numFilesAdded']}")
-    return bool(metrics["numFilesRemoved"])
+    if name in definitions.KEYS and has_leaves(table):
+        removed, added = order_leaves(table, name, stamp)
+    else:
+        metrics = table.optimize.compact(target_size=limits.target_file_mb << 20, commit_properties=stamped(stamp))
+        removed, added = metrics["numFilesRemoved"], metrics["numFilesAdded"]
+    progress(f"{name}: {removed} files → {added}")
+    return removed > 0
 
 
 def _tidy(writer: TablesWriter, name: str, vacuum_hours: int, progress: Callable[[str], None]) -> None:

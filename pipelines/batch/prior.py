@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.tables import definitions
+from pipelines.tables.leaves import has_leaves, rows_of
 from pipelines.tables.store import MAX_LITERALS, Batch, TableStore, is_in, query
 
 _TOPIC_ID = "part['topic_id']"
@@ -29,6 +30,9 @@ class Prior:
         if self.batch is None:
             return pa.schema([schema.field(name) for name in names]).empty_table()
         wanted = {column: list(set(given)) for column, given in values.items()}
+        if list(wanted) == schema.names[:1] and has_leaves(pinned := self._pinned(table)):
+            selected = pa.schema([schema.field(name).with_nullable(True) for name in names])
+            return rows_of(pinned, selected, pa.array(wanted[schema.names[0]], schema.field(0).type))
         conditions = " AND ".join(is_in(column, given) for column, given in wanted.items()) or "TRUE"
         selected = sorted({*names, *wanted})
         found = query({table: self._pinned(table)}, f"SELECT {', '.join(selected)} FROM {table} WHERE {conditions}")

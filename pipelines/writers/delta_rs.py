@@ -1,10 +1,16 @@
-"""Writer of micro-batches: delta-rs, in the driver, without a Spark job (docs/adr/0003)."""
+"""Writer of micro-batches, in the driver, without a Spark job (docs/adr/0003, docs/adr/0012).
+
+Appends are delta-rs'. Merges go into the leaves of the table; where there are none, in an object store for example, they are
+delta-rs' as well.
+"""
 
 from deltalake import DeltaTable, write_deltalake
 
 from pipelines.tables import definitions
+from pipelines.tables.leaves import has_leaves
 from pipelines.tables.store import is_in
 from pipelines.tables.writer import TablesWriter, stamped
+from pipelines.writers.leaf_merge import merge_into_leaves
 from pipelines.writers.table_write import TableWrite, merge_conditions
 
 
@@ -28,6 +34,8 @@ def _append(table: DeltaTable, write: TableWrite, stamp: str) -> bool:
 
 
 def _merge(table: DeltaTable, write: TableWrite, stamp: str) -> bool:
+    if has_leaves(table):
+        return merge_into_leaves(table, write, stamp)
     definition = definitions.table(write.table)
     columns = {name: f"s.{name}" for name in definition.schema.names}
     deleted, updated, inserted = merge_conditions(write.table)

@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 
 from pipelines.tables import definitions
+from pipelines.tables.leaves import LEAF_ROWS
 from pipelines.tables.writer import CommitConflict, TablesWriter
 from pipelines.writers.table_write import DELETED, TableWrite, merge_conditions
 
@@ -52,12 +53,13 @@ class DeltaSparkWriter:
             self._append(write.rows.select(definition.schema.names), write.table)
         elif is_empty:
             kept = write.rows.where(~col(DELETED)).select(definition.schema.names)
-            self._append(kept.sortWithinPartitions(*definition.key), write.table)
+            # what micro-batches will replace: small files that each hold few groups
+            self._append(kept.sortWithinPartitions(*definition.key), write.table, maxRecordsPerFile=LEAF_ROWS)
         else:
             self._merge(write.rows, definition)
 
-    def _append(self, rows: DataFrame, table: str) -> None:
-        rows.write.format("delta").mode("append").save(self._tables.store.path(table))
+    def _append(self, rows: DataFrame, table: str, **options: int) -> None:
+        rows.write.format("delta").mode("append").options(**options).save(self._tables.store.path(table))
 
     def _merge(self, rows: DataFrame, definition: definitions.TableDefinition) -> None:
         columns = {name: f"s.{name}" for name in definition.schema.names}

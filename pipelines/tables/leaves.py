@@ -1,0 +1,219 @@
+"""The files of a merged table as the leaves of a B+ tree: small, sorted by key, told apart by the range of their first column.
+
+delta-rs' merge scatters the rows of every file that it touches, so that after a few batches each file spans all groups and each
+batch rewrites the whole table (docs/adr/0012). Here a batch replaces only the files that hold its groups, one by one, and they
+keep their place in the order. What is read and written is plain Delta of protocol 1/2: Parquet files, and a commit that is put
+into the log under the next version unless there is one (the protocol's mutual exclusion on a local file system).
+"""
+
+import itertools
+import json
+import os
+import time
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+
+from pipelines.tables import definitions
+from pipelines.tables.writer import CommitConflict
+
+#: Rows of a new leaf. Small leaves are cheap to replace, but every query opens all that it cannot rule out.
+LEAF_ROWS = 4_000
+
+#: A leaf that has grown beyond this is split.
+MAX_LEAF_ROWS = 2 * LEAF_ROWS
+
+#: Columns with statistics, as `delta.dataSkippingNumIndexedCols` of the tables says.
+_INDEXED_COLUMNS = 4
+
+_CHECKPOINT_EVERY = 100
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A data file: its path in the log and the range of its first column; None where the log does not tell."""
+
+    path: str
+    size: int
+    rows: int
+    low: str | None
+    high: str | None
+
+    def may_hold(self, values: Sequence[str]) -> bool:
+        """Whether one of the values, which are sorted, lies in the leaf's range."""
+        if self.low is None or self.high is None:
+            return True
+        return bisect_left(values, self.low) < bisect_right(values, self.high)
+
+
+def leaf_threads() -> ThreadPoolExecutor:
+    """As many threads as there are cores: Arrow reads and writes without Python's lock."""
+    return ThreadPoolExecutor(max_workers=os.cpu_count())
+
+
+def has_leaves(table: DeltaTable) -> bool:
+    """Whether the files of `table` can be replaced here: a local folder, and nothing that goes beyond protocol 1/2."""
+    protocol = table.protocol()
+    is_plain = protocol.min_reader_version == 1 and protocol.min_writer_version <= 2
+    return is_plain and not table.metadata().partition_columns and _folder(table) is not None
+
+
+def leaves_of(table: DeltaTable) -> list[Leaf]:
+    """All files of the table's version, in the order of where they begin; those of unknown range first."""
+    actions = pa.table(table.get_add_actions(flatten=True))
+    column = table.schema().fields[0].name
+    nothing = [None] * actions.num_rows
+    names = ("path", "size_bytes", "num_records", f"min.{column}", f"max.{column}")
+    values = [actions[name].to_pylist() if name in actions.schema.names else nothing for name in names]
+    found = [Leaf(path, size, rows or 0, low, high) for path, size, rows, low, high in zip(*values, strict=True)]
+    return sorted(found, key=lambda leaf: (leaf.low is not None, leaf.low or "", leaf.high or "", leaf.path))
+
+
+def open_leaf(table: DeltaTable, leaf: Leaf) -> pq.ParquetFile:
+    """The file of a leaf."""
+    return pq.ParquetFile(_directory(table) / unquote(leaf.path), memory_map=True)
+
+
+def rows_of(table: DeltaTable, columns: pa.Schema, firsts: pa.Array) -> pa.Table:
+    """Columns of the rows whose first column has one of the values `firsts`; only leaves that may hold one are read."""
+    first = table.schema().fields[0].name
+    ordered = sorted(firsts.to_pylist())
+
+    def read(leaf: Leaf) -> pa.Table:
+        file = open_leaf(table, leaf)
+        found = pc.is_in(file.read(columns=[first], use_threads=False)[first], firsts)
+        if not pc.any(found).as_py():
+            return columns.empty_table()
+        return file.read(columns=columns.names, use_threads=False).select(columns.names).filter(found).cast(columns)
+
+    with leaf_threads() as threads:
+        found = threads.map(read, [leaf for leaf in leaves_of(table) if leaf.may_hold(ordered)])
+        return pa.concat_tables([columns.empty_table(), *found])
+
+
+def in_leaves(rows: pa.Table) -> list[pa.Table]:
+    """Sorted rows cut into leaves of about the same size."""
+    count = -(-rows.num_rows // LEAF_ROWS) if rows.num_rows > MAX_LEAF_ROWS else min(1, rows.num_rows)
+    ends = [rows.num_rows * number // count for number in range(count + 1)] if count else []
+    return [rows.slice(start, end - start) for start, end in itertools.pairwise(ends)]
+
+
+def write_leaf(table: DeltaTable, rows: pa.Table) -> dict[str, Any]:
+    """Writes a file, which nobody sees yet, and returns the `add` action that shows it."""
+    path = f"part-00000-{uuid4()}-c000.snappy.parquet"
+    place = _directory(table) / path
+    texts = [field.name for field in rows.schema if pa.types.is_string(field.type)]
+    # offsets and times ascend or stand still: differences take a fraction of the space, and of the time
+    numbers = [field.name for field in rows.schema if pa.types.is_integer(field.type) or pa.types.is_timestamp(field.type)]
+    pq.write_table(
+        rows,
+        place,
+        compression="snappy",
+        use_dictionary=texts,
+        column_encoding=dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
+        write_statistics=rows.schema.names[:_INDEXED_COLUMNS],
+    )
+    found = place.stat()
+    return {
+        "path": quote(path),
+        "partitionValues": {},
+        "size": found.st_size,
+        "modificationTime": int(found.st_mtime * 1000),
+        "stats": json.dumps(_statistics(rows), ensure_ascii=False, separators=(",", ":")),
+    }
+
+
+def replace_leaves(
+    table: DeltaTable, gone: Iterable[Leaf], added: Iterable[Mapping[str, Any]], stamp: str, *, changes_rows: bool = True
+) -> None:
+    """Commits the version after the one that `table` is at: without the leaves that are `gone`, with those `added`.
+
+    `stamp` goes into its history. Without `changes_rows` the same rows only lie in other files. Afterwards `table` is at the new
+    version.
+
+    Raises:
+        CommitConflict: that version exists already; nothing has changed but that `added` lie about unused.
+    """
+    version, now = table.version() + 1, time.time_ns() // 1_000_000
+    info: dict[str, Any] = {
+        "timestamp": now,
+        "operation": "MERGE" if changes_rows else "OPTIMIZE",
+        "operationParameters": {},
+        "readVersion": version - 1,
+        "userMetadata": stamp,
+    }
+    removed = [
+        {"path": leaf.path, "deletionTimestamp": now, "dataChange": changes_rows, "size": leaf.size, "partitionValues": {}}
+        for leaf in gone
+    ]
+    actions: list[Mapping[str, Any]] = [
+        {"commitInfo": info},
+        *({"remove": one} for one in removed),
+        *({"add": {**one, "dataChange": changes_rows}} for one in added),
+    ]
+    _put(_directory(table) / "_delta_log" / f"{version:020}.json", "".join(f"{_json(action)}\n" for action in actions))
+    table.update_incremental()
+    if version % _CHECKPOINT_EVERY == 0:
+        table.create_checkpoint()
+
+
+def _put(path: Path, text: str) -> None:
+    """Makes the file, complete from the first moment on, unless it is there."""
+    draft = path.parent / f"_commit_{uuid4()}.json.tmp"
+    try:
+        with draft.open("x", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(draft, path)
+    except FileExistsError as error:
+        raise CommitConflict(f"{path} exists already") from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _statistics(rows: pa.Table) -> dict[str, Any]:
+    low: dict[str, Any] = {}
+    high: dict[str, Any] = {}
+    nulls = {}
+    for name in rows.schema.names[:_INDEXED_COLUMNS]:
+        column = rows[name]
+        nulls[name] = column.null_count
+        if column.null_count < len(column) and (pa.types.is_string(column.type) or pa.types.is_integer(column.type)):
+            found = pc.min_max(column).as_py()
+            low[name], high[name] = found["min"], found["max"]
+    return {"numRecords": rows.num_rows, "minValues": low, "maxValues": high, "nullCount": nulls}
+
+
+def sorted_rows(table: str, rows: pa.Table) -> pa.Table:
+    """Rows of a merged table in the order of its leaves."""
+    first = rows.schema.names[0]
+    others = [name for name in definitions.KEYS[table] if name != first]
+    return rows.sort_by([(name, "ascending") for name in (first, *others)])
+
+
+def _json(action: Mapping[str, Any]) -> str:
+    return json.dumps(action, ensure_ascii=False, separators=(",", ":"))
+
+
+def _directory(table: DeltaTable) -> Path:
+    folder = _folder(table)
+    assert folder is not None
+    return folder
+
+
+def _folder(table: DeltaTable) -> Path | None:
+    parts = urlsplit(table.table_uri)
+    if parts.scheme == "file":
+        return Path(unquote(parts.path))
+    return None if parts.scheme else Path(table.table_uri)

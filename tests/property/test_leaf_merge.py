@@ -1,0 +1,135 @@
+"""Merges into leaves against a dictionary: any writes, leaves of a few rows, so that they split, run empty and overlap."""
+
+import itertools
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipelines.tables import definitions, leaf_order, leaves
+from pipelines.tables.leaf_order import order_leaves
+from pipelines.tables.leaves import has_leaves, leaves_of, replace_leaves, rows_of
+from pipelines.tables.store import query
+from pipelines.tables.writer import CommitConflict
+from pipelines.writers import leaf_merge
+from pipelines.writers.leaf_merge import merge_into_leaves
+from pipelines.writers.table_write import DELETED, EFFECTIVE_OFFSET, TableWrite, source_schema
+
+SCHEMA = definitions.table("offsets").schema
+KEY = definitions.KEYS["offsets"]
+
+keys = st.tuples(st.sampled_from(["a", "b", "é", "m", "z" * 40, "\U0001f600"]), st.sampled_from(["t", "u"]), st.integers(0, 3))
+operations = st.dictionaries(keys, st.tuples(st.integers(0, 9), st.booleans()), min_size=1, max_size=20)
+
+
+@contextmanager
+def leaves_of_rows(rows: int) -> Iterator[None]:
+    sizes = {"LEAF_ROWS": rows, "MAX_LEAF_ROWS": 2 * rows}
+    with (
+        mock.patch.multiple(leaves, **sizes),
+        mock.patch.multiple(leaf_order, **sizes, _SMALL=rows // 2),
+        mock.patch.object(leaf_merge, "MAX_LEAF_ROWS", 2 * rows),
+    ):
+        yield
+
+
+def row(key: tuple[str, str, int], log_offset: int) -> dict[str, Any]:
+    place = {"committed_offset": log_offset * 10, "log_partition": 0, "log_offset": log_offset, "batch_id": 0, "metadata": ""}
+    return {**dict(zip(KEY, key, strict=True)), **place}
+
+
+def write(found: dict[tuple[str, str, int], tuple[int, bool]]) -> TableWrite:
+    rows = [{**row(key, offset), EFFECTIVE_OFFSET: offset, DELETED: gone} for key, (offset, gone) in found.items()]
+    return TableWrite("offsets", pa.Table.from_pylist(rows, source_schema("offsets")))
+
+
+def table(root: str) -> DeltaTable:
+    definition = definitions.table("offsets")
+    return DeltaTable.create(root, schema=definition.schema, configuration=dict(definition.properties))
+
+
+def contents(root: str) -> dict[tuple[str, str, int], int]:
+    found = query({"offsets": DeltaTable(root)}, "SELECT * FROM offsets").to_pylist()
+    assert len({tuple(r[name] for name in KEY) for r in found}) == len(found)
+    assert all(r["committed_offset"] == r["log_offset"] * 10 for r in found)
+    return {tuple(r[name] for name in KEY): r["log_offset"] for r in found}
+
+
+def ranges(opened: DeltaTable) -> list[tuple[str, str]]:
+    return [(leaf.low, leaf.high) for leaf in leaves_of(opened)]
+
+
+@settings(max_examples=25)
+@given(st.lists(operations, min_size=1, max_size=6), st.lists(keys, max_size=6, unique=True), st.integers(1, 4), st.booleans())
+def test_merging_is_updating_a_dictionary_unless_something_newer_is_there(
+    writes: list[dict[tuple[str, str, int], tuple[int, bool]]], appended: list[tuple[str, str, int]], leaf_rows: int, tidied: bool
+) -> None:
+    with leaves_of_rows(leaf_rows), tempfile.TemporaryDirectory() as root:
+        opened, expected = table(root), dict.fromkeys(appended, 4)
+        # two files that overlap, as the tasks of a first load leave them
+        for half in (appended[::2], appended[1::2]):
+            if half:
+                write_deltalake(opened, pa.Table.from_pylist([row(key, 4) for key in half], SCHEMA), mode="append")
+        for operations_of in writes:
+            before, version = dict(expected), opened.version()
+            for key, (offset, gone) in operations_of.items():
+                if offset >= expected.get(key, -1):
+                    expected.pop(key, None)
+                    expected.update({} if gone else {key: offset})
+            changed = merge_into_leaves(opened, write(operations_of), "")
+            assert contents(root) == expected
+            assert opened.version() == version + changed
+            assert changed or before == expected
+            if tidied:
+                order_leaves(opened, "offsets", "")
+                assert contents(root) == expected
+                assert all(high <= low for (_, high), (low, _) in itertools.pairwise(ranges(opened)))
+        wanted = pa.array(["b", "z" * 40])
+        found = rows_of(opened, pa.schema([SCHEMA.field(name) for name in KEY]), wanted).to_pylist()
+        assert {tuple(r.values()) for r in found} == {key for key in expected if key[0] in wanted.to_pylist()}
+
+
+def test_only_the_files_that_hold_a_group_are_replaced(tmp_path) -> None:
+    opened = table(str(tmp_path))
+    with leaves_of_rows(4):
+        merge_into_leaves(opened, write({(f"g{number:02}", "t", 0): (1, False) for number in range(40)}), "")
+        before = {leaf.path for leaf in leaves_of(opened)}
+        merge_into_leaves(
+            opened, write({("g07", "t", 0): (2, False), ("g08x", "t", 0): (2, False), ("g09", "t", 9): (2, True)}), {}
+        )
+        after = {leaf.path for leaf in leaves_of(opened)}
+    assert len(before) == 10
+    assert len(before - after) == len(after - before) == 2
+    assert all(high < low for (_, high), (low, _) in itertools.pairwise(ranges(opened)))
+
+
+def test_a_version_that_is_there_is_never_overwritten(tmp_path) -> None:
+    first, second = table(str(tmp_path)), DeltaTable(str(tmp_path))
+    merge_into_leaves(first, write({("a", "t", 0): (1, False)}), "first")
+    with pytest.raises(CommitConflict):
+        merge_into_leaves(second, write({("a", "t", 0): (2, False)}), "")
+    assert contents(str(tmp_path)) == {("a", "t", 0): 1}
+    assert first.history(1)[0]["userMetadata"] == "first"
+    assert not list((tmp_path / "_delta_log").glob("*.tmp"))
+
+
+def test_checkpoints_come_as_often_as_those_of_other_writers(tmp_path) -> None:
+    opened = table(str(tmp_path))
+    for _ in range(100):
+        replace_leaves(opened, [], [], "")
+    assert (tmp_path / "_delta_log" / "_last_checkpoint").exists()
+    assert DeltaTable(str(tmp_path)).version() == 100
+
+
+def test_tables_with_newer_features_are_left_to_other_writers(tmp_path) -> None:
+    assert has_leaves(table(str(tmp_path / "plain")))
+    schema = definitions.table("offsets").schema
+    with_vectors = {"delta.enableDeletionVectors": "true"}
+    assert not has_leaves(DeltaTable.create(str(tmp_path / "vectors"), schema=schema, configuration=with_vectors))
