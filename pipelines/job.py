@@ -159,13 +159,31 @@ def _stream(
     checkpoint = store.path("_checkpoint" if writer is None else f"_checkpoint/generation-{writer.generation}")
     query = (
         open_stream(spark, options, last.next_offsets if last else None, topic_id)
-        .writeStream.foreachBatch(applier)
+        .writeStream.foreachBatch(_told_briefly(applier))
         .option("checkpointLocation", checkpoint)
         .trigger(**trigger)
         .start()
     )
     _await(query, progress)
     return applier.writer
+
+
+def _told_briefly(apply: Callable[[Any, int], None]) -> Callable[[Any, int], None]:
+    """`apply`, whose errors leave the stack traces of Spark behind.
+
+    Spark searches what `foreachBatch` raises with a pattern whose depth grows with the text: a stream that was stopped in the
+    middle of a batch ended in a StackOverflowError of its own.
+    """
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    def apply_briefly(changed: Any, batch_id: int) -> None:
+        try:
+            apply(changed, batch_id)
+        except (PySparkException, Py4JError) as error:
+            raise _told(error) from None
+
+    return apply_briefly
 
 
 def _await(query: Any, progress: Progress) -> None:

@@ -272,7 +272,9 @@ class KafkaLog:
             else:
                 told = {part[0]: part for part in parts(response, next(iter(asked))) if part[0] in asked}
                 found += told.values()
-                if silent := asked.keys() - told.keys():
+                silent = asked.keys() - told.keys()
+                # a response that is throttled names no partition at all (KIP-219)
+                if silent and not response.throttle_time_ms:
                     where = f"partition {ranges(silent)} of {self._topic.name}"
                     trouble = trouble or LogUnreachable(f"broker {node}, leader of {where}, says nothing about it")
         return found, trouble

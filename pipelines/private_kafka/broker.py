@@ -201,7 +201,7 @@ class PrivateBroker:
         path = write_properties(self._folder / "server.properties", properties)
         if first and not self._distribution.zookeeper:
             cluster_id = self._quorum.cluster_id if self._quorum else new_cluster_id()
-            format_storage(self._jars, path, cluster_id, self._scram_users)
+            format_storage(self.version, self._jars, path, cluster_id, self._scram_users)
         return path
 
     def _start_zookeeper(self) -> None:

@@ -30,6 +30,7 @@ class PrivateCluster:
         offsets_partitions: int = 4,
         properties: Mapping[str, str] | None = None,
     ) -> None:
+        self._version = version
         self._jars = broker_jars(version)
         self._folder = Path(tempfile.mkdtemp(prefix=f"private-kafka-{version}-controller-"))
         self._keeper = Keeper(self._folder)
@@ -84,7 +85,7 @@ class PrivateCluster:
         data = self._folder / "data"
         data.mkdir()
         configuration = write_properties(self._folder / "server.properties", controller_properties(self._quorum, data))
-        format_storage(self._jars, configuration, self._quorum.cluster_id, {})
+        format_storage(self._version, self._jars, configuration, self._quorum.cluster_id, {})
         log = self._folder / "controller.log"
         command = java_command(self._jars, "kafka.Kafka", [str(configuration)], logging_arguments(self._folder))
         self._controller = JavaProcess(command, log)

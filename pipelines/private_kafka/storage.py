@@ -19,7 +19,7 @@ def new_cluster_id() -> str:
     return "g" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]
 
 
-def format_storage(jars: Path, configuration: Path, cluster_id: str, scram_users: Mapping[str, str]) -> None:
+def format_storage(version: str, jars: Path, configuration: Path, cluster_id: str, scram_users: Mapping[str, str]) -> None:
     """Formats the log folder that `configuration` names; `scram_users`: user → password, with SCRAM-SHA-256.
 
     Raises PrivateKafkaError with the storage tool's reason.
@@ -32,4 +32,4 @@ def format_storage(jars: Path, configuration: Path, cluster_id: str, scram_users
     if run.returncode != 0:
         lines = (run.stdout + run.stderr).strip().splitlines() or ["it does not say why"]
         why = next((line for line in lines if "Exception" in line), lines[-1])
-        raise PrivateKafkaError(f"the storage of {configuration.parent} cannot be formatted: {why}")
+        raise PrivateKafkaError(f"the storage of Kafka {version} cannot be formatted: {why}")

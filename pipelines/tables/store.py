@@ -117,8 +117,8 @@ class TableStore:
         return UUID(found) if found else None
 
     def remember_topic_id(self, topic_id: UUID) -> None:
-        """Notes the id of the topic, once and for all."""
-        if self.topic_id() is None:
+        """Notes the id of the topic; it is that of the first batch, and of every later one."""
+        if self.topic_id() != topic_id:
             try:
                 self.table("batches").alter.set_table_properties({_TOPIC_ID: str(topic_id)}, raise_if_not_exists=False)
             except DeltaError as error:

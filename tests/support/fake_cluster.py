@@ -78,6 +78,7 @@ class FakeCluster:
         self.script: deque[Callable[[], None]] = deque()
         self.errors: dict[int, int] = {}
         self.node_errors: dict[int, LogError] = {}
+        self.throttled = 0
         self.rounds: list[dict[int, list[int]]] = []
         self.lookups = 0
 
@@ -110,6 +111,9 @@ class FakeCluster:
 
     def _answer(self, node: int, request: Any) -> Any:
         fetching = isinstance(request, FetchRequest)
+        if fetching and self.throttled:
+            self.throttled -= 1
+            return FetchResponse(error_code=0, throttle_time_ms=10, responses=[])
         parts, budget = [], request.max_bytes if fetching else 0
         for wanted in request.topics[0].partitions:
             held = self.partitions[_number(wanted)]

@@ -180,6 +180,14 @@ def test_a_high_watermark_that_lags_after_a_failover_is_waited_for(cluster: Fake
         offsets(log(limit=0), {0: (4, 10)})
 
 
+def test_a_throttled_response_has_no_partitions_and_is_no_outage(cluster: FakeCluster, no_pauses: list[float]) -> None:
+    source = log()
+    looked = cluster.lookups
+    cluster.throttled = 3
+    assert offsets(source, EVERYTHING) == ALL_OFFSETS
+    assert (no_pauses, cluster.lookups) == ([], looked)
+
+
 def test_a_log_that_was_cut_back_and_has_grown_again(cluster: FakeCluster) -> None:
     source = log()
     ends, epochs = source.end_offsets(), source.leader_epochs()
