@@ -7,14 +7,9 @@ import pyarrow as pa
 from deltalake import QueryBuilder
 
 from pipelines.errors import UsageError
+from pipelines.query.statement import READING, is_reading
 from pipelines.tables import definitions
 from pipelines.tables.store import Batch, TableStore
-
-#: Statements that only read. DataFusion has others, some of which write files or read any; a view cannot hide them.
-_READING = ("SELECT", "WITH", "VALUES", "EXPLAIN", "DESCRIBE")
-
-#: Strings, quoted names and comments: what is in them is no keyword.
-_NO_KEYWORDS = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 class Snapshot:
@@ -58,7 +53,7 @@ class Snapshot:
             UsageError: it is not one, or DataFusion refuses it.
         """
         if not is_reading(sql):
-            raise UsageError(f"only queries are allowed here ({', '.join(_READING)} …), nothing that runs or writes")
+            raise UsageError(f"only queries are allowed here ({', '.join(READING)} …), nothing that runs or writes")
         return self._read(sql)
 
     def _read(self, sql: str) -> pa.Table:
@@ -66,14 +61,6 @@ class Snapshot:
             return pa.table(self._builder.execute(sql).read_all())
         except Exception as error:  # DataFusion's errors reach Python as bare Exception
             raise UsageError(f"query failed: {' '.join(str(error).split())}") from error
-
-
-def is_reading(sql: str) -> bool:
-    """Whether a statement can do nothing but read: EXPLAIN without ANALYZE, which runs what it explains."""
-    words = re.findall(r"\w+", _NO_KEYWORDS.sub(" ", sql).upper())
-    if not words or words[0] not in _READING or "INTO" in words:
-        return False
-    return words[0] != "EXPLAIN" or "ANALYZE" not in words
 
 
 def _parse_as_of(text: str) -> int | datetime:

@@ -17,6 +17,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from pipelines.errors import TablesError, UsageError
 from pipelines.faults import reached
 from pipelines.tables import definitions
+from pipelines.tables.containment import expect_own_files, expect_own_log
 
 #: Application of the transactions that write rows of `batches`; their version is the batch id.
 APP_ID = "grouplake"
@@ -104,12 +105,15 @@ class TableStore:
         return self._load(name, version)
 
     def _load(self, name: str, version: int | None = None) -> DeltaTable:
+        expect_own_log(self.path(name), version)
         try:
-            return DeltaTable(self.path(name), version=version)
+            found = DeltaTable(self.path(name), version=version)
         except TableNotFoundError as error:
             raise UsageError(f"no table {name} under {self.root}: is this a folder that `grouplake run` wrote?") from error
         except DeltaError as error:
             raise TablesError(f"cannot open table {name} under {self.root}: {first_line(error)}") from error
+        expect_own_files(self.path(name), found)
+        return found
 
     def topic_id(self) -> UUID | None:
         """Id of the topic that the tables are made from; None while no source has told one."""
