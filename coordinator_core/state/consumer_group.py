@@ -9,7 +9,7 @@ from coordinator_core.codec.messages.consumer import (
     ConsumerGroupMemberMetadataValue,
 )
 from coordinator_core.codec.messages.modern import TargetAssignmentMemberValue
-from coordinator_core.state.modern_group import LEFT, GroupLayout, ModernGroup
+from coordinator_core.state.modern_group import JOINING, GroupLayout, ModernGroup
 from coordinator_core.state.views import MemberView, by_id
 
 MEMBER_STATES = {0: "STABLE", 1: "UNREVOKED_PARTITIONS", 2: "UNRELEASED_PARTITIONS"}
@@ -17,7 +17,7 @@ MEMBER_STATES = {0: "STABLE", 1: "UNREVOKED_PARTITIONS", 2: "UNRELEASED_PARTITIO
 DEFAULT_ASSIGNOR = "uniform"
 
 _UNKNOWN_MEMBER = ConsumerGroupMemberMetadataValue(None, None, "", "", classic_member_metadata=None)
-_NOTHING_CURRENT = ConsumerGroupCurrentMemberAssignmentValue(LEFT, LEFT, 0)
+_NOTHING_CURRENT = ConsumerGroupCurrentMemberAssignmentValue(JOINING, JOINING, 0)
 
 
 class ConsumerGroup(ModernGroup):

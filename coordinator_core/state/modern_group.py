@@ -2,8 +2,9 @@
 
 `GroupMetadataManager.replay` of the Java coordinator keeps fields; here the records themselves are the state and every field is
 read off them, so that a group can be stored as its records and built again from them. Where that forgets something that the
-coordinator remembers, the sentence says so: a member without a record of its current assignment has epoch -1 ("left") whether
-it had such a record before or not, and a group whose last record was removed is gone although no tombstone said so.
+coordinator remembers, the sentence says so: a member without a record of its current assignment has the epoch of a new member
+whether it had such a record before or not, a group without a target assignment has the epoch of a new group likewise, and a group
+whose last record was removed is gone although no tombstone said so.
 """
 
 from abc import ABC, abstractmethod
@@ -18,8 +19,10 @@ from coordinator_core.codec.messages.modern import MemberKey, TargetAssignmentMe
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.state.views import GroupView, MemberView
 
-#: `LEAVE_GROUP_MEMBER_EPOCH`: also what a member has that has no current assignment.
-LEFT = -1
+#: Group epoch and assignment epoch before there is a record of them (`TargetAssignmentMetadata.INITIAL`; 4.1 began with 0).
+INITIAL_EPOCH = 1
+#: Member epoch before there is a current assignment.
+JOINING = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +100,12 @@ class ModernGroup(ABC):
     @property
     def group_epoch(self) -> int:
         value = self._value(self.layout.epoch)
-        return 0 if value is None else int(value.epoch)
+        return INITIAL_EPOCH if value is None else int(value.epoch)
 
     @property
     def assignment_epoch(self) -> int:
         value: TargetAssignmentMetadataValue | None = self._value(self.layout.target_metadata)
-        return -1 if value is None else value.assignment_epoch
+        return INITIAL_EPOCH if value is None else value.assignment_epoch
 
     def state(self) -> str:
         """As `ConsumerGroup.maybeUpdateGroupState` computes it."""

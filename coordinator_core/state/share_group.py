@@ -6,14 +6,14 @@ from uuid import UUID
 from coordinator_core.codec.messages.modern import TargetAssignmentMemberValue
 from coordinator_core.codec.messages.share import ShareGroupCurrentMemberAssignmentValue, ShareGroupMemberMetadataValue
 from coordinator_core.state.consumer_group import MEMBER_STATES
-from coordinator_core.state.modern_group import LEFT, GroupLayout, ModernGroup
+from coordinator_core.state.modern_group import JOINING, GroupLayout, ModernGroup
 from coordinator_core.state.views import MemberView, by_id
 
 #: `group.share.assignors`: there is one.
 ASSIGNOR = "simple"
 
 _UNKNOWN_MEMBER = ShareGroupMemberMetadataValue(None, "", "")
-_NOTHING_CURRENT = ShareGroupCurrentMemberAssignmentValue(LEFT, LEFT, 0)
+_NOTHING_CURRENT = ShareGroupCurrentMemberAssignmentValue(JOINING, JOINING, 0)
 
 
 class ShareGroup(ModernGroup):

@@ -15,7 +15,7 @@ from coordinator_core.codec.messages.streams import (
     Subtopology,
     TaskIds,
 )
-from coordinator_core.state.modern_group import LEFT, GroupLayout, ModernGroup
+from coordinator_core.state.modern_group import JOINING, GroupLayout, ModernGroup
 from coordinator_core.state.views import MemberView, TopicAssignment
 
 #: `streams.MemberState` counts from 1, unlike the one of consumer and share groups.
@@ -23,7 +23,7 @@ MEMBER_STATES = {1: "STABLE", 2: "UNREVOKED_TASKS", 3: "UNRELEASED_TASKS"}
 TOPOLOGY = 23
 
 _UNKNOWN_MEMBER = StreamsGroupMemberMetadataValue(None, None, "", "", -1, -1, "")
-_NOTHING_CURRENT = StreamsGroupCurrentMemberAssignmentValue(LEFT, LEFT, 1)
+_NOTHING_CURRENT = StreamsGroupCurrentMemberAssignmentValue(JOINING, JOINING, 1)
 
 
 class StreamsGroup(ModernGroup):

@@ -1,0 +1,406 @@
+"""Asks a broker about its groups, over a plain socket, and gives its answers as values: nothing of ours between.
+
+kafka-python encodes what it knows; the describe requests of the new group kinds it does not know, so these are read here.
+"""
+
+import socket
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from generations import Generation
+from kafka.protocol.admin import DescribeGroupsRequest, DescribeGroupsResponse, ListGroupsRequest, ListGroupsResponse
+from kafka.protocol.consumer import OffsetFetchRequest, OffsetFetchResponse
+
+UNSTABLE_OFFSET_COMMIT = 88
+#: COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR
+NOT_LOADED = frozenset({14, 15, 16})
+_GROUPS_PER_REQUEST = 200
+_FIRST_WITH_SEVERAL_GROUPS = 8
+_FIRST_WITH_STABLE = 7
+
+Offset = tuple[int, int, str]
+#: (topic, partition) → (offset, leader epoch, metadata)
+Offsets = dict[tuple[str, int], Offset]
+
+
+class NotLoaded(Exception):
+    """The coordinator of a group has not loaded it, or has given up."""
+
+
+@dataclass(frozen=True)
+class ListedGroup:
+    """What ListGroups says; None where the version of the request does not tell."""
+
+    protocol_type: str
+    state: str | None
+    group_type: str | None
+
+
+@dataclass(frozen=True)
+class Member:
+    """A described member. `assigned` and `subscribed` are bytes for classic groups, names for the others."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    subscribed: Any
+    assigned: Any
+    target: Any = None
+    epoch: int | None = None
+    regex: str | None = None
+    rack: str | None = None
+
+
+@dataclass(frozen=True)
+class DescribedGroup:
+    state: str
+    protocol_type: str | None
+    protocol: str | None
+    members: tuple[Member, ...]
+    epoch: int | None = None
+    assignment_epoch: int | None = None
+
+
+class Asker:
+    """One connection to a broker of a generation; for one thread. Close it, or use it in a `with`."""
+
+    def __init__(self, bootstrap: str, generation: Generation) -> None:
+        host, _, port = bootstrap.rpartition(":")
+        self._generation = generation
+        self._socket = socket.create_connection((host, int(port)), 20)
+        self._socket.settimeout(60)
+        self._answers = self._socket.makefile("rb")
+
+    def __enter__(self) -> "Asker":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._answers.close()
+        self._socket.close()
+
+    def offsets(self, groups: Iterable[str]) -> dict[str, Offsets]:
+        """OffsetFetch for every topic of every group; groups without offsets have none. Raises NotLoaded."""
+        return {
+            group: {(topic, p.partition_index): (p.committed_offset, _epoch(p), p.metadata or "") for topic, p in found}
+            for group, found in self._offset_fetch({group: None for group in groups}, stable=False)
+        }
+
+    def unstable(self, asked: Mapping[str, Iterable[tuple[str, int]]]) -> set[tuple[str, str, int]]:
+        """Of these partitions, the ones that OffsetFetch with `requireStable` (2.5) refuses: an open transaction commits to them."""
+        if self._generation.offset_fetch < _FIRST_WITH_STABLE:
+            return set()
+        return {
+            (group, topic, p.partition_index)
+            for group, found in self._offset_fetch(asked, stable=True)
+            for topic, p in found
+            if p.error_code == UNSTABLE_OFFSET_COMMIT
+        }
+
+    def listed(self) -> dict[str, ListedGroup]:
+        """ListGroups, all states and types."""
+        version = self._generation.list_groups
+        response = self._ask(ListGroupsRequest(states_filter=[], types_filter=[]), ListGroupsResponse, version)
+        if response.error_code:
+            raise NotLoaded(f"ListGroups: error {response.error_code}")
+        return {
+            group.group_id: ListedGroup(
+                group.protocol_type,
+                group.group_state if version >= 4 else None,
+                group.group_type.lower() if version >= 5 else None,
+            )
+            for group in response.groups
+        }
+
+    def classic(self, groups: Sequence[str]) -> dict[str, DescribedGroup]:
+        """DescribeGroups; the state of a group that does not exist is Dead."""
+        version = self._generation.describe_groups
+        described = {}
+        for some in _portions(groups):
+            request = DescribeGroupsRequest(groups=list(some), include_authorized_operations=False)
+            for group in self._ask(request, DescribeGroupsResponse, version).groups:
+                members = tuple(
+                    Member(
+                        m.member_id,
+                        m.group_instance_id if version >= 4 else None,
+                        m.client_id,
+                        m.client_host,
+                        bytes(m.member_metadata),
+                        bytes(m.member_assignment),
+                    )
+                    for m in group.members
+                )
+                described[group.group_id] = DescribedGroup(group.group_state, group.protocol_type, group.protocol_data, members)
+        return described
+
+    def modern(self, kind: str, groups: Sequence[str]) -> dict[str, DescribedGroup]:
+        """ConsumerGroupDescribe, ShareGroupDescribe or StreamsGroupDescribe."""
+        key, version, layout = _DESCRIBE[kind]
+        described = {}
+        for some in _portions(groups):
+            body = _array(some) + b"\0\0"
+            data = self._exchange(struct.pack(">hhihB", key, version, 0, -1, 0) + body)
+            reader = _Reader(data, 5)
+            reader.int32()
+            for group in reader.structs(layout):
+                described[group["group_id"]] = _described(kind, group)
+        return described
+
+    def _offset_fetch(
+        self, asked: Mapping[str, Iterable[tuple[str, int]] | None], *, stable: bool
+    ) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
+        version = self._generation.offset_fetch
+        if version < _FIRST_WITH_SEVERAL_GROUPS:
+            for group, wanted in asked.items():
+                topics = _topics(OffsetFetchRequest.OffsetFetchRequestTopic, wanted)
+                request = OffsetFetchRequest(group_id=group, topics=topics, require_stable=stable)
+                yield group, _fetched(self._ask(request, OffsetFetchResponse, version), group)
+            return
+        Group = OffsetFetchRequest.OffsetFetchRequestGroup  # noqa: N806 - the classes are made from Kafka's schemas
+        for some in _portions(list(asked)):
+            groups = [
+                Group(
+                    group_id=group, member_id=None, member_epoch=-1, topics=_topics(Group.OffsetFetchRequestTopics, asked[group])
+                )
+                for group in some
+            ]
+            response = self._ask(OffsetFetchRequest(groups=groups, require_stable=stable), OffsetFetchResponse, version)
+            for found in response.groups:
+                yield found.group_id, _fetched(found, found.group_id)
+
+    def _ask(self, request: Any, response: Any, version: int) -> Any:
+        request.API_VERSION = version
+        request.with_header(0, "oracle")
+        data = self._exchange(request.encode(header=True))
+        return response.decode(data, version=version, header=True)
+
+    def _exchange(self, request: bytes) -> bytes:
+        self._socket.sendall(struct.pack(">i", len(request)) + request)
+        head = self._answers.read(4)
+        if len(head) < 4:
+            raise ConnectionError("the broker closed the connection")
+        return self._answers.read(struct.unpack(">i", head)[0])
+
+
+@dataclass(frozen=True)
+class BrokerAnswers:
+    """Everything that a broker said about some groups."""
+
+    offsets: Mapping[str, Offsets]
+    unstable: frozenset[tuple[str, str, int]]
+    listed: Mapping[str, ListedGroup]
+    classic: Mapping[str, DescribedGroup]
+    modern: Mapping[str, DescribedGroup]
+
+    @classmethod
+    def collect(cls, asker: Asker, groups: Sequence[str], places: Sequence[tuple[str, int]]) -> "BrokerAnswers":
+        """Asks everything; for open transactions, about these topics and partitions of every group."""
+        listed = asker.listed()
+        of_kind = {kind: [g for g in groups if g in listed and listed[g].group_type == kind] for kind in _DESCRIBE}
+        modern = {group: found for kind, some in of_kind.items() if some for group, found in asker.modern(kind, some).items()}
+        return cls(
+            asker.offsets(groups),
+            frozenset(asker.unstable(dict.fromkeys(groups, places))),
+            listed,
+            asker.classic([group for group in groups if group not in modern]),
+            modern,
+        )
+
+
+def _portions(groups: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (groups[start : start + _GROUPS_PER_REQUEST] for start in range(0, len(groups), _GROUPS_PER_REQUEST))
+
+
+def _topics(topic_class: Any, wanted: Iterable[tuple[str, int]] | None) -> list[Any] | None:
+    if wanted is None:
+        return None
+    by_topic: dict[str, list[int]] = {}
+    for topic, partition in wanted:
+        by_topic.setdefault(topic, []).append(partition)
+    return [topic_class(name=topic, partition_indexes=partitions) for topic, partitions in by_topic.items()]
+
+
+def _fetched(answer: Any, group: str) -> list[tuple[str, Any]]:
+    if answer.error_code in NOT_LOADED:
+        raise NotLoaded(f"OffsetFetch of {group}: error {answer.error_code}")
+    return [
+        (topic.name, partition)
+        for topic in answer.topics
+        for partition in topic.partitions
+        if partition.committed_offset != -1 or partition.error_code
+    ]
+
+
+def _epoch(partition: Any) -> int:
+    return -1 if partition.committed_leader_epoch is None else partition.committed_leader_epoch
+
+
+Layout = tuple[tuple[str, Any], ...]
+
+_TOPIC_PARTITIONS: Layout = (("topic_id", "uuid"), ("topic", "string"), ("partitions", ["int32"]))
+_ASSIGNMENT: Layout = (("topics", [_TOPIC_PARTITIONS]),)
+_HEAD: Layout = (
+    ("error_code", "int16"),
+    ("error_message", "string"),
+    ("group_id", "string"),
+    ("state", "string"),
+    ("epoch", "int32"),
+    ("assignment_epoch", "int32"),
+)
+_CONSUMER_MEMBER: Layout = (
+    ("member_id", "string"),
+    ("instance_id", "string"),
+    ("rack", "string"),
+    ("epoch", "int32"),
+    ("client_id", "string"),
+    ("client_host", "string"),
+    ("subscribed", ["string"]),
+    ("regex", "string"),
+    ("assigned", _ASSIGNMENT),
+    ("target", _ASSIGNMENT),
+)
+_SHARE_MEMBER: Layout = (
+    ("member_id", "string"),
+    ("rack", "string"),
+    ("epoch", "int32"),
+    ("client_id", "string"),
+    ("client_host", "string"),
+    ("subscribed", ["string"]),
+    ("assigned", _ASSIGNMENT),
+)
+_KEY_VALUE: Layout = (("key", "string"), ("value", "string"))
+_TOPIC_INFO: Layout = (("name", "string"), ("partitions", "int32"), ("replication_factor", "int16"), ("configs", [_KEY_VALUE]))
+_SUBTOPOLOGY: Layout = (
+    ("subtopology", "string"),
+    ("source_topics", ["string"]),
+    ("sink_topics", ["string"]),
+    ("changelog_topics", [_TOPIC_INFO]),
+    ("repartition_topics", [_TOPIC_INFO]),
+)
+_TOPOLOGY: Layout = (("epoch", "int32"), ("subtopologies", [_SUBTOPOLOGY]))
+_TASK_OFFSET: Layout = (("subtopology", "string"), ("partition", "int32"), ("offset", "int64"))
+_TASKS: Layout = (("subtopology", "string"), ("partitions", ["int32"]))
+_TASK_ASSIGNMENT: Layout = (("active", [_TASKS]), ("standby", [_TASKS]), ("warmup", [_TASKS]))
+_STREAMS_MEMBER: Layout = (
+    ("member_id", "string"),
+    ("epoch", "int32"),
+    ("instance_id", "string"),
+    ("rack", "string"),
+    ("client_id", "string"),
+    ("client_host", "string"),
+    ("topology_epoch", "int32"),
+    ("process_id", "string"),
+    ("endpoint", ("nullable", (("host", "string"), ("port", "uint16")))),
+    ("client_tags", [_KEY_VALUE]),
+    ("task_offsets", [_TASK_OFFSET]),
+    ("task_end_offsets", [_TASK_OFFSET]),
+    ("assigned", _TASK_ASSIGNMENT),
+    ("target", _TASK_ASSIGNMENT),
+    ("is_classic", "int8"),
+)
+_OPERATIONS = ("authorized_operations", "int32")
+#: Kind → API key, version, layout of a described group.
+_DESCRIBE: Mapping[str, tuple[int, int, Layout]] = {
+    "consumer": (69, 0, (*_HEAD, ("assignor", "string"), ("members", [_CONSUMER_MEMBER]), _OPERATIONS)),
+    "share": (77, 1, (*_HEAD, ("assignor", "string"), ("members", [_SHARE_MEMBER]), _OPERATIONS)),
+    "streams": (89, 0, (*_HEAD, ("topology", ("nullable", _TOPOLOGY)), ("members", [_STREAMS_MEMBER]), _OPERATIONS)),
+}
+
+
+class _Reader:
+    """Reads the compact ("flexible") encoding by a layout."""
+
+    def __init__(self, data: bytes, position: int) -> None:
+        self._data = data
+        self._position = position
+
+    def int32(self) -> int:
+        return int(self.value("int32"))
+
+    def structs(self, layout: Layout) -> list[dict[str, Any]]:
+        return [self.value(layout) for _ in range(self._varint() - 1)]
+
+    def value(self, kind: Any) -> Any:
+        match kind:
+            case "string":
+                length = self._varint() - 1
+                return None if length < 0 else self._take(length).decode()
+            case "uuid":
+                return self._take(16)
+            case "int8" | "int16" | "int32" | "int64":
+                return int.from_bytes(self._take(int(kind[3:]) // 8), "big", signed=True)
+            case "uint16":
+                return int.from_bytes(self._take(2), "big")
+            case [item] if isinstance(kind, list):
+                return [self.value(item) for _ in range(self._varint() - 1)]
+            case ("nullable", layout):
+                return None if self.value("int8") < 0 else self.value(layout)
+        found = {name: self.value(field) for name, field in kind}
+        for _ in range(self._varint()):
+            self._varint()
+            self._take(self._varint())
+        return found
+
+    def _take(self, length: int) -> bytes:
+        start, self._position = self._position, self._position + length
+        return self._data[start : self._position]
+
+    def _varint(self) -> int:
+        found = shift = 0
+        while True:
+            byte = self._take(1)[0]
+            found |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return found
+
+
+def _array(texts: Sequence[str]) -> bytes:
+    return _length(len(texts)) + b"".join(_length(len(data)) + data for data in (text.encode() for text in texts))
+
+
+def _length(length: int) -> bytes:
+    """A compact length: one more, as a varint."""
+    number, out = length + 1, bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def _described(kind: str, group: Mapping[str, Any]) -> DescribedGroup:
+    if group["error_code"]:
+        return DescribedGroup(f"error {group['error_code']}: {group['error_message']}", None, None, ())
+    sources = {s["subtopology"]: s for s in ((group.get("topology") or {}).get("subtopologies") or [])}
+    members = tuple(
+        Member(
+            m["member_id"],
+            m.get("instance_id"),
+            m["client_id"],
+            m["client_host"],
+            None if kind == "streams" else tuple(sorted(m["subscribed"])),
+            _places(m["assigned"], sources),
+            _places(m["target"], sources) if "target" in m else None,
+            m["epoch"],
+            m.get("regex"),
+            m["rack"],
+        )
+        for m in group["members"]
+    )
+    return DescribedGroup(group["state"], None, group.get("assignor"), members, group["epoch"], group["assignment_epoch"])
+
+
+def _places(assignment: Mapping[str, Any], sources: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
+    """Topic and partition of what is assigned; of active tasks the partitions of the source topics."""
+    if "topics" in assignment:
+        return tuple(sorted((topic["topic"], p) for topic in assignment["topics"] for p in topic["partitions"]))
+    found = {
+        (topic, p)
+        for tasks in assignment["active"]
+        for topic in sources.get(tasks["subtopology"], {"source_topics": []})["source_topics"]
+        for p in tasks["partitions"]
+    }
+    return tuple(sorted(found))

@@ -1,0 +1,263 @@
+"""What happened to a group, at random: a list of events that a broker of some generation loads to the end.
+
+Everything comes out of one `random.Random`, so a story is a function of seed, generation and the times and topic ids of its setting.
+"""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from generations import Generation
+
+from coordinator_core.codec import Record, encode, encode_assignment, encode_subscription
+from coordinator_core.codec.messages.classic import GroupMetadataKey, GroupMetadataValue, MemberMetadata
+from coordinator_core.codec.messages.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    ProtocolTopicPartitions,
+)
+from coordinator_core.codec.messages.offsets import ZERO_UUID, OffsetCommitKey, OffsetCommitValue
+from coordinator_core.log.entries import ControlType
+
+HOUR_MS = 3_600_000
+#: Half an hour, as session and rebalance timeout: no loaded member goes while the broker is asked.
+PATIENT_MS = 1_800_000
+TOPICS = ("orders", "payments", "clicks", "audit.log")
+TOPIC_PARTITIONS = 4
+_NOWHERE = "no-such-topic"
+#: Whatever offsets are committed for.
+PLACES = tuple((topic, partition) for topic in (*TOPICS, _NOWHERE) for partition in range(TOPIC_PARTITIONS))
+_TEXTS = ("", "", "m", "checkpoint é✓", "librdkafka ends it with one\0", "x" * 300)
+#: Too short for a version, so that coordinators take the topics for unknown. Behind the version they are less patient: fewer bytes
+#: than announced are no SchemaException but a RuntimeException, and loaders since 2.4 give up the partition.
+_UNREADABLE_SUBSCRIPTIONS = (b"", b"\0")
+
+Pair = tuple[bytes, bytes | None]
+
+
+@dataclass(frozen=True)
+class Event:
+    """What one batch holds: records, or the marker that ends a transaction of `producer`."""
+
+    pairs: tuple[Pair, ...] = ()
+    producer: int = -1
+    transactional: bool = False
+    marker: ControlType | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Neither part of a transaction nor of an idempotent producer: may share its batch with others, and be an old message."""
+        return self.producer == -1
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where and when stories play. Times in ms; `topic_ids` are those that the broker gave to `TOPICS`."""
+
+    generation: Generation
+    now_ms: int
+    retention_ms: int
+    topic_ids: Mapping[str, UUID]
+
+
+@dataclass
+class Teller:
+    """Writes the events of one story. `groups` share the transactions of `producers` and a log partition."""
+
+    random: random.Random
+    setting: Setting
+    groups: tuple[str, ...]
+    #: The first of the producer ids that are free for this story.
+    first_producer: int
+    events: list[Event] = field(default_factory=list)
+
+    @property
+    def generation(self) -> Generation:
+        return self.setting.generation
+
+    def commit(self, group: str | None = None, producer: int = -1, transactional: bool = True) -> None:
+        """An offset commit; of a producer unless that is -1, in its transaction or as merely idempotent."""
+        draw = self.random
+        record_type = 0 if draw.random() < 0.07 else 1
+        version = draw.choice(self.generation.offset_versions if record_type else self.generation.old_commit_versions)
+        key = self._key(group)
+        value = OffsetCommitValue(
+            draw.choice((0, 1, 7, 900, 2**40)),
+            draw.choice((-1, -1, 0, 5, -2)) if version >= 3 else -1,
+            draw.choice(_TEXTS),
+            self.past(),
+            self.expiry() if version == 1 else -1,
+            self._topic_id(key.topic) if version >= 4 else ZERO_UUID,
+        )
+        self._write(Record(record_type, key, value, version), producer, transactional)
+
+    def tombstone(self, group: str | None = None, producer: int = -1, transactional: bool = True) -> None:
+        """Of an offset."""
+        self._write(Record(self.random.choice((1, 1, 1, 0)), self._key(group), None, None), producer, transactional)
+
+    def marker(self, producer: int, control: ControlType | None = None) -> None:
+        """The end of a transaction, whether there is one or not."""
+        chosen = self.random.choice((ControlType.COMMIT, ControlType.COMMIT, ControlType.ABORT)) if control is None else control
+        self.events.append(Event(producer=producer, transactional=True, marker=chosen))
+
+    def classic_group(self, producer: int = -1) -> None:
+        """A group record with any number of members."""
+        draw = self.random
+        version = draw.choice(self.generation.group_versions)
+        members = draw.sample(range(4), draw.choice((0, 0, 1, 2, 3)))
+        protocol_type = draw.choice(("consumer", "consumer", "consumer", "connect") if members else ("consumer", "connect", ""))
+        value = GroupMetadataValue(
+            protocol_type,
+            draw.choice((0, 1, 2, 41)),
+            draw.choice(("range", "roundrobin", "cooperative-sticky")) if members else None,
+            draw.choice((f"member-{members[0]}", None)) if members else None,
+            draw.choice((-1, self.past())) if version >= 2 else -1,
+            tuple(self._member(number, protocol_type, version) for number in members),
+        )
+        self._write(Record(2, GroupMetadataKey(self._group()), value, version), producer, True)
+
+    def group_tombstone(self) -> None:
+        self._write(Record(2, GroupMetadataKey(self._group()), None, None), -1, False)
+
+    def stranger(self) -> None:
+        """A record of a type that the generation skips."""
+        record_type = self.random.choice(self.generation.unknown_types)
+        key = record_type.to_bytes(2, "big") + self.random.randbytes(self.random.choice((0, 5)))
+        self.events.append(Event(((key, self.random.choice((None, b"", b"\0\0whatever"))),)))
+
+    def write(self, *records: Record) -> None:
+        """Records of one batch."""
+        self.events.append(Event(tuple(encode(record) for record in records)))
+
+    def past(self) -> int:
+        """A time that is hours away from where the retention would end."""
+        retention = self.setting.retention_ms
+        age = self.random.choice((retention // 8, retention // 2, retention * 2, retention * 5))
+        when = self.setting.now_ms - age - self.random.randrange(HOUR_MS)
+        return self.random.choice((-1, 0)) if self.random.random() < 0.03 else when
+
+    def expiry(self) -> int:
+        """An explicit expire timestamp, or none."""
+        hours = self.random.choice((-1000, -5, 5, 1000))
+        return self.random.choice((-1, self.setting.now_ms + hours * HOUR_MS))
+
+    def _write(self, record: Record, producer: int, transactional: bool) -> None:
+        self.events.append(Event((encode(record),), producer, transactional and producer != -1))
+
+    def _group(self) -> str:
+        return self.random.choice(self.groups)
+
+    def _key(self, group: str | None) -> OffsetCommitKey:
+        topic = _NOWHERE if self.random.random() < 0.03 else self.random.choice(TOPICS)
+        return OffsetCommitKey(group or self._group(), topic, self.random.choice((0, 0, 0, 1, TOPIC_PARTITIONS - 1)))
+
+    def _topic_id(self, topic: str) -> UUID:
+        """The topic's own, that of a topic which had the name before, or none."""
+        earlier = UUID(int=1 + len(topic))
+        return self.random.choice((ZERO_UUID, earlier, self.setting.topic_ids.get(topic, earlier)))
+
+    def _member(self, number: int, protocol_type: str, version: int) -> MemberMetadata:
+        draw = self.random
+        return MemberMetadata(
+            f"member-{number}",
+            draw.choice((None, f"instance-{number}")) if version >= 3 else None,
+            draw.choice(("", f"client-{number}", "kliënt")),
+            draw.choice(("/127.0.0.1", "/10.0.0.7")),
+            PATIENT_MS if version >= 1 else -1,
+            PATIENT_MS,
+            self._subscription() if protocol_type == "consumer" else b"\0\0connect",
+            self._assignment(number) if protocol_type == "consumer" else b"assigned",
+        )
+
+    def _subscription(self) -> bytes:
+        draw = self.random
+        if draw.random() < 0.1:
+            return draw.choice(_UNREADABLE_SUBSCRIPTIONS)
+        topics = tuple(draw.sample(TOPICS, draw.choice((0, 1, 1, 2))))
+        owned = tuple(ProtocolTopicPartitions(topic, (0, 2)) for topic in topics)
+        version = draw.choice((0, 1, 2, 3))
+        data = encode_subscription(
+            ConsumerProtocolSubscription(
+                topics,
+                draw.choice((None, b"", b"user data")),
+                owned if version >= 1 else (),
+                draw.choice((-1, 4)) if version >= 2 else -1,
+                draw.choice((None, "rack-1")) if version >= 3 else None,
+            ),
+            version,
+        )
+        # a version that nobody has defined yet: coordinators read what version 0 has
+        return b"\0\x09" + data[2:] if draw.random() < 0.1 else data
+
+    def _assignment(self, number: int) -> bytes:
+        draw = self.random
+        topics = draw.sample(TOPICS, draw.choice((0, 1, 1, 2)))
+        assigned = tuple(ProtocolTopicPartitions(topic, (number % TOPIC_PARTITIONS,)) for topic in topics)
+        return draw.choice((b"", *[encode_assignment(ConsumerProtocolAssignment(assigned), 0)] * 4))
+
+
+def chaos(teller: Teller) -> None:
+    """Anything in any order: offsets, transactions, classic groups, tombstones, records that nobody knows."""
+    draw, generation = teller.random, teller.generation
+    producers = range(teller.first_producer, teller.first_producer + 2)
+    idempotent = teller.first_producer + 2
+
+    def commit() -> None:
+        teller.commit()
+
+    def transactional() -> None:
+        (teller.commit if draw.random() < 0.85 else teller.tombstone)(producer=draw.choice(producers))
+
+    def idempotence() -> None:
+        (teller.commit if draw.random() < 0.7 else teller.tombstone)(producer=idempotent, transactional=False)
+
+    def marker() -> None:
+        teller.marker(draw.choice((*producers, *producers, idempotent)))
+
+    def group_in_transaction() -> None:
+        teller.classic_group(producer=draw.choice(producers))
+
+    acts: list[tuple[int, Callable[[], None]]] = [
+        (6, commit),
+        (3, teller.tombstone),
+        (3, teller.classic_group),
+        (2, teller.group_tombstone),
+    ]
+    if generation.batches:
+        acts += [(5, transactional), (4, marker), (1, idempotence), (1, group_in_transaction)]
+    if generation.unknown_types:
+        acts.append((1, teller.stranger))
+    weights = [weight for weight, _ in acts]
+    for _ in range(draw.choice((1, 2, 3, 4, 6, 9, 14))):
+        draw.choices([act for _, act in acts], weights)[0]()
+
+
+def life(teller: Teller) -> None:
+    """A classic group as clients see it: rebalances, commits in and outside of transactions, perhaps its end."""
+    draw = teller.random
+    group = teller.groups[0]
+    for _ in range(draw.choice((1, 2, 3))):
+        teller.classic_group()
+        for _ in range(draw.choice((0, 1, 3))):
+            teller.commit(group)
+        if teller.generation.batches and draw.random() < 0.5:
+            for _ in range(draw.choice((1, 2))):
+                teller.commit(group, producer=teller.first_producer)
+            if draw.random() < 0.7:
+                teller.marker(teller.first_producer)
+    if draw.random() < 0.3:
+        teller.group_tombstone()
+
+
+def offsets_only(teller: Teller) -> None:
+    """A group that never joined, and whose offsets may all be gone again."""
+    for _ in range(teller.random.choice((1, 2, 4))):
+        teller.commit()
+        if teller.random.random() < 0.3:
+            teller.events.append(Event(((teller.events[-1].pairs[0][0], None),)))
+
+
+Plot = Callable[[Teller], Any]
+PLOTS: Sequence[tuple[int, str, Plot]] = ((5, "chaos", chaos), (3, "life", life), (2, "offsets", offsets_only))

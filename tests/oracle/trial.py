@@ -1,0 +1,213 @@
+"""One broker of a generation that loads log after log, is asked, and is compared with the tables of the same log."""
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from types import TracebackType
+from uuid import UUID
+
+from asking import Asker, BrokerAnswers, NotLoaded
+from comparison import Difference, differences, tombstone_differences
+from generations import Generation
+from ours import Tables
+from seed_log import PARTITIONS_PER_SEED, SeedLog, write_seed
+from segment_builder import LogBuilder
+from stories import PATIENT_MS, PLACES, TOPIC_PARTITIONS, TOPICS, Setting
+
+from coordinator_core.log.entries import LogRecord
+from coordinator_core.log.partition_metadata import parse_topic_id
+from coordinator_core.log.reader import read_log
+from pipelines.private_kafka.broker import PrivateBroker
+from pipelines.private_kafka.clients import Clients
+
+Progress = Callable[[str], None]
+
+SEEDS_PER_ROUND = 10
+#: Also of rounds with fewer seeds: the place of a seed, and with it the names of its groups, does not depend on who else plays.
+PARTITIONS = SEEDS_PER_ROUND * PARTITIONS_PER_SEED
+RETENTION_MINUTES = 1440
+RETENTION_MS = RETENTION_MINUTES * 60_000
+_SWEEP_INTERVAL_MS = 2000
+_LOAD_LIMIT_SECONDS = 30
+_DAY_MS = 86_400_000
+#: What the log of a broker says when a load ends early: Scala, Java.
+_GAVE_UP = ("Error loading offsets from", "Failed to load metadata from")
+#: Said when all groups are there already (KAFKA-4704; `AnomalyKind.UNEXPECTED_UNLOAD`): nothing is missing then.
+_HARMLESS = "Unexpected unload of active group"
+
+
+class Mode(Enum):
+    """When the broker is asked: after it has loaded and before it sweeps, or after its sweep."""
+
+    LOADED = "as loaded"
+    SWEPT = "after the sweep"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a round came to: how many groups were compared, and the differences with the records behind them."""
+
+    groups: int
+    differences: tuple[Difference, ...]
+    records: Mapping[str, Sequence[LogRecord]]
+
+
+class Trial:
+    """A broker of `generation` that is asked in one `mode`; use it in a `with`."""
+
+    def __init__(self, generation: Generation, mode: Mode) -> None:
+        self.generation = generation
+        self.mode = mode
+        self._broker = PrivateBroker(
+            generation.version,
+            offsets_partitions=PARTITIONS,
+            properties=_properties(generation, mode),
+            jvm_arguments=("-XX:TieredStopAtLevel=1", "-Xmx1g"),
+        )
+        self._topic_ids: dict[str, UUID] = {}
+        self._log_read = 0
+
+    def __enter__(self) -> "Trial":
+        self._broker.__enter__()
+        with Clients(self._broker.bootstrap) as clients:
+            clients.create_topics(TOPICS, TOPIC_PARTITIONS)
+            clients.commit(clients.consumer("makes-the-offsets-topic"), [(TOPICS[0], 0, 1)])
+        self._broker.stop()
+        self._topic_ids = _topic_ids(self._broker.data)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._broker.__exit__(kind, error, trace)
+
+    def round(self, seeds: Sequence[int], *, only: str | None = None) -> Outcome:
+        """Loads the logs of some seeds, no two of them with the same place, and compares."""
+        with tempfile.TemporaryDirectory(prefix="oracle-") as folder:
+            log = Path(folder) / "log"
+            builder = LogBuilder(log)
+            for partition in range(PARTITIONS):
+                (log / f"__consumer_offsets-{partition}").mkdir(parents=True)
+            setting = Setting(self.generation, int(time.time() * 1000), RETENTION_MS, self._topic_ids)
+            written = [write_seed(builder, seed, setting, first_partition(seed), PARTITIONS, only=only) for seed in seeds]
+            groups = [group for each in written for group in (*each.groups, *each.sentinels.values())]
+            self._broker.place_segments(log)
+            with self._running():
+                found = self._compare(written, groups, log, Path(folder) / "tables")
+            if self.mode is Mode.SWEPT:
+                records = [record for p in range(PARTITIONS) for record in builder.records(p)]
+                ends = {p: builder.next_offset(p) for p in range(PARTITIONS)}
+                found += tombstone_differences(self.generation, records, self._appended(ends), RETENTION_MS, setting.now_ms)
+            return Outcome(len(groups), tuple(found), _records_of(builder, {each.group for each in found}))
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        self._broker.start()
+        try:
+            yield
+        finally:
+            self._broker.stop()
+
+    def _compare(self, written: Sequence[SeedLog], groups: Sequence[str], log: Path, tables_folder: Path) -> list[Difference]:
+        with Asker(self._broker.bootstrap, self.generation) as asker:
+            unloaded = _wait_until_loaded(asker, [group for each in written for group in each.sentinels.values()])
+            refused = self._refused_loads()
+            if unloaded or refused:
+                found = [Difference(group, "its partition", error, "loaded") for group, error in unloaded.items()]
+                return [*found, *(Difference("?", "a partition", complaint, "loaded") for complaint in refused)]
+            tables = Tables(
+                log, tables_folder, self.generation.era, RETENTION_MS, self._topic_ids, seed=sum(each.seed for each in written)
+            )
+            if self.mode is Mode.SWEPT:
+                _wait_until_swept(asker, [group for each in written for group in each.sentinels.values()])
+                tables.sweep(int(time.time() * 1000))
+            ours = tables.ask()
+            return differences(self.generation, groups, BrokerAnswers.collect(asker, groups, PLACES), ours)
+
+    def _refused_loads(self) -> list[str]:
+        """What the log of the broker says, since it was read last, about partitions that it gave up to load, and why."""
+        with (self._broker.data.parent / "broker.log").open(errors="replace") as file:
+            file.seek(self._log_read)
+            lines = file.read().splitlines()
+            self._log_read = file.tell()
+        gave_up = [number for number, line in enumerate(lines) if any(words in line for words in _GAVE_UP)]
+        complaints = [" ".join(lines[number : number + 2]) for number in gave_up]
+        return [complaint for complaint in complaints if _HARMLESS not in complaint]
+
+    def _appended(self, ends: Mapping[int, int]) -> list[LogRecord]:
+        """What the broker has written behind the logs that it was given."""
+        found: list[LogRecord] = []
+        for partition, end in ends.items():
+            for segment in sorted((self._broker.data / f"__consumer_offsets-{partition}").glob("*.log")):
+                read = read_log(segment.read_bytes(), partition)
+                found += [record for record in read if isinstance(record, LogRecord) and record.offset >= end]
+        return found
+
+
+def first_partition(seed: int) -> int:
+    """The first of the partitions of a seed."""
+    return seed % SEEDS_PER_ROUND * PARTITIONS_PER_SEED
+
+
+def _properties(generation: Generation, mode: Mode) -> dict[str, str]:
+    properties = {
+        "offsets.retention.minutes": str(RETENTION_MINUTES),
+        "offsets.retention.check.interval.ms": str(_SWEEP_INTERVAL_MS if mode is Mode.SWEPT else _DAY_MS),
+        # the log is to stay as it was written
+        "log.cleaner.min.compaction.lag.ms": str(_DAY_MS),
+    }
+    if generation.modern_groups:
+        properties["group.coordinator.rebalance.protocols"] = "classic,consumer,share,streams"
+        for kind in ("consumer", "share", "streams"):
+            properties[f"group.{kind}.max.session.timeout.ms"] = str(PATIENT_MS)
+            properties[f"group.{kind}.session.timeout.ms"] = str(PATIENT_MS)
+    return properties
+
+
+def _topic_ids(data: Path) -> dict[str, UUID]:
+    """Ids that the broker gave to the topics; made-up ones where it knows none."""
+    found = {}
+    for number, topic in enumerate(TOPICS):
+        path = data / f"{topic}-0" / "partition.metadata"
+        topic_id = parse_topic_id(path.read_text()) if path.exists() else None
+        found[topic] = topic_id or UUID(int=1000 + number)
+    return found
+
+
+def _wait_until_loaded(asker: Asker, sentinels: Sequence[str]) -> dict[str, str]:
+    """Sentinels whose partition is not loaded when the time is over, and why."""
+    deadline = time.monotonic() + _LOAD_LIMIT_SECONDS
+    waiting = dict.fromkeys(sentinels, "")
+    while waiting and time.monotonic() < deadline:
+        for group in list(waiting):
+            try:
+                asker.offsets([group])
+                del waiting[group]
+            except NotLoaded as error:
+                waiting[group] = str(error)
+        time.sleep(0.1)
+    return waiting
+
+
+def _wait_until_swept(asker: Asker, sentinels: Sequence[str]) -> None:
+    deadline = time.monotonic() + _LOAD_LIMIT_SECONDS
+    while any(asker.offsets(sentinels).values()):
+        assert time.monotonic() < deadline, "the broker does not sweep"
+        time.sleep(0.2)
+    # a sweep takes the groups one by one: the next one begins when all of this one are done
+    time.sleep(2 * _SWEEP_INTERVAL_MS / 1000)
+
+
+def _records_of(builder: LogBuilder, groups: set[str]) -> dict[str, list[LogRecord]]:
+    """Records of these groups, and the markers of their partitions' producers."""
+    found: dict[str, list[LogRecord]] = {}
+    for group in groups:
+        name = group.encode()
+        records = [record for p in range(PARTITIONS) for record in builder.records(p)]
+        own = [record for record in records if not record.is_control and record.key is not None and name in record.key]
+        producers = {(record.partition, record.producer_id) for record in own if record.producer_id != -1}
+        markers = [record for record in records if record.is_control and (record.partition, record.producer_id) in producers]
+        found[group] = sorted([*own, *markers], key=lambda record: record.offset)
+    return found
