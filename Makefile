@@ -50,8 +50,11 @@ contracts: $(READY)
 fuzz: $(READY) ## Mutated input for every parser (INPUTS=10000000, SECONDS=0: no limit, SEED=1)
 	@$(BIN)/python tests/fuzz/fuzz_run.py --inputs $(or $(INPUTS),10000000) --seconds $(or $(SECONDS),0) --seed $(or $(SEED),1)
 
-bench: $(READY) ## Measure this machine; results go to docs/benchmarks.md by hand
-	@for benchmark in benchmarks/bench_*.py; do echo "== $$benchmark"; $(BIN)/python $$benchmark; done
+bench: $(READY) ## Measure this machine, half an hour; BENCH=reader RECORDS=2M for one benchmark at one size
+	@for benchmark in benchmarks/bench_$(or $(BENCH),*).py; do \
+	  name=$$(basename $$benchmark .py); echo "== $$name"; \
+	  $(BIN)/python -m benchmarks.$$name $(if $(RECORDS),--records $(RECORDS)); \
+	done
 
 lock: $(READY) ## Resolve the dependencies of pyproject.toml into requirements.lock
 	@$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --group dev --all-extras pyproject.toml -o requirements.lock

@@ -1,20 +1,39 @@
-"""How fast record batches become columns, checksums included: `python benchmarks/bench_log_columns.py`. One core, CPU time."""
+"""How fast record batches become columns, checksums included, by batch size and compression. One core, CPU time."""
 
 import struct
 import time
 
+from benchmarks.arguments import parser
+from benchmarks.report import print_machine, print_table
 from coordinator_core.log.columns import parse_columns
 from coordinator_core.log.compression import Compression
 from coordinator_core.log.record_batch import BatchRecord, write_batch
 
-RECORDS = 100_000
-ROUNDS = 5
-CASES = [(size, Compression.NONE) for size in (1, 10, 100, 5000)] + [(100, codec) for codec in Compression if codec]
+_CASES = [(size, Compression.NONE) for size in (1, 10, 100, 5000)] + [(100, codec) for codec in Compression if codec]
 
 
-def commits(per_batch: int, codec: Compression) -> bytes:
+def main(arguments: list[str] | None = None) -> None:
+    options = parser(__doc__, records="100k", keys="64k", rounds=5).parse_args(arguments)
+    print_machine()
+    rows = [_row(options.records[0], options.rounds, *case) for case in _CASES]
+    print_table(("records per batch", "compression", "M records/s", "MB/s"), rows)
+
+
+def _row(records: int, rounds: int, per_batch: int, codec: Compression) -> tuple[object, ...]:
+    data = _commits(records, per_batch, codec) * (10 if codec is Compression.NONE else 2)
+    seconds = []
+    for _ in range(rounds):
+        started = time.process_time()
+        columns = parse_columns(data)
+        seconds.append(time.process_time() - started)
+        assert not columns.damages
+    best = min(seconds)
+    return per_batch, codec.name.lower(), f"{len(columns) / best / 1e6:.1f}", f"{len(data) / best / 1e6:,.0f}"
+
+
+def _commits(records: int, per_batch: int, codec: Compression) -> bytes:
     """Offset commits as live consumers make them: 1,000 groups, 64 partitions each."""
-    records = [
+    written = [
         BatchRecord(
             offset,
             1_700_000_000_000 + offset,
@@ -25,23 +44,9 @@ def commits(per_batch: int, codec: Compression) -> bytes:
             + struct.pack(">i", offset % 64),
             struct.pack(">hqihq", 3, offset, -1, 0, 1_700_000_000_000 + offset),
         )
-        for offset in range(RECORDS)
+        for offset in range(records)
     ]
-    return b"".join(write_batch(records[first : first + per_batch], compression=codec) for first in range(0, RECORDS, per_batch))
-
-
-def main() -> None:
-    print("records/batch  compression  M records/s    MB/s")
-    for per_batch, codec in CASES:
-        data = commits(per_batch, codec) * (10 if codec is Compression.NONE else 2)
-        seconds = []
-        for _ in range(ROUNDS):
-            started = time.process_time()
-            columns = parse_columns(data)
-            seconds.append(time.process_time() - started)
-            assert not columns.damages
-        best = min(seconds)
-        print(f"{per_batch:>13}  {codec.name.lower():<11}  {len(columns) / best / 1e6:>11.1f}  {len(data) / best / 1e6:>6.0f}")
+    return b"".join(write_batch(written[first : first + per_batch], compression=codec) for first in range(0, records, per_batch))
 
 
 if __name__ == "__main__":

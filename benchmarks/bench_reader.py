@@ -124,7 +124,7 @@ def _spark() -> Any:
     from pipelines.source.spark_kafka import connector_jars
 
     settings = {**load_configuration(None).spark, "master": "local[2]"}
-    session = start_session(settings, print, connector_jars(_TOKEN_PROVIDER, print))
+    session = start_session(settings, print, connector_jars(_TOKEN_PROVIDER, print)).spark
     try:
         yield session
     finally:

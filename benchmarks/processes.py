@@ -58,7 +58,7 @@ class MemorySampler:
             command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except (OSError, ValueError):
             return
-        if "VmHWM" in status:
+        if "VmHWM" in status and command.strip():
             self.peaks[pid] = Peak(pid, int(status["PPid"]), command, int(status["VmHWM"].split()[0]) / 1024)
 
 

@@ -14,15 +14,30 @@ CONSUMER_PROTOCOL_TYPE = "consumer"
 
 
 class ClassicGroup:
-    """A classic group as the loader of an era makes it from the group's record."""
+    """A classic group as the loader of an era makes it from the group's record.
 
-    def __init__(self, era: Era, group_id: str, log_record: LogRecord, value: GroupMetadataValue, value_version: int | None):
+    `before` is the group as the record before had it: members that did not change are not read again.
+    """
+
+    def __init__(
+        self,
+        era: Era,
+        group_id: str,
+        log_record: LogRecord,
+        value: GroupMetadataValue,
+        value_version: int | None,
+        before: "ClassicGroup | None" = None,
+    ):
         self.group_id = group_id
         self._era = era
         self._log_record = log_record
         self._value = value
         self._value_version = value_version
         self._members = {member.member_id: member for member in value.members}
+        self._views: dict[str, MemberView] = {}
+        if before is not None and before._reads_members_as(self):
+            same = (m for m, member in self._members.items() if m in before._views and before._members[m] == member)
+            self._views = {member_id: before._views[member_id] for member_id in same}
 
     @property
     def records(self) -> Mapping[bytes, LogRecord]:
@@ -56,13 +71,10 @@ class ClassicGroup:
             return ()
         if self._value.protocol is None:
             return None
-        topics: set[str] = set()
-        for member in self._members.values():
-            subscribed = subscribed_topics(member.subscription)
-            if isinstance(subscribed, Malformed):
-                return None
-            topics.update(subscribed)
-        return tuple(sorted(topics))
+        of_members = [self._member(member_id).subscribed_topics for member_id in self._members]
+        if any(topics is None for topics in of_members):
+            return None
+        return tuple(sorted({topic for topics in of_members for topic in topics or ()}))
 
     def view(self, topic_names: Mapping[UUID, str]) -> GroupView:  # noqa: ARG002 - classic groups name topics themselves
         """The group as the coordinator has it right after loading."""
@@ -78,11 +90,20 @@ class ClassicGroup:
             protocol=value.protocol,
             leader=value.leader if value.leader is not None else next(iter(self._members), None),
             state_timestamp=None if state_timestamp == -1 else state_timestamp,
-            members=tuple(self._member(self._members[member_id]) for member_id in sorted(self._members)),
+            members=tuple(self._member(member_id) for member_id in sorted(self._members)),
             subscribed_topics=self.subscribed_topics(),
         )
 
-    def _member(self, member: MemberMetadata) -> MemberView:
+    def _reads_members_as(self, other: "ClassicGroup") -> bool:
+        return self.protocol_type == other.protocol_type and self._value_version == other._value_version
+
+    def _member(self, member_id: str) -> MemberView:
+        view = self._views.get(member_id)
+        if view is None:
+            view = self._views[member_id] = self._read_member(self._members[member_id])
+        return view
+
+    def _read_member(self, member: MemberMetadata) -> MemberView:
         speaks_consumer = self.protocol_type == CONSUMER_PROTOCOL_TYPE
         subscribed = subscribed_topics(member.subscription) if speaks_consumer else None
         subscription = decode_subscription(member.subscription) if speaks_consumer else None

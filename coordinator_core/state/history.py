@@ -67,6 +67,8 @@ def _group_changes(before: GroupView, after: GroupView) -> list[Change]:
 
 
 def _member_changes(before: GroupView, after: GroupView) -> list[Change]:
+    if before.members == after.members:
+        return []
     old = {member.member_id: member for member in before.members}
     new = {member.member_id: member for member in after.members}
     left = [Change("member_left", m.member_id, m.client_id) for m in before.members if m.member_id not in new]

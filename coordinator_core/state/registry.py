@@ -68,7 +68,9 @@ class GroupRegistry:
         if not isinstance(record.value, GroupMetadataValue):
             self._remove(group_id, log_record.offset)
             return ()
-        group = ClassicGroup(self._era, group_id, log_record, record.value, record.value_version)
+        before = self.groups.get(group_id)
+        known = before if isinstance(before, ClassicGroup) else None
+        group = ClassicGroup(self._era, group_id, log_record, record.value, record.value_version, known)
         self._add(group_id, group)
         return tuple(
             Anomaly(AnomalyKind.DUPLICATE_INSTANCE_ID, group_id, log_record.offset, f"two members are {instance_id!r}")

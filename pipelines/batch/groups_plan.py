@@ -4,13 +4,14 @@ The registry of the core folds the records; here it is seeded with the records t
 they look like now.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from coordinator_core.codec import Record, decode
 from coordinator_core.codec.uuids import uuid_text
@@ -24,6 +25,8 @@ from pipelines.source.changes import EARLIEST_MS, LATEST_MS, Kind, of_kind
 from pipelines.tables import definitions
 from pipelines.writers.table_write import DELETED, EFFECTIVE_OFFSET, source_schema
 
+#: Records of a batch that are objects at one time: the driver does not grow with their number.
+_RECORDS_AT_ONCE = 1024
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -42,15 +45,14 @@ class GroupsPlan:
     present: set[str] = field(default_factory=set)
 
 
-def log_records(table: pa.Table) -> list[LogRecord]:
-    """Records of change rows or of `group_records`, in log order."""
-    columns = ["log_partition", "log_offset", "record_timestamp", "key", "value"]
-    rows = table.select(columns).to_pylist()
-    records = [
-        LogRecord(row["log_partition"], row["log_offset"], to_ms(row["record_timestamp"]), row["key"], row["value"])
-        for row in rows
-    ]
-    return sorted(records, key=lambda record: (record.partition, record.offset))
+def log_records(table: pa.Table) -> Iterator[LogRecord]:
+    """Records of change rows or of `group_records`, in log order; never more than some of them as objects."""
+    columns = table.select(["log_partition", "log_offset", "record_timestamp", "key", "value"])
+    columns = columns.set_column(2, "record_timestamp", pc.fill_null(_in_ms(columns["record_timestamp"]), -1))
+    order = pc.sort_indices(columns, [("log_partition", "ascending"), ("log_offset", "ascending")])
+    for first in range(0, len(order), _RECORDS_AT_ONCE):
+        some = columns.take(order[first : first + _RECORDS_AT_ONCE])
+        yield from map(LogRecord, *(column.to_pylist() for column in some.columns))
 
 
 def plan_groups(changed: pa.Table, topics: TopicNames, context: BatchContext) -> GroupsPlan:
@@ -60,16 +62,16 @@ def plan_groups(changed: pa.Table, topics: TopicNames, context: BatchContext) ->
     batch are written again, although no record of theirs is in it.
     """
     plan = GroupsPlan()
-    decoded = [(record, _decode(record, plan, context)) for record in log_records(of_kind(changed, Kind.RECORD))]
-    known = [(record, value) for record, value in decoded if value is not None]
-    affected = sorted({group_id(value) for _, value in known})
-    registry, seeded = _seed(affected, context)
+    records = of_kind(changed, Kind.RECORD)
+    registry, seeded = _seed(_groups_of(records["key"]), context)
     newest: dict[str, LogRecord] = {}
     views: dict[str, GroupView | None] = {}
-    for record, value in known:
-        group = group_id(value)
-        newest[group] = record
-        _apply(registry, record, value, plan, views, topics.known, context)
+    for record in log_records(records):
+        value = _decode(record, plan, context)
+        if value is not None:
+            newest[group_id(value)] = record
+            _apply(registry, record, value, plan, views, topics.known, context)
+    affected = sorted(newest)
     topics.add({uuid: (name, "partition_metadata") for uuid, name in registry.topic_names().items()})
     for group in affected:
         _write_records(group, registry, seeded.get(group, {}), newest[group], plan, context)
@@ -77,6 +79,12 @@ def plan_groups(changed: pa.Table, topics: TopicNames, context: BatchContext) ->
     _delete_members(affected, newest, plan, context)
     _name_waiting(affected, topics, plan, context)
     return plan
+
+
+def _groups_of(keys: pa.ChunkedArray) -> list[str]:
+    """The groups that any of the keys names."""
+    named = (decode(key, None) for key in keys.unique().to_pylist())
+    return sorted({group_id(record) for record in named if isinstance(record, Record)})
 
 
 def group_id(record: Record) -> str:
@@ -270,6 +278,10 @@ def delete(key: dict[str, Any], log_offset: int) -> dict[str, Any]:
 def to_time(ms: int | None) -> datetime | None:
     """Milliseconds since the epoch as a timestamp; None and -1 are none, and what no timestamp shows is the nearest that does."""
     return None if ms is None or ms == -1 else _EPOCH + timedelta(milliseconds=min(max(ms, EARLIEST_MS), LATEST_MS))
+
+
+def _in_ms(times: pa.ChunkedArray) -> pa.ChunkedArray:
+    return times.cast(pa.timestamp("ms", "UTC")).cast(pa.int64())
 
 
 def to_ms(time: datetime | None) -> int:

@@ -45,8 +45,9 @@ def plan_pending(changes: pa.Table, context: BatchContext) -> PendingPlan:
     prior = _prior_pending(changes, context)
     # a transaction has a marker in every log partition that it wrote to, and only that one ends it there
     markers = {(row["log_partition"], row["producer_id"]): row for row in of_kind(changes, Kind.MARKER).to_pylist()}
-    wiped = {_pending_key(row): row for row in of_kind(changes, Kind.PENDING_TOMBSTONE).to_pylist()}
-    removed = {_key(row): row["log_offset"] for row in of_kind(changes, Kind.TOMBSTONE).to_pylist()}
+    # a range with many tombstones and nothing pending before it is the rule: then nobody asks for them
+    wiped = {_pending_key(row): row for row in _rows(changes, Kind.PENDING_TOMBSTONE, bool(prior))}
+    removed = {_key(row): row["log_offset"] for row in _rows(changes, Kind.TOMBSTONE, bool(prior))}
     reopened = {_pending_key(row) for row in opened.select(["producer_id", *KEY]).to_pylist()}
     resolved, gone = [], []
     for row in prior:
@@ -74,6 +75,10 @@ def plan_pending(changes: pa.Table, context: BatchContext) -> PendingPlan:
     )
 
 
+def _rows(changes: pa.Table, kind: Kind, wanted: bool) -> list[dict]:
+    return of_kind(changes, kind).select(["producer_id", *KEY, "log_offset", "record_timestamp"]).to_pylist() if wanted else []
+
+
 def _not_superseded(resolved: list[dict], context: BatchContext) -> list[dict]:
     """Those that nothing newer stands in the way of, in the tables before the batch."""
     standing = context.prior.rows("offsets", [*KEY, "log_offset"], group_id=[row["group_id"] for row in resolved])
@@ -89,7 +94,7 @@ def _prior_pending(changes: pa.Table, context: BatchContext) -> list[dict]:
     if ends:
         found.append(context.prior.rows("pending_offsets", columns, producer_id=ends))
     if tombstones.num_rows:
-        found.append(context.prior.rows("pending_offsets", columns, group_id=tombstones["group_id"].to_pylist()))
+        found.append(context.prior.rows("pending_offsets", columns, group_id=tombstones["group_id"].unique().to_pylist()))
     rows = {(row["producer_id"], *_key(row)): row for table in found for row in table.to_pylist()}
     return list(rows.values())
 
