@@ -8,7 +8,7 @@ from coordinator_core.codec.messages.consumer import (
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupMemberMetadataValue,
 )
-from coordinator_core.codec.messages.modern import TargetAssignmentMemberValue
+from coordinator_core.codec.messages.modern import TargetAssignmentMemberValue, TopicPartitions
 from coordinator_core.state.modern_group import JOINING, GroupLayout, ModernGroup
 from coordinator_core.state.views import MemberView, by_id
 
@@ -24,9 +24,10 @@ class ConsumerGroup(ModernGroup):
     layout = GroupLayout("consumer", epoch=3, member=5, target_metadata=6, target=7, current=8, others=frozenset({4, 16}))
 
     def protocol(self) -> str | None:
-        """The server-side assignor that most members name."""
+        """The server-side assignor that most members name. Between as many, the order of a hash table decides in a broker: the
+        default comes before the other one that brokers bring along."""
         asked: Counter[str] = Counter(m.server_assignor for m in self._values(self.layout.member) if m.server_assignor)
-        return min(asked, key=lambda name: (-asked[name], name)) if asked else DEFAULT_ASSIGNOR
+        return min(asked, key=lambda name: (-asked[name], name != DEFAULT_ASSIGNOR, name)) if asked else DEFAULT_ASSIGNOR
 
     def subscribed_topics(self) -> tuple[str, ...] | None:
         """By name and by what the regular expressions were resolved to."""
@@ -49,10 +50,18 @@ class ConsumerGroup(ModernGroup):
             rebalance_timeout_ms=None if member.rebalance_timeout_ms == -1 else member.rebalance_timeout_ms,
             subscribed_topics=tuple(sorted(set(member.subscribed_topic_names))),
             subscribed_regex=member.subscribed_topic_regex or None,
-            assigned=by_id(current.assigned_partitions, topic_names),
+            assigned=by_id(_held(current), topic_names),
             target=by_id(target.topic_partitions, topic_names),
             owned=(),
             member_epoch=current.member_epoch,
             member_state=MEMBER_STATES.get(current.state, "UNKNOWN"),
             user_data=None,
         )
+
+
+def _held(current: ConsumerGroupCurrentMemberAssignmentValue) -> tuple[TopicPartitions, ...]:
+    """What the member holds: also what it was asked to give back and has not yet (described as assigned since 4.3)."""
+    held: dict[UUID, tuple[int, ...]] = {}
+    for topic in (*current.assigned_partitions, *current.partitions_pending_revocation):
+        held[topic.topic_id] = (*held.get(topic.topic_id, ()), *topic.partitions)
+    return tuple(TopicPartitions(topic_id, partitions) for topic_id, partitions in held.items())
