@@ -86,6 +86,15 @@ def truncated(address: Address, partition: int, position: int, end: int) -> LogT
     )
 
 
+def older(address: Address, partition: int, epoch: int, now: int) -> LogTruncated:
+    """The error of a log whose leaders are counted from an earlier state of the cluster than the tables have seen."""
+    return LogTruncated(
+        f"{address}, partition {partition}: its leader has epoch {now}, and had {epoch} when the tables read it: the topic was "
+        "recreated, or the cluster restored from an older copy, or the broker is cut off from the others; "
+        "run again, and if it stays so start over with an empty --tables folder"
+    )
+
+
 def cut_back(address: Address, partition: int, position: int, end: int) -> LogTruncated:
     """The error of a log that has lost what the tables were made from, and was written on since."""
     return LogTruncated(

@@ -29,7 +29,7 @@ from pyspark.sql.types import StructType
 
 from coordinator_core.state.era import Era
 from pipelines.faults import reached
-from pipelines.source.address import Address, cut_back, open_source, parse_address, truncated
+from pipelines.source.address import Address, cut_back, older, open_source, parse_address, truncated
 from pipelines.source.changes import DDL
 from pipelines.source.position import Position
 from pipelines.source.ranges import LogRange, Offsets, admit, pack, ranges
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 
 KAFKA_PREFIX = "kafka."
 
-_SETTLE_SECONDS = 1.0
+_LOOKS = 10
+_LOOK_EVERY_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -162,11 +163,11 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             LogTruncated: the log ends before `start`, or was cut back to before it since, or is another topic's now.
         """
         begin = Position.from_json(start)
-        end = self._target or self._end()
-        if _short_of(end, begin):
-            end = self._look_again()
-        for partition in _short_of(end, begin):
+        end = self._settled_end(begin)
+        for partition in end.shorter_than(begin):
             raise truncated(self._options.address, partition, begin.offsets[partition], end.offsets[partition])
+        for partition in end.older_than(begin):
+            raise older(self._options.address, partition, begin.epochs[partition], end.epochs[partition])
         for partition, cut in self._log.cut_back(begin.known_epochs()).items():
             raise cut_back(self._options.address, partition, begin.offsets[partition], cut)
         offsets = {**begin.offsets, **end.offsets}
@@ -177,15 +178,20 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _end(self) -> Position:
         return Position(self._log.end_offsets(), self._log.leader_epochs())
 
-    def _look_again(self) -> Position:
-        """The end of the log once more: a new leader may not have known yet how far all replicas are (before KIP-207).
+    def _settled_end(self, begin: Position) -> Position:
+        """The end of the log, asked for again for a while as long as it is before `begin`.
 
-        Whoever asks anew also learns whether the topic is still the same.
+        A new leader may not know yet how far all replicas are (before KIP-207), and a broker that is cut off from the others may
+        not know yet that there is a new leader. Whoever asks anew also learns whether the topic is still the same.
         """
-        time.sleep(_SETTLE_SECONDS)
-        self.stop()
-        self._source = self._options.open(seen_before=True)
-        end = self._end()
+        end = self._target or self._end()
+        looks = 0
+        while looks < _LOOKS and (end.shorter_than(begin) or end.older_than(begin)):
+            time.sleep(_LOOK_EVERY_SECONDS)
+            self.stop()
+            self._source = self._options.open(seen_before=True)
+            end = self._end()
+            looks += 1
         if self._target is not None:
             self._target = end
         return end
@@ -230,8 +236,3 @@ def read_ranges(options: SourceOptions, todo: list[LogRange]) -> Iterator[pa.Rec
             yield from change_rows(reducers[partition].finish(), one.start, one.end, era, options.retention_ms)
     finally:
         source.close()
-
-
-def _short_of(end: Position, begin: Position) -> list[int]:
-    """Partitions that end before they begin."""
-    return [partition for partition, offset in begin.offsets.items() if end.offsets.get(partition, offset) < offset]

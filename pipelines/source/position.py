@@ -27,6 +27,14 @@ class Position:
         offsets = {int(partition): offset for partition, offset in value.items() if partition != _EPOCHS}
         return cls(offsets, {int(partition): epoch for partition, epoch in value.get(_EPOCHS, {}).items()})
 
+    def shorter_than(self, other: "Position") -> list[int]:
+        """Partitions whose offset is before that of `other`."""
+        return [partition for partition, offset in other.offsets.items() if self.offsets.get(partition, offset) < offset]
+
+    def older_than(self, other: "Position") -> list[int]:
+        """Partitions whose leader epoch is before that of `other`."""
+        return [partition for partition, epoch in other.epochs.items() if self.epochs.get(partition, epoch) < epoch]
+
     def known_epochs(self) -> dict[int, tuple[int, int]]:
         """Partition → offset and leader epoch, of the partitions that have one."""
         return {

@@ -6,11 +6,11 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
 from live_kafka import QUIET, create_topic, produce, read_all, records_of
+from lost_records import cut_log
 
 from coordinator_core.log.errors import LogUnreachable
 from coordinator_core.log.fetch import KafkaLog
@@ -61,7 +61,7 @@ def test_records_that_a_broker_lost_are_missed_after_others_took_their_offsets(h
     assert ends == {0: 20}
     position = {0: (ends[0], epochs[0])}
     harmed.kill()
-    cut(harmed.data / f"{topic}-0", 12)
+    cut_log(harmed.data / f"{topic}-0", 12)
     harmed.start()
     produce(harmed.bootstrap, topic, numbered(100, 130))
     with KafkaLog(address(harmed, topic)) as log:
@@ -70,18 +70,6 @@ def test_records_that_a_broker_lost_are_missed_after_others_took_their_offsets(h
         assert log.cut_back(position) == {0: 12}
         assert log.cut_back({0: (12, epochs[0])}) == {}
         assert log.cut_back({0: (42, log.leader_epochs()[0])}) == {}
-
-
-def cut(folder: Path, offset: int) -> None:
-    """Takes the batches from `offset` on out of the only segment of a partition, and its indexes, which come again."""
-    (segment,) = folder.glob("*.log")
-    data, position = segment.read_bytes(), 0
-    while int.from_bytes(data[position : position + 8], "big") < offset:
-        position += 12 + int.from_bytes(data[position + 8 : position + 12], "big")
-    assert position < len(data)
-    os.truncate(segment, position)
-    for index in folder.glob("*index"):
-        index.unlink()
 
 
 def test_a_log_that_is_compacted_while_it_is_read(harmed: PrivateBroker, topic: str) -> None:

@@ -20,7 +20,7 @@ from coordinator_core.log.errors import LogError
 
 TOPIC = "__consumer_offsets"
 TOPIC_ID = UUID(int=7)
-_TOPIC_MISSING = 3
+_TOPIC_MISSING, _NOT_LEADER, _FENCED = 3, 6, 74
 
 
 def batch(base_offset: int, *values: bytes) -> bytes:
@@ -120,7 +120,8 @@ class FakeCluster:
             if isinstance(request, OffsetForLeaderEpochRequest):
                 parts.append(_ended(wanted, held))
                 continue
-            code = self.errors.get(_number(wanted), 0 if held.leader == node else 6)
+            current = _NOT_LEADER if held.leader != node else _FENCED if wanted.current_leader_epoch != held.epoch else 0
+            code = self.errors.get(_number(wanted), current)
             if not fetching:
                 parts.append(_listed(wanted, held, code))
                 continue
@@ -154,7 +155,7 @@ def _listed(wanted: Any, held: FakePartition, code: int) -> Any:
 
 def _ended(wanted: Any, held: FakePartition) -> Any:
     return OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult.EpochEndOffset(
-        error_code=0 if wanted.current_leader_epoch == held.epoch else 74,
+        error_code=0 if wanted.current_leader_epoch == held.epoch else _FENCED,
         partition=wanted.partition,
         leader_epoch=wanted.leader_epoch,
         end_offset=held.end_of_epoch(wanted.leader_epoch),

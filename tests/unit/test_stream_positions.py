@@ -26,7 +26,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
 
 
 def reader() -> LogStreamReader:
-    options = {"path": f"kafka://h:9092/{TOPIC}", "topicId": str(TOPIC_ID), "kafka.retry_seconds": "0"}
+    options = {"path": f"kafka://h:9092/{TOPIC}", "topicId": str(TOPIC_ID), "kafka.retry_seconds": "60"}
     return LogStreamReader(SourceOptions.parse(options))
 
 
@@ -60,6 +60,21 @@ def test_a_log_that_is_shorter_for_a_moment_is_looked_at_again(cluster: FakeClus
     held, cluster.partitions[0].high_watermark = cluster.partitions[0].high_watermark, 1
     cluster.script.extend([lambda: None, lambda: setattr(cluster.partitions[0], "high_watermark", held)])
     assert stream.latestOffset(end, ReadAllAvailable()) == end
+
+
+def test_a_broker_that_does_not_know_of_a_later_leader_is_asked_again(cluster: FakeCluster) -> None:
+    cluster.partitions[0].elect(2)
+    stream = reader()
+    end = stream.latestOffset(stream.initialOffset(), ReadAllAvailable())
+    assert end["leader_epochs"] == {"0": 1, "1": 0}
+    cluster.partitions[0].epoch = 0
+    cluster.script.extend([lambda: None, lambda: setattr(cluster.partitions[0], "epoch", 1)])
+    assert stream.latestOffset(end, ReadAllAvailable()) == end
+    cluster.partitions[0].epoch = 0
+    with pytest.raises(
+        LogTruncated, match=r"partition 0: its leader has epoch 0, and had 1 when the tables read it: .*run again"
+    ):
+        stream.latestOffset(end, ReadAllAvailable())
 
 
 def test_a_log_that_stays_shorter_ends_the_stream(cluster: FakeCluster) -> None:

@@ -1,0 +1,219 @@
+"""A job that follows a cluster while brokers die, leaders move, records get lost and topics are recreated."""
+
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from broker_answers import differences
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from following import LIMIT_SECONDS, Committers, Job
+from jobs import run_job
+from kafka import TopicPartition
+from kafka.admin import KafkaAdminClient
+from live_kafka import QUIET, create_topic, delete_topic, produce
+from lost_records import cut_log
+from scenario_full import answers
+
+from coordinator_core.log.fetch import KafkaLog
+from pipelines.errors import GrouplakeError, UsageError
+from pipelines.private_kafka.broker import PrivateBroker
+from pipelines.private_kafka.clients import Clients
+from pipelines.private_kafka.cluster import PrivateCluster
+from pipelines.query.check import check
+from pipelines.query.engine import Snapshot
+from pipelines.tables.store import TableStore
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+
+OFFSETS = "__consumer_offsets"
+PARTITIONS = 4
+AWAY_SECONDS = 30
+
+_CLEANS_OFTEN = {"log.cleaner.backoff.ms": "200", "log.cleaner.min.cleanable.ratio": "0.01"}
+
+
+@pytest.fixture
+def broker() -> Iterator[PrivateBroker]:
+    """A broker of this test alone."""
+    with PrivateBroker(offsets_partitions=PARTITIONS) as running:
+        yield running
+
+
+def source(bootstrap: str, topic: str = OFFSETS) -> str:
+    return f"kafka://{bootstrap}/{topic}"
+
+
+def roll_segments_often(bootstrap: str) -> None:
+    """Active segments are never compacted, so that they must not stay active for long."""
+    entries = [
+        ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+        for name, value in (("segment.ms", "1000"), ("min.cleanable.dirty.ratio", "0.01"))
+    ]
+    resource = ConfigResource(ResourceType.TOPIC, OFFSETS, incremental_configs=entries)
+    (altered,) = AdminClient({"bootstrap.servers": bootstrap, **QUIET}).incremental_alter_configs([resource]).values()
+    altered.result(20)
+
+
+def move_leaders(bootstrap: str, replicas: list[int]) -> None:
+    """Makes the first of `replicas` the leader of every partition of the offsets topic."""
+    partitions = [TopicPartition(OFFSETS, number) for number in range(PARTITIONS)]
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap.split(","))
+    try:
+        admin.alter_partition_reassignments(dict.fromkeys(partitions, replicas))
+        deadline = time.monotonic() + 30
+        while set(leaders(bootstrap)) != {replicas[0]}:
+            assert time.monotonic() < deadline
+            admin.elect_leaders(0, {OFFSETS: list(range(PARTITIONS))}, raise_errors=False)
+            time.sleep(0.5)
+    finally:
+        admin.close()
+
+
+def leaders(bootstrap: str) -> list[int]:
+    found = AdminClient({"bootstrap.servers": bootstrap, **QUIET}).list_topics(OFFSETS, timeout=10).topics[OFFSETS]
+    return [partition.leader for partition in found.partitions.values()]
+
+
+def catch_up(job: Job, tables: Path, bootstrap: str) -> None:
+    """Until the tables have reached the end of the log."""
+    with KafkaLog(source(bootstrap)) as log:
+        ends = log.end_offsets()
+    deadline = time.monotonic() + LIMIT_SECONDS
+    while (last := TableStore(str(tables)).last_batch()) is None or last.next_offsets != ends:
+        assert job.running, job.text
+        assert time.monotonic() < deadline, f"{last} is not at {ends}:\n{job.text}"
+        time.sleep(0.5)
+
+
+def test_two_brokers_do_everything_that_brokers_do(tmp_path: Path) -> None:
+    tables = tmp_path / "tables"
+    with PrivateCluster(2, offsets_partitions=PARTITIONS, properties=_CLEANS_OFTEN) as cluster:
+        bootstrap = cluster.bootstrap
+        with Clients(bootstrap) as clients:
+            clients.create_topics(["orders"], 2)
+        with Job(source(bootstrap), tables) as job:
+            with Committers(bootstrap, 12, "orders") as committers:
+
+                def go_on() -> None:
+                    committers.wait_for_more(100)
+                    job.wait_for("records read", 2)
+
+                go_on()
+                roll_segments_often(bootstrap)
+                for replicas in ([2, 1], [1, 2]):
+                    move_leaders(bootstrap, replicas)
+                    go_on()
+                for broker in cluster.brokers:
+                    broker.kill()
+                    go_on()
+                    broker.start()
+                    go_on()
+                for broker in cluster.brokers:
+                    broker.kill()
+                time.sleep(AWAY_SECONDS)
+                assert job.running, job.text
+                assert len(job.told("waiting for the brokers, up to 120 s: ")) >= 1
+                for broker in cluster.brokers:
+                    broker.start()
+                job.wait_for("records read")
+                go_on()
+            with Clients(bootstrap) as clients:
+                said = answers(clients, bootstrap, committers.groups)
+            catch_up(job, tables, bootstrap)
+            job.signal(signal.SIGTERM)
+            assert job.ended() == 0, job.text
+        with KafkaLog(source(bootstrap)) as log:
+            written = sum(log.end_offsets().values())
+            left = sum(len(columns) for _, columns in log.read_many({p: (0, end) for p, end in log.end_offsets().items()}))
+    assert all(said["committed"].values())
+    assert differences(str(tables), said) == []
+    assert check(str(tables)) == []
+    assert Snapshot.open(str(tables)).query("SELECT * FROM quarantine").num_rows == 0
+    assert len(job.told("the brokers answer again, after ")) >= 1
+    assert [line for line in job.lines if "Exception" in line or "Traceback" in line] == []
+    # the cleaner was at work meanwhile
+    assert left < written / 2
+
+
+def test_a_job_waits_as_long_as_it_was_told_to_and_can_be_stopped_meanwhile(broker: PrivateBroker, tmp_path: Path) -> None:
+    conf = tmp_path / "impatient.toml"
+    conf.write_text("[kafka]\nretry_seconds = 5\n")
+    with Clients(broker.bootstrap) as clients:
+        clients.create_topics(["orders"], 2)
+    log = source(broker.bootstrap)
+    with (
+        Committers(broker.bootstrap, 4, "orders"),
+        Job(log, tmp_path / "impatient", "--conf", str(conf)) as impatient,
+        Job(log, tmp_path / "patient") as patient,
+        Job(log, tmp_path / "group") as group,
+    ):
+        for job in (impatient, patient, group):
+            job.wait_for("records read", 3)
+        group.signal(signal.SIGTERM, everybody=True)
+        assert group.ended() == 0, group.text
+        broker.kill()
+        patient.wait_for("waiting for the brokers, up to 120 s: ")
+        assert impatient.ended(60) == 1, impatient.text
+        patient.signal(signal.SIGTERM)
+        stopping = time.monotonic()
+        assert patient.ended(60) == 0, patient.text
+        assert time.monotonic() - stopping < 20
+    assert impatient.lines[-1].startswith("grouplake: ")
+    assert impatient.lines[-1].endswith("connection refused) (waited for 5 s)")
+    assert patient.told("waiting for the brokers")
+    for job in (impatient, patient, group):
+        assert [line for line in job.lines if "Exception" in line or "Traceback" in line] == []
+    for job in (patient, group):
+        assert job.lines[-1] == "stopping"
+    for name in ("impatient", "patient", "group"):
+        assert check(str(tmp_path / name)) == []
+
+
+def records(first: int, behind: int) -> list[tuple[int, bytes | None, bytes | None]]:
+    return [(0, b"no key of a group", b"%d" % number) for number in range(first, behind)]
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_topic_that_was_recreated_between_two_runs(broker: PrivateBroker, tmp_path: Path) -> None:
+    create_topic(broker.bootstrap, "log")
+    produce(broker.bootstrap, "log", records(0, 5))
+    run_job(source(broker.bootstrap, "log"), tmp_path)
+    delete_topic(broker.bootstrap, "log")
+    create_topic(broker.bootstrap, "log")
+    produce(broker.bootstrap, "log", records(0, 50))
+    with pytest.raises(UsageError, match=r"topic log was deleted and created again: its id was .*start with new tables"):
+        run_job(source(broker.bootstrap, "log"), tmp_path)
+    assert Snapshot.open(str(tmp_path)).query("SELECT * FROM quarantine").num_rows == 5
+
+
+def test_a_topic_that_is_recreated_while_a_job_follows_it(broker: PrivateBroker, tmp_path: Path) -> None:
+    create_topic(broker.bootstrap, "log")
+    produce(broker.bootstrap, "log", records(0, 5))
+    with Job(source(broker.bootstrap, "log"), tmp_path / "tables") as job:
+        job.wait_for("records read")
+        delete_topic(broker.bootstrap, "log")
+        create_topic(broker.bootstrap, "log")
+        produce(broker.bootstrap, "log", records(0, 50))
+        assert job.ended() == 1, job.text
+    assert job.lines[-1].startswith("grouplake: topic log was deleted and created again")
+    assert Snapshot.open(str(tmp_path / "tables")).query("SELECT * FROM quarantine").num_rows == 5
+
+
+@pytest.mark.usefixtures("spark")
+def test_records_that_got_lost_between_two_runs(broker: PrivateBroker, tmp_path: Path) -> None:
+    create_topic(broker.bootstrap, "log")
+    produce(broker.bootstrap, "log", records(0, 20), batch_num_messages=1)
+    run_job(source(broker.bootstrap, "log"), tmp_path)
+    broker.kill()
+    cut_log(broker.data / "log-0", 12)
+    broker.start()
+    with pytest.raises(UsageError, match="the log ends at offset 12, before offset 20 where the tables continue"):
+        run_job(source(broker.bootstrap, "log"), tmp_path)
+    produce(broker.bootstrap, "log", records(100, 130))
+    with pytest.raises(
+        GrouplakeError, match="was cut back to offset 12, before offset 20 where the tables continue, and written"
+    ):
+        run_job(source(broker.bootstrap, "log"), tmp_path)
+    assert Snapshot.open(str(tmp_path)).query("SELECT * FROM quarantine").num_rows == 20

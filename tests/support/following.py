@@ -1,0 +1,128 @@
+"""`grouplake run` as a process that follows a cluster, and consumers that go on committing whatever happens to it."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+from pipelines.private_kafka.clients import Clients
+
+LIMIT_SECONDS = 120.0
+
+
+class Job:
+    """A running `grouplake run`; `lines` is what it has told so far."""
+
+    def __init__(self, source: str, tables: Path, *more: str, trigger: str = "1s") -> None:
+        command = ["run", "--source", source, "--tables", str(tables), "--trigger", trigger, *more]
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", "import sys; from pipelines.cli import main; sys.exit(main())", *command],
+            stderr=subprocess.PIPE,
+            text=True,
+            env=dict(os.environ),
+            start_new_session=True,
+        )
+        self.lines: list[str] = []
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def __enter__(self) -> "Job":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._reader.join()
+
+    @property
+    def running(self) -> bool:
+        return self._process.poll() is None
+
+    def told(self, what: str) -> list[str]:
+        """Lines with `what` in them."""
+        return [line for line in self.lines if what in line]
+
+    def wait_for(self, what: str, count: int = 1) -> None:
+        """Until so many lines have `what` in them, beside those that had it before."""
+        wanted = len(self.told(what)) + count
+        deadline = time.monotonic() + LIMIT_SECONDS
+        while len(self.told(what)) < wanted:
+            assert self.running, f"the job ended:\n{self.text}"
+            assert time.monotonic() < deadline, f"no {what!r} in {LIMIT_SECONDS:.0f} s:\n{self.text}"
+            time.sleep(0.1)
+
+    def signal(self, number: int, *, everybody: bool = False) -> None:
+        """Sends a signal, to `everybody` in its process group or to the command alone."""
+        (os.killpg if everybody else os.kill)(self._process.pid, number)
+
+    def ended(self, limit_seconds: float = LIMIT_SECONDS) -> int:
+        """Its exit code, once it has one."""
+        code = self._process.wait(limit_seconds)
+        self._reader.join()
+        return code
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+    def _read(self) -> None:
+        assert self._process.stderr is not None
+        for line in self._process.stderr:
+            self.lines.append(line.rstrip())
+
+
+class Committers:
+    """Groups that commit in turn, each higher and higher offsets, until told to stop; what a broker refuses is tried again.
+
+    One more group, `workers`, has two members that commit what they own. At the end all leave.
+    """
+
+    def __init__(self, bootstrap: str, groups: int, topic: str) -> None:
+        self.groups = [*(f"committer-{number:02d}" for number in range(groups)), "workers"]
+        self.commits = 0
+        self._topic = topic
+        self._bootstrap = bootstrap
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._commit)
+
+    def __enter__(self) -> "Committers":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        self._thread.join()
+
+    def wait_for_more(self, count: int) -> None:
+        """Until so many more commits were acknowledged."""
+        wanted, deadline = self.commits + count, time.monotonic() + LIMIT_SECONDS
+        while self.commits < wanted:
+            assert time.monotonic() < deadline, f"no {count} commits in {LIMIT_SECONDS:.0f} s"
+            time.sleep(0.05)
+
+    def _commit(self) -> None:
+        with Clients(self._bootstrap, {"socket.timeout.ms": 3000}) as clients:
+            alone = [clients.consumer(group) for group in self.groups[:-1]]
+            workers = [clients.consumer(self.groups[-1], (self._topic,)) for _ in range(2)]
+            offset = 0
+            while not self._stopped.is_set():
+                for number, member in enumerate(alone):
+                    self._try(member, [TopicPartition(self._topic, number % 2, offset)])
+                for member in workers:
+                    member.poll(0)
+                    self._try(member, [TopicPartition(each.topic, each.partition, offset) for each in member.assignment()])
+                offset += 1
+                time.sleep(0.02)
+
+    def _try(self, member: Consumer, offsets: list[TopicPartition]) -> None:
+        with contextlib.suppress(KafkaException):
+            if offsets:
+                member.commit(offsets=offsets, asynchronous=False)
+                self.commits += 1
