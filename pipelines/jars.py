@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -30,10 +31,15 @@ def java_executable() -> str:
     return found
 
 
-def cache_folder() -> Path:
-    """Where jars are kept: `$GROUPLAKE_CACHE/jars`, by default `~/.cache/grouplake/jars`."""
+def cache_root() -> Path:
+    """Where everything is kept that can be made again: `$GROUPLAKE_CACHE`, by default `~/.cache/grouplake`."""
     root = os.environ.get("GROUPLAKE_CACHE")
-    return (Path(root) if root else Path.home() / ".cache" / "grouplake") / "jars"
+    return Path(root) if root else Path.home() / ".cache" / "grouplake"
+
+
+def cache_folder() -> Path:
+    """Where jars are kept."""
+    return cache_root() / "jars"
 
 
 def resolved_jars(
@@ -76,10 +82,25 @@ def _is_complete(folder: Path, dependencies: tuple[str, ...]) -> bool:
     return marker.exists() and marker.read_text() == _marker_text(dependencies)
 
 
-def _ivy_jar() -> Path:
+def spark_jars() -> list[Path]:
+    """The jars that ship inside PySpark, found without importing it."""
     spec = importlib.util.find_spec("pyspark")
     places = list(spec.submodule_search_locations or ()) if spec else []
-    jars = sorted(jar for place in places for jar in Path(place, "jars").glob("ivy-*.jar"))
+    return sorted(jar for place in places for jar in Path(place, "jars").glob("*.jar"))
+
+
+def without_spark_jars(folder: Path) -> list[Path]:
+    """The jars in `folder` whose artifact does not ship inside PySpark in a version of its own."""
+    shipped = {_artifact(jar) for jar in spark_jars()}
+    return sorted(jar for jar in folder.glob("*.jar") if _artifact(jar) not in shipped)
+
+
+def _artifact(jar: Path) -> str:
+    return re.sub(r"-\d[\w.\-]*$", "", jar.stem)
+
+
+def _ivy_jar() -> Path:
+    jars = [jar for jar in spark_jars() if _artifact(jar) == "ivy"]
     if not jars:
         raise JarsError("the Ivy jar of PySpark was not found: is pyspark installed in this environment?")
     return jars[-1]

@@ -145,7 +145,7 @@ def _stream(
     from pipelines.source.stream import open_stream, spark_jars
 
     progress("starting Spark")
-    spark = start_session(options.spark, progress, spark_jars(options, progress))
+    session = start_session(options.spark, progress, spark_jars(options, progress), records_classes=True)
     applier = BatchApplier(
         store=store,
         era=options.era,
@@ -158,13 +158,14 @@ def _stream(
     # jobs that no lock holds off must not meet in Spark's notes about the stream, where the wrong one may be ended
     checkpoint = store.path("_checkpoint" if writer is None else f"_checkpoint/generation-{writer.generation}")
     query = (
-        open_stream(spark, options, last.next_offsets if last else None, topic_id)
+        open_stream(session.spark, options, last.next_offsets if last else None, topic_id)
         .writeStream.foreachBatch(_told_briefly(applier))
         .option("checkpointLocation", checkpoint)
         .trigger(**trigger)
         .start()
     )
-    _await(query, progress)
+    if _await(query, progress):
+        session.finish(progress)
     return applier.writer
 
 
@@ -186,8 +187,11 @@ def _told_briefly(apply: Callable[[Any, int], None]) -> Callable[[Any, int], Non
     return apply_briefly
 
 
-def _await(query: Any, progress: Progress) -> None:
-    """Waits for the end of the stream; SIGTERM and SIGINT end it after the batch that is being applied."""
+def _await(query: Any, progress: Progress) -> bool:
+    """Waits for the end of the stream; SIGTERM and SIGINT end it after the batch that is being applied.
+
+    Returns whether it ended by itself.
+    """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -211,6 +215,7 @@ def _await(query: Any, progress: Progress) -> None:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+    return not stopping.is_set()
 
 
 def _names(options: RunOptions) -> dict[UUID, tuple[str, str]]:

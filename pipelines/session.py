@@ -1,14 +1,19 @@
 """The Spark session of the job."""
 
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from pipelines.class_archive import ClassArchive
 from pipelines.configuration import PROFILES
-from pipelines.jars import resolved_jars
+from pipelines.jars import resolved_jars, spark_jars, without_spark_jars
+from pipelines.settings_file import SPARK, settings_file
 
 DELTA = ("delta-spark-4.4.0", ("io.delta:delta-spark_4.2_2.13:4.4.0",))
 
@@ -20,6 +25,8 @@ _SETTINGS = {
     # the tables of one batch are small; 50 tasks to read a Delta log are not
     "spark.databricks.delta.snapshotPartitions": "2",
     "spark.ui.showConsoleProgress": "false",
+    # what Spark hides by itself, and the names under which object stores and Kafka keep theirs
+    "spark.redaction.regex": "(?i)secret|password|passphrase|credential|token|jaas|access[.]?key|account[.]?key|[.]sas[.]",
 }
 
 _LOCAL_SETTINGS = {
@@ -30,26 +37,74 @@ _LOCAL_SETTINGS = {
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
 }
 
+_JVM_EXIT_LIMIT_SECONDS = 60
 
-def start_session(settings: Mapping[str, Any], progress: Callable[[str], None], jars: tuple[str, ...] = ()) -> SparkSession:
-    """Starts (or finds) the session. `settings` is the [spark] section of the configuration, `jars` more class path."""
+
+class Session:
+    """A Spark session, and what there is to do when the job is done with it."""
+
+    def __init__(self, spark: SparkSession, recording: ClassArchive | None = None) -> None:
+        self.spark = spark
+        self._recording = recording
+
+    def finish(self, progress: Callable[[str], None]) -> None:
+        """Ends the JVM if it is the first of its class path, so that it writes down what it has loaded for those that follow."""
+        if self._recording is None:
+            return
+        process = SparkContext._gateway.proc
+        progress("keeping the classes that Spark has loaded, for quicker starts (some seconds, once)")
+        self.spark.stop()
+        process.stdin.close()
+        try:
+            process.wait(_JVM_EXIT_LIMIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            return
+        self._recording.keep()
+
+
+def start_session(
+    settings: Mapping[str, Any], progress: Callable[[str], None], jars: tuple[str, ...] = (), *, records_classes: bool = False
+) -> Session:
+    """Starts (or finds) the session. `settings` is the [spark] section of the configuration, `jars` more class path.
+
+    `records_classes`: a local session whose class path has no `ClassArchive` yet makes one when it is finished.
+    """
     builder = SparkSession.builder.appName("grouplake")
-    is_local = settings["master"].startswith("local")
     if settings["master"]:
         builder = builder.master(settings["master"])
-    if is_local:
+    paths = [Path(jar) for jar in jars]
+    if settings["delta_jars"] == "cache":
+        paths += without_spark_jars(resolved_jars(*DELTA, progress=progress))
+    recording = None
+    if settings["master"].startswith("local"):
         # the workers of a local session must find this environment
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         os.environ.setdefault("SPARK_SUBMIT_OPTS", f"-Dlog4j2.configurationFile={PROFILES / 'spark-log4j2.properties'}")
-        builder = builder.config("spark.driver.memory", settings["driver_memory"])
-    paths = list(jars)
-    if settings["delta_jars"] == "cache":
-        paths += [str(path) for path in sorted(resolved_jars(*DELTA, progress=progress).glob("*.jar"))]
-    if paths:
-        builder = builder.config("spark.jars", ",".join(paths))
-    for name, value in {**_SETTINGS, **(_LOCAL_SETTINGS if is_local else {}), **settings["conf"]}.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+        archive = ClassArchive.of((*paths, *spark_jars()), settings["java_options"])
+        recording = archive if records_classes and not archive.exists and SparkContext._gateway is None else None
+        mode = _LOCAL_SETTINGS | {
+            "spark.driver.memory": settings["driver_memory"],
+            "spark.driver.extraJavaOptions": f"{settings['java_options']} {_archive_options(archive, recording)}",
+            # `spark.jars` would copy each, and hide its classes from the archive behind a class loader of their own
+            "spark.driver.extraClassPath": os.pathsep.join(map(str, paths)),
+        }
+    else:
+        mode = {"spark.jars": ",".join(map(str, paths))} if paths else {}
+    given = settings["conf"]
+    with settings_file(given) as hidden:
+        for name, value in {**_SETTINGS, **mode, **given}.items():
+            if name not in hidden:
+                builder = builder.config(name, value)
+        spark = builder.getOrCreate()
+    for name in hidden:
+        if not name.startswith(SPARK):
+            spark.conf.set(name, given[name])
     # what ends a stream reaches the caller as an exception; Spark's log would only repeat it with its own stack
     spark.sparkContext.setLogLevel("ERROR" if os.environ.get("GROUPLAKE_TRACEBACK") else "OFF")
-    return spark
+    return Session(spark, recording)
+
+
+def _archive_options(archive: ClassArchive, recording: ClassArchive | None) -> str:
+    if recording is not None:
+        return recording.record_options
+    return archive.use_options if archive.exists else ""

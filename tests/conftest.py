@@ -44,6 +44,6 @@ def spark() -> "Iterator[SparkSession]":
     from pipelines.source.spark_kafka import connector_jars
 
     settings = {**load_configuration(None).spark, "master": "local[2]", "driver_memory": "1500m"}
-    session = start_session(settings, print, connector_jars(TOKEN_PROVIDER, print))
+    session = start_session(settings, print, connector_jars(TOKEN_PROVIDER, print)).spark
     yield session
     session.stop()

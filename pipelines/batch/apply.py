@@ -13,10 +13,12 @@ from pyspark.sql.functions import col
 
 from coordinator_core.state.era import Era
 from pipelines.batch.bulk import bulk_offset_writes
+from pipelines.batch.collect import collected
 from pipelines.batch.context import BatchContext
 from pipelines.batch.offsets_plan import history_rows, offset_rows, without_superseded
 from pipelines.batch.plan import BatchPlan, plan_batch
 from pipelines.batch.prior import Prior
+from pipelines.batch.small_files import COMPACT_EVERY, compact_appended
 from pipelines.batch.topic_names import NameSource
 from pipelines.errors import TablesError
 from pipelines.faults import reached
@@ -50,24 +52,32 @@ class BatchApplier:
     def __call__(self, changed: DataFrame, _spark_batch_id: int) -> None:
         """Applies the change rows once, however often the stream hands them in."""
         phases = _Phases(self.clock())
-        changed = changed.persist()
-        try:
-            with phases.timed("read"):
-                ranges = changed.where(col("kind") == str(Kind.RANGE)).toArrow()
-            if self._is_applied(ranges):
-                return
-            is_bulk = _kept(ranges) > self.bulk_rows
-            with phases.timed("read"):
-                rows = (changed.where(col("kind") != str(Kind.COMMIT)) if is_bulk else changed).toArrow()
-            self._apply(rows, changed if is_bulk else None, ranges, phases)
-        finally:
-            changed.unpersist()
+        with phases.timed("read"):
+            rows = collected(changed)
+        if rows is not None and _kept(of_kind(rows, Kind.RANGE)) <= self.bulk_rows:
+            self._apply_collected(rows, phases)
+        else:
+            self._apply_bulk(changed, phases)
 
     def apply_rows(self, rows: pa.Table) -> None:
         """The same for change rows that are in the driver already."""
+        self._apply_collected(rows, _Phases(self.clock()))
+
+    def _apply_collected(self, rows: pa.Table, phases: "_Phases") -> None:
         ranges = of_kind(rows, Kind.RANGE)
         if not self._is_applied(ranges):
-            self._apply(rows, None, ranges, _Phases(self.clock()))
+            self._apply(rows, None, ranges, phases)
+
+    def _apply_bulk(self, changed: DataFrame, phases: "_Phases") -> None:
+        changed = changed.persist()
+        try:
+            with phases.timed("read"):
+                rows = changed.where(col("kind") != str(Kind.COMMIT)).toArrow()
+            ranges = of_kind(rows, Kind.RANGE)
+            if not self._is_applied(ranges):
+                self._apply(rows, changed, ranges, phases)
+        finally:
+            changed.unpersist()
 
     def _is_applied(self, ranges: pa.Table) -> bool:
         """Whether the batch is in the tables already: it is handed in again when the stream dies before it has noted that.
@@ -106,6 +116,9 @@ class BatchApplier:
             else:
                 offsets = _offset_writes(rows, plan, context)
         versions = {name: self._write(write, phases) for name, write in _in_order((*plan.writes, *offsets)).items()}
+        if context.batch_id % COMPACT_EVERY == COMPACT_EVERY - 1:
+            with phases.timed("compact"):
+                versions.update(compact_appended(writer))
         self._finish(context.batch_id, ranges, versions, phases)
 
     @property

@@ -1,0 +1,27 @@
+"""Change rows in the driver, or too many for it."""
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from pipelines.batch.collect import collected
+
+pytestmark = pytest.mark.spark
+
+
+def test_rows_that_outgrow_the_driver_are_not_collected(spark: SparkSession) -> None:
+    settings = spark.sparkContext._jsc.sc().conf()
+    many = spark.range(200_000, numPartitions=4)
+    rows = collected(many)
+    assert rows is not None
+    assert rows.num_rows == 200_000
+    settings.set("spark.driver.maxResultSize", "100k")
+    try:
+        assert collected(many) is None
+    finally:
+        settings.set("spark.driver.maxResultSize", "1g")
+
+
+def test_other_errors_stay_errors(spark: SparkSession) -> None:
+    with pytest.raises(PySparkException, match="DIVIDE_BY_ZERO"):
+        collected(spark.sql("SELECT 1 / 0"))
