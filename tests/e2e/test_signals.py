@@ -1,38 +1,101 @@
-"""A job that follows a log ends when it is told to, and its tables are whole."""
+"""A job that follows a log ends when it is told to, and its tables are whole. While it runs, nobody can see its secrets."""
 
 import os
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import genuine
 import pytest
+from processes import arguments_and_environments
 
 from pipelines.query.check import check
 
 pytestmark = pytest.mark.spark
 
 LIMIT_SECONDS = 120
+SECRET = "correct-horse-battery"
 
 
-def test_sigterm_ends_a_following_job(tmp_path: Path) -> None:
-    log, tables = genuine.segments_dir("2.8.2", tmp_path / "log"), tmp_path / "tables"
-    command = ["run", "--source", f"segments:{log}", "--tables", str(tables), "--era", "3", "--trigger", "1s"]
-    with (tmp_path / "progress").open("w") as progress:
-        job = subprocess.Popen([sys.executable, "-m", "pipelines.cli.main", *command], stderr=progress, env=dict(os.environ))
+@dataclass(frozen=True)
+class Followed:
+    """What was seen of a job: its exit code, its progress, and all that its processes had as arguments and environment."""
+
+    code: int
+    progress: list[str]
+    seen: bytes
+    processes: int
+    folder: Path
+
+    @property
+    def tables(self) -> Path:
+        return self.folder / "tables"
+
+
+@pytest.fixture(scope="module")
+def followed(tmp_path_factory: pytest.TempPathFactory) -> Followed:
+    folder = tmp_path_factory.mktemp("followed")
+    (folder / "events").mkdir()
+    conf = folder / "mine.toml"
+    conf.write_text(
+        f"""
+        [kafka]
+        sasl_mechanism = "PLAIN"
+        sasl_password = "{SECRET}"
+        [spark.conf]
+        "spark.hadoop.fs.s3a.secret.key" = "{SECRET}"
+        "spark.hadoop.fs.azure.account.key.x.dfs.core.windows.net" = "{SECRET} = \\\\ : ü"
+        "fs.azure.account.key.y.dfs.core.windows.net" = "{SECRET}"
+        "spark.eventLog.enabled" = true
+        "spark.eventLog.compress" = false
+        "spark.eventLog.dir" = "{(folder / "events").as_uri()}"
+        """
+    )
+    log = genuine.segments_dir("2.8.2", folder / "log")
+    command = ["run", "--source", f"segments:{log}", "--tables", str(folder / "tables"), "--era", "3", "--trigger", "1s"]
+    seen: dict[int, bytes] = {}
+    with (folder / "progress").open("w") as progress:
+        job = subprocess.Popen(
+            [sys.executable, "-m", "pipelines.cli.main", *command, "--conf", str(conf)],
+            stderr=progress,
+            env=dict(os.environ, GROUPLAKE_TRACEBACK="1"),
+        )
     try:
         until = time.monotonic() + LIMIT_SECONDS
-        while "batch 0" not in (tmp_path / "progress").read_text():
+        while "batch 0" not in (folder / "progress").read_text():
             assert job.poll() is None
             assert time.monotonic() < until
+            for pid, shown in arguments_and_environments(job.pid).items():
+                seen[pid] = seen.get(pid, b"") + shown
             time.sleep(0.2)
         job.send_signal(signal.SIGTERM)
-        assert job.wait(LIMIT_SECONDS) == 0
+        code = job.wait(LIMIT_SECONDS)
     finally:
         job.kill()
         job.wait()
-    lines = (tmp_path / "progress").read_text().splitlines()
-    assert lines[-1] == "stopping"
-    assert check(str(tables)) == []
+    conf.unlink()
+    return Followed(code, (folder / "progress").read_text().splitlines(), b"\n".join(seen.values()), len(seen), folder)
+
+
+def test_sigterm_ends_a_following_job(followed: Followed) -> None:
+    assert followed.code == 0
+    assert followed.progress[-1] == "stopping"
+    assert check(str(followed.tables)) == []
+
+
+def test_no_process_shows_a_secret(followed: Followed) -> None:
+    assert followed.processes > 2
+    assert b"org.apache.spark.deploy.SparkSubmit" in followed.seen
+    assert SECRET.encode() not in followed.seen
+
+
+def test_no_file_holds_a_secret(followed: Followed) -> None:
+    files = [path for path in followed.folder.rglob("*") if path.is_file()]
+    assert [path for path in files if SECRET.encode() in path.read_bytes()] == []
+    events = b"".join(path.read_bytes() for path in files if path.is_relative_to(followed.folder / "events"))
+    # the settings have reached Spark, which writes them down without their values
+    assert events.count(b"account.key.x.dfs.core.windows.net") > 0
+    assert b"*********(redacted)" in events

@@ -1,0 +1,32 @@
+"""What any user of the machine may see of a process and of those that it has started."""
+
+from collections import defaultdict
+from pathlib import Path
+
+
+def family(pid: int) -> set[int]:
+    """The process and its descendants, as far as they live."""
+    children: dict[int, set[int]] = defaultdict(set)
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            # the name in parentheses may hold anything
+            parent = int(stat.read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        children[parent].add(int(stat.parent.name))
+    found, new = set(), {pid}
+    while new:
+        found |= new
+        new = {child for parent in new for child in children[parent]} - found
+    return found
+
+
+def arguments_and_environments(pid: int) -> dict[int, bytes]:
+    """Command line and environment of every process of the family."""
+    shown = {}
+    for each in family(pid):
+        try:
+            shown[each] = b"\n".join(Path(f"/proc/{each}/{name}").read_bytes() for name in ("cmdline", "environ"))
+        except OSError:
+            continue
+    return shown
