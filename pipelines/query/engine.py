@@ -9,7 +9,10 @@ from deltalake import QueryBuilder
 from pipelines.errors import UsageError
 from pipelines.query.statement import READING, is_reading
 from pipelines.tables import definitions
-from pipelines.tables.store import Batch, TableStore
+from pipelines.tables.store import Batch, TableStore, literal
+
+#: How views ask for the batch that they belong to.
+_LAST_BATCH = "batches ORDER BY batch_id DESC LIMIT 1"
 
 
 class Snapshot:
@@ -18,18 +21,11 @@ class Snapshot:
     def __init__(self, store: TableStore, batch: Batch, retention_ms: int | None = None) -> None:
         """`retention_ms` asks for the expiry times of another retention than the batch was written with."""
         self.batch = batch
+        self._store = store
         self._builder = QueryBuilder()
-        for name in definitions.WRITE_ORDER:
-            if name in batch.versions:
-                self._builder.register(name, store.at(name, batch.versions[name]))
-        # the row of a batch is in a later version of `batches` than any that it could name
-        self._builder.register("all_batches", store.table("batches"))
-        self._read(f"CREATE VIEW batches AS SELECT * FROM all_batches WHERE batch_id <= {batch.batch_id}")
-        for name in definitions.VIEWS:
-            sql = definitions.view_sql(name)
-            if retention_ms is not None:
-                sql = sql.replace("batch.retention_ms", str(retention_ms))
-            self._read(f"CREATE VIEW {name} AS {sql}")
+        self._provided: set[str] = set()
+        retention = batch.retention_ms if retention_ms is None else retention_ms
+        self._read(f"CREATE VIEW last_batch AS SELECT {literal(batch.era)} AS era, CAST({retention} AS BIGINT) AS retention_ms")
 
     @classmethod
     def open(cls, root: str, as_of: str | None = None) -> "Snapshot":
@@ -54,7 +50,28 @@ class Snapshot:
         """
         if not is_reading(sql):
             raise UsageError(f"only queries are allowed here ({', '.join(READING)} …), nothing that runs or writes")
+        self._provide(sql)
         return self._read(sql)
+
+    def _provide(self, sql: str) -> None:
+        """Opens the tables and creates the views that `sql` names; opening all of them takes longer than most queries."""
+        for name in re.findall(r"\w+", sql):
+            if name in self._provided:
+                continue
+            if name in definitions.VIEWS:
+                self._provided.add(name)
+                # the answer is known, and `batches` may be of thousands of files
+                view = definitions.view_sql(name).replace(_LAST_BATCH, "last_batch")
+                self._provide(view)
+                self._read(f"CREATE VIEW {name} AS {view}")
+            elif name == "batches":
+                self._provided.add(name)
+                # the row of a batch is in a later version of `batches` than any that it could name
+                self._builder.register("all_batches", self._store.table("batches"))
+                self._read(f"CREATE VIEW batches AS SELECT * FROM all_batches WHERE batch_id <= {self.batch.batch_id}")
+            elif name in self.batch.versions:
+                self._provided.add(name)
+                self._builder.register(name, self._store.at(name, self.batch.versions[name]))
 
     def _read(self, sql: str) -> pa.Table:
         try:

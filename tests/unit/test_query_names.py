@@ -1,0 +1,88 @@
+"""A query opens what it names, and nothing else."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from coordinator_core.state.era import Era
+from pipelines.batch.apply import BatchApplier
+from pipelines.errors import UsageError
+from pipelines.query.engine import Snapshot
+from pipelines.source.changes import SCHEMA, Kind, rows
+from pipelines.tables import definitions
+from pipelines.tables.store import TableStore
+
+ERA = Era.named("4")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Tables after a batch that read nothing."""
+    folder = tmp_path_factory.mktemp("tables")
+    store = TableStore(str(folder))
+    store.create()
+    place = {"start_offset": 0, "next_offset": 5, "records_read": 0, "commits": 0}
+    read = rows(Kind.RANGE, 0, {name: pa.array([value]) for name, value in place.items()})
+    applier = BatchApplier(store, ERA, ERA.default_retention_ms, dict, bulk_rows=10)
+    applier.apply_rows(pa.Table.from_batches([read], SCHEMA))
+    return folder
+
+
+class Recorder(TableStore):
+    """Tables that remember which of them were opened."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(str(root))
+        self.opened: set[str] = set()
+
+    def at(self, name, version):
+        self.opened.add(name)
+        return super().at(name, version)
+
+    def table(self, name):
+        self.opened.add(name)
+        return super().table(name)
+
+
+@pytest.mark.parametrize(
+    ("sql", "opened"),
+    [
+        ("SELECT 1", set()),
+        ("SELECT count(*) FROM offsets", {"offsets"}),
+        ('SELECT count(*) FROM "offsets" AS x', {"offsets"}),
+        ("SELECT count(*) FROM committed_offsets", {"offsets", "groups"}),
+        ("WITH m AS (SELECT * FROM group_members) SELECT count(*) FROM m", {"groups", "members"}),
+        ("SELECT count(*) FROM assignments", {"members", "topic_ids"}),
+        ("SELECT count(*) FROM expiring_offsets", {"offsets", "groups", "pending_offsets"}),
+        ("SELECT count(*) FROM batches b JOIN quarantine q ON q.batch_id = b.batch_id", {"batches", "quarantine"}),
+        ("DESCRIBE group_history", {"group_history"}),
+    ],
+)
+def test_a_query_opens_the_tables_that_it_names(root: Path, sql: str, opened: set[str]) -> None:
+    store = Recorder(root)
+    batch = store.last_batch()
+    assert batch is not None
+    store.opened.clear()
+    Snapshot(store, batch).query(sql)
+    assert store.opened == opened
+
+
+def test_one_snapshot_answers_any_number_of_queries(root: Path) -> None:
+    snapshot = Snapshot.open(str(root))
+    for _ in range(2):
+        for name in (*definitions.WRITE_ORDER, *definitions.VIEWS):
+            assert snapshot.query(f"SELECT count(*) AS n FROM {name}").num_rows == 1
+
+
+def test_what_is_not_there_is_refused(root: Path) -> None:
+    with pytest.raises(UsageError, match="lag"):
+        Snapshot.open(str(root)).query("SELECT * FROM lag")
+
+
+def test_views_need_of_the_batches_only_what_is_known() -> None:
+    named = [name for name in definitions.VIEWS if "FROM batches" in definitions.view_sql(name)]
+    assert named == ["committed_offsets", "expiring_offsets"]
+    for name in named:
+        code = [line for line in definitions.view_sql(name).splitlines() if not line.startswith("--")]
+        assert "batches" not in "\n".join(code).replace("batches ORDER BY batch_id DESC LIMIT 1", "")
