@@ -1,4 +1,4 @@
-"""What a benchmark appends to a log that tables of a `Shape` were made from: commits of some groups, in segments or as change rows."""
+"""Changes of a log that tables of a `Shape` were made from: commits of some groups, in segments or as change rows."""
 
 import itertools
 from collections import defaultdict
