@@ -1,15 +1,22 @@
 """The five compression types of Kafka batches (`CompressionType`), with bounded output."""
 
+import os
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cache
 
 import cramjam
 import numpy as np
 
-#: A batch may not grow beyond this when decompressed. Brokers write batches of `offsets.topic.segment.bytes` (100 MiB) at most.
-MAX_DECOMPRESSED_BYTES = 128 * 1024 * 1024
+from coordinator_core.log.errors import LogMisconfigured
+
+#: How far a batch may grow when decompressed, unless `LIMIT_VARIABLE` says otherwise: 64 times what `message.max.bytes` lets
+#: pass compressed by default. Records of it take up to nine times the bytes in memory.
+DEFAULT_BATCH_MB = 64
+LIMIT_VARIABLE = "GROUPLAKE_MAX_BATCH_MB"
+_HIGHEST_BATCH_MB = 1024
 
 _COMMON_ROOM = 64 * 1024
 _COMMON_RATIO = 8
@@ -22,6 +29,10 @@ _INT32 = struct.Struct(">i")
 _LZ4_MAGIC = b"\x04\x22\x4d\x18"
 _LZ4_CONTENT_SIZE = 0x08
 _LZ4_DICTIONARY_ID = 0x01
+
+
+#: What the libraries say when the output does not fit.
+_NO_ROOM = ("failed to write whole buffer", "is smaller than required")
 
 
 class Compression(IntEnum):
@@ -45,14 +56,24 @@ class BadPayload:
     problem: str
 
 
+@cache
+def largest_batch_bytes() -> int:
+    """How far a batch may grow when decompressed. Raises LogMisconfigured where the environment says no such number."""
+    text = os.environ.get(LIMIT_VARIABLE, str(DEFAULT_BATCH_MB))
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= _HIGHEST_BATCH_MB:
+        raise LogMisconfigured(f"{LIMIT_VARIABLE} is {text!r}: expected megabytes, 1 to {_HIGHEST_BATCH_MB}")
+    return int(text) * 1024 * 1024
+
+
 def decompress(
-    codec: Compression, payload: bytes | memoryview, *, magic: int = 2, limit: int = MAX_DECOMPRESSED_BYTES
+    codec: Compression, payload: bytes | memoryview, *, magic: int = 2, limit: int | None = None
 ) -> memoryview | BadPayload:
-    """`payload` decompressed; never more than `limit` bytes are written. Total.
+    """`payload` decompressed; never more than `limit` bytes (None: `largest_batch_bytes`) are written. Total.
 
     Messages of magic 0 and 1 may carry LZ4 frames whose header checksum covers the wrong bytes (KAFKA-3160); it is mended first.
     """
     data = bytes(payload)
+    limit = largest_batch_bytes() if limit is None else limit
     if codec is Compression.LZ4 and magic < 2:
         data = _with_header_checksum(data, covers_magic=False)
     problem = ""
@@ -62,10 +83,16 @@ def decompress(
         try:
             written = _DECOMPRESSORS[codec](data, room)
         except (cramjam.DecompressionError, _XerialError) as error:
-            problem = f"{codec.name.lower()}: {error}"
+            problem = _told(codec, str(error), limit)
         else:
             return memoryview(room[:written].tobytes())
     return BadPayload(problem)
+
+
+def _told(codec: Compression, error: str, limit: int) -> str:
+    if any(words in error for words in _NO_ROOM):
+        return f"{codec.name.lower()}: more than {limit:,} bytes when decompressed, see {LIMIT_VARIABLE}"
+    return f"{codec.name.lower()}: {error}"
 
 
 def compress(codec: Compression, payload: bytes, *, magic: int = 2) -> bytes:
@@ -80,7 +107,7 @@ class _XerialError(Exception):
 
 def _copy_into(data: bytes, room: memoryview) -> int:
     if len(data) > len(room):
-        raise _XerialError(f"{len(data)} bytes are over the limit of {len(room)}")
+        raise _XerialError(_NO_ROOM[0])
     room[: len(data)] = data
     return len(data)
 

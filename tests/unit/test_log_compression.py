@@ -1,7 +1,13 @@
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
 import cramjam
 import pytest
 
-from coordinator_core.log.compression import BadPayload, Compression, compress, decompress
+from coordinator_core.log.compression import LIMIT_VARIABLE, BadPayload, Compression, compress, decompress, largest_batch_bytes
+from coordinator_core.log.errors import LogMisconfigured
 
 DATA = b"offset commit " * 10_000
 
@@ -51,3 +57,60 @@ def test_lz4_of_message_v0_has_the_checksum_that_no_library_reads():
 
 def test_lz4_blocks_are_independent_as_java_demands():
     assert compress(Compression.LZ4, DATA)[4] & 0x20
+
+
+@pytest.fixture
+def limit(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Sets the limit that the environment names."""
+
+    def to(megabytes: str) -> None:
+        monkeypatch.setenv(LIMIT_VARIABLE, megabytes)
+        largest_batch_bytes.cache_clear()
+
+    yield to
+    largest_batch_bytes.cache_clear()
+
+
+@pytest.mark.parametrize("codec", list(Compression)[1:])
+def test_a_bomb_is_told_with_the_limit_and_where_to_raise_it(codec: Compression, limit: Callable[[str], None]) -> None:
+    bomb = compress(codec, bytes(3 << 20))
+    limit("2")
+    outcome = decompress(codec, bomb)
+    assert isinstance(outcome, BadPayload)
+    assert outcome.problem == f"{codec.name.lower()}: more than 2,097,152 bytes when decompressed, see GROUPLAKE_MAX_BATCH_MB"
+    limit("3")
+    assert len(decompress(codec, bomb)) == 3 << 20
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "64m", "1025", "²"])
+def test_limits_that_are_none(text: str, limit: Callable[[str], None]) -> None:
+    limit(text)
+    with pytest.raises(LogMisconfigured, match="expected megabytes, 1 to 1024"):
+        largest_batch_bytes()
+
+
+BOMB = """
+import resource, numpy as np
+from coordinator_core.log.columns import parse_columns
+from coordinator_core.log.compression import Compression, compress, largest_batch_bytes
+from coordinator_core.log.record_batch import BatchRecord, write_batch
+parse_columns(write_batch([BatchRecord(0, 0, b"k", b"v")], compression=Compression.ZSTD))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+smallest = bytes([12, 0, 0, 0, 0, 0, 0])
+payload = compress(Compression.ZSTD, smallest * (largest_batch_bytes() // 7))
+header = bytearray(write_batch([], base_offset=0, last_offset=0, compression=Compression.ZSTD)[:61])
+header[8:12] = (49 + len(payload)).to_bytes(4, "big")
+header[57:61] = (2**31 - 1).to_bytes(4, "big")
+columns = parse_columns(bytes(header) + payload)
+print(len(payload), len(columns), (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 // largest_batch_bytes())
+"""
+
+
+def test_memory_of_the_worst_batch() -> None:
+    """A few kilobytes that become as many records as the limit allows: memory is a multiple of that, not of what is claimed."""
+    environment = dict(os.environ, GROUPLAKE_MAX_BATCH_MB="16")
+    ran = subprocess.run([sys.executable, "-c", BOMB], env=environment, capture_output=True, text=True, timeout=120, check=True)
+    size, rows, times = map(int, ran.stdout.split())
+    assert size < 10_000
+    assert rows == (16 << 20) // 7
+    assert times <= 14
