@@ -7,7 +7,6 @@ from typing import Any
 from uuid import UUID
 
 from coordinator_core.log.columns import RecordColumns, parse_columns
-from coordinator_core.log.compression import MAX_DECOMPRESSED_BYTES
 from coordinator_core.log.damage import Problem, TornEnd
 from coordinator_core.log.errors import (
     LogError,
@@ -37,8 +36,8 @@ from coordinator_core.log.reader import MAX_OFFSET
 
 PARTITION_BYTES = 8 * 1024 * 1024
 RESPONSE_BYTES = 32 * 1024 * 1024
-#: A batch is never larger: segments of the topic are smaller.
-LARGEST_BATCH_BYTES = MAX_DECOMPRESSED_BYTES
+#: No batch is larger: segments of the topic are smaller (`offsets.topic.segment.bytes`, 100 MiB).
+LARGEST_BATCH_BYTES = 128 * 1024 * 1024
 
 CONNECT_LIMIT_SECONDS = 5.0
 
