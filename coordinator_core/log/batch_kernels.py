@@ -113,14 +113,24 @@ def _frame(data: Bytes, position: Int) -> tuple[Int, Int, Int, int]:
 
 
 @njit(cache=True)
+def _first_offset(data: Bytes, position: Int, end: Int, base: Int, covered: Int) -> Int:
+    """Where the offsets of a frame may begin; mirrors `reader._first_offset`."""
+    wraps = end > position and data[position + 16] < 2 and data[position + 17] & COMPRESSION_MASK != 0
+    return min(base, covered + 1) if wraps else base
+
+
+@njit(cache=True)
 def count_frames(data: Bytes, start_offset: int, end_offset: int) -> tuple[int, int]:
     """How many frames `read_frames` will list, and where reading ends."""
     frames = 0
     position = 0
+    covered = np.int64(-1)
     while position < len(data):
         end, base, last, problem = _frame(data, position)
-        if base >= end_offset and base < MAX_OFFSET:
+        first = _first_offset(data, position, end, base, covered)
+        if first >= end_offset and first < MAX_OFFSET:
             break
+        covered = last
         if problem != 0 or last >= start_offset:
             frames += 1
         if problem in (_TORN_TAIL, _IMPOSSIBLE_LENGTH):
@@ -223,11 +233,14 @@ def record_bound(batches: npt.NDArray[np.void]) -> int:
 @njit(cache=True)
 def _varint(data: Bytes, position: Int, end: Int) -> tuple[Int, Int]:
     """Value and next position of a zigzag varint of 32 bits; position -1: cut off or too long."""
+    if position < end and data[np.uint64(position)] < 0x80:
+        short = np.int64(data[np.uint64(position)])
+        return (short >> 1) ^ -(short & 1), position + 1
     raw = np.int64(0)
     for index in range(5):
         if position >= end:
             return 0, -1
-        byte = np.int64(data[position])
+        byte = np.int64(data[np.uint64(position)])
         position += 1
         raw |= (byte & 0x7F) << (7 * index)
         if byte < 0x80:
@@ -239,11 +252,14 @@ def _varint(data: Bytes, position: Int, end: Int) -> tuple[Int, Int]:
 @njit(cache=True)
 def _varlong(data: Bytes, position: Int, end: Int) -> tuple[Int, Int]:
     """Value and next position of a zigzag varint of 64 bits; position -1: cut off or too long."""
+    if position < end and data[np.uint64(position)] < 0x80:
+        short = np.int64(data[np.uint64(position)])
+        return (short >> 1) ^ -(short & 1), position + 1
     raw = np.uint64(0)
     for index in range(10):
         if position >= end:
             return 0, -1
-        byte = np.uint64(data[position])
+        byte = np.uint64(data[np.uint64(position)])
         position += 1
         raw |= (byte & np.uint64(0x7F)) << np.uint64(7 * index)
         if byte < np.uint64(0x80):

@@ -13,6 +13,7 @@ from coordinator_core.log.damage import ENDS_READING, Damage, Problem
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.log.message_set import SMALLEST_MESSAGE
 from coordinator_core.log.record_batch import (
+    COMPRESSION_MASK,
     LOG_OVERHEAD,
     SMALLEST_LENGTH,
     BatchHeader,
@@ -30,6 +31,8 @@ NO_END = (1 << 63) - 1
 _OFFSET = struct.Struct(">q")
 _LENGTH = struct.Struct(">i")
 _MAGIC_AT = 16
+#: Of messages; in batches the attributes are elsewhere.
+_ATTRIBUTES_AT = 17
 _LAST_OFFSET_DELTA = struct.Struct(">i")
 _LAST_OFFSET_DELTA_AT = 23
 
@@ -51,17 +54,27 @@ class Frame:
 
 def frames(data: memoryview, start_offset: int = 0, end_offset: int = NO_END) -> Iterator[Frame]:
     """The frames that may hold offsets from `start_offset` up to, not including, `end_offset`. Total."""
-    position = 0
+    position, covered = 0, -1
     while position < len(data):
         frame = _frame(data, position)
         # An offset that no log reaches says nothing about where this one ends: the frame is damaged, others follow.
-        if end_offset <= frame.base_offset < MAX_OFFSET:
+        if end_offset <= _first_offset(data, frame, covered) < MAX_OFFSET:
             return
+        covered = frame.last_offset
         if frame.problem is not None or frame.last_offset >= start_offset:
             yield frame
         if frame.problem in ENDS_READING:
             return
         position = frame.end
+
+
+def _first_offset(data: memoryview, frame: Frame, covered: int) -> int:
+    """Where the offsets of a frame may begin, after a frame that ends with `covered` (-1: unknown).
+
+    The offset in front of compressed messages of magic 0 or 1 is that of the last of them.
+    """
+    wraps = frame.magic in (0, 1) and data[frame.position + _ATTRIBUTES_AT] & COMPRESSION_MASK
+    return min(frame.base_offset, covered + 1) if wraps else frame.base_offset
 
 
 def _frame(data: memoryview, position: int) -> Frame:

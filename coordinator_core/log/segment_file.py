@@ -54,6 +54,8 @@ class SegmentFile:
                 return
             yield self._placed(columns, keep_last=False)
             self._position += columns.consumed
+            if end is not None and start >= end:
+                return
 
     def scan_end(self, position: int, chunk_bytes: int) -> tuple[int, int]:
         """Byte and offset (0 for none) behind the last whole batch from `position` on, by headers alone."""

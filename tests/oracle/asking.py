@@ -89,7 +89,7 @@ class Asker:
         }
 
     def unstable(self, asked: Mapping[str, Iterable[tuple[str, int]]]) -> set[tuple[str, str, int]]:
-        """Of these partitions, the ones that OffsetFetch with `requireStable` (2.5) refuses: an open transaction commits to them."""
+        """Of these partitions, those that OffsetFetch with `requireStable` (2.5) refuses: an open transaction commits to them."""
         if self._generation.offset_fetch < _FIRST_WITH_STABLE:
             return set()
         return {
@@ -160,12 +160,10 @@ class Asker:
             return
         Group = OffsetFetchRequest.OffsetFetchRequestGroup  # noqa: N806 - the classes are made from Kafka's schemas
         for some in _portions(list(asked)):
-            groups = [
-                Group(
-                    group_id=group, member_id=None, member_epoch=-1, topics=_topics(Group.OffsetFetchRequestTopics, asked[group])
-                )
-                for group in some
-            ]
+            groups = []
+            for group in some:
+                topics = _topics(Group.OffsetFetchRequestTopics, asked[group])
+                groups.append(Group(group_id=group, member_id=None, member_epoch=-1, topics=topics))
             response = self._ask(OffsetFetchRequest(groups=groups, require_stable=stable), OffsetFetchResponse, version)
             for found in response.groups:
                 yield found.group_id, _fetched(found, found.group_id)

@@ -1,7 +1,7 @@
 """Stories of groups of KIP-848, KIP-932 and KIP-1071: the order of records matters here, since the loader checks it.
 
-Two rules of the loader shape them: a partition (or task) belongs to one member at a time, and tombstones come in the order in which
-a coordinator writes them.
+Two rules of the loader shape them: a partition (or task) belongs to one member at a time, and tombstones come in the order in
+which a coordinator writes them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -158,13 +158,9 @@ class _ConsumerGroup(_Group):
         draw = self.teller.random
         places = self.members[member]
         split = draw.choice((0, 0, 1))
-        value = ConsumerGroupCurrentMemberAssignmentValue(
-            self.epoch,
-            self.epoch - 1,
-            draw.choice((0, 0, 0, 1, 2)),
-            self.by_topic_id(places[split:]),
-            self.by_topic_id(places[:split]),
-        )
+        held, revoked = self.by_topic_id(places[split:]), self.by_topic_id(places[:split])
+        state = draw.choice((0, 0, 0, 1, 2))
+        value = ConsumerGroupCurrentMemberAssignmentValue(self.epoch, self.epoch - 1, state, held, revoked)
         self.teller.write(self.member_record(8, member, value))
 
     def reconcile(self) -> None:

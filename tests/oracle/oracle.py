@@ -61,9 +61,8 @@ def show(outcome: Outcome) -> None:
 
 def _line(record: LogRecord) -> str:
     place = f"{record.partition}-{record.offset}"
-    producer = (
-        "" if record.producer_id == -1 else f" producer {record.producer_id}{'' if record.is_transactional else ' idempotent'}"
-    )
+    idempotent = "" if record.is_transactional else " idempotent"
+    producer = "" if record.producer_id == -1 else f" producer {record.producer_id}{idempotent}"
     if record.is_control:
         return f"{place}{producer} {'COMMIT' if control_type(record.key) else 'ABORT'}"
     decoded = decode(record.key, record.value)

@@ -3,11 +3,10 @@
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from modern_stories import MODERN_PLOTS
 from segment_builder import LogBuilder, compact
-from stories import PLOTS, Event, Plot, Setting, Teller
+from stories import PLOTS, Event, Setting, Teller
 
 from coordinator_core.codec import Record, encode
 from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommitValue
@@ -34,8 +33,8 @@ class SeedLog:
 def write_seed(
     builder: LogBuilder, seed: int, setting: Setting, first_partition: int, partitions: int, *, only: str | None = None
 ) -> SeedLog:
-    """Writes the log of `seed` into partitions from `first_partition` on, out of `partitions`; with `only` just what has to do with
-    that group. The same arguments give the same log."""
+    """Writes the log of `seed` into partitions from `first_partition` on, out of `partitions`; with `only` just the story of that
+    group. The same arguments give the same log."""
     draw = random.Random(f"{seed}/{setting.generation.version}")
     log = SeedLog(seed)
     for partition in range(first_partition, first_partition + PARTITIONS_PER_SEED):
@@ -44,9 +43,9 @@ def write_seed(
         for number in range(STORIES_PER_PARTITION):
             plots = MODERN_PLOTS if modern else PLOTS
             _, title, plot = draw.choices(plots, [weight for weight, _, _ in plots])[0]
-            names = [
-                f"s{seed}-{title}-{number}{suffix}" for suffix in (("", "-é✓") if title == "chaos" and number % 5 == 0 else ("",))
-            ]
+            # now and then two groups share their transactions
+            suffixes = ("", "-é✓") if title == "chaos" and number % 5 == 0 else ("",)
+            names = [f"s{seed}-{title}-{number}{suffix}" for suffix in suffixes]
             groups = tuple(_named(name, partition, partitions) for name in names)
             # each story draws from its own source, so that it is the same whatever the others do
             own = random.Random(f"{seed}/{setting.generation.version}/{partition - first_partition}/{number}")

@@ -1,6 +1,6 @@
 """What happened to a group, at random: a list of events that a broker of some generation loads to the end.
 
-Everything comes out of one `random.Random`, so a story is a function of seed, generation and the times and topic ids of its setting.
+Everything comes out of one `random.Random`: a story is a function of seed, generation, and times and topic ids of its setting.
 """
 
 import random
@@ -30,8 +30,8 @@ _NOWHERE = "no-such-topic"
 #: Whatever offsets are committed for.
 PLACES = tuple((topic, partition) for topic in (*TOPICS, _NOWHERE) for partition in range(TOPIC_PARTITIONS))
 _TEXTS = ("", "", "m", "checkpoint é✓", "librdkafka ends it with one\0", "x" * 300)
-#: Too short for a version, so that coordinators take the topics for unknown. Behind the version they are less patient: fewer bytes
-#: than announced are no SchemaException but a RuntimeException, and loaders since 2.4 give up the partition.
+#: Too short for a version, so that coordinators take the topics for unknown. Behind the version they are less patient: fewer
+#: bytes than announced are a RuntimeException instead of a SchemaException, and the loader gives up the partition.
 _UNREADABLE_SUBSCRIPTIONS = (b"", b"\0")
 
 Pair = tuple[bytes, bytes | None]
