@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from coordinator_core.codec.uuids import uuid_from_text, uuid_text
 from coordinator_core.log.errors import LogError
 from coordinator_core.state.era import Era
 from pipelines.batch.expiry_sweep import sweep
@@ -101,16 +102,16 @@ def _last_batch(store: TableStore, options: RunOptions) -> Batch | None:
     return last
 
 
-def _probe(options: RunOptions, next_offsets: Mapping[int, int], topic_id: UUID | None) -> UUID | None:
+def _probe(options: RunOptions, next_offsets: Mapping[int, int], topic_id: str | None) -> str | None:
     """Finds out before Spark starts whether the log is there and holds the place that the tables have reached.
 
     `topic_id` is that of the topic the tables are made from, as far as it is known; the answer is the id of the topic now.
     """
     try:
-        source = open_source(options.address, options.kafka, topic_id)
+        source = open_source(options.address, options.kafka, uuid_from_text(topic_id) if topic_id else None)
         try:
             beginnings, ends = source.earliest_offsets(), source.end_offsets()
-            topic_id = source.topic_id
+            topic_id = uuid_text(source.topic_id) if source.topic_id else None
         finally:
             source.close()
         for partition, offset in next_offsets.items():
@@ -118,7 +119,8 @@ def _probe(options: RunOptions, next_offsets: Mapping[int, int], topic_id: UUID 
                 raise truncated(options.address, partition, offset, ends.get(partition, 0))
             if 0 < offset < beginnings.get(partition, 0):
                 raise deleted(options.address, partition, offset, beginnings[partition])
-    except LogError as error:
+    except (LogError, ValueError) as error:
+        # no topic id: the property of the tables is not ours
         raise UsageError(str(error)) from error
     return topic_id
 
@@ -133,7 +135,7 @@ def _stream(
     options: RunOptions,
     store: TableStore,
     last: Batch | None,
-    topic_id: UUID | None,
+    topic_id: str | None,
     trigger: dict[str, Any],
     progress: Progress,
     writer: TablesWriter | None,

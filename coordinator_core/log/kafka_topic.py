@@ -10,6 +10,7 @@ from uuid import UUID
 
 import kafka.errors
 
+from coordinator_core.codec.uuids import uuid_text
 from coordinator_core.log.errors import LogError, LogRefused, LogUnreachable, NotAuthorized, TopicMissing, TopicRecreated
 
 NO_LEADER = -1
@@ -90,8 +91,8 @@ def topic_from(metadata: Any, name: str, expected_id: UUID | None) -> Topic:
     topic_id = _topic_id(metadata, topic)
     if expected_id is not None and topic_id is not None and topic_id != expected_id:
         raise TopicRecreated(
-            f"topic {name} was deleted and created again: its id was {expected_id} and is {topic_id} now, so no position of the "
-            "old log means anything in the new one; start with new tables and a new checkpoint"
+            f"topic {name} was deleted and created again: its id was {uuid_text(expected_id)} and is {uuid_text(topic_id)} now, "
+            "so no position of the old log means anything in the new one; start with new tables and a new checkpoint"
         )
     reliable = metadata.API_VERSION >= _WITH_RELIABLE_EPOCHS
     leaders = {

@@ -27,6 +27,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
+from coordinator_core.codec.uuids import uuid_from_text
 from coordinator_core.state.era import Era
 from pipelines.faults import reached
 from pipelines.source.address import Address, cut_back, older, open_source, parse_address, truncated
@@ -71,7 +72,7 @@ class SourceOptions:
             tasks=int(given.get("tasks", os.cpu_count() or 1)),
             max_records=int(limit) if limit else None,
             starting_offsets=None if starting is None else Position.from_json(json.loads(starting)).offsets,
-            topic_id=UUID(topic_id) if topic_id else None,
+            topic_id=uuid_from_text(topic_id) if topic_id else None,
             kafka={name[len(KAFKA_PREFIX) :]: value for name, value in given.items() if name.startswith(KAFKA_PREFIX)},
         )
 

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -24,7 +23,7 @@ def spark_jars(options: "RunOptions", progress: Callable[[str], None]) -> tuple[
 
 
 def open_stream(
-    spark: SparkSession, options: "RunOptions", next_offsets: Offsets | None, topic_id: UUID | None = None
+    spark: SparkSession, options: "RunOptions", next_offsets: Offsets | None, topic_id: str | None = None
 ) -> DataFrame:
     """Change rows from where the tables end; the stream's checkpoint, if there is one, goes before `next_offsets`.
 
@@ -47,7 +46,7 @@ def open_stream(
     if next_offsets is not None:
         reader = reader.option("startingOffsets", json.dumps({str(p): o for p, o in next_offsets.items()}))
     if topic_id is not None:
-        reader = reader.option("topicId", str(topic_id))
+        reader = reader.option("topicId", topic_id)
     for name, value in options.kafka.items():
         reader = reader.option(KAFKA_PREFIX + name, value)
     return reader.load(f"{options.address}")

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import UUID
 
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
@@ -22,7 +21,7 @@ from pipelines.tables.containment import expect_own_files, expect_own_log
 #: Application of the transactions that write rows of `batches`; their version is the batch id.
 APP_ID = "grouplake"
 
-#: Property of the table `batches`: the id of the topic that the tables are made from.
+#: Property of the table `batches`: the id of the topic that the tables are made from, as Kafka writes it.
 _TOPIC_ID = "grouplake.topic_id"
 
 #: Above this many values a predicate names the range of the values instead of each of them.
@@ -115,16 +114,15 @@ class TableStore:
         expect_own_files(self.path(name), found)
         return found
 
-    def topic_id(self) -> UUID | None:
+    def topic_id(self) -> str | None:
         """Id of the topic that the tables are made from; None while no source has told one."""
-        found = self.table("batches").metadata().configuration.get(_TOPIC_ID)
-        return UUID(found) if found else None
+        return self.table("batches").metadata().configuration.get(_TOPIC_ID)
 
-    def remember_topic_id(self, topic_id: UUID) -> None:
+    def remember_topic_id(self, topic_id: str) -> None:
         """Notes the id of the topic; it is that of the first batch, and of every later one."""
         if self.topic_id() != topic_id:
             try:
-                self.table("batches").alter.set_table_properties({_TOPIC_ID: str(topic_id)}, raise_if_not_exists=False)
+                self.table("batches").alter.set_table_properties({_TOPIC_ID: topic_id}, raise_if_not_exists=False)
             except DeltaError as error:
                 raise TablesError(f"cannot note the topic's id in {self.path('batches')}: {first_line(error)}") from error
 

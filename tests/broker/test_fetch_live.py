@@ -9,6 +9,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from live_kafka import QUIET, create_topic, delete_topic, produce, read_all, records_of, seen_by_a_client, visible
 
+from coordinator_core.codec.uuids import uuid_text
 from coordinator_core.log.entries import ControlType
 from coordinator_core.log.errors import LogTruncated, LogUnreachable, RecordsDeleted, TopicMissing, TopicRecreated
 from coordinator_core.log.fetch import KafkaLog
@@ -122,13 +123,14 @@ def test_a_recreated_topic_is_refused(broker: PrivateBroker, topic: str) -> None
     produce(broker.bootstrap, topic, numbered(10, 1))
     log = KafkaLog(address(broker, topic))
     earlier_id = log.topic_id
+    assert earlier_id is not None
     delete_topic(broker.bootstrap, topic)
     create_topic(broker.bootstrap, topic, 1)
     produce(broker.bootstrap, topic, numbered(20, 1))
     with pytest.raises(TopicRecreated, match="deleted and created again"):
         list(log.read_columns(0, 10, 20))
     log.close()
-    with pytest.raises(TopicRecreated, match=f"its id was {earlier_id} and is"):
+    with pytest.raises(TopicRecreated, match=f"its id was {uuid_text(earlier_id)} and is"):
         KafkaLog(address(broker, topic), expected_topic_id=earlier_id)
 
 

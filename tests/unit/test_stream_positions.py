@@ -6,6 +6,7 @@ import pytest
 from fake_cluster import TOPIC, TOPIC_ID, FakeCluster, FakePartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
+from coordinator_core.codec.uuids import uuid_text
 from coordinator_core.log.errors import LogTruncated, TopicRecreated
 from pipelines.source.data_source import LogStreamReader, SourceOptions
 from pipelines.source.position import Position
@@ -26,7 +27,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
 
 
 def reader() -> LogStreamReader:
-    options = {"path": f"kafka://h:9092/{TOPIC}", "topicId": str(TOPIC_ID), "kafka.retry_seconds": "60"}
+    options = {"path": f"kafka://h:9092/{TOPIC}", "topicId": uuid_text(TOPIC_ID), "kafka.retry_seconds": "60"}
     return LogStreamReader(SourceOptions.parse(options))
 
 
@@ -103,7 +104,7 @@ def test_a_topic_that_was_recreated_ends_the_stream(cluster: FakeCluster) -> Non
     stream = reader()
     end = stream.latestOffset(stream.initialOffset(), ReadAllAvailable())
     cluster.topic_id, cluster.partitions[0].high_watermark = UUID(int=8), 0
-    with pytest.raises(TopicRecreated, match=f"its id was {TOPIC_ID} and is {UUID(int=8)} now"):
+    with pytest.raises(TopicRecreated, match=f"its id was {uuid_text(TOPIC_ID)} and is {uuid_text(UUID(int=8))} now"):
         stream.latestOffset(end, ReadAllAvailable())
     with pytest.raises(TopicRecreated):
         reader().initialOffset()
