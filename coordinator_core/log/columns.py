@@ -21,7 +21,9 @@ __all__ = ["IS_CONTROL", "IS_TRANSACTIONAL", "RecordColumns", "columns_of", "end
 MAX_CALL_BYTES = 64 * 1024 * 1024
 
 #: From here the library's call is cheaper than the compiled loop.
-_LONG_BATCH = 2048
+_LONG_BATCH = 512
+#: Where the checksum lies, from where what it covers begins.
+_CRC_BYTES = np.arange(-4, 0)
 _CRC32C_POLYNOMIAL = 0x82F63B78
 
 
@@ -119,23 +121,31 @@ def _with_plain_payloads(
     if not len(compressed):
         return data, batches, {}
     parts, size, details = [data], len(data), {}
-    for frame in compressed.tolist():
-        batch = batches[frame]
-        number = int(batch["attributes"]) & COMPRESSION_MASK
+    view, sizes = data.data, np.zeros(len(compressed), np.int64)
+    bounds = zip(
+        compressed.tolist(),
+        (batches["attributes"][compressed] & COMPRESSION_MASK).tolist(),
+        (batches["position"][compressed] + HEADER_SIZE).tolist(),
+        batches["end"][compressed].tolist(),
+        strict=True,
+    )
+    for index, (frame, number, start, end) in enumerate(bounds):
         codec = COMPRESSIONS.get(number)
         if codec is None:
-            batch["problem"], details[frame] = Problem.UNKNOWN_COMPRESSION, str(number)
+            batches["problem"][frame], details[frame] = Problem.UNKNOWN_COMPRESSION, str(number)
             continue
-        payload = decompress(codec, data[batch["position"] + HEADER_SIZE : batch["end"]].data)
+        payload = decompress(codec, view[start:end])
         if isinstance(payload, BadPayload):
-            batch["problem"], details[frame] = Problem.BAD_PAYLOAD, payload.problem
+            batches["problem"][frame], details[frame] = Problem.BAD_PAYLOAD, payload.problem
             continue
         if frame and size - len(data) + len(payload) > limit:
-            batches = batches[:frame]
+            batches, compressed, sizes = batches[:frame], compressed[:index], sizes[:index]
             break
-        batch["records_start"], batch["records_end"] = size, size + len(payload)
+        sizes[index] = len(payload)
         parts.append(np.frombuffer(payload, np.uint8))
         size += len(payload)
+    ends = len(data) + np.cumsum(sizes)
+    batches["records_start"][compressed], batches["records_end"][compressed] = ends - sizes, ends
     joined = np.concatenate(parts)
     joined.setflags(write=False)
     return joined, batches, details
@@ -144,11 +154,11 @@ def _with_plain_payloads(
 def _check_crcs(data: npt.NDArray[np.uint8], batches: npt.NDArray[np.void]) -> None:
     batch_kernels.check_crcs(data, batches, _CRC_TABLES, _LONG_BATCH)
     long = np.flatnonzero((batches["problem"] == 0) & (batches["end"] - batches["position"] > _LONG_BATCH))
-    for frame in long.tolist():
-        start, end = int(batches["position"][frame]), int(batches["end"][frame])
-        stored = int.from_bytes(data[start + 17 : start + CRC_START].tobytes(), "big")
-        if crc32c.crc32c(data[start + CRC_START : end]) != stored:
-            batches["crc_problem"][frame] = Problem.CRC_MISMATCH
+    starts, view = batches["position"][long] + CRC_START, data.data
+    bounds = zip(starts.tolist(), batches["end"][long].tolist(), strict=True)
+    computed = np.array([crc32c.crc32c(view[start:end]) for start, end in bounds], np.uint32)
+    stored = data[starts[:, None] + _CRC_BYTES].view(">u4")[:, 0]
+    batches["crc_problem"][long[computed != stored]] = Problem.CRC_MISMATCH
 
 
 def _crc_tables() -> npt.NDArray[np.uint32]:

@@ -15,7 +15,7 @@ from coordinator_core.log.segment_file import SegmentFile
 from coordinator_core.log.source import WithoutLeaders, one_after_another
 
 CONSUMER_OFFSETS = "__consumer_offsets"
-CHUNK_BYTES = 16 * 1024 * 1024
+CHUNK_BYTES = 4 * 1024 * 1024
 
 #: How often a segment may vanish between listing and opening before that is not a cleaner at work.
 _ATTEMPTS = 5
