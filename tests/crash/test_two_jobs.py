@@ -1,0 +1,62 @@
+"""Two `grouplake run` at once: exactly one goes on, the other says why and stops with exit code 1."""
+
+from pathlib import Path
+
+import pytest
+from crash_log import CrashLog
+from real_runs import real_run
+from table_contents import contents
+
+from pipelines.query.check import check
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+
+HALTED = "after:offset_history=STOP"
+
+
+def command(log: CrashLog, tables: Path) -> list[str]:
+    return ["run", "--source", log.address, "--tables", str(tables)]
+
+
+def alone(log: CrashLog, tables: Path) -> dict[str, list[str]]:
+    with real_run(command(log, tables), tables.parent / "alone") as run:
+        assert run.wait() == 0, run.told
+    return contents(tables)
+
+
+def test_the_lock_refuses_the_second(tmp_path: Path) -> None:
+    log, tables = CrashLog(tmp_path / "log", 1), tmp_path / "tables"
+    log.grow()
+    with real_run(command(log, tables), tmp_path / "first", fault=HALTED) as first:
+        assert first.wait_until(first.is_halted)
+        with real_run(command(log, tables), tmp_path / "second") as second:
+            assert second.wait() == 1
+            assert f"are being written by `grouplake run` (pid {first.process.pid} on " in second.told
+            assert second.told.count("\n") == 1
+        first.go_on()
+        assert first.wait() == 0, first.told
+    assert check(str(tables)) == []
+    assert contents(tables) == alone(log, tmp_path / "again")
+
+
+@pytest.mark.parametrize("bulk", [False, True])
+def test_the_claim_fences_the_first(bulk: bool, tmp_path: Path) -> None:
+    """Where there are no locks, who comes second takes over."""
+    log, tables = CrashLog(tmp_path / "log", 1), tmp_path / "tables"
+    log.grow()
+    (tmp_path / "bulk.toml").write_text("[job]\nbulk_rows = 1\n")
+    conf = ["--conf", str(tmp_path / "bulk.toml")] if bulk else []
+    with real_run([*command(log, tables), *conf], tmp_path / "first", fault=HALTED, unlocked=True) as first:
+        assert first.wait_until(first.is_halted)
+        with real_run([*command(log, tables), *conf], tmp_path / "second", unlocked=True) as second:
+            assert second.wait() == 0, second.told
+        first.go_on()
+        assert first.wait() == 1
+    assert first.told.splitlines()[-1] == (
+        f"grouplake: another job took over the tables under {tables} (generation 2, ours is 1)"
+    )
+    assert check(str(tables)) == []
+    assert contents(tables) == alone(log, tmp_path / "again")
+    log.grow()
+    assert alone(log, tables)["batches"] != contents(tmp_path / "again")["batches"]
+    assert check(str(tables)) == []

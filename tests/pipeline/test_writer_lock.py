@@ -1,0 +1,102 @@
+"""The lock of a local folder: who comes second is told by whom it is held, and it goes with the process."""
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from log_builder import Log
+from table_logs import applied
+
+from coordinator_core.state.era import Era
+from pipelines.cli import main
+from pipelines.errors import AnotherWriter
+from pipelines.tables.store import TableStore
+from pipelines.tables.writer_lock import FILE, local_folder, writer_lock
+
+HOLDER = """
+import sys, time
+from pipelines.tables.store import TableStore
+from pipelines.tables.writer_lock import writer_lock
+with writer_lock(sys.argv[1], "grouplake run") as is_locked:
+    print(is_locked, flush=True)
+    time.sleep(60)
+"""
+
+
+def tables(root: Path) -> Path:
+    log = Log(partition=3)
+    log.commit(0, 5)
+    applied(log, Era.named("4"), [], str(root))
+    return root
+
+
+def source(folder: Path) -> str:
+    segments = folder / "log" / "__consumer_offsets-0"
+    segments.mkdir(parents=True)
+    (segments / f"{0:020}.log").touch()
+    return f"segments:{folder / 'log'}"
+
+
+@pytest.mark.parametrize("command", ["run", "maintain"])
+def test_the_second_comer_is_told(command: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    root = tmp_path / "tables"
+    TableStore(str(root)).create()
+    arguments = ["--source", source(tmp_path)] if command == "run" else []
+    with writer_lock(str(root), "grouplake run") as is_locked:
+        assert is_locked
+        assert main([command, "--tables", str(root), *arguments]) == 1
+    line = capfd.readouterr().err
+    assert line.startswith(f"grouplake: the tables under {root} are being written by `grouplake run` (pid {os.getpid()} on ")
+    assert line.count("\n") == 1
+
+
+def test_readers_need_no_lock(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    root = tables(tmp_path / "tables")
+    with writer_lock(str(root), "grouplake run"):
+        assert main(["check", "--tables", str(root)]) == 0
+        assert main(["sql", "--tables", str(root), "SELECT count(*) AS n FROM offsets", "--format", "csv"]) == 0
+    assert capfd.readouterr().out.endswith("n\n1\n")
+
+
+def test_the_lock_goes_with_its_process(tmp_path: Path) -> None:
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None
+    with holder, holder.stdout as told:
+        assert told.readline() == "True\n"
+        with pytest.raises(AnotherWriter, match=rf"`grouplake run` \(pid {holder.pid} on "), writer_lock(str(tmp_path), "x"):
+            pass
+        holder.send_signal(signal.SIGKILL)
+    with writer_lock(str(tmp_path), "grouplake maintain") as is_locked:
+        assert is_locked
+        assert (tmp_path / FILE).read_text().startswith("grouplake maintain\npid ")
+
+
+def test_a_process_that_outlives_the_holder_does_not_hold_it(tmp_path: Path) -> None:
+    with writer_lock(str(tmp_path), "grouplake run"):
+        other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, close_fds=False)
+    try:
+        with writer_lock(str(tmp_path), "grouplake run") as is_locked:
+            assert is_locked
+    finally:
+        other.communicate(b"\n")
+
+
+def test_without_locks_work_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def flock(*_: int) -> None:
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with writer_lock(str(tmp_path), "grouplake run") as is_locked:
+        assert not is_locked
+    with writer_lock("s3://bucket/groups", "grouplake run") as is_locked:
+        assert not is_locked
+
+
+def test_addresses_of_local_folders() -> None:
+    assert local_folder("/data/groups") == Path("/data/groups")
+    assert local_folder("file:///data/my%20groups") == Path("/data/my groups")
+    assert local_folder("s3://bucket/groups") is None

@@ -1,0 +1,103 @@
+"""What a killed process was doing: stages of the job and maintenance over a log of `CrashLog`, without Spark.
+
+A life goes on where the tables end, as an operator's script would that starts everything again. Each stage is some steps of the
+log, a batch each, then an expiry sweep, then `maintain`.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+from crash_log import CrashLog
+from table_contents import contents_of
+
+from coordinator_core.state.era import Era
+from pipelines.batch.apply import BatchApplier
+from pipelines.batch.expiry_sweep import sweep
+from pipelines.errors import UsageError
+from pipelines.maintain import Maintenance, maintain
+from pipelines.query.engine import Snapshot
+from pipelines.source.changes import SCHEMA
+from pipelines.source.data_source import SourceOptions, read_ranges
+from pipelines.source.ranges import ranges
+from pipelines.tables.store import Batch, TableStore
+from pipelines.tables.writer import TablesWriter
+from pipelines.tables.writer_lock import writer_lock
+
+ERA = Era.named("4")
+STEPS_PER_STAGE = 3
+
+#: History older than this goes with maintenance.
+_HISTORY_DAYS = 12
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What every life works at."""
+
+    log: CrashLog
+    vacuum_hours: int
+
+    @property
+    def stages(self) -> list[range]:
+        steps = range(len(self.log.ends))
+        return [steps[first : first + STEPS_PER_STAGE] for first in steps[::STEPS_PER_STAGE]]
+
+    def live(self, root: Path) -> None:
+        """A whole life: everything that is left to do."""
+        done = self._steps_done(root)
+        for stage in self.stages:
+            if stage[-1] + 1 >= done:
+                self._run(root, [step for step in stage if step >= done], stage[-1])
+                maintain(str(root), self._limits, _time(self.log.time_ms(stage[-1])), lambda _line: None)
+
+    def states(self, root: Path) -> list[dict[str, list[str]]]:
+        """Lives undisturbed, and says what is in the tables after every batch, sweep and maintenance."""
+        found = []
+        finish = TablesWriter.finish
+
+        def finished(writer: TablesWriter, batch: Batch) -> Batch:
+            told = finish(writer, batch)
+            found.append(contents_of(Snapshot.open(str(root))))
+            return told
+
+        TablesWriter.finish = finished  # type: ignore[method-assign]
+        try:
+            self.live(root)
+        finally:
+            TablesWriter.finish = finish  # type: ignore[method-assign]
+        return found
+
+    def warm_up(self) -> None:
+        """Loads what every life needs; starts no thread, so that processes can be forked afterwards."""
+        self._change_rows({}, self.log.ends[0])
+
+    @property
+    def _limits(self) -> Maintenance:
+        return Maintenance(history_days=_HISTORY_DAYS, vacuum_hours=self.vacuum_hours, target_file_mb=16)
+
+    def _run(self, root: Path, steps: list[int], last_step: int) -> None:
+        """The job, as `grouplake run --expiry apply` goes about it."""
+        store = TableStore(str(root))
+        with writer_lock(store.root, "test of crashes"):
+            store.create()
+            applier = BatchApplier(store, ERA, ERA.default_retention_ms, dict, bulk_rows=1_000_000)
+            for step in steps:
+                applier.apply_rows(self._change_rows(self.log.ends[step - 1] if step else {}, self.log.ends[step]))
+            sweep(store, ERA, ERA.default_retention_ms, self.log.time_ms(last_step + 1), applier.writer)
+
+    def _change_rows(self, start: dict[int, int], end: dict[int, int]) -> pa.Table:
+        options = SourceOptions.parse({"path": self.log.address, "era": ERA.name})
+        return pa.Table.from_batches(list(read_ranges(options, ranges(start, end))), SCHEMA)
+
+    def _steps_done(self, root: Path) -> int:
+        try:
+            last = TableStore(str(root)).last_batch()
+        except UsageError:
+            last = None
+        return self.log.ends.index(dict(last.next_offsets)) + 1 if last else 0
+
+
+def _time(ms: int) -> datetime:
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)

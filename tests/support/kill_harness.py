@@ -1,0 +1,265 @@
+"""Kills lives of `crash_lives` with `kill -9`, at random moments or at named steps, while a reader looks on.
+
+    python tests/support/kill_harness.py FOLDER --kills 200 --seed 1
+    python tests/support/kill_harness.py FOLDER --points claimed after:offsets
+
+Every life is a fork of this process, which has everything loaded and no threads of its own, so that a life is as long as its
+work and 200 of them are affordable. What was found goes to standard output as one JSON object; exit code 1 if anything was wrong.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import pickle
+import random
+import signal
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+# threads that a library starts would not be there in a fork
+os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
+
+from crash_lives import Workload
+from crash_log import CrashLog
+from table_contents import contents_of
+
+from pipelines import faults
+from pipelines.errors import UsageError
+from pipelines.query.check import check
+from pipelines.query.engine import Snapshot
+from pipelines.tables import definitions
+
+#: Lives that are not killed must end by then.
+_LIMIT_SECONDS = 120
+
+#: A snapshot is read again after that many others.
+_HELD_FOR = 12
+
+
+@dataclass
+class Report:
+    """What was done and what was wrong."""
+
+    kills: int = 0
+    rounds: int = 0
+    polls: int = 0
+    read_again: int = 0
+    states_seen: int = 0
+    points: list[str] = field(default_factory=list)
+    interrupted: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+
+
+class Harness:
+    """Kills lives in fresh folders below `folder`."""
+
+    def __init__(self, folder: Path, workload: Workload) -> None:
+        self.report = Report()
+        self._folder = folder
+        self._workload = workload
+        workload.warm_up()
+        definitions.tables()
+        self._states, self._span = self._undisturbed()
+
+    def kill_at_random(self, kills: int, draw: random.Random) -> None:
+        """Rounds of lives, each killed within a few batches of its first write, until there were enough."""
+        while self.report.kills < kills:
+            with self._round() as root:
+                while self.report.kills < kills:
+                    ended = self._life(root, after_seconds=draw.random() * self._span / 4)
+                    if ended:
+                        break
+                self._finish(root)
+
+    def kill_at(self, points: list[str]) -> None:
+        """One round, a life for each point in turn."""
+        with self._round() as root:
+            for point in points:
+                if self._life(root, point=point):
+                    self.report.wrong.append(f"{point} was not reached")
+                    break
+            self._finish(root)
+
+    @contextmanager
+    def _round(self) -> Iterator[Path]:
+        self.report.rounds += 1
+        root = self._folder / f"round-{self.report.rounds}"
+        told = self._folder / f"reader-{self.report.rounds}.json"
+        stop = self._folder / f"stop-{self.report.rounds}"
+        # with no time to keep files for, `maintain` takes them from under readers
+        reader = _fork(lambda: _read(root, self._states, stop, told)) if self._workload.vacuum_hours else None
+        try:
+            yield root
+        finally:
+            stop.touch()
+            if reader is not None and _ended(reader) != 0:
+                self.report.wrong.append("the reader ended with an error")
+            found = json.loads(told.read_text()) if told.exists() else {}
+            self.report.polls += found.get("polls", 0)
+            self.report.read_again += found.get("read_again", 0)
+            self.report.states_seen += found.get("states", 0)
+            self.report.wrong += found.get("wrong", [])
+
+    def _life(self, root: Path, *, after_seconds: float | None = None, point: str | None = None) -> bool:
+        """Whether the life came to its end before it was killed."""
+        begun, begins = os.pipe()
+
+        def live() -> None:
+            if point is not None:
+                os.environ[faults.VARIABLE] = point
+            os.write(begins, b"!")
+            self._workload.live(root)
+
+        life = _fork(live)
+        os.close(begins)
+        os.read(begun, 1)
+        os.close(begun)
+        if after_seconds is not None:
+            time.sleep(after_seconds)
+            os.kill(life, signal.SIGKILL)
+        status = _ended(life)
+        if status == 0:
+            return True
+        if status != -signal.SIGKILL:
+            self.report.wrong.append(f"a life ended with {status}")
+            return True
+        self.report.kills += 1
+        self.report.interrupted[_left_behind(root)] += 1
+        if point is not None:
+            self.report.points.append(point)
+        return False
+
+    def _finish(self, root: Path) -> None:
+        """What is left of the work, undisturbed; then the tables are to be as if all of it had been."""
+
+        def verify() -> None:
+            self._workload.live(root)
+            found = _digest(Snapshot.open(str(root)))
+            assert found == self._states[-1], "tables differ from those of an undisturbed run"
+            assert check(str(root)) == [], check(str(root))
+
+        if _ended(_fork(verify)) != 0:
+            self.report.wrong.append(f"{root}: not whole after the restart")
+
+    def _undisturbed(self) -> tuple[list[str], float]:
+        """Digests of the states that readers may see, and how long a life takes without them."""
+        told = self._folder / "undisturbed.pickle"
+
+        def live() -> None:
+            states = self._workload.states(self._folder / "undisturbed")
+            started = time.monotonic()
+            self._workload.live(self._folder / "timed")
+            span = time.monotonic() - started
+            told.write_bytes(pickle.dumps(([_digest_of(state) for state in states], span)))
+
+        assert _ended(_fork(live)) == 0
+        return pickle.loads(told.read_bytes())
+
+
+def _read(root: Path, states: list[str], stop: Path, told: Path) -> None:
+    """Polls what `sql` and `check` do, and reads a held snapshot again later, until told to stop."""
+    wrong: list[str] = []
+    seen: dict[str, int] = {}
+    polls = read_again = 0
+    held: tuple[Snapshot, str] | None = None
+    while not stop.exists() and not wrong:
+        try:
+            snapshot = Snapshot.open(str(root))
+            digest = _digest(snapshot)
+            findings = check(str(root))
+        except UsageError as error:
+            # there is nothing to be seen before the first batch
+            if seen:
+                wrong.append(f"a reader met: {error}")
+            time.sleep(0.01)
+            continue
+        polls += 1
+        if digest not in states:
+            wrong.append(f"a reader saw a state that the log never had (batch {snapshot.batch.batch_id})")
+        elif seen and states.index(digest) < max(seen.values()):
+            wrong.append("a reader saw the tables go back")
+        seen[digest] = states.index(digest) if digest in states else -1
+        wrong += [f"check, while the tables are written: {found}" for found in findings]
+        if held is None:
+            held = snapshot, digest
+        elif polls % _HELD_FOR == 0:
+            read_again += 1
+            if _digest(held[0]) != held[1]:
+                wrong.append("a snapshot changed under its reader")
+            held = None
+    told.write_text(json.dumps({"polls": polls, "read_again": read_again, "states": len(seen), "wrong": wrong}))
+
+
+def _digest(snapshot: Snapshot) -> str:
+    return _digest_of(contents_of(snapshot))
+
+
+def _digest_of(state: dict[str, list[str]]) -> str:
+    return hashlib.sha1(repr(state).encode()).hexdigest()
+
+
+def _left_behind(root: Path) -> str:
+    """What a kill interrupted, by the newest change under the folder of tables."""
+    logs = {path.parent.parent.name: path.stat().st_mtime_ns for path in root.glob("*/_delta_log/*.json")}
+    return max(logs, key=lambda name: logs[name]) if logs else "nothing"
+
+
+def _fork(work: Callable[[], None]) -> int:
+    pid = os.fork()
+    if pid:
+        return pid
+    code = 1
+    try:
+        work()
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _ended(pid: int) -> int:
+    """Exit code of a child, negative for the signal that ended it."""
+    until = time.monotonic() + _LIMIT_SECONDS
+    while time.monotonic() < until:
+        found, status = os.waitpid(pid, os.WNOHANG)
+        if found:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.002)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    return 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--kills", type=int, default=0)
+    parser.add_argument("--points", nargs="*", default=[])
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
+    parser.add_argument("--steps", type=int, default=9)
+    parser.add_argument("--vacuum-hours", type=int, default=1)
+    options = parser.parse_args()
+    log = CrashLog(options.folder / "log", options.seed)
+    log.grow(options.steps)
+    started = time.monotonic()
+    harness = Harness(options.folder, Workload(log, options.vacuum_hours))
+    if options.points:
+        harness.kill_at(options.points)
+    if options.kills:
+        harness.kill_at_random(options.kills, random.Random(options.seed))
+    seconds = round(time.monotonic() - started, 1)
+    print(json.dumps({"seed": options.seed, "seconds": seconds, **vars(harness.report)}))
+    return 1 if harness.report.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,105 @@
+"""`grouplake` commands in processes and sessions of their own, so that all of one can be killed, or only its driver."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from pipelines import faults
+
+LIMIT_SECONDS = 180
+
+#: A file system without locks, for those that must get past the lock of a local folder.
+_UNLOCKED = """
+import errno, fcntl, sys
+def flock(*_):
+    raise OSError(errno.ENOLCK, "no locks available")
+fcntl.flock = flock
+from pipelines.cli import main
+sys.exit(main())
+"""
+
+
+class RealRun:
+    """A running command. Its progress goes to a file."""
+
+    def __init__(self, arguments: Sequence[str], told: Path, *, fault: str | None = None, unlocked: bool = False) -> None:
+        self._told = told
+        environment = {**os.environ, **({faults.VARIABLE: fault} if fault else {})}
+        python = [sys.executable, "-c", _UNLOCKED] if unlocked else [sys.executable, "-m", "pipelines.cli.main"]
+        with told.open("w") as progress:
+            self.process = subprocess.Popen(
+                [*python, *arguments], stderr=progress, stdout=progress, env=environment, start_new_session=True
+            )
+
+    @property
+    def told(self) -> str:
+        """What the command has said so far."""
+        return self._told.read_text()
+
+    def wait(self) -> int:
+        """Exit code; negative for the signal that ended it."""
+        return self.process.wait(LIMIT_SECONDS)
+
+    def wait_until(self, condition: Callable[[], bool]) -> bool:
+        """Waits for `condition`; False when the command ended before."""
+        until = time.monotonic() + LIMIT_SECONDS
+        while not condition():
+            if self.process.poll() is not None:
+                return False
+            assert time.monotonic() < until, self.told
+            time.sleep(0.005)
+        return True
+
+    def is_halted(self) -> bool:
+        """Whether a process of it has reached a fault point that halts."""
+        return any(state == "T" for state in _session(self.process.pid).values())
+
+    def kill_all(self) -> None:
+        """As a machine that loses its power: driver, JVM and Python workers at once."""
+        for pid in (*_session(self.process.pid), self.process.pid):
+            _kill(pid)
+        self.process.wait()
+
+    def kill_driver(self) -> None:
+        """Only the process that was started; JVM and workers find out by themselves."""
+        _kill(self.process.pid)
+        self.process.wait()
+
+    def go_on(self) -> None:
+        """Ends the halt."""
+        self.process.send_signal(signal.SIGCONT)
+
+
+@contextmanager
+def real_run(arguments: Sequence[str], told: Path, *, fault: str | None = None, unlocked: bool = False) -> Iterator[RealRun]:
+    """A command that leaves no process behind."""
+    run = RealRun(arguments, told, fault=fault, unlocked=unlocked)
+    try:
+        yield run
+    finally:
+        run.kill_all()
+
+
+def _session(leader: int) -> dict[int, str]:
+    """Processes of a session and their states."""
+    found = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, _, session = stat.read_text().rpartition(")")[2].split()[:4]
+        except OSError:
+            continue
+        if int(session) == leader:
+            found[int(stat.parent.name)] = state
+    return found
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
