@@ -2,7 +2,7 @@
 
 import itertools
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +31,10 @@ class Changes:
     def next_offsets(self) -> dict[int, int]:
         """Where the log ends now."""
         return dict(self._next)
+
+    def go_on(self, next_offsets: Mapping[int, int]) -> None:
+        """Takes over where a log ends that has grown since."""
+        self._next = dict(next_offsets)
 
     def round(self, groups: int, offsets: int, now_ms: int) -> dict[int, bytes]:
         """The next round: log partition → record batch. `offsets` commits in all, spread evenly over `groups` groups."""

@@ -1,0 +1,221 @@
+"""From the append of 1,000 changed offsets to the row in `batches`, against tables of any number of offsets.
+
+A running `grouplake run` follows a folder of segments; the benchmark appends to them and waits for the line that the job prints
+when the row is visible. Beside it the same job with every batch written by Spark's MERGE.
+"""
+
+import argparse
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.arguments import cache_folder, count, counts, short
+from benchmarks.large_tables import BULK_ROWS, ERA, NEWEST_MS, Shape, copied, large_tables
+from benchmarks.offset_changes import Changes, GrowingLog, as_change_rows
+from benchmarks.report import print_machine, print_table
+from pipelines.batch.apply import BatchApplier
+from pipelines.configuration import load_configuration
+from pipelines.tables.store import TableStore, query
+
+_COMMAND = Path(sys.executable).parent / "grouplake"
+_BATCH = re.compile(r"batch \d+: ([\d,]+) records read")
+
+#: Batches before the ones that count: the first starts workers and compiles.
+_WARM_UP = 4
+
+#: What the job does to a table after `bulk_rows`: nothing is small enough for the driver.
+_SPARK_MERGE = "[job]\nbulk_rows = 0\n"
+
+
+@dataclass
+class Case:
+    """Seconds from append to visible row, one per round, and what the batches say of their phases."""
+
+    seconds: list[float]
+    phase_ms: list[dict[str, int]]
+
+    def row(self, *labels: object) -> list[object]:
+        """Labels, median and worst seconds, and the longest phases, in ms of the median batch."""
+        middle = {name: statistics.median([phases.get(name, 0) for phases in self.phase_ms]) for name in self.phase_ms[0]}
+        longest = sorted(middle.items(), key=lambda item: -item[1])[:4]
+        told = ", ".join(f"{name} {ms:.0f}" for name, ms in longest if ms)
+        return [*labels, f"{statistics.median(self.seconds):.2f}", f"{max(self.seconds):.2f}", told]
+
+
+class Job:
+    """A `grouplake run` that follows a log."""
+
+    def __init__(self, process: subprocess.Popen, log: GrowingLog, changes: Changes) -> None:
+        self._process = process
+        self._log = log
+        self._changes = changes
+        self._end = sum(changes.next_offsets.values())
+
+    def round(self, groups: int, offsets: int) -> float:
+        """Appends a round of changes and waits until the tables have it; returns the seconds that took."""
+        batches = self._changes.round(groups, offsets, time.time_ns() // 1_000_000)
+        end = sum(self._changes.next_offsets.values())
+        awaited = end - self._end
+        started = time.monotonic()
+        self._log.append(batches)
+        assert self._process.stderr is not None
+        while awaited > 0:
+            line = self._process.stderr.readline()
+            if not line:
+                raise RuntimeError("the job has ended")
+            if found := _BATCH.match(line):
+                awaited -= int(found[1].replace(",", ""))
+        self._end = end
+        return time.monotonic() - started
+
+
+@contextmanager
+def following(store: TableStore, shape: Shape, folder: Path, trigger: str, conf: str, seed: int) -> Iterator[Job]:
+    """A job that has been started."""
+    changes = Changes(shape, seed)
+    last = store.last_batch()
+    assert last is not None
+    changes.go_on(last.next_offsets)
+    shutil.rmtree(folder / "log", ignore_errors=True)
+    log = GrowingLog(folder / "log", changes.next_offsets)
+    (folder / "job.toml").write_text(conf)
+    arguments = [
+        "--source",
+        f"segments:{log.folder}",
+        "--tables",
+        store.root,
+        "--trigger",
+        trigger,
+        "--conf",
+        folder / "job.toml",
+    ]
+    with subprocess.Popen([_COMMAND, "run", *arguments], stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield Job(process, log, changes)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            # until the process is gone its standard error has to be read, or it could not end
+            assert process.stderr is not None
+            process.stderr.read()
+
+
+def measured(store: TableStore, shape: Shape, folder: Path, groups: int, offsets: int, rounds: int, conf: str = "") -> Case:
+    """Rounds one after the other, each as soon as the one before is visible."""
+    with following(store, shape, folder, "continuous", conf, seed=groups) as job:
+        for _ in range(_WARM_UP):
+            job.round(groups, offsets)
+        seconds = [job.round(groups, offsets) for _ in range(rounds)]
+    return Case(seconds, last_phases(store, rounds))
+
+
+def steady(store: TableStore, shape: Shape, folder: Path, groups: int, offsets: int, rounds: int, every: int) -> Case:
+    """Rounds at fixed times, with a trigger of the same interval."""
+    with following(store, shape, folder, f"{every}s", "", seed=groups) as job:
+        for _ in range(_WARM_UP):
+            job.round(groups, offsets)
+        seconds, due = [], time.monotonic()
+        for _ in range(rounds):
+            due += every
+            time.sleep(max(0.0, due - time.monotonic()))
+            seconds.append(job.round(groups, offsets) + max(0.0, time.monotonic() - due - every))
+    return Case(seconds, last_phases(store, rounds))
+
+
+def last_phases(store: TableStore, batches: int) -> list[dict[str, int]]:
+    """Phases of the newest batches."""
+    found = query({"batches": store.table("batches")}, f"SELECT phase_ms FROM batches ORDER BY batch_id DESC LIMIT {batches}")
+    return [dict(row) for row in found["phase_ms"].to_pylist()]
+
+
+def after_many_batches(shape: Shape, batches: int, folder: Path, spark: Any) -> TableStore:
+    """Tables that have seen so many small batches since anybody ran `maintain`. Kept for the next time."""
+    root = folder / f"tables-{shape.offsets}-after-{batches}"
+    if not (root / "complete").exists():
+        store = copied(large_tables(shape, folder, spark), root)
+        (root / "complete").unlink()
+        apply_small_batches(store, shape, batches)
+        (root / "complete").touch()
+    return TableStore(str(root))
+
+
+def apply_small_batches(store: TableStore, shape: Shape, batches: int, offsets: int = 20) -> BatchApplier:
+    """Batches of so many changed offsets of two groups, through everything but Spark."""
+    changes = Changes(shape, seed=2)
+    applier = BatchApplier(store, ERA, ERA.default_retention_ms, dict, bulk_rows=BULK_ROWS)
+    for _ in range(batches):
+        start = changes.next_offsets
+        applier.apply_rows(as_change_rows(changes.round(2, offsets, NEWEST_MS), start))
+    return applier
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--offsets", "--records", type=counts, default=counts("10k,1M,10M"), help="offsets in the tables")
+    parser.add_argument("--groups", type=counts, default=counts("20,1000"), help="groups that a batch touches")
+    parser.add_argument("--changed", type=count, default=1000, help="offsets that a batch changes")
+    parser.add_argument("--rounds", type=int, default=10, help="batches that count")
+    parser.add_argument("--merge-rounds", type=int, default=3, help="batches that count, of those that Spark merges; 0: none")
+    parser.add_argument("--steady", type=count, default=count("1M"), help="offsets in the tables of the other two cases")
+    parser.add_argument("--batches", type=count, default=10_000, help="batches without maintenance; 0: no such case")
+    parser.add_argument("--cache", type=Path, default=cache_folder(), help="folder that generated tables are kept in")
+    options = parser.parse_args(arguments)
+    print_machine()
+    options.cache.mkdir(parents=True, exist_ok=True)
+    with make_tables(options) as many, tempfile.TemporaryDirectory(dir=options.cache) as scratch:
+        print_table(
+            ["offsets", "groups", "writer", "median s", "worst s", "longest phases, ms"], cases(options, many, Path(scratch))
+        )
+
+
+@contextmanager
+def make_tables(options: argparse.Namespace) -> Iterator[TableStore | None]:
+    """Makes all tables first, with one session that is gone when the jobs start."""
+    from pipelines.session import start_session
+
+    sizes = {*options.offsets, options.steady}
+    if any(not (options.cache / f"tables-{size}" / "complete").exists() for size in sizes):
+        spark = start_session(load_configuration(None).spark, print).spark
+        for size in sizes:
+            large_tables(Shape(size), options.cache, spark)
+        spark.stop()
+    yield after_many_batches(Shape(options.steady), options.batches, options.cache, None) if options.batches else None
+
+
+def cases(options: argparse.Namespace, many: TableStore | None, scratch: Path) -> Iterator[list[object]]:
+    """One row per case."""
+    for size in options.offsets:
+        shape = Shape(size)
+        for groups in options.groups:
+            for label, conf, rounds in (("files", "", options.rounds), ("Spark MERGE", _SPARK_MERGE, options.merge_rounds)):
+                if rounds:
+                    store = copied(large_tables(shape, options.cache, None), scratch / "tables")
+                    found = measured(store, shape, scratch, groups, options.changed, rounds, conf)
+                    yield told(found.row(short(size), groups, label))
+    if options.rounds:
+        shape = Shape(options.steady)
+        store = copied(large_tables(shape, options.cache, None), scratch / "tables")
+        found = steady(store, shape, scratch, options.groups[0], options.changed, 3 * options.rounds, every=2)
+        yield told(found.row(short(options.steady), options.groups[0], "files, trigger 2s"))
+        if many is not None:
+            found = measured(copied(many, scratch / "tables"), shape, scratch, options.groups[0], options.changed, options.rounds)
+            yield told(found.row(short(options.steady), options.groups[0], f"files, after {options.batches:,} batches"))
+
+
+def told(row: list[object]) -> list[object]:
+    """The row, also printed at once: a run takes long."""
+    print(*row, sep="; ", file=sys.stderr, flush=True)
+    return row
+
+
+if __name__ == "__main__":
+    main()
