@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 UV_VERSION := 0.13.8
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test test-fast test-slow lint types contracts fuzz bench lock clean
+.PHONY: help setup demo test test-fast test-slow lint types contracts fuzz oracle bench lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -49,6 +49,9 @@ contracts: $(READY)
 
 fuzz: $(READY) ## Mutated input for every parser (INPUTS=10000000, SECONDS=0: no limit, SEED=1)
 	@$(BIN)/python tests/fuzz/fuzz_run.py --inputs $(or $(INPUTS),10000000) --seconds $(or $(SECONDS),0) --seed $(or $(SEED),1)
+
+oracle: $(READY) ## Random logs in real brokers of four generations and in our tables (SEEDS=10, FIRST=1)
+	@PYTHONPATH=tests/support $(BIN)/python tests/oracle/oracle.py --seeds $(or $(SEEDS),10) --first $(or $(FIRST),1)
 
 bench: $(READY) ## Measure this machine, half an hour; BENCH=reader RECORDS=2M for one benchmark at one size
 	@for benchmark in benchmarks/bench_$(or $(BENCH),*).py; do \

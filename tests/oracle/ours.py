@@ -1,13 +1,13 @@
-"""The same log in tables, without Spark: read from its segment files, reduced, planned and written as the job does it."""
+"""The same log in our tables, and what they answer."""
 
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pyarrow as pa
+from stories import Setting
 
 from coordinator_core.log.segments import SegmentSource
 from coordinator_core.state.era import Era
@@ -34,15 +34,19 @@ class Answers:
 
 
 class Tables:
-    """Tables of a log under `root`, read in some batches whose borders `seed` decides."""
+    """Tables of a log under `root`, without Spark: read from segment files, reduced, planned and written as the job does it."""
 
-    def __init__(self, log: Path, root: Path, era: str, retention_ms: int, topic_ids: Mapping[str, UUID], seed: int) -> None:
-        self._era = Era.named(era)
-        self._retention_ms = retention_ms
-        self._store = TableStore(str(root))
-        self._store.create()
-        names = {topic_id: (topic, "cluster") for topic, topic_id in topic_ids.items()}
-        applier = BatchApplier(self._store, self._era, retention_ms, lambda: names, bulk_rows=_FAR_ABOVE_ALL_ROWS)
+    def __init__(self, root: Path, setting: Setting) -> None:
+        self._root = root
+        self._setting = setting
+        self._era = Era.named(setting.generation.era)
+
+    def load(self, log: Path, seed: int) -> None:
+        """Reads the log, in some batches whose borders `seed` decides."""
+        store = TableStore(str(self._root))
+        store.create()
+        names = {topic_id: (topic, "cluster") for topic, topic_id in self._setting.topic_ids.items()}
+        applier = BatchApplier(store, self._era, self._setting.retention_ms, lambda: names, bulk_rows=_FAR_ABOVE_ALL_ROWS)
         source = SegmentSource(log)
         draw = random.Random(seed)
         starts, ends = source.earliest_offsets(), source.end_offsets()
@@ -60,13 +64,11 @@ class Tables:
 
     def sweep(self, now_ms: int) -> None:
         """As `--expiry apply` does."""
-        sweep(self._store, self._era, self._retention_ms, now_ms)
+        sweep(TableStore(str(self._root)), self._era, self._setting.retention_ms, now_ms)
 
     def ask(self) -> Answers:
         """Everything that a broker could be asked as well."""
-        batch = self._store.last_batch()
-        assert batch is not None
-        snapshot = Snapshot(self._store, batch)
+        snapshot = Snapshot.open(str(self._root))
         offsets: dict[str, dict[tuple[str, int], tuple[int, int, str]]] = {}
         columns = "group_id, topic, partition, committed_offset, leader_epoch, metadata"
         for row in snapshot.query(f"SELECT {columns} FROM committed_offsets").to_pylist():
@@ -92,4 +94,4 @@ class Tables:
         reducer = PartitionReducer(self._era, partition)
         for columns in source.read_columns(partition, start, end):
             reducer.add(columns)
-        return list(change_rows(reducer.finish(), start, end, self._era, self._retention_ms))
+        return list(change_rows(reducer.finish(), start, end, self._era, self._setting.retention_ms))

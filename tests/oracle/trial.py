@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from types import TracebackType
 from uuid import UUID
 
 from asking import Asker, BrokerAnswers, NotLoaded
@@ -72,19 +71,23 @@ class Trial:
         self._log_read = 0
 
     def __enter__(self) -> "Trial":
-        self._broker.__enter__()
-        with Clients(self._broker.bootstrap) as clients:
-            clients.create_topics(TOPICS, TOPIC_PARTITIONS)
-            clients.commit(clients.consumer("makes-the-offsets-topic"), [(TOPICS[0], 0, 1)])
-        self._broker.stop()
+        try:
+            self._broker.start()
+            with Clients(self._broker.bootstrap) as clients:
+                clients.create_topics(TOPICS, TOPIC_PARTITIONS)
+                clients.commit(clients.consumer("makes-the-offsets-topic"), [(TOPICS[0], 0, 1)])
+            self._broker.stop()
+        except BaseException:
+            self._broker.close()
+            raise
         self._topic_ids = _topic_ids(self._broker.data)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._broker.__exit__(kind, error, trace)
+    def __exit__(self, *_: object) -> None:
+        self._broker.close()
 
-    def round(self, seeds: Sequence[int], *, only: str | None = None) -> Outcome:
-        """Loads the logs of some seeds, no two of them with the same place, and compares."""
+    def round(self, seeds: Sequence[int], *, only: str | None = None, tables: type[Tables] = Tables) -> Outcome:
+        """Loads the logs of some seeds, no two of them with the same place, and compares. `only` one group, if given."""
         with tempfile.TemporaryDirectory(prefix="oracle-") as folder:
             log = Path(folder) / "log"
             builder = LogBuilder(log)
@@ -93,9 +96,11 @@ class Trial:
             setting = Setting(self.generation, int(time.time() * 1000), RETENTION_MS, self._topic_ids)
             written = [write_seed(builder, seed, setting, first_partition(seed), PARTITIONS, only=only) for seed in seeds]
             groups = [group for each in written for group in (*each.groups, *each.sentinels.values())]
+            for topic, topic_id in self._topic_ids.items():
+                builder.topic_id(topic, topic_id, TOPIC_PARTITIONS)
             self._broker.place_segments(log)
             with self._running():
-                found = self._compare(written, groups, log, Path(folder) / "tables")
+                found = self._compare(written, groups, log, tables(Path(folder) / "tables", setting))
             if self.mode is Mode.SWEPT:
                 records = [record for p in range(PARTITIONS) for record in builder.records(p)]
                 ends = {p: builder.next_offset(p) for p in range(PARTITIONS)}
@@ -110,16 +115,14 @@ class Trial:
         finally:
             self._broker.stop()
 
-    def _compare(self, written: Sequence[SeedLog], groups: Sequence[str], log: Path, tables_folder: Path) -> list[Difference]:
+    def _compare(self, written: Sequence[SeedLog], groups: Sequence[str], log: Path, tables: Tables) -> list[Difference]:
         with Asker(self._broker.bootstrap, self.generation) as asker:
             unloaded = _wait_until_loaded(asker, [group for each in written for group in each.sentinels.values()])
             refused = self._refused_loads()
             if unloaded or refused:
                 found = [Difference(group, "its partition", error, "loaded") for group, error in unloaded.items()]
                 return [*found, *(Difference("?", "a partition", complaint, "loaded") for complaint in refused)]
-            tables = Tables(
-                log, tables_folder, self.generation.era, RETENTION_MS, self._topic_ids, seed=sum(each.seed for each in written)
-            )
+            tables.load(log, seed=sum(each.seed for each in written))
             if self.mode is Mode.SWEPT:
                 _wait_until_swept(asker, [group for each in written for group in each.sentinels.values()])
                 tables.sweep(int(time.time() * 1000))
