@@ -17,14 +17,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from benchmarks.arguments import cache_folder, count, counts, short
-from benchmarks.large_tables import BULK_ROWS, ERA, NEWEST_MS, Shape, copied, large_tables
+from benchmarks.large_tables import BULK_ROWS, ERA, NEWEST_MS, Shape, copied, large_tables, make_tables
 from benchmarks.offset_changes import Changes, GrowingLog, as_change_rows
 from benchmarks.report import print_machine, print_table
 from pipelines.batch.apply import BatchApplier
-from pipelines.configuration import load_configuration
 from pipelines.tables.store import TableStore, query
 
 _COMMAND = Path(sys.executable).parent / "grouplake"
@@ -137,13 +135,13 @@ def last_phases(store: TableStore, batches: int) -> list[dict[str, int]]:
     return [dict(row) for row in found["phase_ms"].to_pylist()]
 
 
-def after_many_batches(shape: Shape, batches: int, folder: Path, spark: Any) -> TableStore:
+def after_many_batches(size: int, batches: int, folder: Path) -> TableStore:
     """Tables that have seen so many small batches since anybody ran `maintain`. Kept for the next time."""
-    root = folder / f"tables-{shape.offsets}-after-{batches}"
+    root = folder / f"tables-{size}-after-{batches}"
     if not (root / "complete").exists():
-        store = copied(large_tables(shape, folder, spark), root)
+        store = copied(made(folder, size), root)
         (root / "complete").unlink()
-        apply_small_batches(store, shape, batches)
+        apply_small_batches(store, Shape(size), batches)
         (root / "complete").touch()
     return TableStore(str(root))
 
@@ -177,18 +175,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
 
 
-@contextmanager
-def make_tables(options: argparse.Namespace) -> Iterator[TableStore | None]:
-    """Makes all tables first, with one session that is gone when the jobs start."""
-    from pipelines.session import start_session
-
-    sizes = {*options.offsets, options.steady}
-    if any(not (options.cache / f"tables-{size}" / "complete").exists() for size in sizes):
-        spark = start_session(load_configuration(None).spark, print).spark
-        for size in sizes:
-            large_tables(Shape(size), options.cache, spark)
-        spark.stop()
-    yield after_many_batches(Shape(options.steady), options.batches, options.cache, None) if options.batches else None
+def made(folder: Path, size: int) -> TableStore:
+    """Tables that `make_tables` has made."""
+    return large_tables(Shape(size), folder, None)
 
 
 def cases(options: argparse.Namespace, many: TableStore | None, scratch: Path) -> Iterator[list[object]]:
@@ -198,12 +187,12 @@ def cases(options: argparse.Namespace, many: TableStore | None, scratch: Path) -
         for groups in options.groups:
             for label, conf, rounds in (("files", "", options.rounds), ("Spark MERGE", _SPARK_MERGE, options.merge_rounds)):
                 if rounds:
-                    store = copied(large_tables(shape, options.cache, None), scratch / "tables")
+                    store = copied(made(options.cache, shape.offsets), scratch / "tables")
                     found = measured(store, shape, scratch, groups, options.changed, rounds, conf)
                     yield told(found.row(short(size), groups, label))
     if options.rounds:
         shape = Shape(options.steady)
-        store = copied(large_tables(shape, options.cache, None), scratch / "tables")
+        store = copied(made(options.cache, shape.offsets), scratch / "tables")
         found = steady(store, shape, scratch, options.groups[0], options.changed, 3 * options.rounds, every=2)
         yield told(found.row(short(options.steady), options.groups[0], "files, trigger 2s"))
         if many is not None:

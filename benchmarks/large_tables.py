@@ -7,7 +7,7 @@ through all groups. One batch has it all, so files are those that a first load l
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +27,7 @@ from coordinator_core.codec.messages.consumer_protocol import (
 from coordinator_core.log.partitioner import partition_for
 from coordinator_core.state.era import Era
 from pipelines.batch.apply import BatchApplier
+from pipelines.configuration import load_configuration
 from pipelines.source.changes import SCHEMA, Kind, rows
 from pipelines.tables.store import TableStore
 
@@ -102,6 +103,19 @@ def large_tables(shape: Shape, folder: Path, spark: "SparkSession | None") -> Ta
             shutil.rmtree(changes)
         (root / "complete").touch()
     return TableStore(str(root))
+
+
+def make_tables(sizes: Iterable[int], folder: Path) -> None:
+    """Makes the tables of these sizes that are not in `folder` yet, with one Spark session that is gone afterwards."""
+    missing = [size for size in sizes if not (folder / f"tables-{size}" / "complete").exists()]
+    if missing:
+        from pipelines.session import start_session
+
+        folder.mkdir(parents=True, exist_ok=True)
+        spark = start_session(load_configuration(None).spark, print).spark
+        for size in missing:
+            large_tables(Shape(size), folder, spark)
+        spark.stop()
 
 
 def copied(store: TableStore, to: Path) -> TableStore:
