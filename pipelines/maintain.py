@@ -20,6 +20,9 @@ from pipelines.tables.writer_lock import writer_lock
 #: History that ages; what is in quarantine stays until somebody has looked at it.
 _AGING = ("offset_history", "group_history")
 
+#: How long a table's log tells files that were replaced (`delta.deletedFileRetentionDuration`).
+_LOG_REMEMBERS_HOURS = 7 * 24
+
 _STATE_AND_HISTORY = definitions.WRITE_ORDER[:-1]
 
 
@@ -103,12 +106,22 @@ def _tidy(writer: TablesWriter, name: str, vacuum_hours: int, progress: Callable
     table = writer.store.table(name)
     table.create_checkpoint()
     reached(f"maintain:checkpoint:{name}")
-    # with a short time, files that another writer is still writing would look like left-overs
     writer.expect_claim()
-    removed = table.vacuum(retention_hours=vacuum_hours, dry_run=False, enforce_retention_duration=False)
+    removed = table.vacuum(
+        retention_hours=vacuum_hours, dry_run=False, enforce_retention_duration=False, full=_may_list_files(vacuum_hours)
+    )
     reached(f"maintain:vacuumed:{name}")
     table.cleanup_metadata()
     progress(f"{name}: {len(removed)} unneeded files removed")
+
+
+def _may_list_files(vacuum_hours: int) -> bool:
+    """Whether files that no commit names may go, such as those of a job that was killed while it wrote.
+
+    They look like files that another writer is about to commit, and, when the log has forgotten when a file was replaced, like
+    those of an older version.
+    """
+    return 0 < vacuum_hours <= _LOG_REMEMBERS_HOURS
 
 
 class _Phases:

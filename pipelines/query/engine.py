@@ -9,10 +9,13 @@ from deltalake import QueryBuilder
 from pipelines.errors import UsageError
 from pipelines.query.statement import READING, is_reading
 from pipelines.tables import definitions
-from pipelines.tables.store import Batch, TableStore, literal
+from pipelines.tables.store import Batch, TableStore, gone, literal
 
 #: How views ask for the batch that they belong to.
 _LAST_BATCH = "batches ORDER BY batch_id DESC LIMIT 1"
+
+#: What DataFusion says of a file that the log names and nobody has any more.
+_MISSING_FILE = re.compile(r"Object at location .* not found")
 
 
 class Snapshot:
@@ -77,6 +80,8 @@ class Snapshot:
         try:
             return pa.table(self._builder.execute(sql).read_all())
         except Exception as error:  # DataFusion's errors reach Python as bare Exception
+            if _MISSING_FILE.search(str(error)):
+                raise UsageError(gone(f"batch {self.batch.batch_id}")) from error
             raise UsageError(f"query failed: {' '.join(str(error).split())}") from error
 
 

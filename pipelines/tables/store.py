@@ -107,10 +107,12 @@ class TableStore:
         expect_own_log(self.path(name), version)
         try:
             found = DeltaTable(self.path(name), version=version)
-        except TableNotFoundError as error:
-            raise UsageError(f"no table {name} under {self.root}: is this a folder that `grouplake run` wrote?") from error
         except DeltaError as error:
-            raise TablesError(f"cannot open table {name} under {self.root}: {first_line(error)}") from error
+            if version is not None and self.table(name).version() >= version:
+                raise UsageError(gone(f"version {version} of table {name} under {self.root}")) from error
+            if not isinstance(error, TableNotFoundError):
+                raise TablesError(f"cannot open table {name} under {self.root}: {first_line(error)}") from error
+            raise UsageError(f"no table {name} under {self.root}: is this a folder that `grouplake run` wrote?") from error
         expect_own_files(self.path(name), found)
         return found
 
@@ -190,6 +192,11 @@ def is_in(column: str, values: Iterable[object]) -> str:
     if len(distinct) > MAX_LITERALS:
         return f"{column} BETWEEN {literal(distinct[0])} AND {literal(distinct[-1])}"
     return f"{column} IN ({', '.join(map(literal, distinct))})"
+
+
+def gone(what: str) -> str:
+    """The message about a state that is older than what is kept."""
+    return f"{what} can no longer be read: `grouplake maintain` has removed what is older than maintain.vacuum_hours"
 
 
 def first_line(error: BaseException) -> str:

@@ -76,8 +76,11 @@ def test_the_lock_goes_with_its_process(tmp_path: Path) -> None:
 
 
 def test_a_process_that_outlives_the_holder_does_not_hold_it(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "print(); input()"]
     with writer_lock(str(tmp_path), "grouplake run"):
-        other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, close_fds=False)
+        other = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, close_fds=False)
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"\n"
     try:
         with writer_lock(str(tmp_path), "grouplake run") as is_locked:
             assert is_locked
