@@ -109,6 +109,10 @@ def check(options: Namespace) -> int:
     return 1 if findings else 0
 
 
+#: Commands that only read tables.
+READING = (sql, check)
+
+
 def maintain(options: Namespace) -> int:
     """`grouplake maintain`"""
     from pipelines.configuration import load_configuration

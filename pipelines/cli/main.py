@@ -5,7 +5,9 @@ import os
 import sys
 from collections.abc import Sequence
 
+from pipelines.cli import commands
 from pipelines.cli.arguments import parser
+from pipelines.cli.without_pandas import without_pandas
 from pipelines.errors import GrouplakeError
 
 
@@ -16,6 +18,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(encoding="utf-8")
     try:
         options = parser().parse_args(arguments)
+        if arguments is None and options.command in commands.READING:
+            # this process ends with the command
+            without_pandas()
         code = int(options.command(options) or 0)
         sys.stdout.flush()
         return code

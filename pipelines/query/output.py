@@ -93,6 +93,10 @@ def _rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
 
 
 def _values(column: pa.Array) -> list[Any]:
+    if (pa.types.is_timestamp(column.type) or pa.types.is_duration(column.type)) and column.type.unit == "ns":
+        # microseconds are shown, and what Python's times hold
+        microseconds = pa.timestamp("us", column.type.tz) if pa.types.is_timestamp(column.type) else pa.duration("us")
+        column = column.cast(microseconds, safe=False)
     try:
         return [plain(value) for value in column.to_pylist(maps_as_pydicts="lossy")]
     except (OverflowError, ValueError):

@@ -132,6 +132,14 @@ def test_what_a_command_loads(arguments: list[str], unwanted: set[str], tables: 
     assert loaded & unwanted == set()
 
 
+def test_a_query_from_the_shell_imports_no_pandas(tables: str) -> None:
+    program = "import sys; from pipelines.cli import main; main(); print('pandas' in sys.modules)"
+    sql = "SELECT committed_offset, commit_timestamp, arrow_cast(1500, 'Timestamp(Nanosecond, None)') AS at FROM offsets"
+    command = [sys.executable, "-c", program, "sql", "--tables", tables, "--format", "csv", sql]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert found.stdout.splitlines()[1:] == ["5,2023-11-14T22:13:20.000Z,1970-01-01T00:00:00.000001Z", "False"]
+
+
 @pytest.mark.parametrize(
     ("format_name", "expected"),
     [

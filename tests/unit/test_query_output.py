@@ -134,3 +134,12 @@ def test_columns_of_the_same_name() -> None:
 def test_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
     to_stdout(pa.table({"x": [1]}), "table")
     assert capsys.readouterr().out == "x\n─\n1\n(1 row)\n"
+
+
+def test_nanoseconds_are_cut_off_without_help_of_pandas() -> None:
+    times = pa.table(
+        {"at": pa.array([1_700_000_000_123_456_789], pa.timestamp("ns", "UTC")), "took": pa.array([1_500], pa.duration("ns"))}
+    )
+    out = io.StringIO()
+    WRITERS["json"](times, out)
+    assert json.loads(out.getvalue()) == {"at": "2023-11-14T22:13:20.123456Z", "took": 1e-06}
