@@ -15,6 +15,7 @@ from coordinator_core.codec.consumer_protocol import (
     encode_cooperative_user_data,
     encode_sticky_user_data,
     encode_subscription,
+    refused_by_loaders,
     subscribed_topics,
 )
 from coordinator_core.codec.outcomes import Malformed, Undecodable, UnknownType, UnknownVersion
@@ -44,5 +45,6 @@ __all__ = [
     "encode_sticky_user_data",
     "encode_subscription",
     "encode_transaction",
+    "refused_by_loaders",
     "subscribed_topics",
 ]

@@ -89,6 +89,37 @@ def subscribed_topics(data: bytes) -> tuple[str, ...] | Malformed:
     return subscription if isinstance(subscription, Malformed) else subscription.topics
 
 
+def refused_by_loaders(data: bytes) -> str | None:
+    """What in subscription bytes makes a loader since 2.4 give up its whole partition; None where it takes them.
+
+    Bytes that end before a version or a length leave the topics unknown (SchemaException, which is caught). A length that says
+    more than there is, or null where that may not be, is a RuntimeException of `ConsumerProtocolSubscription.read`, which is not.
+    """
+    position = 2
+    count, position = _length(data, position, 4)
+    if count is None:
+        return None
+    if not 0 <= count <= len(data) - position:
+        return f"{count} topics announced in {len(data) - position} bytes"
+    for _ in range(count):
+        length, position = _length(data, position, 2)
+        if length is None:
+            return None
+        if not 0 <= length <= len(data) - position:
+            return f"a topic of {length} bytes announced, {len(data) - position} are left"
+        position += length
+    length, position = _length(data, position, 4)
+    if length is not None and length > len(data) - position:
+        return f"user data of {length} bytes announced, {len(data) - position} are left"
+    return None
+
+
+def _length(data: bytes, position: int, size: int) -> tuple[int | None, int]:
+    """A signed length and where it ends; None where the bytes end before."""
+    end = position + size
+    return (None, position) if end > len(data) else (int.from_bytes(data[position:end], "big", signed=True), end)
+
+
 def decode_sticky_user_data(data: bytes) -> StickyUserData | Malformed:
     """User data of the sticky assignor: no version says which, so it is read as V1 and, where that fails, as V0."""
     user_data: StickyUserData | Malformed = _read("user data", _READ_STICKY[1], data, 0)

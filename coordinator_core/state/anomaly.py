@@ -20,6 +20,8 @@ class AnomalyKind(StrEnum):
     EARLY_TOMBSTONE = "early_tombstone"
     #: Two members of a classic group with one `group.instance.id`: IllegalStateException in both coordinators.
     DUPLICATE_INSTANCE_ID = "duplicate_instance_id"
+    #: A subscription whose lengths say more than it has: RuntimeException in the loader of both coordinators since 2.4.
+    BAD_SUBSCRIPTION = "bad_subscription"
     #: A removed group that pending transactional commits bring back: "Unexpected unload of active group" (Scala, KAFKA-4704).
     UNEXPECTED_UNLOAD = "unexpected_unload"
 

@@ -3,7 +3,14 @@
 from collections.abc import Mapping
 from uuid import UUID
 
-from coordinator_core.codec import Malformed, NoAssignment, decode_assignment, decode_subscription, subscribed_topics
+from coordinator_core.codec import (
+    Malformed,
+    NoAssignment,
+    decode_assignment,
+    decode_subscription,
+    refused_by_loaders,
+    subscribed_topics,
+)
 from coordinator_core.codec.messages.classic import GroupMetadataValue, MemberMetadata
 from coordinator_core.codec.messages.consumer_protocol import ConsumerProtocolSubscription
 from coordinator_core.log.entries import LogRecord
@@ -61,6 +68,14 @@ class ClassicGroup:
         """Instance ids that more than one member claims."""
         claims = [m.group_instance_id for m in self._members.values() if m.group_instance_id is not None]
         return tuple(sorted({claim for claim in claims if claims.count(claim) > 1}))
+
+    def refused_subscriptions(self) -> tuple[str, ...]:
+        """Subscriptions over which a loader that looks at them gives up, in words."""
+        if self.protocol_type != CONSUMER_PROTOCOL_TYPE or not self._era.knows_subscriptions:
+            return ()
+        unread = (member for member in self._members.values() if self._member(member.member_id).subscribed_topics is None)
+        found = ((member.member_id, refused_by_loaders(member.subscription)) for member in unread)
+        return tuple(f"subscription of member {member_id}: {why}" for member_id, why in sorted(found) if why is not None)
 
     def subscribed_topics(self) -> tuple[str, ...] | None:
         """Topics of all subscriptions (`computeSubscribedTopics`); None when unknown: another protocol type, or bytes that

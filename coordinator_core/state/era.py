@@ -102,6 +102,11 @@ class Era:
         versions = self.value_versions.get(record_type)
         return versions is not None and (value_version is None or value_version in versions)
 
+    @property
+    def knows_subscriptions(self) -> bool:
+        """Does the loader look at what members of classic consumer groups are subscribed to (KIP-496)?"""
+        return self.expiry_rule in (ExpiryRule.SUBSCRIPTION, ExpiryRule.GROUP_TYPE)
+
     def leader_epoch(self, value: OffsetCommitValue) -> int | None:
         """The leader epoch as loaded: 2.1–2.7 took any negative one for none, later brokers only -1."""
         epoch = value.leader_epoch

@@ -72,10 +72,11 @@ class GroupRegistry:
         known = before if isinstance(before, ClassicGroup) else None
         group = ClassicGroup(self._era, group_id, log_record, record.value, record.value_version, known)
         self._add(group_id, group)
-        return tuple(
-            Anomaly(AnomalyKind.DUPLICATE_INSTANCE_ID, group_id, log_record.offset, f"two members are {instance_id!r}")
-            for instance_id in group.duplicate_instance_ids()
-        )
+        found = [
+            *((AnomalyKind.DUPLICATE_INSTANCE_ID, f"two members are {each!r}") for each in group.duplicate_instance_ids()),
+            *((AnomalyKind.BAD_SUBSCRIPTION, detail) for detail in group.refused_subscriptions()),
+        ]
+        return tuple(Anomaly(kind, group_id, log_record.offset, detail) for kind, detail in found)
 
     def _apply_modern(self, log_record: LogRecord, group_id: str, record: Record, kind: type[ModernGroup]) -> tuple[Anomaly, ...]:
         group = self.groups.get(group_id)

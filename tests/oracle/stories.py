@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from generations import Generation
+from subscription_bytes import TAKEN
 
 from coordinator_core.codec import Record, encode, encode_assignment, encode_subscription
 from coordinator_core.codec.messages.classic import GroupMetadataKey, GroupMetadataValue, MemberMetadata
@@ -30,9 +31,6 @@ _NOWHERE = "no-such-topic"
 #: Whatever offsets are committed for.
 PLACES = tuple((topic, partition) for topic in (*TOPICS, _NOWHERE) for partition in range(TOPIC_PARTITIONS))
 _TEXTS = ("", "", "m", "checkpoint é✓", "librdkafka ends it with one\0", "x" * 300)
-#: Too short for a version, so that coordinators take the topics for unknown. Behind the version they are less patient: fewer
-#: bytes than announced are a RuntimeException instead of a SchemaException, and the loader gives up the partition.
-_UNREADABLE_SUBSCRIPTIONS = (b"", b"\0")
 
 Pair = tuple[bytes, bytes | None]
 
@@ -174,7 +172,7 @@ class Teller:
     def _subscription(self) -> bytes:
         draw = self.random
         if draw.random() < 0.1:
-            return draw.choice(_UNREADABLE_SUBSCRIPTIONS)
+            return draw.choice(list(TAKEN.values()))
         topics = tuple(draw.sample(TOPICS, draw.choice((0, 1, 1, 2))))
         owned = tuple(ProtocolTopicPartitions(topic, (0, 2)) for topic in topics)
         version = draw.choice((0, 1, 2, 3))

@@ -98,9 +98,8 @@ class Trial:
             groups = [group for each in written for group in (*each.groups, *each.sentinels.values())]
             for topic, topic_id in self._topic_ids.items():
                 builder.topic_id(topic, topic_id, TOPIC_PARTITIONS)
-            self._broker.place_segments(log)
-            with self._running():
-                found = self._compare(written, groups, log, tables(Path(folder) / "tables", setting))
+            with self.serving(log) as asker:
+                found = self._compare(asker, written, groups, log, tables(Path(folder) / "tables", setting))
             if self.mode is Mode.SWEPT:
                 records = [record for p in range(PARTITIONS) for record in builder.records(p)]
                 ends = {p: builder.next_offset(p) for p in range(PARTITIONS)}
@@ -108,28 +107,33 @@ class Trial:
             return Outcome(len(groups), tuple(found), _records_of(builder, {each.group for each in found}))
 
     @contextmanager
-    def _running(self) -> Iterator[None]:
+    def serving(self, log: Path) -> Iterator[Asker]:
+        """The broker over the segments in `log`, whether it has loaded them yet or not, and somebody to ask it."""
+        self._broker.place_segments(log)
         self._broker.start()
         try:
-            yield
+            with Asker(self._broker.bootstrap, self.generation) as asker:
+                yield asker
         finally:
             self._broker.stop()
 
-    def _compare(self, written: Sequence[SeedLog], groups: Sequence[str], log: Path, tables: Tables) -> list[Difference]:
-        with Asker(self._broker.bootstrap, self.generation) as asker:
-            unloaded = _wait_until_loaded(asker, [group for each in written for group in each.sentinels.values()])
-            refused = self._refused_loads()
-            if unloaded or refused:
-                found = [Difference(group, "its partition", error, "loaded") for group, error in unloaded.items()]
-                return [*found, *(Difference("?", "a partition", complaint, "loaded") for complaint in refused)]
-            tables.load(log, seed=sum(each.seed for each in written))
-            if self.mode is Mode.SWEPT:
-                _wait_until_swept(asker, [group for each in written for group in each.sentinels.values()])
-                tables.sweep(int(time.time() * 1000))
-            ours = tables.ask()
-            return differences(self.generation, groups, BrokerAnswers.collect(asker, groups, PLACES), ours)
+    def _compare(
+        self, asker: Asker, written: Sequence[SeedLog], groups: Sequence[str], log: Path, tables: Tables
+    ) -> list[Difference]:
+        sentinels = [group for each in written for group in each.sentinels.values()]
+        unloaded = wait_until_loaded(asker, sentinels)
+        refused = self.refused_loads()
+        if unloaded or refused:
+            found = [Difference(group, "its partition", error, "loaded") for group, error in unloaded.items()]
+            return [*found, *(Difference("?", "a partition", complaint, "loaded") for complaint in refused)]
+        tables.load(log, seed=sum(each.seed for each in written))
+        if self.mode is Mode.SWEPT:
+            _wait_until_swept(asker, sentinels)
+            tables.sweep(int(time.time() * 1000))
+        ours = tables.ask()
+        return differences(self.generation, groups, BrokerAnswers.collect(asker, groups, PLACES), ours)
 
-    def _refused_loads(self) -> list[str]:
+    def refused_loads(self) -> list[str]:
         """What the log of the broker says, since it was read last, about partitions that it gave up to load, and why."""
         with (self._broker.data.parent / "broker.log").open(errors="replace") as file:
             file.seek(self._log_read)
@@ -179,10 +183,10 @@ def _topic_ids(data: Path) -> dict[str, UUID]:
     return found
 
 
-def _wait_until_loaded(asker: Asker, sentinels: Sequence[str]) -> dict[str, str]:
-    """Sentinels whose partition is not loaded when the time is over, and why."""
-    deadline = time.monotonic() + _LOAD_LIMIT_SECONDS
-    waiting = dict.fromkeys(sentinels, "")
+def wait_until_loaded(asker: Asker, groups: Sequence[str], limit_seconds: float = _LOAD_LIMIT_SECONDS) -> dict[str, str]:
+    """Groups whose partition is not loaded when the time is over, and why. Scala loaders own what they gave up; it is empty."""
+    deadline = time.monotonic() + limit_seconds
+    waiting = dict.fromkeys(groups, "")
     while waiting and time.monotonic() < deadline:
         for group in list(waiting):
             try:
