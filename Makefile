@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 UV_VERSION := 0.13.8
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test test-fast test-slow lint types contracts fuzz oracle bench lock clean
+.PHONY: help setup demo test test-fast test-slow crash lint types contracts fuzz oracle bench lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -36,6 +36,9 @@ test-fast: $(READY) ## Tests without Spark and brokers
 
 test-slow: $(READY) ## The tests that take minutes: every broker generation
 	@$(BIN)/python -m pytest -m slow
+
+crash: $(READY) ## Kill -9 at every step and at random moments, and two writers at once (KILLS=200 JOBS=20)
+	@CRASH_KILLS=$(or $(KILLS),200) CRASH_JOBS=$(or $(JOBS),20) $(BIN)/python -m pytest -s -m "slow or not slow" tests/crash tests/pipeline/test_two_writers.py
 
 lint: $(READY)
 	@$(BIN)/ruff check .
