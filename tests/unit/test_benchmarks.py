@@ -1,0 +1,68 @@
+"""Every benchmark runs at a toy size, and what it asserts about its own measurements holds. Numbers are of no interest here."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from benchmarks import bench_cold_load, bench_log_columns, bench_memory, bench_reader
+from benchmarks.arguments import counts, short
+from benchmarks.logs import LogShape, generated_log
+from coordinator_core.log.compression import Compression
+
+_TOY = ["--records", "3k", "--keys", "1k"]
+
+
+def test_counts_are_written_short() -> None:
+    assert counts("2M,200k,1500") == (2_000_000, 200_000, 1500)
+    assert [short(number) for number in (2_000_000, 200_000, 1500)] == ["2M", "200k", "1500"]
+
+
+def test_a_generated_log_is_kept_and_has_what_was_asked_for(tmp_path: Path) -> None:
+    shape = LogShape(20_000, 1_000, per_batch=30, compression=Compression.LZ4)
+    log = generated_log(shape, tmp_path)
+    written = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.log")}
+    again = generated_log(shape, tmp_path)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.log")} == written
+    assert log.commits + log.tombstones + log.group_records == shape.records
+    assert 0.04 < log.tombstones / shape.records < 0.06
+    assert 0.005 < log.group_records / shape.records < 0.015
+    assert (again.live_keys, again.removed_keys, again.bytes) == (log.live_keys, log.removed_keys, log.bytes)
+
+
+def test_bytes_to_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    bench_log_columns.main(["--records", "300", "--rounds", "1"])
+    assert _rows(capsys) == 8
+
+
+def test_reader_of_segments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bench_reader.main([*_TOY, "--only", "segments", "--rounds", "1", "--cache", str(tmp_path)])
+    assert _rows(capsys) == 8
+
+
+@pytest.mark.slow
+@pytest.mark.broker
+def test_reader_of_a_broker(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bench_reader.main([*_TOY, "--only", "broker", "--rounds", "1", "--without-rivals", "--cache", str(tmp_path)])
+    assert _rows(capsys) == 4
+
+
+@pytest.mark.slow
+@pytest.mark.broker
+@pytest.mark.spark
+def test_cold_load(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bench_cold_load.main(["--records", "3k,6k", "--keys", "1k", "--rounds", "1", "--cache", str(tmp_path)])
+    assert _rows(capsys) > 8
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bench_memory.main([*_TOY, "--batch-records", "2k", "--cache", str(tmp_path)])
+    assert _rows(capsys) == 2
+
+
+def _rows(capsys: pytest.CaptureFixture[str]) -> int:
+    """Rows of all tables, less their heads."""
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+    return len(lines) - 2 * sum(bool(re.fullmatch(r"(\|---)+\|", line)) for line in lines)
