@@ -14,6 +14,7 @@ from pipelines.batch.context import BatchContext
 from pipelines.batch.groups_plan import GroupsPlan, delete, upsert
 from pipelines.batch.offsets_plan import PendingPlan, remaining_keys
 from pipelines.source.changes import Kind, of_kind
+from pipelines.writers.table_write import DELETED, EFFECTIVE_OFFSET
 
 
 def plan_simple_groups(
@@ -21,15 +22,28 @@ def plan_simple_groups(
 ) -> None:
     """Adds to `plan` the simple groups that come and the groups that go with this batch."""
     touched = {row["group_id"]: row for row in of_kind(changed, Kind.TOUCHED).to_pylist()}
-    recorded = set(context.prior.rows("group_records", ["group_id"], group_id=touched)["group_id"].to_pylist())
-    candidates = sorted(((set(touched) - recorded) | set(plan.removed)) - plan.present)
+    # a marker alone may take the last that a group existed by: it touches no group, but ends what was pending
+    ended = _ended(pending)
+    without_record = touched.keys() | ended.keys()
+    recorded = set(context.prior.rows("group_records", ["group_id"], group_id=without_record)["group_id"].to_pylist())
+    candidates = sorted(((without_record - recorded) | set(plan.removed)) - plan.present)
     existing = set(context.prior.rows("groups", ["group_id"], group_id=candidates)["group_id"].to_pylist())
     alive = _alive(candidates, touched, existing, tombstones, pending, plan.removed, context)
     for group in candidates:
         if group in alive and (group not in existing or group in plan.removed):
             plan.groups.append(_simple_group(group, touched.get(group), plan.removed.get(group), context))
         elif group not in alive and group in existing:
-            plan.groups.append(delete({"group_id": group}, _newest_offset(touched.get(group), plan.removed.get(group))))
+            at = _newest_offset(touched.get(group), plan.removed.get(group), ended.get(group))
+            plan.groups.append(delete({"group_id": group}, at))
+
+
+def _ended(pending: PendingPlan) -> dict[str, int]:
+    """Groups with pending commits that end in this batch, with the offset of what ends the last of them."""
+    gone = pending.writes.filter(pending.writes[DELETED])
+    found: dict[str, int] = {}
+    for group, offset in zip(gone["group_id"].to_pylist(), gone[EFFECTIVE_OFFSET].to_pylist(), strict=True):
+        found[group] = max(offset, found.get(group, -1))
+    return found
 
 
 def _alive(
@@ -73,6 +87,6 @@ def _simple_group(group: str, touched: dict[str, Any] | None, removed: LogRecord
     )
 
 
-def _newest_offset(touched: dict[str, Any] | None, removed: LogRecord | None) -> int:
-    offsets = [removed.offset] if removed else []
+def _newest_offset(touched: dict[str, Any] | None, removed: LogRecord | None, ended: int | None = None) -> int:
+    offsets = [each for each in (removed.offset if removed else None, ended) if each is not None]
     return max([*offsets, *((touched["last_value_offset"], touched["last_tombstone_offset"]) if touched else ())])

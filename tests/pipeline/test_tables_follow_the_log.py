@@ -145,6 +145,17 @@ def scenarios() -> Iterator[tuple[str, list[tuple], list[int]]]:
         [("commit", "a", 0, -1, 1), ("classic", "a", False), ("group_tombstone", "a")],
         [2],
     )
+    yield "an abort takes the last that a group existed by", [commit, ("marker", 7, ControlType.ABORT)], [1]
+    yield (
+        "an abort takes the last that a removed group existed by",
+        [commit, ("classic", "a", True), ("group_tombstone", "a"), ("marker", 7, ControlType.ABORT)],
+        [3],
+    )
+    yield (
+        "a commit marker keeps a removed group",
+        [commit, ("classic", "a", True), ("group_tombstone", "a"), ("marker", 7, ControlType.COMMIT)],
+        [3],
+    )
     yield "a hidden group comes back", [("commit", "a", 0, -1, 1), ("group_tombstone", "a"), ("commit", "a", 1, -1, 1)], [1, 2]
     yield (
         "a classic group becomes a consumer group",
