@@ -5,16 +5,23 @@ CRASH_JOBS says how many random kills the long test does; each costs a start of 
 
 import os
 import random
+import signal
+import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from crash_lives import Workload
 from crash_log import CrashLog
 from real_runs import RealRun
-from table_contents import contents
+from table_contents import contents, contents_of, digest
 
+from pipelines.errors import UsageError
 from pipelines.query.check import check
+from pipelines.query.engine import Snapshot
 from pipelines.tables.store import TableStore
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -27,94 +34,141 @@ POINTS = ("source:read=STOP", "claimed", "after:offsets", "before:batches", "aft
 
 
 class Following:
-    """The job over a growing log, and beside it the same never disturbed."""
+    """The job over a growing log, and beside it the same never disturbed and without Spark."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.tables, self._calm = folder / "tables", folder / "undisturbed"
         self._folder = folder
-        self.log = CrashLog(folder / "log", seed)
+        self._log = CrashLog(folder / "log", seed)
         (folder / "bulk.toml").write_text("[job]\nbulk_rows = 1\n")
-        self._runs = 0
+        self._runs: list[RealRun] = []
 
-    def start(self, tables: Path, fault: str | None = None) -> RealRun:
-        self._runs += 1
-        # every other step goes through Spark's writer
-        conf = ["--conf", str(self._folder / "bulk.toml")] if len(self.log.ends) % 2 == 0 else []
-        now = str(self.log.time_ms(len(self.log.ends)))
-        arguments = ["run", "--source", self.log.address, "--tables", str(tables), "--expiry", "apply", "--now", now, *conf]
-        return RealRun(arguments, self._folder / f"told-{self._runs}", fault=fault)
+    def grow(self, steps: int) -> None:
+        """Lets the log grow by what will be one batch, and applies it undisturbed."""
+        self._log.grow(steps)
+        last = len(self._log.ends) - 1
+        workload = Workload(self._log, vacuum_hours=1)
+        workload.apply(self._calm, last - steps, last)
 
-    def finish(self, tables: Path) -> None:
-        run = self.start(tables)
+    @contextmanager
+    def run(self, fault: str | None = None, *, by_spark: bool) -> Iterator[RealRun]:
+        """A run of the job."""
+        conf = ["--conf", str(self._folder / "bulk.toml")] if by_spark else []
+        now = str(self._log.time_ms(len(self._log.ends)))
+        source = ["--source", self._log.address, "--tables", str(self.tables)]
+        told = self._folder / f"told-{len(self._runs)}"
+        run = RealRun(["run", *source, "--expiry", "apply", "--now", now, *conf], told, fault=fault)
+        self._runs.append(run)
         try:
-            assert run.wait() == 0, run.told
-        finally:
+            yield run
+        except BaseException:
             run.kill_all()
+            raise
 
-    def compare(self) -> None:
-        """Finishes the step, does it undisturbed as well, and compares."""
-        self.finish(self.tables)
-        self.finish(self._calm)
+    def compare(self, *, by_spark: bool) -> None:
+        """Finishes what is left, and compares."""
+        with self.run(by_spark=by_spark) as run:
+            assert run.wait() == 0, run.told
         assert check(str(self.tables)) == []
         assert contents(self.tables) == contents(self._calm)
 
-    def is_writing(self) -> bool:
-        """Whether the running job has claimed the tables."""
-        claims = self.tables / "batches" / "_delta_log"
-        return claims.is_dir() and len(list(claims.glob("*.json"))) > self._commits
+    def commits(self) -> int:
+        """Commits of `batches`: the first one of a run is its claim of the tables."""
+        return len(list((self.tables / "batches" / "_delta_log").glob("*.json")))
 
-    def count_commits(self) -> None:
-        claims = self.tables / "batches" / "_delta_log"
-        self._commits = max(1, len(list(claims.glob("*.json")))) if claims.is_dir() else 1
+    def states(self) -> set[str]:
+        """Digests of what was there after every batch and sweep, undisturbed."""
+        batches = TableStore(str(self._calm)).last_batch()
+        assert batches is not None
+        opened = (Snapshot.open(str(self._calm), str(number)) for number in range(batches.batch_id + 1))
+        return {digest(contents_of(snapshot)) for snapshot in opened}
+
+    def end(self) -> None:
+        """Leaves no process behind."""
+        for run in self._runs:
+            run.kill_all()
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Iterator[Following]:
+    following = Following(tmp_path, SEED)
+    yield following
+    following.end()
 
 
 @pytest.mark.timeout(1_800)
-@pytest.mark.parametrize("steps", [3, 4], ids=["in the driver", "by Spark"])
-def test_named_steps(steps: int, tmp_path: Path) -> None:
-    job = Following(tmp_path, SEED)
-    job.log.grow(2)
-    job.finish(job.tables)
-    job.finish(tmp_path / "undisturbed")
-    job.log.grow(steps - 2)
+@pytest.mark.parametrize("by_spark", [False, True], ids=["in the driver", "by Spark"])
+def test_named_steps(by_spark: bool, job: Following) -> None:
+    job.grow(2)
+    job.compare(by_spark=by_spark)
+    job.grow(2)
     for point in POINTS:
-        run = job.start(job.tables, point)
-        try:
+        with job.run(point, by_spark=by_spark) as run:
             if point.endswith("=STOP"):
                 assert run.wait_until(run.is_halted)
                 run.kill_all()
             else:
-                assert run.wait() == -9, run.told
-        finally:
-            run.kill_all()
+                assert run.wait() == -signal.SIGKILL, run.told
         assert check(str(job.tables)) == []
-    job.compare()
+    job.compare(by_spark=by_spark)
 
 
-@pytest.mark.timeout(120 + 90 * JOBS)
-def test_random_moments(tmp_path: Path) -> None:
+@pytest.mark.timeout(120 + 60 * JOBS)
+def test_random_moments(job: Following) -> None:
     """Moments are spread over the span from the first write of a run to its end."""
-    draw, job, killed, longest = random.Random(SEED), Following(tmp_path, SEED), Counter[str](), 3.0
-    print(f"seed {SEED}")
+    draw, killed, longest, seen = random.Random(SEED), Counter[str](), 3.0, Reader(job.tables)
+    started = time.monotonic()
+    seen.start()
     while killed.total() < JOBS:
-        job.log.grow()
-        while killed.total() < JOBS:
-            job.count_commits()
-            run = job.start(job.tables)
-            if not run.wait_until(job.is_writing):
-                break
-            began, delay = time.monotonic(), draw.random() * longest
-            while run.process.poll() is None and time.monotonic() - began < delay:
-                time.sleep(0.002)
-            if run.process.poll() is not None:
-                longest = time.monotonic() - began
-                break
-            how = draw.choice(("all", "driver"))
-            if how == "driver":
-                run.kill_driver()
+        job.grow(1)
+        has_ended = False
+        while killed.total() < JOBS and not has_ended:
+            by_spark, before, delay = draw.random() < 0.5, max(1, job.commits()), draw.random() * longest
+            with job.run(by_spark=by_spark) as run:
+                run.wait_until(lambda before=before: job.commits() > before)
+                began = time.monotonic()
+                has_ended = run.has_ended_after(delay)
+                if has_ended:
+                    longest = max(0.5, time.monotonic() - began)
+                    assert run.wait() == 0, run.told
+                elif draw.random() < 0.5:
+                    run.kill_driver()
+                    killed["driver alone"] += 1
+                else:
+                    run.kill_all()
+                    killed["all"] += 1
+        job.compare(by_spark=False)
+    seen.stop()
+    print(f"seed {SEED}: {dict(killed)}, {time.monotonic() - started:.0f} s, {seen.polls} polls saw {len(seen.digests)} states")
+    assert seen.findings == []
+    assert seen.digests <= job.states()
+
+
+class Reader(threading.Thread):
+    """Polls what `sql` and `check` do."""
+
+    def __init__(self, tables: Path) -> None:
+        super().__init__(daemon=True)
+        self.digests: set[str] = set()
+        self.findings: list[str] = []
+        self.polls = 0
+        self._tables = str(tables)
+        self._is_over = threading.Event()
+
+    def run(self) -> None:
+        while not self._is_over.wait(0.1):
+            try:
+                state = digest(contents_of(Snapshot.open(self._tables)))
+                self.findings += map(str, check(self._tables))
+            except UsageError as error:
+                # nothing is to be seen before the first batch
+                if self.digests:
+                    self.findings.append(str(error))
             else:
-                run.kill_all()
-            killed[how] += 1
-            if TableStore(str(job.tables)).last_batch() is not None:
-                assert check(str(job.tables)) == []
-        job.compare()
-    print(f"{killed} over {len(job.log.ends)} steps")
+                self.digests.add(state)
+                self.polls += 1
+
+    def stop(self) -> None:
+        """Ends the polling."""
+        self._is_over.set()
+        self.join()

@@ -49,12 +49,16 @@ class Workload:
         done = self._steps_done(root)
         for stage in self.stages:
             if stage[-1] + 1 >= done:
-                self._run(root, [step for step in stage if step >= done], stage[-1])
+                self._apply(root, [(step - 1, step) for step in stage if step >= done], stage[-1])
                 maintain(str(root), self._limits, _time(self.log.time_ms(stage[-1])), lambda _line: None)
+
+    def apply(self, root: Path, before: int, last_step: int) -> None:
+        """One batch from the end of step `before` (-1: the beginning) to that of `last_step`, and a sweep."""
+        self._apply(root, [(before, last_step)], last_step)
 
     def states(self, root: Path) -> list[dict[str, list[str]]]:
         """Lives undisturbed, and says what is in the tables after every batch, sweep and maintenance."""
-        found = []
+        found: list[dict[str, list[str]]] = []
         finish = TablesWriter.finish
 
         def finished(writer: TablesWriter, batch: Batch) -> Batch:
@@ -77,14 +81,14 @@ class Workload:
     def _limits(self) -> Maintenance:
         return Maintenance(history_days=_HISTORY_DAYS, vacuum_hours=self.vacuum_hours, target_file_mb=16)
 
-    def _run(self, root: Path, steps: list[int], last_step: int) -> None:
+    def _apply(self, root: Path, spans: list[tuple[int, int]], last_step: int) -> None:
         """The job, as `grouplake run --expiry apply` goes about it."""
         store = TableStore(str(root))
         with writer_lock(store.root, "test of crashes"):
             store.create()
             applier = BatchApplier(store, ERA, ERA.default_retention_ms, dict, bulk_rows=1_000_000)
-            for step in steps:
-                applier.apply_rows(self._change_rows(self.log.ends[step - 1] if step else {}, self.log.ends[step]))
+            for before, step in spans:
+                applier.apply_rows(self._change_rows(self.log.ends[before] if before >= 0 else {}, self.log.ends[step]))
             sweep(store, ERA, ERA.default_retention_ms, self.log.time_ms(last_step + 1), applier.writer)
 
     def _change_rows(self, start: dict[int, int], end: dict[int, int]) -> pa.Table:

@@ -8,7 +8,6 @@ work and 200 of them are affordable. What was found goes to standard output as o
 """
 
 import argparse
-import hashlib
 import json
 import os
 import pickle
@@ -28,7 +27,7 @@ os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
 
 from crash_lives import Workload
 from crash_log import CrashLog
-from table_contents import contents_of
+from table_contents import contents_of, digest
 
 from pipelines import faults
 from pipelines.errors import UsageError
@@ -141,7 +140,7 @@ class Harness:
 
         def verify() -> None:
             self._workload.live(root)
-            found = _digest(Snapshot.open(str(root)))
+            found = digest(contents_of(Snapshot.open(str(root))))
             assert found == self._states[-1], "tables differ from those of an undisturbed run"
             assert check(str(root)) == [], check(str(root))
 
@@ -157,7 +156,7 @@ class Harness:
             started = time.monotonic()
             self._workload.live(self._folder / "timed")
             span = time.monotonic() - started
-            told.write_bytes(pickle.dumps(([_digest_of(state) for state in states], span)))
+            told.write_bytes(pickle.dumps(([digest(state) for state in states], span)))
 
         assert _ended(_fork(live)) == 0
         return pickle.loads(told.read_bytes())
@@ -172,7 +171,7 @@ def _read(root: Path, states: list[str], stop: Path, told: Path) -> None:
     while not stop.exists() and not wrong:
         try:
             snapshot = Snapshot.open(str(root))
-            digest = _digest(snapshot)
+            state = digest(contents_of(snapshot))
             findings = check(str(root))
         except UsageError as error:
             # there is nothing to be seen before the first batch
@@ -181,28 +180,20 @@ def _read(root: Path, states: list[str], stop: Path, told: Path) -> None:
             time.sleep(0.01)
             continue
         polls += 1
-        if digest not in states:
+        if state not in states:
             wrong.append(f"a reader saw a state that the log never had (batch {snapshot.batch.batch_id})")
-        elif seen and states.index(digest) < max(seen.values()):
+        elif seen and states.index(state) < max(seen.values()):
             wrong.append("a reader saw the tables go back")
-        seen[digest] = states.index(digest) if digest in states else -1
+        seen[state] = states.index(state) if state in states else -1
         wrong += [f"check, while the tables are written: {found}" for found in findings]
         if held is None:
-            held = snapshot, digest
+            held = snapshot, state
         elif polls % _HELD_FOR == 0:
             read_again += 1
-            if _digest(held[0]) != held[1]:
+            if digest(contents_of(held[0])) != held[1]:
                 wrong.append("a snapshot changed under its reader")
             held = None
     told.write_text(json.dumps({"polls": polls, "read_again": read_again, "states": len(seen), "wrong": wrong}))
-
-
-def _digest(snapshot: Snapshot) -> str:
-    return _digest_of(contents_of(snapshot))
-
-
-def _digest_of(state: dict[str, list[str]]) -> str:
-    return hashlib.sha1(repr(state).encode()).hexdigest()
 
 
 def _left_behind(root: Path) -> str:

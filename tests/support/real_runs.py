@@ -55,6 +55,14 @@ class RealRun:
             time.sleep(0.005)
         return True
 
+    def has_ended_after(self, seconds: float) -> bool:
+        """Waits for so long, or until it ends, whether it has."""
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
     def is_halted(self) -> bool:
         """Whether a process of it has reached a fault point that halts."""
         return any(state == "T" for state in _session(self.process.pid).values())

@@ -1,5 +1,6 @@
 """What is in the tables of a folder, in a form that runs of different batch ids and times can be compared by."""
 
+import hashlib
 from pathlib import Path
 
 from pipelines.query.engine import Snapshot
@@ -25,3 +26,8 @@ def contents_of(snapshot: Snapshot) -> dict[str, list[str]]:
         "batches": told,
         **{name: sorted(str({**row, "batch_id": place[row["batch_id"]]}) for row in found) for name, found in rows.items()},
     }
+
+
+def digest(state: dict[str, list[str]]) -> str:
+    """A short name of contents."""
+    return hashlib.sha1(repr(state).encode()).hexdigest()
