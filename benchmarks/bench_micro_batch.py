@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.arguments import cache_folder, count, counts, short
-from benchmarks.large_tables import BULK_ROWS, ERA, NEWEST_MS, Shape, copied, large_tables, make_tables
+from benchmarks.large_tables import BULK_ROWS, ERA, NEWEST_MS, Shape, copied, large_tables
 from benchmarks.offset_changes import Changes, GrowingLog, as_change_rows
 from benchmarks.report import print_machine, print_table
 from pipelines.batch.apply import BatchApplier
@@ -139,7 +139,7 @@ def after_many_batches(size: int, batches: int, folder: Path) -> TableStore:
     """Tables that have seen so many small batches since anybody ran `maintain`. Kept for the next time."""
     root = folder / f"tables-{size}-after-{batches}"
     if not (root / "complete").exists():
-        store = copied(made(folder, size), root)
+        store = copied(large_tables(size, folder), root)
         (root / "complete").unlink()
         apply_small_batches(store, Shape(size), batches)
         (root / "complete").touch()
@@ -169,15 +169,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     print_machine()
     options.cache.mkdir(parents=True, exist_ok=True)
-    with make_tables(options) as many, tempfile.TemporaryDirectory(dir=options.cache) as scratch:
-        print_table(
-            ["offsets", "groups", "writer", "median s", "worst s", "longest phases, ms"], cases(options, many, Path(scratch))
-        )
-
-
-def made(folder: Path, size: int) -> TableStore:
-    """Tables that `make_tables` has made."""
-    return large_tables(Shape(size), folder, None)
+    many = after_many_batches(options.steady, options.batches, options.cache) if options.batches else None
+    with tempfile.TemporaryDirectory(dir=options.cache) as scratch:
+        rows = list(cases(options, many, Path(scratch)))
+    print_table(["offsets", "groups", "writer", "median s", "worst s", "longest phases, ms"], rows)
 
 
 def cases(options: argparse.Namespace, many: TableStore | None, scratch: Path) -> Iterator[list[object]]:
@@ -187,12 +182,12 @@ def cases(options: argparse.Namespace, many: TableStore | None, scratch: Path) -
         for groups in options.groups:
             for label, conf, rounds in (("files", "", options.rounds), ("Spark MERGE", _SPARK_MERGE, options.merge_rounds)):
                 if rounds:
-                    store = copied(made(options.cache, shape.offsets), scratch / "tables")
+                    store = copied(large_tables(shape.offsets, options.cache), scratch / "tables")
                     found = measured(store, shape, scratch, groups, options.changed, rounds, conf)
                     yield told(found.row(short(size), groups, label))
     if options.rounds:
         shape = Shape(options.steady)
-        store = copied(made(options.cache, shape.offsets), scratch / "tables")
+        store = copied(large_tables(shape.offsets, options.cache), scratch / "tables")
         found = steady(store, shape, scratch, options.groups[0], options.changed, 3 * options.rounds, every=2)
         yield told(found.row(short(options.steady), options.groups[0], "files, trigger 2s"))
         if many is not None:

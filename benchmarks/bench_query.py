@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.arguments import cache_folder, counts, short
-from benchmarks.large_tables import Shape, group_name, make_tables
+from benchmarks.large_tables import CLASSIC_EVERY, Shape, group_name, large_tables
 from benchmarks.report import print_machine, print_table
+from pipelines.tables.store import TableStore
 
 _COMMAND = Path(sys.executable).parent / "grouplake"
 
@@ -34,7 +35,7 @@ QUERIES = {
 }
 
 
-def seconds(tables: Path, sql: str) -> tuple[float, float]:
+def seconds(tables: str, sql: str) -> tuple[float, float]:
     """Wall-clock and CPU seconds of one process."""
     # a user's shell lets Python keep compiled modules
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -45,14 +46,19 @@ def seconds(tables: Path, sql: str) -> tuple[float, float]:
     return time.monotonic() - started, cpu
 
 
-def rows(tables: Path, shape: Shape, rounds: int) -> list[list[object]]:
+def asked_group(shape: Shape) -> str:
+    """A group with members."""
+    return group_name(shape.groups // 2 // CLASSIC_EVERY * CLASSIC_EVERY)
+
+
+def rows(store: TableStore, shape: Shape, rounds: int) -> list[list[object]]:
     """One row per question: medians."""
-    group = group_name(shape.groups // 2 // 5 * 5)
+    group = asked_group(shape)
     found = []
     for question, sql in QUERIES.items():
         asked = sql.format(group=group)
-        seconds(tables, asked)
-        times = [seconds(tables, asked) for _ in range(rounds)]
+        seconds(store.root, asked)
+        times = [seconds(store.root, asked) for _ in range(rounds)]
         wall, cpu = (statistics.median(column) for column in zip(*times, strict=True))
         found.append([short(shape.offsets), question, f"{wall:.2f}", f"{max(w for w, _ in times):.2f}", f"{cpu:.2f}"])
     return found
@@ -65,8 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--cache", type=Path, default=cache_folder(), help="folder that generated tables are kept in")
     options = parser.parse_args(arguments)
     print_machine()
-    make_tables(options.offsets, options.cache)
-    found = [row for size in options.offsets for row in rows(options.cache / f"tables-{size}", Shape(size), options.rounds)]
+    found = [row for size in options.offsets for row in rows(large_tables(size, options.cache), Shape(size), options.rounds)]
     print_table(["offsets", "question", "median s", "worst s", "CPU s"], found)
 
 

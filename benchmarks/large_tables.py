@@ -1,21 +1,22 @@
-"""Tables of any number of offsets, made by the batch code of the job itself from plausible change rows.
+"""Tables of any number of offsets, as the job leaves them after a first load and `maintain`.
 
 The shape: groups of 50 offsets (two topics of 25 partitions each), spread over the 50 partitions of `__consumer_offsets` as Kafka
-spreads them, every fifth group a classic one with two members, the others simple; commits a millisecond apart, over and over
-through all groups. One batch has it all, so files are those that a first load leaves.
+spreads them, every fifth group a classic one with two members, the others simple; one commit per offset, a
+millisecond apart. Files are written by the code that writes them in the job; what is left out is the way of the commits through
+Spark.
 """
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
+from deltalake import DeltaTable, write_deltalake
 
 from coordinator_core.codec import Record, encode, encode_assignment, encode_subscription
 from coordinator_core.codec.messages.classic import GroupMetadataKey, GroupMetadataValue, MemberMetadata
@@ -26,13 +27,15 @@ from coordinator_core.codec.messages.consumer_protocol import (
 )
 from coordinator_core.log.partitioner import partition_for
 from coordinator_core.state.era import Era
-from pipelines.batch.apply import BatchApplier
-from pipelines.configuration import load_configuration
+from pipelines.batch.context import BatchContext
+from pipelines.batch.plan import plan_batch
+from pipelines.batch.prior import Prior
 from pipelines.source.changes import SCHEMA, Kind, rows
-from pipelines.tables.store import TableStore
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from pipelines.tables import definitions
+from pipelines.tables.leaves import in_leaves, leaf_threads, replace_leaves, write_leaf
+from pipelines.tables.store import Batch, TableStore
+from pipelines.tables.writer import TablesWriter, stamped
+from pipelines.writers.delta_rs import DeltaRsWriter
 
 LOG_PARTITIONS = 50
 TOPICS_PER_GROUP = 2
@@ -43,6 +46,9 @@ ERA = Era.named("4")
 
 #: When the newest of the commits was made, ms.
 NEWEST_MS = 1_795_000_000_000
+
+#: Offsets of so many groups are in memory at a time.
+_GROUPS_AT_ONCE = 4_000
 
 #: Above this many the job leaves the writing to the executors; the limit of conf/local.toml.
 BULK_ROWS = 300_000
@@ -85,37 +91,80 @@ def topic_names(group: int) -> list[str]:
     return [f"orders-{group % 500}", f"shipments-{group % 97}"][:TOPICS_PER_GROUP]
 
 
-def large_tables(shape: Shape, folder: Path, spark: "SparkSession | None") -> TableStore:
-    """The tables, made in `folder` unless they are there; with `spark` as the job makes them, without only small ones."""
-    root = folder / f"tables-{shape.offsets}"
+def large_tables(size: int, folder: Path) -> TableStore:
+    """Tables of so many offsets, made in `folder` unless they are there."""
+    root, shape = folder / f"tables-{size}", Shape(size)
+    store = TableStore(str(root))
     if not (root / "complete").exists():
         shutil.rmtree(root, ignore_errors=True)
-        store = TableStore(str(root))
         root.mkdir(parents=True)
         store.create()
-        applier = BatchApplier(store, ERA, ERA.default_retention_ms, dict, bulk_rows=BULK_ROWS)
-        if spark is None:
-            applier.apply_rows(pa.Table.from_batches(change_rows(shape), SCHEMA))
-        else:
-            changes = folder / f"changes-{shape.offsets}"
-            _write_changes(shape, changes, tasks=2)
-            applier(spark.read.parquet(str(changes)), 0)
-            shutil.rmtree(changes)
+        writer = TablesWriter.claim(store)
+        context = BatchContext(writer.begin(), ERA, ERA.default_retention_ms, Prior(store, None))
+        # what is planned in the driver is planned by the job's own code; commits are too many for that
+        few = pa.Table.from_batches((rows for rows in change_rows(shape) if rows["kind"][0].as_py() != Kind.COMMIT), SCHEMA)
+        for write in plan_batch(few, context, dict).writes:
+            DeltaRsWriter(writer).write(write)
+        writer.commit("offsets", lambda table, stamp: _add_offsets(table, shape, stamp))
+        writer.commit("offset_history", lambda table, stamp: _add_history(table, shape, stamp))
+        writer.finish(_first_batch(writer, shape))
         (root / "complete").touch()
-    return TableStore(str(root))
+    return store
 
 
-def make_tables(sizes: Iterable[int], folder: Path) -> None:
-    """Makes the tables of these sizes that are not in `folder` yet, with one Spark session that is gone afterwards."""
-    missing = [size for size in sizes if not (folder / f"tables-{size}" / "complete").exists()]
-    if missing:
-        from pipelines.session import start_session
+def _add_offsets(table: DeltaTable, shape: Shape, stamp: str) -> bool:
+    schema = definitions.table("offsets").schema
+    with leaf_threads() as threads:
+        chunks = (_rows(schema, columns) for columns in _in_order(shape))
+        added = [threads.submit(write_leaf, table, leaf) for rows in chunks for leaf in in_leaves(rows)]
+        replace_leaves(table, [], [one.result() for one in added], stamp)
+    return True
 
-        folder.mkdir(parents=True, exist_ok=True)
-        spark = start_session(load_configuration(None).spark, print).spark
-        for size in missing:
-            large_tables(Shape(size), folder, spark)
-        spark.stop()
+
+def _add_history(table: DeltaTable, shape: Shape, stamp: str) -> bool:
+    schema = definitions.table("offset_history").schema
+    chunks = (_rows(schema, columns).to_batches()[0] for columns in _in_order(shape))
+    write_deltalake(table, pa.RecordBatchReader.from_batches(schema, chunks), mode="append", commit_properties=stamped(stamp))
+    return True
+
+
+def _in_order(shape: Shape) -> Iterator[dict[str, pa.Array]]:
+    """Columns of all offsets and of what a batch says of each, sorted by group, a part at a time."""
+    names = np.array([group_name(group) for group in range(shape.groups)], object)
+    order = np.argsort(names)
+    place = np.zeros(shape.groups, np.int64)
+    for partition in range(LOG_PARTITIONS):
+        groups = shape.of_partition(partition)
+        place[groups] = np.arange(len(groups))
+    for start in range(0, shape.groups, _GROUPS_AT_ONCE):
+        groups = order[start : start + _GROUPS_AT_ONCE]
+        columns = _commits(shape, groups, names[groups], place[groups] * (PER_GROUP + 1))
+        count = len(groups) * PER_GROUP
+        partitions = pa.array(np.repeat(shape.log_partitions[groups], PER_GROUP))
+        constants = {"batch_id": pa.array(np.zeros(count, np.int64)), "change": pa.repeat(pa.scalar("commit"), count)}
+        yield {**columns, **constants, "log_partition": partitions}
+
+
+def _rows(schema: pa.Schema, columns: Mapping[str, pa.Array]) -> pa.Table:
+    count = len(columns["group_id"])
+    found = [columns[f.name].cast(f.type) if f.name in columns else pa.nulls(count, f.type) for f in schema]
+    return pa.Table.from_arrays(found, schema=schema)
+
+
+def _first_batch(writer: TablesWriter, shape: Shape) -> Batch:
+    return Batch(
+        batch_id=0,
+        started_at=datetime.fromtimestamp(NEWEST_MS / 1000, UTC),
+        finished_at=datetime.fromtimestamp(NEWEST_MS / 1000, UTC),
+        generation=writer.generation,
+        era=ERA.name,
+        retention_ms=ERA.default_retention_ms,
+        records_read=sum(shape.next_offsets.values()),
+        records_kept=shape.offsets,
+        next_offsets={partition: end for partition, end in shape.next_offsets.items() if end},
+        versions={name: writer.version(name) for name in definitions.WRITE_ORDER[:-1]},
+        phase_ms={},
+    )
 
 
 def copied(store: TableStore, to: Path) -> TableStore:
@@ -220,13 +269,3 @@ def group_record(group: int, generation: int = 1) -> tuple[bytes, bytes | None]:
     )
     value = GroupMetadataValue("consumer", generation, "range", members[0].member_id, NEWEST_MS, members)
     return encode(Record(2, GroupMetadataKey(group_name(group)), value, 3))
-
-
-def _write_changes(shape: Shape, folder: Path, tasks: int) -> None:
-    """The change rows as files, one per task that would have made them."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    for task in range(tasks):
-        with pq.ParquetWriter(folder / f"{task}.parquet", SCHEMA, compression="lz4") as writer:
-            for batch in change_rows(shape, range(task, LOG_PARTITIONS, tasks)):
-                writer.write_batch(batch)
