@@ -44,6 +44,7 @@ def writer_lock(root: str, command: str) -> Iterator[bool]:
     if lock is None:
         yield False
         return
+    is_locked = False
     try:
         is_locked = _acquire(lock, root)
         if is_locked:
@@ -51,9 +52,9 @@ def writer_lock(root: str, command: str) -> Iterator[bool]:
             os.truncate(lock, 0)
             os.pwrite(lock, f"{command}\npid {os.getpid()} on {socket.gethostname()} since {since}\n".encode(), 0)
         yield is_locked
+    finally:
         if is_locked:
             os.truncate(lock, 0)
-    finally:
         os.close(lock)
 
 

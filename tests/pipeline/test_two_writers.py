@@ -5,9 +5,11 @@ import random
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, write_deltalake
 from interleaving import Actor, gates
 from log_builder import Log, member
 from table_contents import contents
@@ -17,8 +19,15 @@ from coordinator_core.state.era import Era
 from pipelines.batch.apply import BatchApplier
 from pipelines.errors import AnotherWriter, TablesError
 from pipelines.query.check import check
-from pipelines.tables.store import TableStore
+from pipelines.tables import definitions
+from pipelines.tables.store import TableStore, query
 from pipelines.tables.writer import TablesWriter
+from pipelines.writers.delta_rs import DeltaRsWriter
+from pipelines.writers.delta_spark import DeltaSparkWriter
+from pipelines.writers.table_write import TableWrite
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 ERA = Era.named("4")
 
@@ -184,12 +193,58 @@ def test_a_batch_that_failed_is_taken_back_by_the_same_writer(prepared: Copies, 
     assert writing.writer.generation == 2
 
 
+def history_row(group: str) -> pa.Table:
+    columns = {"group_id": group, "change": "rebalance", "log_partition": 0, "log_offset": 0, "batch_id": 1}
+    return pa.Table.from_pylist([columns], definitions.table("group_history").schema)
+
+
+def test_a_late_write_is_taken_back_and_the_write_repeated(prepared: Copies) -> None:
+    root = prepared()
+    writer = TablesWriter.claim(TableStore(str(root)))
+    writer.begin()
+    version = writer.version("group_history")
+    write_deltalake(str(root / "group_history"), history_row("of another job"), mode="append")
+    assert DeltaRsWriter(writer).write(TableWrite("group_history", history_row("ours"))) == version + 3
+    assert added(root) == ["ours"]
+    operations = [entry["operation"] for entry in DeltaTable(str(root / "group_history")).history(3)]
+    assert operations == ["WRITE", "RESTORE", "WRITE"]
+
+
+@pytest.mark.spark
+def test_spark_does_not_write_beside_another_job(
+    prepared: Copies, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark appends at whatever version it finds, without a word."""
+    root = prepared()
+    writer = TablesWriter.claim(TableStore(str(root)))
+    writer.begin()
+    version = writer.version("group_history")
+    real_write = DeltaSparkWriter._write
+    late = iter([history_row("of another job")])
+
+    def write(self: DeltaSparkWriter, *arguments: Any) -> None:
+        for rows in late:
+            write_deltalake(str(root / "group_history"), rows, mode="append")
+        real_write(self, *arguments)
+
+    monkeypatch.setattr(DeltaSparkWriter, "_write", write)
+    ours = spark.createDataFrame(history_row("ours"))
+    # theirs, ours on top of it, both taken back, ours again
+    assert DeltaSparkWriter(writer, spark).write(TableWrite("group_history", ours)) == version + 4
+    assert added(root) == ["ours"]
+    assert DeltaTable(str(root / "group_history")).history(1)[0]["userMetadata"] == "grouplake generation 2, batch 1, attempt 2"
+
+
+def added(root: Path) -> list[str]:
+    """Groups in the newest version of the history that the first batch does not know."""
+    found = query({"h": DeltaTable(str(root / "group_history"))}, "SELECT group_id FROM h WHERE batch_id = 1")
+    return found["group_id"].to_pylist()
+
+
 def test_a_table_that_was_replaced_alone_is_told(prepared: Copies) -> None:
     root = prepared()
     applier(root).apply_rows(RANGES[1])
     shutil.rmtree(root / "offsets")
     TableStore(str(root)).create()
-    with pytest.raises(
-        TablesError, match=r"offsets under .* ends at version 0, before version 2 that the last batch names"
-    ):
+    with pytest.raises(TablesError, match=r"offsets under .* ends at version 0, before version 2 that the last batch names"):
         applier(root).apply_rows(RANGES[2])
