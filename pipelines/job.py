@@ -144,10 +144,12 @@ def _stream(
     # Spark takes seconds to import; everything above has already said what is wrong by now
     from pipelines.batch.apply import BatchApplier
     from pipelines.session import start_session
-    from pipelines.source.stream import open_stream, spark_jars
+    from pipelines.source.stream import open_stream, spark_jars, warm_up
 
     progress("starting Spark")
     session = start_session(options.spark, progress, spark_jars(options, progress), records_classes=True)
+    if session.is_fresh:
+        warm_up(session.spark, options)
     applier = BatchApplier(
         store=store,
         era=options.era,

@@ -25,6 +25,7 @@ _SETTINGS = {
     # the tables of one batch are small; 50 tasks to read a Delta log are not
     "spark.databricks.delta.snapshotPartitions": "2",
     "spark.ui.showConsoleProgress": "false",
+    "spark.python.daemon.module": "pipelines.source.worker_daemon",
     # what Spark hides by itself, and the names under which object stores and Kafka keep theirs
     "spark.redaction.regex": "(?i)secret|password|passphrase|credential|token|jaas|access[.]?key|account[.]?key|[.]sas[.]",
 }
@@ -41,10 +42,11 @@ _JVM_EXIT_LIMIT_SECONDS = 60
 
 
 class Session:
-    """A Spark session, and what there is to do when the job is done with it."""
+    """A Spark session, whether its JVM has just been started, and what there is to do when the job is done with it."""
 
-    def __init__(self, spark: SparkSession, recording: ClassArchive | None = None) -> None:
+    def __init__(self, spark: SparkSession, *, is_fresh: bool, recording: ClassArchive | None = None) -> None:
         self.spark = spark
+        self.is_fresh = is_fresh
         self._recording = recording
 
     def finish(self, progress: Callable[[str], None]) -> None:
@@ -69,6 +71,7 @@ def start_session(
 
     `records_classes`: a local session whose class path has no `ClassArchive` yet makes one when it is finished.
     """
+    is_fresh = SparkContext._gateway is None
     builder = SparkSession.builder.appName("grouplake")
     if settings["master"]:
         builder = builder.master(settings["master"])
@@ -81,7 +84,7 @@ def start_session(
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         os.environ.setdefault("SPARK_SUBMIT_OPTS", f"-Dlog4j2.configurationFile={PROFILES / 'spark-log4j2.properties'}")
         archive = ClassArchive.of((*paths, *spark_jars()), settings["java_options"])
-        recording = archive if records_classes and not archive.exists and SparkContext._gateway is None else None
+        recording = archive if records_classes and is_fresh and not archive.exists else None
         mode = _LOCAL_SETTINGS | {
             "spark.driver.memory": settings["driver_memory"],
             "spark.driver.extraJavaOptions": f"{settings['java_options']} {_archive_options(archive, recording)}",
@@ -101,7 +104,7 @@ def start_session(
             spark.conf.set(name, given[name])
     # what ends a stream reaches the caller as an exception; Spark's log would only repeat it with its own stack
     spark.sparkContext.setLogLevel("ERROR" if os.environ.get("GROUPLAKE_TRACEBACK") else "OFF")
-    return Session(spark, recording)
+    return Session(spark, is_fresh=is_fresh, recording=recording)
 
 
 def _archive_options(archive: ClassArchive, recording: ClassArchive | None) -> str:

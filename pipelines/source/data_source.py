@@ -11,6 +11,7 @@ Options:
     maxRecordsPerBatch  limit of a micro-batch, default none
     startingOffsets  JSON of log partition → offset, default the earliest
     topicId          id that the topic must have, default any
+    warmUp           true: a batch read of nothing, which starts the Python processes that a read needs
     kafka.*          connection options of `coordinator_core.log.fetch`; they never appear in messages
 """
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from coordinator_core.log.source import LogSource
 
 KAFKA_PREFIX = "kafka."
+WARM_UP = "warmUp"
 
 _LOOKS = 10
 _LOOK_EVERY_SECONDS = 1.0
@@ -55,6 +57,7 @@ class SourceOptions:
     max_records: int | None
     starting_offsets: Offsets | None
     topic_id: UUID | None
+    warms_up: bool
     kafka: Mapping[str, str] = field(repr=False)
 
     @classmethod
@@ -73,6 +76,7 @@ class SourceOptions:
             max_records=int(limit) if limit else None,
             starting_offsets=None if starting is None else Position.from_json(json.loads(starting)).offsets,
             topic_id=uuid_from_text(topic_id) if topic_id else None,
+            warms_up=given.get(WARM_UP.lower()) == "true",
             kafka={name[len(KAFKA_PREFIX) :]: value for name, value in given.items() if name.startswith(KAFKA_PREFIX)},
         )
 
@@ -116,7 +120,9 @@ class LogReader(DataSourceReader):
         self._options = options
 
     def partitions(self) -> list[RangesPartition]:
-        """The log's ranges, packed into tasks."""
+        """The log's ranges, packed into tasks; a warm-up has as many tasks, with nothing to read."""
+        if self._options.warms_up:
+            return [RangesPartition([]) for _ in range(self._options.tasks)]
         source = self._options.open(seen_before=False)
         try:
             start = {**source.earliest_offsets(), **(self._options.starting_offsets or {})}
@@ -128,7 +134,7 @@ class LogReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Change rows of the task's ranges."""
         assert isinstance(partition, RangesPartition)
-        return read_ranges(self._options, partition.todo)
+        return read_ranges(self._options, partition.todo) if partition.todo else iter(())
 
 
 class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):

@@ -1,12 +1,15 @@
 """The streaming DataFrame of change rows for an address."""
 
 import json
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from pipelines.source.data_source import KAFKA_PREFIX, ConsumerOffsetsDataSource
+from pipelines.source.data_source import KAFKA_PREFIX, WARM_UP, ConsumerOffsetsDataSource
 from pipelines.source.ranges import Offsets
 
 if TYPE_CHECKING:
@@ -50,3 +53,25 @@ def open_stream(
     for name, value in options.kafka.items():
         reader = reader.option(KAFKA_PREFIX + name, value)
     return reader.load(f"{options.address}")
+
+
+def warm_up(spark: SparkSession, options: "RunOptions") -> None:
+    """Starts the Python processes that read the log, beside whatever the caller does next, by a read of nothing at all.
+
+    A stream that asks for its first rows starts one after the other, and they take longer to start than to read.
+    """
+    if options.address.is_spark_kafka:
+        return
+    spark.dataSource.register(ConsumerOffsetsDataSource)
+    reader = spark.read.format(ConsumerOffsetsDataSource.name()).option(WARM_UP, "true")
+    if options.tasks:
+        reader = reader.option("tasks", options.tasks)
+
+    def read_nothing() -> None:
+        try:
+            reader.load(f"{options.address}").toArrow()
+        except (PySparkException, Py4JError, OSError):
+            # whatever it is, the stream meets it as well, and tells it
+            return
+
+    threading.Thread(target=read_nothing, name="warm-up", daemon=True).start()

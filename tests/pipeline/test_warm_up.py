@@ -1,0 +1,41 @@
+"""Reads of nothing, and workers that begin with compiled code."""
+
+import subprocess
+import sys
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pipelines.source.data_source import WARM_UP, ConsumerOffsetsDataSource
+
+_LOADED = """
+from pipelines.source.warm_up import load_kernels
+load_kernels()
+from coordinator_core.log import batch_kernels
+from coordinator_core.codec import columnar_kernels
+from coordinator_core.state import reduction_kernels
+for module in (batch_kernels, columnar_kernels, reduction_kernels):
+    compiled = [name for name, value in vars(module).items() if getattr(value, "signatures", None)]
+    assert compiled, module.__name__
+"""
+
+
+@pytest.mark.spark
+def test_a_warm_up_reads_nothing_and_needs_no_log(spark: SparkSession) -> None:
+    spark.dataSource.register(ConsumerOffsetsDataSource)
+    reader = spark.read.format(ConsumerOffsetsDataSource.name()).option(WARM_UP, "true").option("tasks", 2)
+    rows = reader.load("segments:/no/such/folder")
+    assert rows.rdd.getNumPartitions() == 2
+    assert rows.toArrow().num_rows == 0
+
+
+@pytest.mark.spark
+def test_workers_begin_with_what_their_daemon_has_loaded(spark: SparkSession) -> None:
+    def is_loaded(_rows: object) -> list[bool]:
+        return ["coordinator_core.state.reduction" in sys.modules]
+
+    assert spark.sparkContext.parallelize([0], 1).mapPartitions(is_loaded).collect() == [True]
+
+
+def test_loading_the_kernels_runs_those_of_every_step() -> None:
+    subprocess.run([sys.executable, "-c", _LOADED], check=True, timeout=120)
