@@ -219,6 +219,9 @@ class KafkaLog:
         if progress:
             patience.progress()
         if trouble is None:
+            if not progress:
+                # throttled: the connection has paused for as long as it was told to
+                patience.spent(LogUnreachable(f"topic {self._topic.name}: the brokers throttle, and answer nothing else"))
             return
         if not progress:
             patience.wait(trouble)
@@ -273,7 +276,7 @@ class KafkaLog:
                 found += told.values()
                 silent = asked.keys() - told.keys()
                 # a response that is throttled names no partition at all (KIP-219)
-                if silent and not response.throttle_time_ms:
+                if silent and not response.throttle_time_ms > 0:
                     where = f"partition {ranges(silent)} of {self._topic.name}"
                     trouble = trouble or LogUnreachable(f"broker {node}, leader of {where}, says nothing about it")
         return found, trouble

@@ -163,11 +163,16 @@ class Patience:
         self._since = time.monotonic()
         self._pause = _FIRST_BACKOFF_SECONDS
 
-    def wait(self, error: LogError) -> None:
-        """Pause before the next attempt, or raise `error` when the limit is over."""
+    def spent(self, error: LogError) -> float:
+        """Seconds since the last progress; raises `error` when the limit is over."""
         waited = time.monotonic() - self._since
         if waited >= self._limit:
             raise type(error)(f"{error} (waited for {self._limit:g} s)") if self._told else error
+        return waited
+
+    def wait(self, error: LogError) -> None:
+        """Pause before the next attempt, or raise `error` when the limit is over."""
+        waited = self.spent(error)
         if waited >= _TELL_AFTER_SECONDS and not self._told:
             _LOGGER.warning("waiting for the brokers, up to %g s: %s", self._limit, error)
             self._told = True

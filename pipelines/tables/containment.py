@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from pipelines.errors import UsageError
+from pipelines.errors import TablesError, UsageError
 
 #: Names of our data files. No separator, no escape, no scheme: such a name is a file in the folder however it is resolved.
 _DATA_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
@@ -43,7 +43,8 @@ def local_folder(uri: str) -> Path | None:
 def expect_own_log(uri: str, version: int | None) -> None:
     """Raises UsageError unless the log of the table at `uri`, as far as `version` needs it, names no file but data files.
 
-    What an object store holds is not looked at here: readers of its log stay in the store.
+    What an object store holds is not looked at here: readers of its log stay in the store. Raises TablesError where the log has
+    no such version; delta-rs would count up to it, however far.
     """
     folder = local_folder(uri)
     if folder is None or not folder.exists():
@@ -87,6 +88,9 @@ def _expect_plain_log(log: Path, version: int) -> None:
         if match is None:
             raise _foreign(log / name, "it is of a form for checkpoints in parts and compacted logs")
     numbered = [(int(match[1]), bool(match[3]), name) for match, name in found if match]
+    newest = max((number for number, _, _ in numbered), default=-1)
+    if numbered and not (version == _ANY_VERSION or 0 <= version <= newest):
+        raise TablesError(f"{log.parent} has no version {version}, only up to {newest}")
     first = max((number for number, is_checkpoint, _ in numbered if is_checkpoint and number <= version), default=-1)
     # A reader may begin with an older checkpoint than the newest when it is told to.
     first = min([first, *_last_checkpoint(log)])

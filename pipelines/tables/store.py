@@ -153,8 +153,11 @@ class TableStore:
 
     @staticmethod
     def _batches(table: DeltaTable, condition: str) -> list[Batch]:
-        rows = query({"batches": table}, f"SELECT * FROM batches WHERE {condition}")
-        return [Batch.from_row(row) for row in rows.to_pylist()]
+        try:
+            rows = query({"batches": table}, f"SELECT * FROM batches WHERE {condition}")
+            return [Batch.from_row(row) for row in rows.to_pylist()]
+        except Exception as error:  # DataFusion's errors reach Python as bare Exception
+            raise TablesError(f"cannot read the table batches ({type(error).__name__}: {first_line(error)})") from error
 
 
 def query(tables: Mapping[str, DeltaTable], sql: str) -> pa.Table:

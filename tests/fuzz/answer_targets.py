@@ -11,7 +11,7 @@ from unittest.mock import patch
 from fake_cluster import TOPIC, FakeCluster, FakePartition
 from fuzz_mutations import mutated, mutated_frame
 from fuzz_target import Target
-from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
+from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.parser import KafkaProtocol
 
@@ -25,22 +25,25 @@ from coordinator_core.log.record_batch import BatchRecord, write_batch
 WANTED = {0: 12, 1: 10, 2: 3}
 #: The reader may ask as often as this before it must have come to an end.
 _PATIENCE = 400
-_ARRAY_AND_SIZE = 4
+_SIZE_BYTES = 4
 
 
 class Answers(NamedTuple):
-    """Versions of the requests, and the bytes of each response as they come from the socket."""
+    """Of each of `_REQUESTS` the version that is asked in, and the bytes of the response as they come from the socket."""
 
-    metadata_version: int
-    offsets_version: int
-    fetch_version: int
-    metadata: bytes
-    offsets: bytes
-    fetch: bytes
+    versions: tuple[int, ...]
+    responses: tuple[bytes, ...]
+
+
+_REQUESTS = (MetadataRequest, ListOffsetsRequest, FetchRequest, OffsetForLeaderEpochRequest)
+_FETCH = _REQUESTS.index(FetchRequest)
+
+#: Brokers of 0.10, 2.0, 2.4, 2.8 and 4.x.
+_VERSIONS = ((1, 1, 4, 0), (8, 5, 11, 2), (9, 6, 12, 3), (12, 9, 12, 4), (13, 9, 17, 4))
 
 
 def _cluster() -> FakeCluster:
-    made = FakeCluster({number: FakePartition() for number in WANTED})
+    made = FakeCluster({number: FakePartition(epoch=1) for number in WANTED})
     for partition in made.partitions.values():
         for first in range(0, 10, 2):
             partition.append(b"%d" % first, b"%d" % (first + 1))
@@ -67,14 +70,11 @@ def _encoded(answer: Any, version: int) -> bytes:
 def _genuine() -> tuple[Answers, ...]:
     found = []
     cluster = _cluster()
-    for metadata, offsets, fetch in ((1, 1, 4), (8, 5, 11), (9, 6, 12), (12, 9, 12), (13, 9, 17)):
-        connection = _Connection(Answers(metadata, offsets, fetch, b"", b"", b""), cluster)
+    for versions in _VERSIONS:
+        connection = _Connection(Answers(versions, ()), cluster)
         _read(connection)
-        found.append(Answers(metadata, offsets, fetch, *connection.first))
+        found.append(Answers(versions, tuple(connection.first)))
     return tuple(found)
-
-
-_KINDS = ((FetchRequest, 2), (ListOffsetsRequest, 1), (MetadataRequest, 0))
 
 
 class _Connection:
@@ -82,7 +82,7 @@ class _Connection:
 
     def __init__(self, answers: Answers, cluster: FakeCluster | None = None) -> None:
         self.contacted = True
-        self.first = [b"", b"", b""]
+        self.first = [b""] * len(_REQUESTS)
         self._answers = answers
         self._cluster = cluster
         self._asked = 0
@@ -106,10 +106,10 @@ class _Connection:
     def _answer(self, request: Any, genuine: Callable[[], Any]) -> Any:
         self._asked += 1
         assert self._asked < _PATIENCE, "the reader asks on and on"
-        which = next(number for kind, number in _KINDS if isinstance(request, kind))
-        request.API_VERSION = self._answers[which]
+        which = next(number for number, kind in enumerate(_REQUESTS) if isinstance(request, kind))
+        request.API_VERSION = self._answers.versions[which]
         if self._cluster is None:
-            data = self._answers[3 + which]
+            data = self._answers.responses[which]
         else:
             data = _encoded(genuine(), request.API_VERSION)
             self.first[which] = self.first[which] or data
@@ -133,7 +133,8 @@ def _read(connection: _Connection) -> None:
     ):
         log.topic_ids()
         log.earliest_offsets()
-        log.end_offsets()
+        ends, epochs = log.end_offsets(), log.leader_epochs()
+        log.cut_back({partition: (ends[partition], 0) for partition in epochs.keys() & ends.keys()})
         for partition, columns in log.read_many({p: (0, end) for p, end in WANTED.items() if p in log.partitions()}):
             assert partition in WANTED
             assert all(damage.reason for damage in columns.damages)
@@ -141,20 +142,19 @@ def _read(connection: _Connection) -> None:
 
 
 def _make(rng: Random) -> Answers:
-    """One of the three responses mutated: anywhere, or a record batch in it."""
-    answers = list(_genuine()[int(rng.random() * len(_genuine()))])
-    which = 3 + (2 if rng.random() < 0.7 else int(rng.random() * 2))
-    others = [answer[which] for answer in _genuine()]
-    data = answers[which]
-    if which == 5 and rng.random() < 0.4:
+    """One of the responses mutated: anywhere, or a record batch in it."""
+    genuine = _genuine()
+    versions, responses = genuine[int(rng.random() * len(genuine))]
+    which = _FETCH if rng.random() < 0.6 else int(rng.random() * len(responses))
+    data = responses[which]
+    if which == _FETCH and rng.random() < 0.4:
         batch = _batches()[int(rng.random() * len(_batches()))]
         data = data.replace(batch, mutated_frame(rng, batch, _batches())[: len(batch)].ljust(len(batch), b"\x00"))
     else:
-        body = mutated(rng, data[8:], [other[8:] for other in others])
-        data = data[:8] + body
-    size = len(data) - _ARRAY_AND_SIZE if rng.random() < 0.95 else rng.choice((0, -1, 1 << 26, len(data)))
-    answers[which] = size.to_bytes(4, "big", signed=True) + data[4:]
-    return Answers(*answers)
+        data = data[:8] + mutated(rng, data[8:], [each.responses[which][8:] for each in genuine])
+    size = len(data) - _SIZE_BYTES if rng.random() < 0.95 else rng.choice((0, -1, 1 << 26, len(data)))
+    data = size.to_bytes(_SIZE_BYTES, "big", signed=True) + data[_SIZE_BYTES:]
+    return Answers(versions, (*responses[:which], data, *responses[which + 1 :]))
 
 
 def check(given: Sequence[Answers]) -> None:

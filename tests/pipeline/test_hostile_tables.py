@@ -10,14 +10,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from deltalake import DeltaTable
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from log_builder import Log, member
 from table_logs import applied
 
 from coordinator_core.state.era import Era
 from pipelines.cli import main
 from pipelines.tables.containment import local_folder
-from pipelines.tables.store import TableStore
+from pipelines.tables.store import APP_ID, TableStore
 
 SECRET = "a-row-of-somebody-else"
 COMMIT = f"{1:020}.json"
@@ -241,6 +241,27 @@ def test_values_that_look_like_it_are_read(tables: Path) -> None:
     actions[0]["commitInfo"]["deletionVector"] = None
     (log / COMMIT).write_text("".join(json.dumps(action) + "\n" for action in actions))
     assert TableStore(str(tables)).table("offsets").version() == 1
+
+
+def rewrite_batches(tables: Path, rows: pa.Table) -> None:
+    properties = CommitProperties(app_transactions=[Transaction(APP_ID, 0)])
+    shutil.rmtree(tables / "batches")
+    write_deltalake(str(tables / "batches"), rows, commit_properties=properties)
+
+
+@pytest.mark.parametrize("version", [-1, 2, 1 << 62])
+def test_versions_that_a_table_does_not_have(version: int, tables: Path, capsys: Captured) -> None:
+    rows = DeltaTable(str(tables / "batches")).to_pyarrow_table()
+    versions = pa.array([[("offsets", version)]], rows.schema.field("versions").type)
+    rewrite_batches(tables, rows.set_column(rows.schema.get_field_index("versions"), rows.schema.field("versions"), versions))
+    assert main([*QUERY, "--tables", str(tables)]) == 1
+    assert capsys.readouterr().err == f"grouplake: {tables}/offsets has no version {version}, only up to 1\n"
+
+
+def test_batches_of_another_form(tables: Path, capsys: Captured) -> None:
+    rewrite_batches(tables, pa.table({"batch_id": pa.array([0], pa.int64())}))
+    assert main([*QUERY, "--tables", str(tables)]) == 1
+    assert capsys.readouterr().err.startswith("grouplake: cannot read the table batches (KeyError: ")
 
 
 @pytest.mark.parametrize(

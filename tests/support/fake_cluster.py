@@ -21,6 +21,7 @@ from coordinator_core.log.errors import LogError
 TOPIC = "__consumer_offsets"
 TOPIC_ID = UUID(int=7)
 _TOPIC_MISSING, _NOT_LEADER, _FENCED = 3, 6, 74
+_ANY_EPOCH = -1
 
 
 def batch(base_offset: int, *values: bytes) -> bytes:
@@ -120,7 +121,8 @@ class FakeCluster:
             if isinstance(request, OffsetForLeaderEpochRequest):
                 parts.append(_ended(wanted, held))
                 continue
-            current = _NOT_LEADER if held.leader != node else _FENCED if wanted.current_leader_epoch != held.epoch else 0
+            knows = wanted.current_leader_epoch in (_ANY_EPOCH, held.epoch)
+            current = _NOT_LEADER if held.leader != node else 0 if knows else _FENCED
             code = self.errors.get(_number(wanted), current)
             if not fetching:
                 parts.append(_listed(wanted, held, code))

@@ -188,6 +188,14 @@ def test_a_throttled_response_has_no_partitions_and_is_no_outage(cluster: FakeCl
     assert (no_pauses, cluster.lookups) == ([], looked)
 
 
+def test_throttling_without_end(cluster: FakeCluster) -> None:
+    source = log(limit=0)
+    cluster.throttled = 1_000_000
+    with pytest.raises(LogUnreachable, match="the brokers throttle, and answer nothing else"):
+        offsets(source, EVERYTHING)
+    assert len(cluster.rounds) == 1
+
+
 def test_a_log_that_was_cut_back_and_has_grown_again(cluster: FakeCluster) -> None:
     source = log()
     ends, epochs = source.end_offsets(), source.leader_epochs()
