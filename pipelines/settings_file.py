@@ -17,6 +17,7 @@ from pyspark import SparkContext
 SPARK = "spark."
 
 _ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
+_OPTION = "--properties-file"
 _ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "=": "\\=", ":": "\\:", " ": "\\ "})
 
 
@@ -25,19 +26,21 @@ def settings_file(settings: Mapping[str, Any]) -> Iterator[frozenset[str]]:
     """While it is open, a JVM that PySpark starts takes those of `settings` that begin with `spark.`.
 
     Yields the names that must not become arguments: all of them, or none where the JVM runs already and gets its settings without
-    a command line. Names that do not begin with `spark.` can only be set once the session is there.
+    a command line, or has a file of settings of its own, beside which it takes no other. Names that do not begin with `spark.`
+    can only be set once the session is there.
     """
-    if SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ or not settings:
+    before = os.environ.get(_ARGUMENTS)
+    runs = SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ
+    if runs or not settings or _OPTION in (before or ""):
         yield frozenset()
         return
-    before = os.environ.get(_ARGUMENTS)
     number, path = tempfile.mkstemp(prefix="grouplake-", suffix=".conf")
     try:
         with os.fdopen(number, "w", encoding="utf-8") as file:
             for name, value in settings.items():
                 if name.startswith(SPARK):
                     file.write(f"{_escaped(name)}={_escaped(_text(value))}\n")
-        os.environ[_ARGUMENTS] = f"--load-spark-defaults --properties-file {path} {before or 'pyspark-shell'}"
+        os.environ[_ARGUMENTS] = f"--load-spark-defaults {_OPTION} {path} {before or 'pyspark-shell'}"
         yield frozenset(settings)
     finally:
         Path(path).unlink(missing_ok=True)

@@ -78,7 +78,7 @@ def jvm_settings(kafka: Mapping[str, str], kafka_jvm: Mapping[str, Any]) -> dict
     if "sasl_username" in kafka:
         scram = kafka.get("sasl_mechanism", "").startswith("SCRAM")
         module = "scram.ScramLoginModule" if scram else "plain.PlainLoginModule"
-        user, password = (json.dumps(kafka.get(name, "")) for name in ("sasl_username", "sasl_password"))
+        user, password = (json.dumps(kafka.get(name, ""), ensure_ascii=False) for name in ("sasl_username", "sasl_password"))
         settings["sasl.jaas.config"] = f"org.apache.kafka.common.security.{module} required username={user} password={password};"
     if "ssl_cafile" in kafka:
         settings |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": kafka["ssl_cafile"]}
