@@ -36,6 +36,10 @@ _LOCAL_SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
+    # the other way of writing the two files of a micro-batch's progress starts processes, 0.1 s a batch (docs/adr/0012)
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
 }
 
 _JVM_EXIT_LIMIT_SECONDS = 60
