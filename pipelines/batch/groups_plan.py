@@ -48,7 +48,7 @@ class GroupsPlan:
 def log_records(table: pa.Table) -> Iterator[LogRecord]:
     """Records of change rows or of `group_records`, in log order; never more than some of them as objects."""
     columns = table.select(["log_partition", "log_offset", "record_timestamp", "key", "value"])
-    columns = columns.set_column(2, "record_timestamp", pc.fill_null(_in_ms(columns["record_timestamp"]), -1))
+    columns = columns.set_column(2, "record_timestamp", pc.fill_null(_in_ms(columns["record_timestamp"]), -1)).combine_chunks()
     order = pc.sort_indices(columns, [("log_partition", "ascending"), ("log_offset", "ascending")])
     for first in range(0, len(order), _RECORDS_AT_ONCE):
         some = columns.take(order[first : first + _RECORDS_AT_ONCE])
