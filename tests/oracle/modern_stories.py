@@ -5,20 +5,23 @@ which a coordinator writes them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from stories import PATIENT_MS, TOPIC_PARTITIONS, TOPICS, Plot, Teller
 
-from coordinator_core.codec import Record
+from coordinator_core.codec import Record, encode_subscription
 from coordinator_core.codec.messages.classic import GroupMetadataKey
 from coordinator_core.codec.messages.consumer import (
+    ClassicMemberMetadata,
+    ClassicProtocol,
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupMemberMetadataValue,
     ConsumerGroupMetadataValue,
     ConsumerGroupRegularExpressionKey,
     ConsumerGroupRegularExpressionValue,
 )
+from coordinator_core.codec.messages.consumer_protocol import ConsumerProtocolSubscription
 from coordinator_core.codec.messages.modern import (
     GroupKey,
     MemberKey,
@@ -45,6 +48,10 @@ from coordinator_core.codec.messages.streams import (
 
 Place = tuple[str, int]
 _REGEX = "(orders|clicks)"
+#: What a member that still speaks the classic protocol brings along.
+_CLASSIC_MEMBER = ClassicMemberMetadata(
+    PATIENT_MS, (ClassicProtocol("range", encode_subscription(ConsumerProtocolSubscription(("orders",)))),)
+)
 
 
 @dataclass
@@ -132,7 +139,7 @@ class _ConsumerGroup(_Group):
             _REGEX if uses_regex else draw.choice((None, "")),
             PATIENT_MS,
             draw.choice((None, "uniform", "range")),
-            classic_member_metadata=None,
+            draw.choice((None, None, None, _CLASSIC_MEMBER)),
         )
         self.epoch += 1
         resolved = ConsumerGroupRegularExpressionKey(self.group, _REGEX)
@@ -158,10 +165,17 @@ class _ConsumerGroup(_Group):
         draw = self.teller.random
         places = self.members[member]
         split = draw.choice((0, 0, 1))
-        held, revoked = self.by_topic_id(places[split:]), self.by_topic_id(places[:split])
+        held, revoked = self.since(places[split:]), self.since(places[:split])
         state = draw.choice((0, 0, 0, 1, 2))
         value = ConsumerGroupCurrentMemberAssignmentValue(self.epoch, self.epoch - 1, state, held, revoked)
         self.teller.write(self.member_record(8, member, value))
+
+    def since(self, places: Sequence[Place]) -> tuple[TopicPartitions, ...]:
+        """What a member holds, sometimes with the epoch of each partition beside it (KIP-1251)."""
+        held = self.by_topic_id(places)
+        if self.chance(0.5):
+            return held
+        return tuple(replace(each, assignment_epochs=(self.epoch,) * len(each.partitions)) for each in held)
 
     def reconcile(self) -> None:
         """Every member gets to the epoch of the target."""
