@@ -26,8 +26,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PROCESSES = 2
 #: One of so many inputs of compiled code is run with bounds checks.
 CHECKED_SHARE = 10
-#: Inputs that a process is given at once.
-STRETCH = 8192
+#: Chunks that a process is given at once: seconds, whatever the target.
+STRETCH = 128
 _TELL_EVERY_SECONDS = 15
 
 
@@ -59,9 +59,8 @@ def plan(inputs: int, names: list[str]) -> tuple[list[Stretch], list[Stretch]]:
 
 
 def _stretches(name: str, first: int, chunks: int) -> Iterator[Stretch]:
-    size = max(1, STRETCH // TARGETS[name].chunk)
-    for start in range(first, first + chunks, size):
-        yield Stretch(name, start, min(size, first + chunks - start))
+    for start in range(first, first + chunks, STRETCH):
+        yield Stretch(name, start, min(STRETCH, first + chunks - start))
 
 
 class Process:
