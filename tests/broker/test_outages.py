@@ -8,13 +8,15 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import Producer
-from live_kafka import QUIET, create_topic, produce, read_all, records_of
+from confluent_kafka import ElectionType, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+from live_kafka import QUIET, create_topic, produce, read_all, records_of, wait_for_topic
 from lost_records import cut_log
 
 from coordinator_core.log.errors import LogUnreachable
 from coordinator_core.log.fetch import KafkaLog
 from pipelines.private_kafka.broker import PrivateBroker
+from pipelines.private_kafka.cluster import PrivateCluster
 from pipelines.private_kafka.process import java_command
 
 pytestmark = pytest.mark.broker
@@ -142,3 +144,41 @@ def test_after_the_limit_the_wait_ends_with_the_reason(
         assert 4 < time.monotonic() - started < 8
     told = [record.message for record in caplog.records if record.name.startswith("coordinator_core")]
     assert [line.split(":")[0] for line in told] == ["waiting for the brokers, up to 4 s"]
+
+
+@pytest.mark.slow
+def test_a_leader_elected_uncleanly_is_found_out_and_one_elected_cleanly_is_not_suspected(topic: str) -> None:
+    with PrivateCluster(2) as cluster:
+        first, second = cluster.brokers
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap, **QUIET})
+        config = {"unclean.leader.election.enable": "true"}
+        admin.create_topics([NewTopic(topic, 1, replica_assignment=[[1, 2]], config=config)])[topic].result(20)
+        wait_for_topic(admin, topic)
+        produce(cluster.bootstrap, topic, numbered(0, 10), acks="all")
+        with KafkaLog(f"kafka://{cluster.bootstrap}/{topic}") as log:
+            before = {0: (log.end_offsets()[0], log.leader_epochs()[0])}
+            second.kill()
+            produce(cluster.bootstrap, topic, numbered(10, 20), acks="all")
+            lost = {0: (log.end_offsets()[0], log.leader_epochs()[0])}
+            first.kill()
+            second.start()
+            produce(cluster.bootstrap, topic, numbered(100, 130), acks="all")
+            assert log.end_offsets() == {0: 40}
+            assert log.cut_back(lost) == {0: 10}
+            assert log.cut_back(before) == {}
+            after = {0: (40, log.leader_epochs()[0])}
+            first.start()
+            follow_leader(admin, topic, 1)
+            assert log.end_offsets() == {0: 40}
+            assert log.leader_epochs()[0] > after[0][1]
+            assert log.cut_back(after) == {}
+            assert [record.value for record in read_all(log)] == [b"%d" % number for number in (*range(10), *range(100, 130))]
+
+
+def follow_leader(admin: AdminClient, topic: str, wanted: int) -> None:
+    """Until `wanted`, which is preferred, has caught up and leads."""
+    deadline = time.monotonic() + 60
+    while admin.list_topics(topic, timeout=10).topics[topic].partitions[0].leader != wanted:
+        assert time.monotonic() < deadline
+        admin.elect_leaders(ElectionType.PREFERRED, [TopicPartition(topic, 0)]).result(20)
+        time.sleep(0.5)

@@ -14,6 +14,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from pipelines.private_kafka.clients import Clients
 
 LIMIT_SECONDS = 120.0
+_COMMIT_EVERY_SECONDS = 0.1
 
 
 class Job:
@@ -79,7 +80,7 @@ class Job:
 
 
 class Committers:
-    """Groups that commit in turn, each higher and higher offsets, until told to stop; what a broker refuses is tried again.
+    """Groups that commit in turn, each higher and higher offsets, until told to stop; `commits` were acknowledged.
 
     One more group, `workers`, has two members that commit what they own. At the end all leave.
     """
@@ -108,21 +109,25 @@ class Committers:
             time.sleep(0.05)
 
     def _commit(self) -> None:
-        with Clients(self._bootstrap, {"socket.timeout.ms": 3000}) as clients:
+        with Clients(self._bootstrap, {"on_commit": self._acknowledge}) as clients:
             alone = [clients.consumer(group) for group in self.groups[:-1]]
             workers = [clients.consumer(self.groups[-1], (self._topic,)) for _ in range(2)]
             offset = 0
             while not self._stopped.is_set():
                 for number, member in enumerate(alone):
-                    self._try(member, [TopicPartition(self._topic, number % 2, offset)])
+                    member.poll(0)
+                    self._send(member, [TopicPartition(self._topic, number % 2, offset)])
                 for member in workers:
                     member.poll(0)
-                    self._try(member, [TopicPartition(each.topic, each.partition, offset) for each in member.assignment()])
+                    self._send(member, [TopicPartition(each.topic, each.partition, offset) for each in member.assignment()])
                 offset += 1
-                time.sleep(0.02)
+                time.sleep(_COMMIT_EVERY_SECONDS)
 
-    def _try(self, member: Consumer, offsets: list[TopicPartition]) -> None:
+    def _send(self, member: Consumer, offsets: list[TopicPartition]) -> None:
+        # a commit that waited for its answer would wait for as long as there is no coordinator
         with contextlib.suppress(KafkaException):
             if offsets:
-                member.commit(offsets=offsets, asynchronous=False)
-                self.commits += 1
+                member.commit(offsets=offsets, asynchronous=True)
+
+    def _acknowledge(self, error: object, _offsets: list[TopicPartition]) -> None:
+        self.commits += error is None
