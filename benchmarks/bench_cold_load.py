@@ -18,6 +18,10 @@ from benchmarks.runs import Run, expect_tables, grouplake_run
 from coordinator_core.log.compression import Compression
 
 
+#: Shorter phases of a batch are not listed.
+_SHORTEST_PHASE = 0.05
+
+
 @dataclass
 class Measured:
     """The best of both at one size."""
@@ -72,7 +76,7 @@ def _report(measured: list[Measured]) -> None:
     ]
     print_table(["seconds", *sizes], [(name, *(f"{value:.1f}" for value in values)) for name, values in rows])
     phases = [one.run.phase_seconds() for one in measured]
-    names = dict.fromkeys(name for phase in phases for name in phase)
+    names = dict.fromkeys(name for phase in phases for name, seconds in phase.items() if seconds >= _SHORTEST_PHASE)
     print_table(["phase of the batch, s", *sizes], [(n, *(f"{phase.get(n, 0):.2f}" for phase in phases)) for n in names])
     if len(measured) > 1:
         more = (measured[-1].records - measured[0].records) / 1e6

@@ -62,7 +62,8 @@ def _row(log: GeneratedLog, run: Run) -> tuple[object, ...]:
 
 
 def _is_worker(peak: Peak) -> bool:
-    return "pyspark.daemon" in peak.command or "python_streaming_source_runner" in peak.command
+    """The processes that Spark starts for the data source: tasks, the reader of offsets, the daemons that they fork from."""
+    return any(f" -m {package}" in peak.command for package in ("pyspark.", "pipelines.source."))
 
 
 if __name__ == "__main__":
