@@ -1,9 +1,10 @@
 """What no log of the oracle may hold: one such record, and a broker gives up the log partition. Ours reports it and goes on."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from generations import GENERATIONS
+from generations import GENERATIONS, Generation
 from log_builder import member
 from segment_builder import LogBuilder
 from subscription_bytes import REFUSED, TAKEN
@@ -16,28 +17,48 @@ from coordinator_core.log.partitioner import partition_for
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(300)]
 
-ODD = {**TAKEN, **REFUSED}
 #: Longer than any load here takes: the Java coordinator never says that it has given up.
 PATIENCE_SECONDS = 8
-
-
-def group_in(partition: int) -> str:
-    return next(name for number in range(10_000) if partition_for(name := f"group.{number}", PARTITIONS) == partition)
+COMMIT = encode(Record(1, OffsetCommitKey("other", "orders", 0), OffsetCommitValue(7, commit_timestamp=1), 0))
+ODD_RECORDS = {
+    "nothing odd": COMMIT,
+    "an unknown type": (b"\0\x63", b"whatever"),
+    "an unknown value version": (COMMIT[0], b"\0\x09" + (COMMIT[1] or b"")[2:]),
+    "type 0 with value version 1": encode(Record(0, OffsetCommitKey("other", "orders", 0), OffsetCommitValue(7), 1)),
+    "a null key": (None, b"whatever"),
+}
+TAKES = {
+    "0.10.2.2": {"nothing odd", "type 0 with value version 1"},
+    "2.8.2": {"nothing odd", "type 0 with value version 1"},
+    "3.9.1": {"nothing odd", "type 0 with value version 1", "an unknown type"},
+    "4.3.0": {"nothing odd", "an unknown type"},
+}
 
 
 @pytest.mark.parametrize("version", GENERATIONS)
 def test_a_subscription_that_says_more_than_it_has(version: str, tmp_path: Path) -> None:
-    generation = GENERATIONS[version]
-    builder = LogBuilder(tmp_path)
-    groups = {what: group_in(partition) for partition, what in enumerate(ODD)}
-    for partition, (what, group) in enumerate(groups.items()):
-        value = GroupMetadataValue("consumer", 1, "range", "m1", -1, (member(subscription=ODD[what], session_timeout=1_800_000),))
-        pairs = [
-            encode(Record(2, GroupMetadataKey(group), value, 1)),
-            encode(Record(1, OffsetCommitKey(group, "orders", 0), OffsetCommitValue(5, commit_timestamp=1), 0)),
-        ]
-        (builder.append if generation.batches else builder.append_messages)(partition, pairs)
-    with Trial(generation, Mode.LOADED) as trial, trial.serving(tmp_path) as asker:
+    odd = {}
+    for what, subscription in (TAKEN | REFUSED).items():
+        members = (member(subscription=subscription, session_timeout=1_800_000),)
+        odd[what] = encode(Record(2, GroupMetadataKey("other"), GroupMetadataValue("consumer", 1, "range", "m1", -1, members), 1))
+    loaded = what_is_loaded(GENERATIONS[version], odd, tmp_path)
+    assert loaded == set(odd if version == "0.10.2.2" else TAKEN)
+
+
+@pytest.mark.parametrize("version", GENERATIONS)
+def test_a_record_that_the_generation_does_not_know(version: str, tmp_path: Path) -> None:
+    assert what_is_loaded(GENERATIONS[version], ODD_RECORDS, tmp_path) == TAKES[version]
+
+
+def what_is_loaded(generation: Generation, odd: Mapping[str, tuple[bytes | None, bytes | None]], folder: Path) -> set[str]:
+    """Of the odd records those beside which, in a log partition of its own, a commit is loaded."""
+    builder = LogBuilder(folder)
+    groups = {}
+    for partition, (what, pair) in enumerate(odd.items()):
+        group = next(name for n in range(10_000) if partition_for(name := f"group.{n}", PARTITIONS) == partition)
+        commit = Record(1, OffsetCommitKey(group, "orders", 0), OffsetCommitValue(5, commit_timestamp=1), 0)
+        (builder.append if generation.batches else builder.append_messages)(partition, [encode(commit), pair])
+        groups[what] = group
+    with Trial(generation, Mode.LOADED) as trial, trial.serving(folder) as asker:
         unloaded = wait_until_loaded(asker, list(groups.values()), PATIENCE_SECONDS)
-        loaded = [what for what, group in groups.items() if group not in unloaded and asker.offsets([group])[group]]
-    assert loaded == list(ODD if generation.era == "0.10" else TAKEN)
+        return {what for what, group in groups.items() if group not in unloaded and asker.offsets([group])[group]}
