@@ -1,6 +1,6 @@
 """Asks a broker about its groups, over a plain socket, and gives its answers as values: nothing of ours between.
 
-kafka-python encodes what it knows; the describe requests of the new group kinds it does not know, so these are read here.
+kafka-python encodes what it knows; the describe requests of the new group kinds, which it lacks, are in `describe_layouts`.
 """
 
 import socket
@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from describe_layouts import DESCRIBE, Reader, array
 from generations import Generation
 from kafka.protocol.admin import DescribeGroupsRequest, DescribeGroupsResponse, ListGroupsRequest, ListGroupsResponse
 from kafka.protocol.consumer import OffsetFetchRequest, OffsetFetchResponse
@@ -137,12 +138,12 @@ class Asker:
 
     def modern(self, kind: str, groups: Sequence[str]) -> dict[str, DescribedGroup]:
         """ConsumerGroupDescribe, ShareGroupDescribe or StreamsGroupDescribe."""
-        key, version, layout = _DESCRIBE[kind]
+        key, version, layout = DESCRIBE[kind]
         described = {}
         for some in _portions(groups):
-            body = _array(some) + b"\0\0"
+            body = array(some) + b"\0\0"
             data = self._exchange(struct.pack(">hhihB", key, version, 0, -1, 0) + body)
-            reader = _Reader(data, 5)
+            reader = Reader(data, 5)
             reader.int32()
             for group in reader.structs(layout):
                 described[group["group_id"]] = _described(kind, group)
@@ -196,7 +197,7 @@ class BrokerAnswers:
     def collect(cls, asker: Asker, groups: Sequence[str], places: Sequence[tuple[str, int]]) -> "BrokerAnswers":
         """Asks everything; for open transactions, about these topics and partitions of every group."""
         listed = asker.listed()
-        of_kind = {kind: [g for g in groups if g in listed and listed[g].group_type == kind] for kind in _DESCRIBE}
+        of_kind = {kind: [g for g in groups if g in listed and listed[g].group_type == kind] for kind in DESCRIBE}
         modern = {group: found for kind, some in of_kind.items() if some for group, found in asker.modern(kind, some).items()}
         return cls(
             asker.offsets(groups),
@@ -233,140 +234,6 @@ def _fetched(answer: Any, group: str) -> list[tuple[str, Any]]:
 
 def _epoch(partition: Any) -> int:
     return -1 if partition.committed_leader_epoch is None else partition.committed_leader_epoch
-
-
-Layout = tuple[tuple[str, Any], ...]
-
-_TOPIC_PARTITIONS: Layout = (("topic_id", "uuid"), ("topic", "string"), ("partitions", ["int32"]))
-_ASSIGNMENT: Layout = (("topics", [_TOPIC_PARTITIONS]),)
-_HEAD: Layout = (
-    ("error_code", "int16"),
-    ("error_message", "string"),
-    ("group_id", "string"),
-    ("state", "string"),
-    ("epoch", "int32"),
-    ("assignment_epoch", "int32"),
-)
-_CONSUMER_MEMBER: Layout = (
-    ("member_id", "string"),
-    ("instance_id", "string"),
-    ("rack", "string"),
-    ("epoch", "int32"),
-    ("client_id", "string"),
-    ("client_host", "string"),
-    ("subscribed", ["string"]),
-    ("regex", "string"),
-    ("assigned", _ASSIGNMENT),
-    ("target", _ASSIGNMENT),
-)
-_SHARE_MEMBER: Layout = (
-    ("member_id", "string"),
-    ("rack", "string"),
-    ("epoch", "int32"),
-    ("client_id", "string"),
-    ("client_host", "string"),
-    ("subscribed", ["string"]),
-    ("assigned", _ASSIGNMENT),
-)
-_KEY_VALUE: Layout = (("key", "string"), ("value", "string"))
-_TOPIC_INFO: Layout = (("name", "string"), ("partitions", "int32"), ("replication_factor", "int16"), ("configs", [_KEY_VALUE]))
-_SUBTOPOLOGY: Layout = (
-    ("subtopology", "string"),
-    ("source_topics", ["string"]),
-    ("sink_topics", ["string"]),
-    ("changelog_topics", [_TOPIC_INFO]),
-    ("repartition_topics", [_TOPIC_INFO]),
-)
-_TOPOLOGY: Layout = (("epoch", "int32"), ("subtopologies", [_SUBTOPOLOGY]))
-_TASK_OFFSET: Layout = (("subtopology", "string"), ("partition", "int32"), ("offset", "int64"))
-_TASKS: Layout = (("subtopology", "string"), ("partitions", ["int32"]))
-_TASK_ASSIGNMENT: Layout = (("active", [_TASKS]), ("standby", [_TASKS]), ("warmup", [_TASKS]))
-_STREAMS_MEMBER: Layout = (
-    ("member_id", "string"),
-    ("epoch", "int32"),
-    ("instance_id", "string"),
-    ("rack", "string"),
-    ("client_id", "string"),
-    ("client_host", "string"),
-    ("topology_epoch", "int32"),
-    ("process_id", "string"),
-    ("endpoint", ("nullable", (("host", "string"), ("port", "uint16")))),
-    ("client_tags", [_KEY_VALUE]),
-    ("task_offsets", [_TASK_OFFSET]),
-    ("task_end_offsets", [_TASK_OFFSET]),
-    ("assigned", _TASK_ASSIGNMENT),
-    ("target", _TASK_ASSIGNMENT),
-    ("is_classic", "int8"),
-)
-_OPERATIONS = ("authorized_operations", "int32")
-#: Kind → API key, version, layout of a described group.
-_DESCRIBE: Mapping[str, tuple[int, int, Layout]] = {
-    "consumer": (69, 0, (*_HEAD, ("assignor", "string"), ("members", [_CONSUMER_MEMBER]), _OPERATIONS)),
-    "share": (77, 1, (*_HEAD, ("assignor", "string"), ("members", [_SHARE_MEMBER]), _OPERATIONS)),
-    "streams": (89, 0, (*_HEAD, ("topology", ("nullable", _TOPOLOGY)), ("members", [_STREAMS_MEMBER]), _OPERATIONS)),
-}
-
-
-class _Reader:
-    """Reads the compact ("flexible") encoding by a layout."""
-
-    def __init__(self, data: bytes, position: int) -> None:
-        self._data = data
-        self._position = position
-
-    def int32(self) -> int:
-        return int(self.value("int32"))
-
-    def structs(self, layout: Layout) -> list[dict[str, Any]]:
-        return [self.value(layout) for _ in range(self._varint() - 1)]
-
-    def value(self, kind: Any) -> Any:
-        match kind:
-            case "string":
-                length = self._varint() - 1
-                return None if length < 0 else self._take(length).decode()
-            case "uuid":
-                return self._take(16)
-            case "int8" | "int16" | "int32" | "int64":
-                return int.from_bytes(self._take(int(kind[3:]) // 8), "big", signed=True)
-            case "uint16":
-                return int.from_bytes(self._take(2), "big")
-            case [item] if isinstance(kind, list):
-                return [self.value(item) for _ in range(self._varint() - 1)]
-            case ("nullable", layout):
-                return None if self.value("int8") < 0 else self.value(layout)
-        found = {name: self.value(field) for name, field in kind}
-        for _ in range(self._varint()):
-            self._varint()
-            self._take(self._varint())
-        return found
-
-    def _take(self, length: int) -> bytes:
-        start, self._position = self._position, self._position + length
-        return self._data[start : self._position]
-
-    def _varint(self) -> int:
-        found = shift = 0
-        while True:
-            byte = self._take(1)[0]
-            found |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return found
-
-
-def _array(texts: Sequence[str]) -> bytes:
-    return _length(len(texts)) + b"".join(_length(len(data)) + data for data in (text.encode() for text in texts))
-
-
-def _length(length: int) -> bytes:
-    """A compact length: one more, as a varint."""
-    number, out = length + 1, bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
 
 
 def _described(kind: str, group: Mapping[str, Any]) -> DescribedGroup:

@@ -30,10 +30,6 @@ class Generation:
     list_groups: int = 5
     describe_groups: int = 5
 
-    @property
-    def java(self) -> bool:
-        return self.era == "4"
-
 
 GENERATIONS = {
     generation.version: generation
