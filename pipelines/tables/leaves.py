@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 from uuid import uuid4
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -79,9 +80,19 @@ def leaves_of(table: DeltaTable) -> list[Leaf]:
     return sorted(found, key=lambda leaf: (leaf.low is not None, leaf.low or "", leaf.high or "", leaf.path))
 
 
-def open_leaf(table: DeltaTable, leaf: Leaf) -> pq.ParquetFile:
-    """The file of a leaf."""
-    return pq.ParquetFile(_directory(table) / unquote(leaf.path), memory_map=True)
+def open_leaf(table: DeltaTable, leaf: Leaf, *, dictionary: str | None = None) -> pq.ParquetFile:
+    """The file of a leaf; column `dictionary` is read as one."""
+    source = pa.OSFile(str(_directory(table) / unquote(leaf.path)))
+    return pq.ParquetFile(source, read_dictionary=[dictionary] if dictionary else None)
+
+
+def rows_with(file: pq.ParquetFile, column: str, values: pa.Array) -> np.ndarray:
+    """Numbers of the rows of a file, opened with `column` as dictionary, that have one of the values there."""
+    found = file.read(columns=[column], use_threads=False)[column].combine_chunks()
+    if isinstance(found, pa.ChunkedArray):
+        found = found.chunk(0) if found.num_chunks else pa.array([], pa.dictionary(pa.int32(), pa.string()))
+    wanted = pc.is_in(found.dictionary, values).to_numpy(zero_copy_only=False)
+    return np.flatnonzero(wanted[found.indices.to_numpy()])
 
 
 def rows_of(table: DeltaTable, columns: pa.Schema, firsts: pa.Array) -> pa.Table:
@@ -90,11 +101,11 @@ def rows_of(table: DeltaTable, columns: pa.Schema, firsts: pa.Array) -> pa.Table
     ordered = sorted(firsts.to_pylist())
 
     def read(leaf: Leaf) -> pa.Table:
-        file = open_leaf(table, leaf)
-        found = pc.is_in(file.read(columns=[first], use_threads=False)[first], firsts)
-        if not pc.any(found).as_py():
+        file = open_leaf(table, leaf, dictionary=first)
+        numbers = rows_with(file, first, firsts)
+        if not len(numbers):
             return columns.empty_table()
-        return file.read(columns=columns.names, use_threads=False).select(columns.names).filter(found).cast(columns)
+        return file.read(columns=columns.names, use_threads=False).select(columns.names).take(pa.array(numbers)).cast(columns)
 
     with leaf_threads() as threads:
         found = threads.map(read, [leaf for leaf in leaves_of(table) if leaf.may_hold(ordered)])
@@ -115,14 +126,16 @@ def write_leaf(table: DeltaTable, rows: pa.Table) -> dict[str, Any]:
     texts = [field.name for field in rows.schema if pa.types.is_string(field.type)]
     # offsets and times ascend or stand still: differences take a fraction of the space, and of the time
     numbers = [field.name for field in rows.schema if pa.types.is_integer(field.type) or pa.types.is_timestamp(field.type)]
-    pq.write_table(
-        rows,
-        place,
-        compression="snappy",
-        use_dictionary=texts,
-        column_encoding=dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
-        write_statistics=rows.schema.names[:_INDEXED_COLUMNS],
-    )
+    with pa.OSFile(str(place), "wb") as sink:
+        pq.write_table(
+            rows,
+            sink,
+            compression="snappy",
+            use_dictionary=texts,
+            column_encoding=dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
+            write_statistics=rows.schema.names[:_INDEXED_COLUMNS],
+            store_schema=False,
+        )
     found = place.stat()
     return {
         "path": quote(path),

@@ -17,6 +17,7 @@ from pipelines.tables.leaves import (
     leaves_of,
     open_leaf,
     replace_leaves,
+    rows_with,
     sorted_rows,
     write_leaf,
 )
@@ -108,13 +109,12 @@ class _Merge:
     def _match(self, leaf: Leaf) -> _Change:
         """Finds the keys of the write in a leaf, and which of the rows there they change."""
         change = _Change(leaf)
-        file = open_leaf(self._table, leaf)
-        groups = file.read(columns=[self._first], use_threads=False)[self._first]
-        numbers = np.flatnonzero(pc.is_in(groups, self._wanted).to_numpy())
+        file = open_leaf(self._table, leaf, dictionary=self._first)
+        numbers = rows_with(file, self._first, self._wanted)
         if not len(numbers):
             return change
-        columns = [*self._key[1:], *([_LOG_OFFSET] if self._effective else [])]
-        found = file.read(columns=columns, use_threads=False).append_column(self._first, groups).take(pa.array(numbers))
+        columns = [*self._key, *([_LOG_OFFSET] if self._effective else [])]
+        found = file.read(columns=columns, use_threads=False).take(pa.array(numbers))
         offsets = found[_LOG_OFFSET].to_pylist() if self._effective else [0] * len(numbers)
         for number, key, offset in zip(numbers.tolist(), _tuples(found, self._key), offsets, strict=True):
             source = self._by_key.get(key)
