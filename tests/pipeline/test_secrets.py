@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from jobs import run_job
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from segment_builder import LogBuilder
 
@@ -18,7 +19,7 @@ from pipelines.cli import main
 from pipelines.configuration import Configuration, load_configuration
 from pipelines.errors import UsageError
 from pipelines.source.address import parse_address
-from pipelines.source.data_source import SourceOptions
+from pipelines.source.data_source import KAFKA_PREFIX, ConsumerOffsetsDataSource, SourceOptions
 from pipelines.source.spark_kafka import jvm_settings
 from pipelines.source.stream import open_stream
 
@@ -165,6 +166,28 @@ def test_tables_and_checkpoints(log: str, tmp_path: Path) -> None:
     assert SECRET not in "".join(lines)
     assert (tmp_path / "tables" / "_checkpoint").is_dir()
     assert files_with_the_secret(tmp_path) == []
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("address", "protocol", "named"),
+    [
+        ("segments:/nowhere", "SASL_SSL", "LogNotFound"),
+        ("kafka://127.0.0.1:1/__consumer_offsets", "NONSENSE", "LogMisconfigured"),
+        ("kafka://127.0.0.1:1/__consumer_offsets", "SSL", "LogMisconfigured"),
+    ],
+)
+def test_errors_of_workers(spark: SparkSession, address: str, protocol: str, named: str) -> None:
+    """They come through Python, Java and Python again, with the traces of all of them."""
+    spark.dataSource.register(ConsumerOffsetsDataSource)
+    reader = spark.read.format(ConsumerOffsetsDataSource.name())
+    for name, value in {**KAFKA, "security_protocol": protocol, "ssl_certfile": "/nowhere.pem"}.items():
+        reader = reader.option(f"{KAFKA_PREFIX}{name}", value)
+    with pytest.raises(PySparkException) as raised:
+        reader.load(address).collect()
+    shown = "".join(traceback.format_exception(raised.value))
+    assert named in shown
+    assert SECRET not in f"{shown} {raised.value!r} {job._told(raised.value)}"
 
 
 def files_with_the_secret(folder: Path) -> list[Path]:
