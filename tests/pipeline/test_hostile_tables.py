@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -92,6 +94,20 @@ def test_what_is_sound_is_read(tables: Path, capsys: Captured) -> None:
     assert main(["check", "--tables", str(tables.parent / "elsewhere")]) == 0
     assert main(["check", "--tables", tables.as_uri()]) == 0
     assert capsys.readouterr().err == ""
+
+
+def test_readers_load_neither_spark_nor_a_configuration(tables: Path) -> None:
+    told = "\n".join(
+        (
+            "import sys",
+            "from pipelines.cli import main",
+            "assert main(['sql', 'SELECT * FROM committed_offsets', '--tables', sys.argv[1]]) == 0",
+            "assert main(['check', '--tables', sys.argv[1]]) == 0",
+            "print({'pyspark', 'py4j', 'kafka', 'pipelines.configuration'} & sys.modules.keys())",
+        )
+    )
+    ran = subprocess.run([sys.executable, "-c", told, tables], capture_output=True, text=True, timeout=60, check=True)
+    assert ran.stdout.endswith("set()\n")
 
 
 @pytest.mark.parametrize(
