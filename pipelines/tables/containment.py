@@ -25,6 +25,9 @@ _DATA_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 #: What a reader takes from the log begins with a version. Other forms are v2 and multi-part checkpoints and compacted commits.
 _LOG_FILE = re.compile(r"([0-9]{20})\.(?:(json|crc)|(checkpoint\.parquet))")
 
+#: What a kill leaves of a file that was being put into a log of a local folder; no reader lists it.
+_NEVER_PUT = re.compile(r".*#[0-9]+")
+
 #: Keys in a log that name further files, lower case.
 _FURTHER_FILES = ("deletionvector", "sidecar")
 _SUSPICIOUS = (*(f'"{key}"'.encode() for key in _FURTHER_FILES), b"\\u")
@@ -83,7 +86,8 @@ def _expect_no_links(folder: Path) -> None:
 
 
 def _expect_plain_log(log: Path, version: int) -> None:
-    found = [(match, name) for name in os.listdir(log) if name[:1].isdigit() for match in (_LOG_FILE.fullmatch(name),)]
+    names = [name for name in os.listdir(log) if name[:1].isdigit() and not _NEVER_PUT.fullmatch(name)]
+    found = [(match, name) for name in names for match in (_LOG_FILE.fullmatch(name),)]
     for match, name in found:
         if match is None:
             raise _foreign(log / name, "it is of a form for checkpoints in parts and compacted logs")

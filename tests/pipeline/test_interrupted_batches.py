@@ -128,3 +128,17 @@ def test_a_sweep_that_was_cut_off_takes_no_rows_from_the_next_batch(step: str, t
     found = Snapshot.open(str(tmp_path)).query("SELECT DISTINCT group_id FROM committed_offsets ORDER BY group_id")
     assert found["group_id"].to_pylist() == ["a", "c", "d"]
     assert check(str(tmp_path)) == []
+
+
+def test_what_a_kill_leaves_in_a_log_is_no_part_of_it(tmp_path: Path) -> None:
+    """A file is put into a log under a name of its own first; a kill can come before it gets its real one."""
+    log = prepared(tmp_path)
+    complete = contents(tmp_path)
+    for name in definitions.WRITE_ORDER:
+        for left in ("00000000000000000007.json#1", "00000000000000000007.checkpoint.parquet#12", "_commit_x.json.tmp"):
+            (tmp_path / name / "_delta_log" / left).write_bytes(b"{")
+    assert contents(tmp_path) == complete
+    assert check(str(tmp_path)) == []
+    applier(tmp_path).apply_rows(change_table(log, ERA, FIRST, log.end))
+    maintain(str(tmp_path), Maintenance(9_999, 168, 16), datetime.now(UTC), lambda _line: None)
+    assert check(str(tmp_path)) == []

@@ -13,15 +13,22 @@ from pipelines import faults
 
 LIMIT_SECONDS = 180
 
-#: A file system without locks, for those that must get past the lock of a local folder.
-_UNLOCKED = """
-import errno, fcntl, sys
-def flock(*_):
-    raise OSError(errno.ENOLCK, "no locks available")
-fcntl.flock = flock
+_COMMAND = """
+import sys
 from pipelines.cli import main
 sys.exit(main())
 """
+
+#: A file system without locks, for those that must get past the lock of a local folder.
+_UNLOCKED = (
+    """
+import errno, fcntl
+def flock(*_):
+    raise OSError(errno.ENOLCK, "no locks available")
+fcntl.flock = flock
+"""
+    + _COMMAND
+)
 
 
 class RealRun:
@@ -30,7 +37,7 @@ class RealRun:
     def __init__(self, arguments: Sequence[str], told: Path, *, fault: str | None = None, unlocked: bool = False) -> None:
         self._told = told
         environment = {**os.environ, **({faults.VARIABLE: fault} if fault else {})}
-        python = [sys.executable, "-c", _UNLOCKED] if unlocked else [sys.executable, "-m", "pipelines.cli.main"]
+        python = [sys.executable, "-c", _UNLOCKED if unlocked else _COMMAND]
         with told.open("w") as progress:
             self.process = subprocess.Popen(
                 [*python, *arguments], stderr=progress, stdout=progress, env=environment, start_new_session=True
