@@ -6,6 +6,7 @@ something came that it cannot decode, without closing it; and it reads in pieces
 """
 
 import socket
+import ssl
 from typing import Any
 
 from kafka.errors import KafkaConnectionError, KafkaProtocolError
@@ -15,6 +16,9 @@ from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 
 _RECEIVE_BYTES = 512 * 1024
 HANDSHAKE_FAILED = "TLS handshake failed"
+#: A broker that goes away does so in the middle of a handshake as well, and distrusts nobody by that.
+HUNG_UP = "the broker hung up during the TLS handshake (does security_protocol fit its listener?)"
+_LOST = (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
 
 
 class _DirectSocket(KafkaNetSocket):
@@ -76,7 +80,7 @@ class ConnectionManager(KafkaConnectionManager):
             await transport.handshake()
         except Exception as error:
             transport.abort(error)
-            raise KafkaConnectionError(f"{HANDSHAKE_FAILED}: {error}") from None
+            raise KafkaConnectionError(HUNG_UP if isinstance(error, _LOST) else f"{HANDSHAKE_FAILED}: {error}") from None
         except BaseException:
             transport.abort()
             raise
