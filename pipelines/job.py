@@ -203,8 +203,7 @@ def _await(query: Any, progress: Progress) -> bool:
 
     def stop(_signal: int, _frame: object) -> None:
         stopping.set()
-        # a signal to the whole process group ends the JVM as well, and its client would report every call that fails then
-        logging.disable(logging.CRITICAL)
+        _expect_the_end_of_the_jvm()
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
@@ -220,6 +219,17 @@ def _await(query: Any, progress: Progress) -> bool:
         for number, handler in before.items():
             signal.signal(number, handler)
     return not stopping.is_set()
+
+
+def _expect_the_end_of_the_jvm() -> None:
+    """A signal to the whole process group ends the JVM as well. Whoever in this process talks to it would report that."""
+    from pyspark import SparkContext
+
+    logging.disable(logging.CRITICAL)
+    accumulators = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
+    if accumulators is not None:
+        # socketserver prints the traceback of a handler whose peer is gone
+        accumulators.handle_error = lambda *_: None
 
 
 def _names(options: RunOptions) -> dict[UUID, tuple[str, str]]:
