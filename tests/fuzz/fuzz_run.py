@@ -16,7 +16,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import fuzz_worker
@@ -130,7 +130,7 @@ class Run:
             if not alive:
                 process = None
             with self.lock:
-                self.findings += found
+                self.findings += [replace(finding, checked=checked) for finding in found]
                 self.done[stretch.target] += stretch.inputs
                 self.done_checked[stretch.target] += stretch.inputs * checked
                 self.took[stretch.target] += time.monotonic() - began
@@ -179,7 +179,8 @@ def report(findings: list[Finding], folder: Path) -> None:
         path = folder / f"{finding.target}-{finding.seed}-{finding.number}.txt"
         path.write_text(f"{finding.told}\n{finding.given}\n")
         print(f"FINDING {finding.error}: {path}")
-        print(f"  again: {sys.executable} {__file__} --again {finding.target}:{finding.seed}:{finding.number}")
+        checks = "NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(mktemp -d) " if finding.checked else ""
+        print(f"  again: {checks}{sys.executable} {__file__} --again {finding.target}:{finding.seed}:{finding.number}")
 
 
 def again(name: str) -> int:

@@ -38,7 +38,10 @@ MOST_FINDINGS = 5
 
 @dataclass(frozen=True)
 class Finding:
-    """What went wrong with which input; `number` is the first of its chunk when only the whole chunk goes wrong."""
+    """What went wrong with which input; `number` is the first of its chunk when only the whole chunk goes wrong.
+
+    `checked`: found with bounds checks compiled in.
+    """
 
     target: str
     seed: int
@@ -46,6 +49,7 @@ class Finding:
     error: str
     told: str
     given: str
+    checked: bool = False
 
 
 class Hang(Exception):
