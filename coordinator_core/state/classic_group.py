@@ -1,6 +1,7 @@
 """Classic groups: everything is in one record of type 2 (`GroupMetadataManager.readGroupMessageValue`, `ClassicGroup`)."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 from uuid import UUID
 
 from coordinator_core.codec import (
@@ -18,6 +19,13 @@ from coordinator_core.state.era import Era
 from coordinator_core.state.views import GroupView, MemberView, TopicAssignment, by_name
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
+
+
+class _Shown(NamedTuple):
+    """Members, sorted by id, and the topics of all of them: None when those of one are unknown."""
+
+    members: tuple[MemberView, ...]
+    topics: tuple[str, ...] | None
 
 
 class ClassicGroup:
@@ -42,15 +50,28 @@ class ClassicGroup:
         self._value_version = value_version
         self._members = {member.member_id: member for member in value.members}
         self._views: dict[str, MemberView] = {}
+        self._shown: _Shown | None = None
         if before is not None and before._reads_members_as(self):
-            same = (m for m, member in self._members.items() if m in before._views and before._members[m] == member)
-            self._views = {member_id: before._views[member_id] for member_id in same}
+            self._take_over(before)
+
+    def _take_over(self, before: "ClassicGroup") -> None:
+        """What is known of the members that did not change."""
+        if before._members == self._members:
+            self._views, self._shown = before._views, before._shown
+            return
+        same = (m for m, member in self._members.items() if m in before._views and before._members[m] == member)
+        self._views = {member_id: before._views[member_id] for member_id in same}
 
     @property
     def records(self) -> Mapping[bytes, LogRecord]:
         """The raw record that the group is made of, by key."""
         key = self._log_record.key
         return {} if key is None else {key: self._log_record}
+
+    @property
+    def value(self) -> GroupMetadataValue:
+        """The group as its record has it."""
+        return self._value
 
     @property
     def is_simple(self) -> bool:
@@ -73,8 +94,8 @@ class ClassicGroup:
         """Subscriptions over which a loader that looks at them gives up, in words."""
         if self.protocol_type != CONSUMER_PROTOCOL_TYPE or not self._era.knows_subscriptions:
             return ()
-        unread = (member for member in self._members.values() if self._member(member.member_id).subscribed_topics is None)
-        found = ((member.member_id, refused_by_loaders(member.subscription)) for member in unread)
+        unread = [view.member_id for view in self._show_members().members if view.subscribed_topics is None]
+        found = ((member_id, refused_by_loaders(self._members[member_id].subscription)) for member_id in unread)
         return tuple(f"subscription of member {member_id}: {why}" for member_id, why in sorted(found) if why is not None)
 
     def subscribed_topics(self) -> tuple[str, ...] | None:
@@ -86,10 +107,7 @@ class ClassicGroup:
             return ()
         if self._value.protocol is None:
             return None
-        of_members = [self._member(member_id).subscribed_topics for member_id in self._members]
-        if any(topics is None for topics in of_members):
-            return None
-        return tuple(sorted({topic for topics in of_members for topic in topics or ()}))
+        return self._show_members().topics
 
     def view(self, topic_names: Mapping[UUID, str]) -> GroupView:  # noqa: ARG002 - classic groups name topics themselves
         """The group as the coordinator has it right after loading."""
@@ -105,12 +123,18 @@ class ClassicGroup:
             protocol=value.protocol,
             leader=value.leader if value.leader is not None else next(iter(self._members), None),
             state_timestamp=None if state_timestamp == -1 else state_timestamp,
-            members=tuple(self._member(member_id) for member_id in sorted(self._members)),
+            members=self._show_members().members,
             subscribed_topics=self.subscribed_topics(),
         )
 
     def _reads_members_as(self, other: "ClassicGroup") -> bool:
         return self.protocol_type == other.protocol_type and self._value_version == other._value_version
+
+    def _show_members(self) -> _Shown:
+        if self._shown is None:
+            members = tuple(self._member(member_id) for member_id in sorted(self._members))
+            self._shown = _Shown(members, _all_topics(members))
+        return self._shown
 
     def _member(self, member_id: str) -> MemberView:
         view = self._views.get(member_id)
@@ -145,3 +169,12 @@ class ClassicGroup:
 def _assigned(assignment: bytes) -> tuple[TopicAssignment, ...]:
     decoded = decode_assignment(assignment)
     return () if isinstance(decoded, (Malformed, NoAssignment)) else by_name(decoded.assigned_partitions)
+
+
+def _all_topics(members: tuple[MemberView, ...]) -> tuple[str, ...] | None:
+    topics: set[str] = set()
+    for member in members:
+        if member.subscribed_topics is None:
+            return None
+        topics.update(member.subscribed_topics)
+    return tuple(sorted(topics))

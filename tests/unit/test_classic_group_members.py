@@ -26,6 +26,7 @@ _FIRST = GroupMetadataValue("consumer", 1, "range", "m1", 5, (_MEMBER, replace(_
     [
         (replace(_FIRST, generation=2), 3),
         (replace(_FIRST, members=_FIRST.members[1:]), 3),
+        (replace(_FIRST, leader=None, members=_FIRST.members[::-1]), 3),
         (replace(_FIRST, members=(replace(_MEMBER, client_host="/other"), _FIRST.members[1])), 3),
         (replace(_FIRST, members=(replace(_MEMBER, subscription=b"\x00"), _FIRST.members[1])), 3),
         (replace(_FIRST, members=(*_FIRST.members, replace(_MEMBER, member_id="m3"))), 3),
