@@ -23,11 +23,16 @@ _OLD_COMPRESSIONS = (Compression.NONE, Compression.NONE, Compression.GZIP, Compr
 
 @dataclass
 class SeedLog:
-    """Which groups a seed has where. `sentinels` (log partition → group) have one offset that any sweep removes."""
+    """Which groups a seed has where. `sentinels` (log partition → group) have one offset, the last of the log: it is there when
+    the partition is loaded, and gone when it was swept."""
 
     seed: int
     groups: dict[str, int] = field(default_factory=dict)
     sentinels: dict[int, str] = field(default_factory=dict)
+
+    def everyone(self) -> list[str]:
+        """All groups."""
+        return [*self.groups, *self.sentinels.values()]
 
 
 def write_seed(
@@ -55,8 +60,8 @@ def write_seed(
                 stories.append(teller.events)
                 log.groups |= dict.fromkeys(groups, partition)
         log.sentinels[partition] = sentinel
-        stories.append([_sentinel_event(sentinel, setting)])
-        _write_partition(builder, partition, list(_shuffled(draw, stories)), draw, setting, compactable=not modern)
+        events = [*_shuffled(draw, stories), _sentinel_event(sentinel, setting)]
+        _write_partition(builder, partition, events, draw, setting, compactable=not modern)
     return log
 
 

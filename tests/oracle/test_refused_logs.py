@@ -61,4 +61,4 @@ def what_is_loaded(generation: Generation, odd: Mapping[str, tuple[bytes | None,
         groups[what] = group
     with Trial(generation, Mode.LOADED) as trial, trial.serving(folder) as asker:
         unloaded = wait_until_loaded(asker, list(groups.values()), PATIENCE_SECONDS)
-        return {what for what, group in groups.items() if group not in unloaded and asker.offsets([group])[group]}
+        return {what for what, group in groups.items() if group not in unloaded}

@@ -31,7 +31,7 @@ PARTITIONS = SEEDS_PER_ROUND * PARTITIONS_PER_SEED
 RETENTION_MINUTES = 1440
 RETENTION_MS = RETENTION_MINUTES * 60_000
 _SWEEP_INTERVAL_MS = 2000
-_LOAD_LIMIT_SECONDS = 30
+_LIMIT_SECONDS = 60
 _DAY_MS = 86_400_000
 #: What the log of a broker says when a load ends early: Scala, Java.
 _GAVE_UP = ("Error loading offsets from", "Failed to load metadata from")
@@ -95,16 +95,16 @@ class Trial:
                 (log / f"__consumer_offsets-{partition}").mkdir(parents=True)
             setting = Setting(self.generation, int(time.time() * 1000), RETENTION_MS, self._topic_ids)
             written = [write_seed(builder, seed, setting, first_partition(seed), PARTITIONS, only=only) for seed in seeds]
-            groups = [group for each in written for group in (*each.groups, *each.sentinels.values())]
+            ends = {partition: builder.next_offset(partition) for partition in range(PARTITIONS)}
             for topic, topic_id in self._topic_ids.items():
                 builder.topic_id(topic, topic_id, TOPIC_PARTITIONS)
             with self.serving(log) as asker:
-                found = self._compare(asker, written, groups, log, tables(Path(folder) / "tables", setting))
+                found = self._compare(asker, written, ends, log, tables(Path(folder) / "tables", setting))
             if self.mode is Mode.SWEPT:
                 records = [record for p in range(PARTITIONS) for record in builder.records(p)]
-                ends = {p: builder.next_offset(p) for p in range(PARTITIONS)}
                 found += tombstone_differences(self.generation, records, self._appended(ends), RETENTION_MS, setting.now_ms)
-            return Outcome(len(groups), tuple(found), _records_of(builder, {each.group for each in found}))
+            groups = sum(len(each.everyone()) for each in written)
+            return Outcome(groups, tuple(found), _records_of(builder, {each.group for each in found}))
 
     @contextmanager
     def serving(self, log: Path) -> Iterator[Asker]:
@@ -118,20 +118,36 @@ class Trial:
             self._broker.stop()
 
     def _compare(
-        self, asker: Asker, written: Sequence[SeedLog], groups: Sequence[str], log: Path, tables: Tables
+        self, asker: Asker, written: Sequence[SeedLog], ends: Mapping[int, int], log: Path, tables: Tables
     ) -> list[Difference]:
-        sentinels = [group for each in written for group in each.sentinels.values()]
-        unloaded = wait_until_loaded(asker, sentinels)
+        sentinels = {partition: group for each in written for partition, group in each.sentinels.items()}
+        if self.mode is Mode.LOADED:
+            missing = wait_until_loaded(asker, list(sentinels.values()))
+        else:
+            missing = self._wait_until_swept(sentinels, ends)
         refused = self.refused_loads()
-        if unloaded or refused:
-            found = [Difference(group, "its partition", error, "loaded") for group, error in unloaded.items()]
-            return [*found, *(Difference("?", "a partition", complaint, "loaded") for complaint in refused)]
+        if missing or refused:
+            found = [Difference(group, "its partition", why, self.mode.value) for group, why in missing.items()]
+            return [*found, *(Difference("?", "a partition", complaint, self.mode.value) for complaint in refused)]
+        groups = [group for each in written for group in each.everyone()]
+        said = BrokerAnswers.collect(asker, groups, PLACES)
         tables.load(log, seed=sum(each.seed for each in written))
         if self.mode is Mode.SWEPT:
-            _wait_until_swept(asker, sentinels)
             tables.sweep(int(time.time() * 1000))
-        ours = tables.ask()
-        return differences(self.generation, groups, BrokerAnswers.collect(asker, groups, PLACES), ours)
+        return differences(self.generation, groups, said, tables.ask())
+
+    def _wait_until_swept(self, sentinels: Mapping[int, str], ends: Mapping[int, int]) -> dict[str, str]:
+        """Sentinels without a tombstone when the time is over."""
+        deadline = time.monotonic() + _LIMIT_SECONDS
+        waiting = set(sentinels)
+        while waiting and time.monotonic() < deadline:
+            time.sleep(0.2)
+            waiting -= {
+                record.partition for record in self._appended(ends) if sentinels[record.partition].encode() in (record.key or b"")
+            }
+        # a sweep takes the groups one by one: the next one begins when all of this one are done
+        time.sleep(2 * _SWEEP_INTERVAL_MS / 1000)
+        return {sentinels[partition]: "is not swept" for partition in waiting}
 
     def refused_loads(self) -> list[str]:
         """What the log of the broker says, since it was read last, about partitions that it gave up to load, and why."""
@@ -183,28 +199,22 @@ def _topic_ids(data: Path) -> dict[str, UUID]:
     return found
 
 
-def wait_until_loaded(asker: Asker, groups: Sequence[str], limit_seconds: float = _LOAD_LIMIT_SECONDS) -> dict[str, str]:
-    """Groups whose partition is not loaded when the time is over, and why. Scala loaders own what they gave up; it is empty."""
+def wait_until_loaded(asker: Asker, groups: Sequence[str], limit_seconds: float = _LIMIT_SECONDS) -> dict[str, str]:
+    """Groups of which no offset is known when the time is over, and why: Java loaders say that they are not ready, Scala loaders
+    own what they gave up."""
     deadline = time.monotonic() + limit_seconds
     waiting = dict.fromkeys(groups, "")
     while waiting and time.monotonic() < deadline:
         for group in list(waiting):
             try:
-                asker.offsets([group])
-                del waiting[group]
+                if asker.offsets([group])[group]:
+                    del waiting[group]
+                else:
+                    waiting[group] = "has no offset"
             except NotLoaded as error:
                 waiting[group] = str(error)
         time.sleep(0.1)
     return waiting
-
-
-def _wait_until_swept(asker: Asker, sentinels: Sequence[str]) -> None:
-    deadline = time.monotonic() + _LOAD_LIMIT_SECONDS
-    while any(asker.offsets(sentinels).values()):
-        assert time.monotonic() < deadline, "the broker does not sweep"
-        time.sleep(0.2)
-    # a sweep takes the groups one by one: the next one begins when all of this one are done
-    time.sleep(2 * _SWEEP_INTERVAL_MS / 1000)
 
 
 def _records_of(builder: LogBuilder, groups: set[str]) -> dict[str, list[LogRecord]]:
