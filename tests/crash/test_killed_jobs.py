@@ -156,7 +156,7 @@ class Reader(threading.Thread):
         self._is_over = threading.Event()
 
     def run(self) -> None:
-        while not self._is_over.wait(0.1):
+        while not self._is_over.wait(0.5):
             try:
                 state = digest(contents_of(Snapshot.open(self._tables)))
                 self.findings += map(str, check(self._tables))
