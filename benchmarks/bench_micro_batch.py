@@ -67,10 +67,11 @@ class Job:
         started = time.monotonic()
         self._log.append(batches)
         assert self._process.stderr is not None
+        line = ""
         while awaited > 0:
-            line = self._process.stderr.readline()
+            before, line = line, self._process.stderr.readline()
             if not line:
-                raise RuntimeError("the job has ended")
+                raise RuntimeError(f"the job has ended: {before}")
             if found := _BATCH.match(line):
                 awaited -= int(found[1].replace(",", ""))
         self._end = end
