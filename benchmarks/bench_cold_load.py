@@ -17,7 +17,6 @@ from benchmarks.report import print_machine, print_table
 from benchmarks.runs import Run, expect_tables, grouplake_run
 from coordinator_core.log.compression import Compression
 
-
 #: Shorter phases of a batch are not listed.
 _SHORTEST_PHASE = 0.05
 

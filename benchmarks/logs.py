@@ -10,6 +10,7 @@ import struct
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import crc32c
 import numpy as np
@@ -163,7 +164,7 @@ def _write_log(shape: LogShape, folder: Path) -> None:
     (folder / "facts.json").write_text(json.dumps(facts))
 
 
-def _write_segment(shape: LogShape, partition: int, records: int, members: list[int], outcome: Outcome, file) -> None:
+def _write_segment(shape: LogShape, partition: int, records: int, members: list[int], outcome: Outcome, file: BinaryIO) -> None:
     names = _names(members)
     longest = max(
         int(np.diff(names.key_start).max()) + VALUE_BYTES,
