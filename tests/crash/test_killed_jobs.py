@@ -72,6 +72,11 @@ class Following:
         assert check(str(self.tables)) == []
         assert contents(self.tables) == contents(self._calm)
 
+    @property
+    def steps(self) -> int:
+        """Steps that the log has."""
+        return len(self._log.ends)
+
     def commits(self) -> int:
         """Commits of `batches`: the first one of a run is its claim of the tables."""
         return len(list((self.tables / "batches" / "_delta_log").glob("*.json")))
@@ -118,6 +123,7 @@ def test_random_moments(job: Following) -> None:
     """Moments are spread over the span from the first write of a run to its end."""
     draw, killed, longest, seen = random.Random(SEED), Counter[str](), 3.0, Reader(job.tables)
     started = time.monotonic()
+    print(f"seed {SEED}")
     seen.start()
     while killed.total() < JOBS:
         job.grow(1)
@@ -131,15 +137,14 @@ def test_random_moments(job: Following) -> None:
                 if has_ended:
                     longest = max(0.5, time.monotonic() - began)
                     assert run.wait() == 0, run.told
-                elif draw.random() < 0.5:
-                    run.kill_driver()
-                    killed["driver alone"] += 1
                 else:
-                    run.kill_all()
-                    killed["all"] += 1
+                    how = draw.choice(("driver alone", "all"))
+                    (run.kill_driver if how == "driver alone" else run.kill_all)()
+                    killed[how] += 1
+                    print(f"kill {killed.total()}: {how}, {delay:.2f} s after the claim of step {job.steps}", flush=True)
         job.compare(by_spark=False)
     seen.stop()
-    print(f"seed {SEED}: {dict(killed)}, {time.monotonic() - started:.0f} s, {seen.polls} polls saw {len(seen.digests)} states")
+    print(f"{dict(killed)}, {time.monotonic() - started:.0f} s, {seen.polls} polls saw {len(seen.digests)} states")
     assert seen.findings == []
     assert seen.digests <= job.states()
 
