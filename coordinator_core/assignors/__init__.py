@@ -1,0 +1,45 @@
+"""Partition assignors of classic consumers: subscriptions of a group's members in, who is to own what out. Pure."""
+
+from coordinator_core.assignors.assignor import Assignor, PartitionAssignor
+from coordinator_core.assignors.broadcast_assignor import BroadcastAssignor
+from coordinator_core.assignors.cooperative_sticky_assignor import CooperativeStickyAssignor
+from coordinator_core.assignors.leader import AssignmentFailed, assign_group, rebalance_protocol
+from coordinator_core.assignors.model import (
+    Assignment,
+    ClusterMetadata,
+    PartitionInfo,
+    RebalanceProtocol,
+    Subscription,
+    TopicPartition,
+)
+from coordinator_core.assignors.protocol_bytes import assignment_bytes, read_assignment, read_subscription, subscription_bytes
+from coordinator_core.assignors.rack_aware_assignor import RackAwareAssignor
+from coordinator_core.assignors.random_assignor import RandomAssignor
+from coordinator_core.assignors.range_assignor import RangeAssignor
+from coordinator_core.assignors.round_robin_assignor import RoundRobinAssignor
+from coordinator_core.assignors.sticky_assignor import StickyAssignor
+
+__all__ = [
+    "Assignment",
+    "AssignmentFailed",
+    "Assignor",
+    "BroadcastAssignor",
+    "ClusterMetadata",
+    "CooperativeStickyAssignor",
+    "PartitionAssignor",
+    "PartitionInfo",
+    "RackAwareAssignor",
+    "RandomAssignor",
+    "RangeAssignor",
+    "RebalanceProtocol",
+    "RoundRobinAssignor",
+    "StickyAssignor",
+    "Subscription",
+    "TopicPartition",
+    "assign_group",
+    "assignment_bytes",
+    "read_assignment",
+    "read_subscription",
+    "rebalance_protocol",
+    "subscription_bytes",
+]

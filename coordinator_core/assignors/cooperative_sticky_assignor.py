@@ -1,0 +1,50 @@
+"""The cooperative sticky assignor: members go on with what they keep; a partition changes hands in two rebalances (KIP-429)."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Self
+
+from coordinator_core.assignors.assignor import Ownership, PartitionAssignor, PartitionsByTopic, topic_partitions
+from coordinator_core.assignors.claims import Claim, owners
+from coordinator_core.assignors.model import Assignment, RebalanceProtocol, Subscription
+from coordinator_core.assignors.sticky_assignor import sticky_ownership
+from coordinator_core.codec import Malformed, decode_cooperative_user_data, encode_cooperative_user_data
+from coordinator_core.codec.consumer_protocol import UNKNOWN_GENERATION
+from coordinator_core.codec.messages.consumer_protocol import CooperativeStickyUserData
+
+
+@dataclass(frozen=True)
+class CooperativeStickyAssignor(PartitionAssignor):
+    """What the sticky assignor would have, less the partitions that somebody else claims still: the first rebalance takes
+    those from their owner, who rejoins without them, and the second gives them away (`CooperativeStickyAssignor`).
+
+    Owned partitions are fields of the subscription; so is their generation since version 2, and before that it is user data.
+    """
+
+    generation: int = UNKNOWN_GENERATION
+
+    name = "cooperative-sticky"
+    supported_protocols = (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
+
+    def subscription_user_data(self, topics: Collection[str]) -> bytes:  # noqa: ARG002
+        return encode_cooperative_user_data(CooperativeStickyUserData(self.generation))
+
+    def on_assignment(self, assignment: Assignment, generation: int) -> Self:  # noqa: ARG002
+        return replace(self, generation=generation)
+
+    def assign_partitions(self, partitions: PartitionsByTopic, subscriptions: Mapping[str, Subscription]) -> Ownership:
+        claims = {member: _claim(subscription) for member, subscription in subscriptions.items()}
+        owner = owners(claims, set(topic_partitions(partitions)))
+        claimed = {partition for claim in claims.values() for partition in claim.partitions}
+        return {
+            member: [partition for partition in wanted if partition not in claimed or owner.get(partition) == member]
+            for member, wanted in sticky_ownership(partitions, subscriptions, claims, owner).items()
+        }
+
+
+def _claim(subscription: Subscription) -> Claim:
+    generation = subscription.generation_id
+    if generation == UNKNOWN_GENERATION and subscription.user_data:
+        user_data = decode_cooperative_user_data(subscription.user_data)
+        generation = UNKNOWN_GENERATION if isinstance(user_data, Malformed) else user_data.generation
+    return Claim(subscription.owned_partitions, generation)

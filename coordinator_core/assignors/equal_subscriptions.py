@@ -1,0 +1,99 @@
+"""Sticky assignment where all members subscribe to the same topics: all shares are equal, give or take one."""
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+
+from coordinator_core.assignors.assignor import Ownership
+from coordinator_core.assignors.model import TopicPartition
+from coordinator_core.assignors.racks import RackMatching
+
+
+class EqualSubscriptions:
+    """The constrained algorithm of `AbstractStickyAssignor` (KIP-54, KAFKA-9987).
+
+    Everybody keeps what was theirs up to the quota; what is left goes round among those below it, to near ones first where racks
+    matter. The quota is `low`, and `low + 1` for as many members as the division leaves over.
+    """
+
+    def __init__(self, partitions: list[TopicPartition], owned: Mapping[str, list[TopicPartition]], racks: RackMatching) -> None:
+        """`partitions` in order; `owned` has every member, and what it owns by right."""
+        self._partitions = partitions
+        self._owned = owned
+        self._racks = racks
+        self._low, self._expected_rich = divmod(len(partitions), len(owned))
+        self._high = self._low + (self._expected_rich > 0)
+        self._rich = 0
+        self._below: list[str] = []
+        self._at_low: list[str] = []
+        self._ownership: Ownership = {member: [] for member in owned}
+
+    def assign(self) -> Ownership:
+        for member in sorted(self._owned):
+            self._keep_owned(member)
+        kept = {partition for partitions in self._ownership.values() for partition in partitions}
+        left = [partition for partition in self._partitions if partition not in kept]
+        if self._racks.members:
+            left = self._give_to_near(self._racks.fewest_near_first(left))
+        self._give_in_turn(left)
+        return self._ownership
+
+    def _keep_owned(self, member: str) -> None:
+        own = [partition for partition in self._owned[member] if not self._racks.mismatch(member, partition)]
+        own.sort(key=lambda partition: (partition.partition, partition.topic))
+        if len(own) < self._low:
+            self._below.append(member)
+        elif len(own) >= self._high and self._rich < self._expected_rich:
+            del own[self._high :]
+            self._become_rich()
+        else:
+            del own[self._low :]
+            if self._rich < self._expected_rich:
+                self._at_low.append(member)
+        self._ownership[member] = own
+
+    def _give_to_near(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
+        """Gives partitions to members near to them; returns those for which nobody near has room."""
+        far: list[TopicPartition] = []
+        turn = 0
+        for partition in partitions:
+            below = self._racks.next_near(partition, self._below, turn)
+            if below is not None:
+                turn = self._give_to_one_below(partition, below)
+            elif not self._give_to_one_at_low(partition):
+                far.append(partition)
+        return far
+
+    def _give_to_one_below(self, partition: TopicPartition, index: int) -> int:
+        """Returns the index of who is next among those below the quota."""
+        member = self._below[index]
+        self._ownership[member].append(partition)
+        if len(self._ownership[member]) >= self._low:
+            del self._below[index]
+            if self._rich < self._expected_rich:
+                self._at_low.append(member)
+        else:
+            index += 1
+        return index % len(self._below) if self._below else 0
+
+    def _give_to_one_at_low(self, partition: TopicPartition) -> bool:
+        index = self._racks.next_near(partition, self._at_low, 0)
+        if index is None:
+            return False
+        self._ownership[self._at_low.pop(index)].append(partition)
+        self._become_rich()
+        return True
+
+    def _become_rich(self) -> None:
+        self._rich += 1
+        if self._rich == self._expected_rich:
+            self._at_low.clear()
+
+    def _give_in_turn(self, partitions: Iterable[TopicPartition]) -> None:
+        below, at_low = deque(self._below), deque(self._at_low)
+        for partition in partitions:
+            if not below:
+                self._ownership[at_low.popleft()].append(partition)
+                continue
+            member = below.popleft()
+            self._ownership[member].append(partition)
+            (at_low if len(self._ownership[member]) == self._low else below).append(member)

@@ -1,0 +1,72 @@
+"""Subscriptions and assignments ↔ the bytes of them in JoinGroup and SyncGroup (`ConsumerProtocol`)."""
+
+from collections.abc import Iterable
+
+from coordinator_core.assignors.model import Assignment, Subscription, TopicPartition
+from coordinator_core.codec import (
+    Malformed,
+    NoAssignment,
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+    encode_subscription,
+)
+from coordinator_core.codec.consumer_protocol import HIGHEST_VERSION
+from coordinator_core.codec.messages.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    ProtocolTopicPartitions,
+)
+
+
+def subscription_bytes(subscription: Subscription, version: int = HIGHEST_VERSION) -> bytes:
+    """A subscription in version 0–3, topics and owned partitions sorted as Java clients do; what the version lacks is left out.
+
+    Raises ValueError for other versions and for values that cannot be written.
+    """
+    return encode_subscription(
+        ConsumerProtocolSubscription(
+            tuple(sorted(subscription.topics)),
+            subscription.user_data,
+            grouped_partitions(sorted(subscription.owned_partitions)),
+            subscription.generation_id,
+            subscription.rack_id,
+        ),
+        version,
+    )
+
+
+def read_subscription(data: bytes, group_instance_id: str | None = None) -> Subscription | Malformed:
+    """The subscription of a member. An empty rack is none."""
+    read = decode_subscription(data)
+    if isinstance(read, Malformed):
+        return read
+    owned = flat_partitions(read.owned_partitions)
+    return Subscription(read.topics, read.user_data, owned, read.generation_id, read.rack_id or None, group_instance_id)
+
+
+def assignment_bytes(assignment: Assignment, version: int = HIGHEST_VERSION) -> bytes:
+    """An assignment in version 0–3. Raises ValueError for other versions and for values that cannot be written."""
+    return encode_assignment(ConsumerProtocolAssignment(grouped_partitions(assignment.partitions), assignment.user_data), version)
+
+
+def read_assignment(data: bytes) -> Assignment | Malformed:
+    """The assignment of a member; empty bytes assign nothing."""
+    read = decode_assignment(data)
+    if isinstance(read, Malformed):
+        return read
+    if isinstance(read, NoAssignment):
+        return Assignment()
+    return Assignment(tuple(sorted(flat_partitions(read.assigned_partitions))), read.user_data)
+
+
+def grouped_partitions(partitions: Iterable[TopicPartition]) -> tuple[ProtocolTopicPartitions, ...]:
+    """Partitions by topic, in the order in which topics and partitions come."""
+    by_topic: dict[str, list[int]] = {}
+    for topic, partition in partitions:
+        by_topic.setdefault(topic, []).append(partition)
+    return tuple(ProtocolTopicPartitions(topic, tuple(numbers)) for topic, numbers in by_topic.items())
+
+
+def flat_partitions(topics: Iterable[ProtocolTopicPartitions]) -> tuple[TopicPartition, ...]:
+    return tuple(TopicPartition(topic.topic, partition) for topic in topics for partition in topic.partitions)

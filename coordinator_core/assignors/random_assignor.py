@@ -1,0 +1,26 @@
+"""The random assignor: a custom one, that knows nothing and wants nothing."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from coordinator_core.assignors.assignor import Ownership, PartitionAssignor, PartitionsByTopic, topic_partitions
+from coordinator_core.assignors.member_order import subscribers_by_topic
+from coordinator_core.assignors.model import Subscription
+
+
+@dataclass(frozen=True)
+class RandomAssignor(PartitionAssignor):
+    """Each partition goes to any of its topic's subscribers. `draw(n)` is a number from 0 to n - 1, of a source that the caller
+    brings: one with a known seed makes assignments that can be repeated."""
+
+    draw: Callable[[int], int]
+
+    name = "random"
+
+    def assign_partitions(self, partitions: PartitionsByTopic, subscriptions: Mapping[str, Subscription]) -> Ownership:
+        ownership: Ownership = {member: [] for member in subscriptions}
+        subscribers = subscribers_by_topic(subscriptions)
+        for partition in topic_partitions(partitions):
+            members = subscribers[partition.topic]
+            ownership[members[self.draw(len(members))]].append(partition)
+        return ownership

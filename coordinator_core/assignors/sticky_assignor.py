@@ -1,0 +1,74 @@
+"""The sticky assignor: balance first, then as few partitions as possible change their owner (`StickyAssignor`, KIP-54)."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Self
+
+from coordinator_core.assignors.assignor import Ownership, PartitionAssignor, PartitionsByTopic, topic_partitions
+from coordinator_core.assignors.claims import Claim, former_owners, owners
+from coordinator_core.assignors.equal_subscriptions import EqualSubscriptions
+from coordinator_core.assignors.model import Assignment, Subscription, TopicPartition
+from coordinator_core.assignors.protocol_bytes import flat_partitions, grouped_partitions
+from coordinator_core.assignors.racks import rack_matching
+from coordinator_core.assignors.unequal_subscriptions import UnequalSubscriptions
+from coordinator_core.codec import Malformed, decode_sticky_user_data, encode_sticky_user_data
+from coordinator_core.codec.consumer_protocol import UNKNOWN_GENERATION
+from coordinator_core.codec.messages.consumer_protocol import StickyUserData
+
+
+@dataclass(frozen=True)
+class StickyAssignor(PartitionAssignor):
+    """Members give up everything before they join, so each tells in its user data what it had and since which generation.
+
+    Equal subscriptions take an algorithm of their own since KAFKA-9987 (`equals_apart`). Without it, as in the clients before,
+    shares are as equal and as much stays, but what is left may go to other members.
+    """
+
+    previous: tuple[TopicPartition, ...] | None = None
+    generation: int = UNKNOWN_GENERATION
+    equals_apart: bool = True
+
+    name = "sticky"
+
+    def subscription_user_data(self, topics: Collection[str]) -> bytes | None:  # noqa: ARG002
+        if self.previous is None:
+            return None
+        return encode_sticky_user_data(StickyUserData(grouped_partitions(self.previous), self.generation))
+
+    def on_assignment(self, assignment: Assignment, generation: int) -> Self:
+        return replace(self, previous=assignment.partitions, generation=generation)
+
+    def assign_partitions(self, partitions: PartitionsByTopic, subscriptions: Mapping[str, Subscription]) -> Ownership:
+        claims = {member: _claim(subscription) for member, subscription in subscriptions.items()}
+        owner = owners(claims, set(topic_partitions(partitions)))
+        return sticky_ownership(partitions, subscriptions, claims, owner, self.equals_apart)
+
+
+def sticky_ownership(
+    partitions: PartitionsByTopic,
+    subscriptions: Mapping[str, Subscription],
+    claims: Mapping[str, Claim],
+    owner: Mapping[TopicPartition, str],
+    equals_apart: bool = True,
+) -> Ownership:
+    """What sticky assignors want members to own (`AbstractStickyAssignor`); `owner` by the `claims` that hold."""
+    if not subscriptions:
+        return {}
+    racks = rack_matching(partitions, subscriptions)
+    owned: Ownership = {member: [] for member in subscriptions}
+    for partition, member in owner.items():
+        owned[member].append(partition)
+    topics = {member: frozenset(subscription.topics) for member, subscription in subscriptions.items()}
+    if equals_apart and len(set(topics.values())) == 1:
+        return EqualSubscriptions(topic_partitions(partitions), owned, racks).assign()
+    by_topic = {topic: [TopicPartition(topic, info.partition) for info in infos] for topic, infos in partitions.items()}
+    subscribers = {topic: frozenset(member for member in topics if topic in topics[member]) for topic in partitions}
+    return UnequalSubscriptions(by_topic, subscribers, owned, former_owners(claims), racks).assign()
+
+
+def _claim(subscription: Subscription) -> Claim:
+    """User data that says nothing sensible claims nothing."""
+    user_data = decode_sticky_user_data(subscription.user_data) if subscription.user_data else StickyUserData()
+    if isinstance(user_data, Malformed):
+        return Claim()
+    return Claim(flat_partitions(user_data.previous_assignment), user_data.generation)

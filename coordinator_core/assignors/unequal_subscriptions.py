@@ -1,0 +1,111 @@
+"""Sticky assignment where members subscribe to different topics: as balanced as the subscriptions let it be."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from coordinator_core.assignors.assignor import Ownership
+from coordinator_core.assignors.load import Load
+from coordinator_core.assignors.model import TopicPartition
+from coordinator_core.assignors.movements import Movements
+from coordinator_core.assignors.racks import RackMatching
+
+
+class UnequalSubscriptions:
+    """The general algorithm of `AbstractStickyAssignor` (KIP-54).
+
+    What members own and still want is kept. The rest goes to whoever has the fewest among those that want it. Then partitions
+    move from members to members with at least two fewer, until none can. Every move makes shares more equal, so this ends, and no
+    move has to be taken back (Kafka compares scores instead).
+    """
+
+    def __init__(
+        self,
+        partitions: Mapping[str, list[TopicPartition]],
+        subscribers: Mapping[str, frozenset[str]],
+        owned: Mapping[str, list[TopicPartition]],
+        former: Mapping[TopicPartition, str],
+        racks: RackMatching,
+    ) -> None:
+        """`partitions` and their `subscribers` by topic; `owned` has every member, and what it owns by right; `former` owners."""
+        self._subscribers = subscribers
+        self._former = former
+        self._racks = racks
+        topics = sorted(partitions, key=lambda topic: (len(subscribers[topic]), topic))
+        self._partitions = [partition for topic in topics for partition in partitions[topic]]
+        self._owner: dict[TopicPartition, str] = {}
+        self._revoking = False
+        for member in sorted(owned):
+            for partition in owned[member]:
+                if member not in subscribers[partition.topic] or racks.mismatch(member, partition):
+                    self._revoking = True
+                else:
+                    self._owner[partition] = member
+        sizes = dict.fromkeys(owned, 0)
+        for owner in self._owner.values():
+            sizes[owner] += 1
+        self._load = Load(sizes.items())
+        self._movements = Movements()
+        self._poorest: dict[str, str] = {}
+
+    def assign(self) -> Ownership:
+        unassigned = [partition for partition in self._partitions if partition not in self._owner]
+        far = unassigned
+        if self._racks.members:
+            far = [partition for partition in unassigned if not self._give(partition, self._is_near)]
+        for partition in far:
+            self._give(partition, _anybody)
+        if not self._revoking:
+            self._balance(unassigned)
+        self._balance(self._partitions)
+        ownership: Ownership = {member: [] for member in self._load}
+        for partition, owner in self._owner.items():
+            ownership[owner].append(partition)
+        return ownership
+
+    def _is_near(self, member: str, partition: TopicPartition) -> bool:
+        return not self._racks.mismatch(member, partition)
+
+    def _give(self, partition: TopicPartition, may: Callable[[str, TopicPartition], bool]) -> bool:
+        subscribers = self._subscribers[partition.topic]
+        for member in self._load:
+            if member in subscribers and may(member, partition):
+                self._owner[partition] = member
+                self._load.change(member, 1)
+                return True
+        return False
+
+    def _balance(self, partitions: Iterable[TopicPartition]) -> None:
+        """Moves partitions while a move makes the shares more equal."""
+        movable = [partition for partition in partitions if len(self._subscribers[partition.topic]) > 1]
+        moved = True
+        while moved:
+            moved = False
+            for partition in movable:
+                new_owner = self._better_owner(partition)
+                if new_owner is not None:
+                    self._move(partition, new_owner)
+                    moved = True
+
+    def _better_owner(self, partition: TopicPartition) -> str | None:
+        enough = self._load[self._owner[partition]] - 1
+        former = self._former.get(partition)
+        if former in self._subscribers[partition.topic] and self._load[former] < enough:
+            return former
+        poorest = self._poorest_subscriber(partition.topic)
+        return poorest if self._load[poorest] < enough else None
+
+    def _poorest_subscriber(self, topic: str) -> str:
+        if topic not in self._poorest:
+            subscribers = self._subscribers[topic]
+            self._poorest[topic] = next(member for member in self._load if member in subscribers)
+        return self._poorest[topic]
+
+    def _move(self, partition: TopicPartition, new_owner: str) -> None:
+        self._load.change(self._owner[partition], -1)
+        self._load.change(new_owner, 1)
+        self._poorest.clear()
+        for moved, owner in self._movements.move(partition, self._owner[partition], new_owner).items():
+            self._owner[moved] = owner
+
+
+def _anybody(_member: str, _partition: TopicPartition) -> bool:
+    return True

@@ -1,0 +1,46 @@
+"""Subscriptions of members that tell what they own, each in the way of its assignor, and what a balanced assignment is."""
+
+from collections.abc import Iterable, Mapping
+
+from consumer_groups import partitions
+
+from coordinator_core.assignors import Assignment, Assignor, ClusterMetadata, StickyAssignor, Subscription, TopicPartition
+
+LATEST = 1
+
+
+def sticky_member(
+    assignor: Assignor, topics: Iterable[str], owned: str = "", generation: int = LATEST, rack: str | None = None
+) -> Subscription:
+    """A member that owns the partitions written as "t-0 t-1" since a generation."""
+    wanted = tuple(topics)
+    if isinstance(assignor, StickyAssignor):
+        before = assignor.on_assignment(Assignment(partitions(owned)), generation)
+        return Subscription(wanted, before.subscription_user_data(wanted), (), generation, rack)
+    return Subscription(wanted, None, partitions(owned), generation, rack)
+
+
+def improvement(
+    metadata: ClusterMetadata, subscriptions: Mapping[str, Subscription], ownership: Mapping[str, Iterable[TopicPartition]]
+) -> str | None:
+    """A partition whose move would make shares more equal, or one that is assigned twice, to nobody, or to somebody that doesn't
+    want it; None where all is well."""
+    owner: dict[TopicPartition, str] = {}
+    for member, owned in ownership.items():
+        for partition in owned:
+            if partition in owner:
+                return f"{partition} belongs to {owner[partition]} and {member}"
+            if partition.topic not in subscriptions[member].topics:
+                return f"{member} doesn't want {partition}"
+            owner[partition] = member
+    size = {member: len(tuple(owned)) for member, owned in ownership.items()}
+    for topic in metadata.topics:
+        wanting = [member for member in size if topic in subscriptions[member].topics]
+        for info in metadata.topics[topic] if wanting else ():
+            partition = TopicPartition(topic, info.partition)
+            if partition not in owner:
+                return f"{partition} belongs to nobody"
+            poorest = min(wanting, key=size.__getitem__)
+            if size[poorest] + 1 < size[owner[partition]]:
+                return f"{partition} of {owner[partition]} would better belong to {poorest}"
+    return None

@@ -1,0 +1,119 @@
+"""The leader's work by the bytes of JoinGroup and SyncGroup, and what makes it fail."""
+
+import pytest
+from consumer_groups import partitions
+
+from coordinator_core.assignors import (
+    Assignment,
+    AssignmentFailed,
+    ClusterMetadata,
+    CooperativeStickyAssignor,
+    PartitionAssignor,
+    RangeAssignor,
+    RebalanceProtocol,
+    RoundRobinAssignor,
+    StickyAssignor,
+    Subscription,
+    assign_group,
+    assignment_bytes,
+    read_assignment,
+    read_subscription,
+    rebalance_protocol,
+    subscription_bytes,
+)
+from coordinator_core.codec import Malformed
+
+METADATA = ClusterMetadata.of_counts({"t": 2, "u": 1})
+
+
+class Careless(PartitionAssignor):
+    """Says that it is cooperative, and gives everything to the last member at once."""
+
+    name = "careless"
+    supported_protocols = (RebalanceProtocol.COOPERATIVE,)
+
+    def assign_partitions(self, partitions, subscriptions):
+        *others, last = subscriptions
+        return {member: [] for member in others} | {last: [*partition_list(partitions)]}
+
+
+def partition_list(by_topic):
+    return partitions(" ".join(f"{topic}-{info.partition}" for topic, infos in by_topic.items() for info in infos))
+
+
+@pytest.mark.parametrize(
+    ("assignors", "protocol"),
+    [
+        ([RangeAssignor()], RebalanceProtocol.EAGER),
+        ([CooperativeStickyAssignor()], RebalanceProtocol.COOPERATIVE),
+        ([RangeAssignor(), CooperativeStickyAssignor()], RebalanceProtocol.EAGER),
+        ([RangeAssignor(), RoundRobinAssignor(), StickyAssignor()], RebalanceProtocol.EAGER),
+    ],
+)
+def test_the_highest_protocol_that_all_assignors_have(assignors, protocol):
+    assert rebalance_protocol(assignors) is protocol
+
+
+@pytest.mark.parametrize(("assignors", "names"), [([], "none"), ([RangeAssignor(), Careless()], "careless, range")])
+def test_assignors_without_a_common_protocol(assignors, names):
+    with pytest.raises(AssignmentFailed, match=f"assignors {names} have no rebalance protocol in common"):
+        rebalance_protocol(assignors)
+
+
+def test_assignments_by_member():
+    members = [
+        ("b", None, subscription_bytes(Subscription(("t", "u")))),
+        ("a", None, subscription_bytes(Subscription(("t",)), 0)),
+        ("z", "static", subscription_bytes(Subscription(("t", "unknown")), 1)),
+    ]
+
+    shares = assign_group("range", [RoundRobinAssignor(), RangeAssignor()], METADATA, members)
+
+    assert {member: read_assignment(share).partitions for member, share in shares.items()} == {
+        "z": partitions("t-0"),
+        "a": partitions("t-1"),
+        "b": partitions("u-0"),
+    }
+
+
+def test_an_assignor_that_this_member_lacks():
+    with pytest.raises(AssignmentFailed, match="the coordinator chose assignor 'sticky', this member has range, roundrobin"):
+        assign_group("sticky", [RangeAssignor(), RoundRobinAssignor()], METADATA, [])
+
+
+def test_a_subscription_that_is_none():
+    with pytest.raises(AssignmentFailed, match="member 'm': malformed subscription at byte 0"):
+        assign_group("range", [RangeAssignor()], METADATA, [("m", None, b"\x00")])
+
+
+def test_a_cooperative_assignor_must_not_give_away_what_somebody_has():
+    """`validateCooperativeAssignment`"""
+    having = subscription_bytes(Subscription(("t",), owned_partitions=partitions("t-1")))
+    wanting = subscription_bytes(Subscription(("t",)))
+
+    assert assign_group("careless", [Careless()], METADATA, [("new", None, wanting), ("old", None, having)])
+    with pytest.raises(AssignmentFailed, match="assignor 'careless' gives t-1 to a new owner before the old one gave it up"):
+        assign_group("careless", [Careless()], METADATA, [("old", None, having), ("new", None, wanting)])
+
+
+def test_a_group_of_nobody():
+    for assignor in (RangeAssignor(), RoundRobinAssignor(), StickyAssignor(), CooperativeStickyAssignor()):
+        assert assign_group(assignor.name, [assignor], METADATA, []) == {}
+
+
+def test_subscriptions_are_written_in_order_and_read_back():
+    subscription = Subscription(("u", "t"), b"x", partitions("u-0 t-1 t-0"), 5, "rack", "instance")
+    data = subscription_bytes(subscription)
+
+    assert read_subscription(data, "instance") == Subscription(("t", "u"), b"x", partitions("t-0 t-1 u-0"), 5, "rack", "instance")
+    assert read_subscription(subscription_bytes(subscription, 0)) == Subscription(("t", "u"), b"x")
+    assert read_subscription(subscription_bytes(Subscription(("t",), rack_id=""))) == Subscription(("t",))
+    assert isinstance(read_subscription(b""), Malformed)
+
+
+def test_assignments_are_written_and_read_back():
+    assignment = Assignment(partitions("t-0 t-1 u-0"), b"x")
+
+    assert read_assignment(assignment_bytes(assignment)) == assignment
+    assert read_assignment(b"") == Assignment()
+    assert isinstance(read_assignment(b"\x00"), Malformed)
