@@ -1,6 +1,7 @@
 """Classic groups: everything is in one record of type 2 (`GroupMetadataManager.readGroupMessageValue`, `ClassicGroup`)."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import NamedTuple
 from uuid import UUID
 
@@ -19,6 +20,21 @@ from coordinator_core.state.era import Era
 from coordinator_core.state.views import GroupView, MemberView, TopicAssignment, by_name
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
+
+#: Members of a group say the same, and say it again with every generation: that many of their last words are not read again.
+_REMEMBERED = 4096
+
+
+class _Subscription(NamedTuple):
+    """What a member's subscription says; topics are None when they cannot be read."""
+
+    topics: tuple[str, ...] | None
+    rack_id: str | None
+    owned: tuple[TopicAssignment, ...]
+    user_data: bytes | None
+
+
+_UNREAD = _Subscription(None, None, (), None)
 
 
 class _Shown(NamedTuple):
@@ -144,28 +160,36 @@ class ClassicGroup:
 
     def _read_member(self, member: MemberMetadata) -> MemberView:
         speaks_consumer = self.protocol_type == CONSUMER_PROTOCOL_TYPE
-        subscribed = subscribed_topics(member.subscription) if speaks_consumer else None
-        subscription = decode_subscription(member.subscription) if speaks_consumer else None
-        known = subscription if isinstance(subscription, ConsumerProtocolSubscription) else None
+        subscription = _subscription(member.subscription) if speaks_consumer else _UNREAD
         return MemberView(
             member_id=member.member_id,
             group_instance_id=member.group_instance_id,
             client_id=member.client_id,
             client_host=member.client_host,
-            rack_id=(known.rack_id or None) if known else None,
+            rack_id=subscription.rack_id,
             session_timeout_ms=member.session_timeout,
             rebalance_timeout_ms=self._era.rebalance_timeout_ms(member, self._value_version),
-            subscribed_topics=None if subscribed is None or isinstance(subscribed, Malformed) else tuple(sorted(set(subscribed))),
+            subscribed_topics=subscription.topics,
             subscribed_regex=None,
             assigned=_assigned(member.assignment) if speaks_consumer else (),
             target=(),
-            owned=by_name(known.owned_partitions) if known else (),
+            owned=subscription.owned,
             member_epoch=None,
             member_state=None,
-            user_data=known.user_data if known else None,
+            user_data=subscription.user_data,
         )
 
 
+@lru_cache(_REMEMBERED)
+def _subscription(data: bytes) -> _Subscription:
+    subscribed, read = subscribed_topics(data), decode_subscription(data)
+    topics = None if isinstance(subscribed, Malformed) else tuple(sorted(set(subscribed)))
+    if not isinstance(read, ConsumerProtocolSubscription):
+        return _UNREAD._replace(topics=topics)
+    return _Subscription(topics, read.rack_id or None, by_name(read.owned_partitions), read.user_data)
+
+
+@lru_cache(_REMEMBERED)
 def _assigned(assignment: bytes) -> tuple[TopicAssignment, ...]:
     decoded = decode_assignment(assignment)
     return () if isinstance(decoded, (Malformed, NoAssignment)) else by_name(decoded.assigned_partitions)
