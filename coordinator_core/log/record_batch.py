@@ -280,7 +280,7 @@ def end_transaction_marker(
     leader_epoch: int = 0,
 ) -> bytes:
     """The control batch that ends a transaction (`EndTransactionMarker`), a batch of one record without sequence number."""
-    key = _CONTROL_KEY.pack(0, control_type)
+    key = control_key(control_type)
     value = _END_TRANSACTION_VALUE.pack(0, coordinator_epoch)
     return write_batch(
         [BatchRecord(offset, timestamp, key, value)],
@@ -290,6 +290,11 @@ def end_transaction_marker(
         transactional=True,
         control=True,
     )
+
+
+def control_key(control_type: ControlType) -> bytes:
+    """Key of a control record of this type."""
+    return _CONTROL_KEY.pack(0, control_type)
 
 
 def control_type(key: bytes | None) -> int | None:

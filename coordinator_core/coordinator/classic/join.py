@@ -1,0 +1,155 @@
+"""JoinGroup (`handleJoinGroup`, `classicGroupJoinToClassicGroup`)."""
+
+from coordinator_core.coordinator import records
+from coordinator_core.coordinator.classic import rebalance
+from coordinator_core.coordinator.classic.group import ClassicGroup
+from coordinator_core.coordinator.classic.members import Member
+from coordinator_core.coordinator.classic.rebalance import COMPLETING_REBALANCE, DEAD, EMPTY, PREPARING_REBALANCE, STABLE
+from coordinator_core.coordinator.classic.static_member import rejoin_static_member
+from coordinator_core.coordinator.classic.validation import validate_member
+from coordinator_core.coordinator.config import NEW_MEMBER_JOIN_TIMEOUT_MS
+from coordinator_core.coordinator.context import CoordinatorContext
+from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.coordinator.messages.membership import UNKNOWN_MEMBER_ID, JoinGroupRequest, JoinGroupResponse
+from coordinator_core.coordinator.turn import Answer, Ticket, Turn
+
+
+def join_group(context: CoordinatorContext, turn: Turn, request: JoinGroupRequest, ticket: Ticket) -> None:
+    """Answered at once with an error or the current generation, or parked until the join phase ends."""
+    lowest, highest = context.config.group_min_session_timeout_ms, context.config.group_max_session_timeout_ms
+    if not lowest <= request.session_timeout_ms <= highest:
+        turn.answer(ticket, JoinGroupResponse(ErrorCode.INVALID_SESSION_TIMEOUT, request.member_id))
+        return
+    group = context.find(request.group_id)
+    is_new_group = group is None
+    if group is None:
+        if request.member_id != UNKNOWN_MEMBER_ID or context.is_foreign(request.group_id):
+            turn.answer(ticket, JoinGroupResponse(ErrorCode.UNKNOWN_MEMBER_ID, request.member_id))
+            return
+        group = context.create(request.group_id, turn.now_ms)
+    if not _accepts(group, request.member_id, context.config.group_max_size):
+        if request.member_id in group:
+            rebalance.drop_member(context, turn, group, group.member(request.member_id))
+        group.remove(request.member_id)
+        turn.answer(ticket, JoinGroupResponse(ErrorCode.GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID))
+    else:
+        error = _may_join(group, request)
+        if error is not ErrorCode.NONE:
+            turn.answer(ticket, JoinGroupResponse(error, request.member_id))
+            if is_new_group:
+                context.forget(group)
+            return
+        if request.member_id == UNKNOWN_MEMBER_ID:
+            _join_new(context, turn, group, request, ticket)
+        else:
+            _join_known(context, turn, group, request, ticket)
+    rebalance.try_complete_join(context, turn, group)
+    if is_new_group and context.behaviour.writes_new_groups and not turn.writes:
+        _write_new_group(context, turn, group, ticket)
+
+
+def _accepts(group: ClassicGroup, member_id: str, max_size: int) -> bool:
+    """Is there room (KIP-389)? While members are joining, those count who have: the last to join again may find it taken."""
+    if group.is_in(PREPARING_REBALANCE):
+        already = member_id in group and group.member(member_id).awaiting_join is not None
+        return already or group.awaiting_join < max_size
+    return group.is_in(EMPTY, DEAD) or member_id in group or len(group) < max_size
+
+
+def _may_join(group: ClassicGroup, request: JoinGroupRequest) -> ErrorCode:
+    if group.is_in(DEAD):
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    if not group.supports(request.protocol_type, request.protocols):
+        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    if request.member_id in group.pending_members:
+        # A static member never gets an id without becoming a member, so this one was made up.
+        return ErrorCode.NONE if request.group_instance_id is None else ErrorCode.UNKNOWN_SERVER_ERROR
+    if request.member_id == UNKNOWN_MEMBER_ID:
+        return ErrorCode.NONE
+    return validate_member(group, request.member_id, request.group_instance_id)
+
+
+def _join_new(context: CoordinatorContext, turn: Turn, group: ClassicGroup, request: JoinGroupRequest, ticket: Ticket) -> None:
+    instance_id = request.group_instance_id
+    member_id = context.new_member_id(request.client_id if instance_id is None else instance_id)
+    if instance_id is not None and group.static_member_id(instance_id) is not None:
+        rejoin_static_member(context, turn, group, request, member_id, ticket)
+    elif instance_id is None and request.require_known_member_id:
+        group.add_pending_member(member_id)
+        rebalance.expect_member(context, turn, group, member_id, request.session_timeout_ms)
+        turn.answer(ticket, JoinGroupResponse(ErrorCode.MEMBER_ID_REQUIRED, member_id))
+    else:
+        _add_member(context, turn, group, request, member_id, ticket)
+
+
+def _join_known(context: CoordinatorContext, turn: Turn, group: ClassicGroup, request: JoinGroupRequest, ticket: Ticket) -> None:
+    if request.member_id in group.pending_members:
+        _add_member(context, turn, group, request, request.member_id, ticket)
+        return
+    member = group.member(request.member_id)
+    settled = group.is_in(COMPLETING_REBALANCE) or (group.is_in(STABLE) and group.leader != member.member_id)
+    if settled and member.protocols == request.protocols:
+        turn.answer(ticket, rebalance.joined(group, member.member_id))
+    else:
+        _update_member(context, turn, group, request, member, ticket)
+
+
+def _add_member(
+    context: CoordinatorContext, turn: Turn, group: ClassicGroup, request: JoinGroupRequest, member_id: str, ticket: Ticket
+) -> None:
+    member = Member(
+        member_id=member_id,
+        group_instance_id=request.group_instance_id,
+        client_id=request.client_id,
+        client_host=request.client_host,
+        rebalance_timeout_ms=request.rebalance_timeout_ms,
+        session_timeout_ms=request.session_timeout_ms,
+        protocol_type=request.protocol_type,
+        protocols=request.protocols,
+        is_new=True,
+    )
+    if group.is_in(PREPARING_REBALANCE) and group.initial_rebalance:
+        group.new_member_added = True
+    group.add(member, ticket)
+    rebalance.expect_member(context, turn, group, member_id, NEW_MEMBER_JOIN_TIMEOUT_MS)
+    rebalance.maybe_prepare_rebalance(context, turn, group)
+
+
+def _update_member(
+    context: CoordinatorContext, turn: Turn, group: ClassicGroup, request: JoinGroupRequest, member: Member, ticket: Ticket
+) -> None:
+    superseded = JoinGroupResponse(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id)
+    rebalance.answer_join(turn, group, member, superseded)
+    group.update(member, request.protocols, request.rebalance_timeout_ms, request.session_timeout_ms)
+    group.park_join(member, ticket)
+    rebalance.maybe_prepare_rebalance(context, turn, group)
+
+
+def _write_new_group(context: CoordinatorContext, turn: Turn, group: ClassicGroup, ticket: Ticket) -> None:
+    """The log gets to know a new group at once, and the request that made it is answered after that."""
+    held = tuple(turn.answers)
+    turn.answers.clear()
+
+    def written(error: ErrorCode, later: Turn) -> None:
+        if error is ErrorCode.NONE:
+            later.answers.extend(held)
+            return
+        _undo_new_group(context, later, group, ticket, held, context.behaviour.group_errors.get(error, error))
+
+    turn.write((records.empty_group_metadata(context.behaviour, group),), written)
+
+
+def _undo_new_group(
+    context: CoordinatorContext, turn: Turn, group: ClassicGroup, ticket: Ticket, held: tuple[Answer, ...], error: ErrorCode
+) -> None:
+    for answer in held:
+        if isinstance(answer.response, JoinGroupResponse):
+            group.remove(answer.response.member_id)
+            turn.answer(answer.ticket, JoinGroupResponse(error, UNKNOWN_MEMBER_ID))
+    for member in tuple(group.members):
+        if member.awaiting_join == ticket:
+            rebalance.drop_member(context, turn, group, member, error)
+    if not group.members and not group.pending_members and group.generation == 0:
+        context.forget(group)
+    else:
+        rebalance.try_complete_join(context, turn, group)

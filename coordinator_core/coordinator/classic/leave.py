@@ -1,0 +1,42 @@
+"""LeaveGroup (`handleLeaveGroup`, `classicGroupLeaveToClassicGroup`)."""
+
+from coordinator_core.coordinator.classic import rebalance
+from coordinator_core.coordinator.classic.group import ClassicGroup
+from coordinator_core.coordinator.classic.rebalance import DEAD
+from coordinator_core.coordinator.classic.validation import validate_member
+from coordinator_core.coordinator.context import CoordinatorContext
+from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.coordinator.messages.membership import (
+    UNKNOWN_MEMBER_ID,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    LeavingMember,
+    LeftMember,
+)
+from coordinator_core.coordinator.turn import Ticket, Turn
+
+
+def leave_group(context: CoordinatorContext, turn: Turn, request: LeaveGroupRequest, ticket: Ticket) -> None:
+    """Each member for itself: one that is not there does not keep the others."""
+    group = context.find(request.group_id)
+    if group is not None and group.is_in(DEAD):
+        turn.answer(ticket, LeaveGroupResponse(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+        return
+    left = []
+    for who in request.members:
+        error = ErrorCode.UNKNOWN_MEMBER_ID if group is None else _leave(context, turn, group, who)
+        left.append(LeftMember(who.member_id, who.group_instance_id, error))
+    turn.answer(ticket, LeaveGroupResponse(ErrorCode.NONE, tuple(left)))
+
+
+def _leave(context: CoordinatorContext, turn: Turn, group: ClassicGroup, who: LeavingMember) -> ErrorCode:
+    member_id = who.member_id
+    if member_id in group.pending_members:
+        rebalance.remove_pending_member(context, turn, group, member_id)
+        return ErrorCode.NONE
+    if member_id == UNKNOWN_MEMBER_ID:
+        member_id = "" if who.group_instance_id is None else group.static_member_id(who.group_instance_id) or ""
+    error = validate_member(group, member_id, who.group_instance_id)
+    if error is ErrorCode.NONE:
+        rebalance.remove_member(context, turn, group, group.member(member_id))
+    return error

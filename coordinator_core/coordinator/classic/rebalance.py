@@ -1,0 +1,225 @@
+"""Rebalances of a group: how they begin, what they wait for, how they end. Members that go, and the timers that say so.
+
+Mirrors `prepareRebalance`, `onCompleteJoin`, `onExpirePendingSync`, `onExpireHeartbeat` of both coordinators. A parked request is
+answered whatever happens to its member.
+"""
+
+from coordinator_core.coordinator import records
+from coordinator_core.coordinator.classic.group import ClassicGroup
+from coordinator_core.coordinator.classic.members import Member
+from coordinator_core.coordinator.classic.states import ClassicGroupState
+from coordinator_core.coordinator.context import CoordinatorContext
+from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.coordinator.messages.membership import UNKNOWN_MEMBER_ID, JoinGroupResponse, SyncGroupResponse
+from coordinator_core.coordinator.timers import Delayed, HeartbeatDue, JoinDue, SyncDue, TimerKey
+from coordinator_core.coordinator.turn import Turn
+
+EMPTY, PREPARING_REBALANCE, COMPLETING_REBALANCE, STABLE, DEAD = ClassicGroupState
+
+
+def maybe_prepare_rebalance(context: CoordinatorContext, turn: Turn, group: ClassicGroup) -> None:
+    """Begins a rebalance, unless one is being prepared or the group is Dead."""
+    if group.can_rebalance:
+        prepare_rebalance(context, turn, group)
+
+
+def prepare_rebalance(context: CoordinatorContext, turn: Turn, group: ClassicGroup) -> None:
+    """Members are to join: the first rebalance of a group is delayed, any other waits for all who are known."""
+    if group.is_in(COMPLETING_REBALANCE):
+        reset_assignments(context, turn, group, ErrorCode.REBALANCE_IN_PROGRESS)
+    forget_pending_syncs(context, group)
+    group.initial_rebalance, group.new_member_added = group.is_in(EMPTY), False
+    group.transition_to(PREPARING_REBALANCE, turn.now_ms)
+    if group.initial_rebalance:
+        delay_ms = context.config.group_initial_rebalance_delay_ms
+        _delay_join(context, turn, group, delay_ms, max(group.rebalance_timeout_ms - delay_ms, 0))
+    elif group.all_joined:
+        complete_join(context, turn, group)
+    else:
+        _schedule_join(context, turn, group)
+
+
+def try_complete_join(context: CoordinatorContext, turn: Turn, group: ClassicGroup) -> None:
+    """Ends the join phase early if nobody is missing."""
+    if group.is_in(PREPARING_REBALANCE) and not group.initial_rebalance and group.all_joined:
+        complete_join(context, turn, group)
+
+
+def join_due(context: CoordinatorContext, turn: Turn, due: JoinDue) -> None:
+    """The time to join is over; the delay of a first rebalance is extended while members keep coming."""
+    group = context.groups.get(due.group_id)
+    if group is None or not group.is_in(PREPARING_REBALANCE):
+        return
+    if group.initial_rebalance and group.new_member_added and due.remaining_ms:
+        group.new_member_added = False
+        delay_ms = min(context.config.group_initial_rebalance_delay_ms, due.remaining_ms)
+        _delay_join(context, turn, group, delay_ms, max(due.remaining_ms - due.delay_ms, 0))
+    else:
+        complete_join(context, turn, group)
+
+
+def complete_join(context: CoordinatorContext, turn: Turn, group: ClassicGroup) -> None:
+    """Ends the join phase: who did not join and is dynamic, goes; the rest is the next generation."""
+    context.timers.cancel(TimerKey(Delayed.JOIN, group.group_id))
+    for member in group.not_yet_rejoined():
+        if not member.is_static:
+            drop_member(context, turn, group, member)
+    if not group.elect_joined_leader() and group.members:
+        group.initial_rebalance = False
+        _schedule_join(context, turn, group)
+        return
+    group.next_generation(turn.now_ms)
+    if group.is_in(EMPTY):
+        turn.write((records.group_metadata(context.behaviour, group, {}),), _nobody_waits)
+        return
+    for member in group.members:
+        answer_join(turn, group, member, joined(group, member.member_id))
+        member.is_new = False
+        restart_session(context, turn, group, member)
+        group.add_pending_sync(member.member_id)
+    due = SyncDue(group.group_id, group.generation)
+    context.timers.schedule(TimerKey(Delayed.SYNC, group.group_id), turn.now_ms + group.rebalance_timeout_ms, due)
+
+
+def joined(group: ClassicGroup, member_id: str) -> JoinGroupResponse:
+    """The response to a member of the current generation; the leader gets to know the members."""
+    return JoinGroupResponse(
+        error=ErrorCode.NONE,
+        member_id=member_id,
+        generation=group.generation,
+        protocol_type=group.protocol_type,
+        protocol_name=group.protocol_name,
+        leader=group.leader or "",
+        members=group.join_members() if group.leader == member_id else (),
+    )
+
+
+# ---- sync
+
+
+def sync_due(context: CoordinatorContext, turn: Turn, due: SyncDue) -> None:
+    """Members of the generation that did not ask for their assignment in time go, and the others rebalance (KAFKA-12890)."""
+    group = context.groups.get(due.group_id)
+    if group is None or group.generation != due.generation or not group.is_in(COMPLETING_REBALANCE, STABLE):
+        return
+    late = [member for member in group.members if member.member_id in group.pending_sync]
+    if late:
+        for member in late:
+            drop_member(context, turn, group, member)
+        prepare_rebalance(context, turn, group)
+
+
+def sync_received(context: CoordinatorContext, group: ClassicGroup, member_id: str) -> None:
+    """The member asked for its assignment."""
+    group.remove_pending_sync(member_id)
+    if not group.pending_sync:
+        context.timers.cancel(TimerKey(Delayed.SYNC, group.group_id))
+
+
+def forget_pending_syncs(context: CoordinatorContext, group: ClassicGroup) -> None:
+    """Nobody waits for SyncGroup any more."""
+    group.pending_sync.clear()
+    context.timers.cancel(TimerKey(Delayed.SYNC, group.group_id))
+
+
+def propagate_assignments(context: CoordinatorContext, turn: Turn, group: ClassicGroup) -> None:
+    """Answers all parked SyncGroups with what their members got."""
+    for member in group.members:
+        response = SyncGroupResponse(ErrorCode.NONE, group.protocol_type, group.protocol_name, member.assignment)
+        if answer_sync(turn, member, response):
+            restart_session(context, turn, group, member)
+
+
+def reset_assignments(context: CoordinatorContext, turn: Turn, group: ClassicGroup, error: ErrorCode) -> None:
+    """Nobody has anything any more; answers all parked SyncGroups with the error."""
+    for member in group.members:
+        member.assignment = b""
+        if answer_sync(turn, member, SyncGroupResponse(error)):
+            restart_session(context, turn, group, member)
+
+
+# ---- members
+
+
+def restart_session(context: CoordinatorContext, turn: Turn, group: ClassicGroup, member: Member) -> None:
+    """The member was heard of."""
+    expect_member(context, turn, group, member.member_id, member.session_timeout_ms)
+
+
+def expect_member(context: CoordinatorContext, turn: Turn, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
+    """The member is to be heard of within this time."""
+    key = TimerKey(Delayed.HEARTBEAT, group.group_id, member_id)
+    context.timers.schedule(key, turn.now_ms + timeout_ms, HeartbeatDue(group.group_id, member_id))
+
+
+def heartbeat_due(context: CoordinatorContext, turn: Turn, due: HeartbeatDue) -> None:
+    """A member that was not heard of goes, unless a parked request speaks for it; so does an id that was never used."""
+    group = context.groups.get(due.group_id)
+    if group is None or group.is_in(DEAD):
+        return
+    if due.member_id in group.pending_members:
+        remove_pending_member(context, turn, group, due.member_id)
+    elif due.member_id in group:
+        member = group.member(due.member_id)
+        if not member.keeps_session_by_waiting:
+            remove_member(context, turn, group, member)
+
+
+def remove_member(context: CoordinatorContext, turn: Turn, group: ClassicGroup, member: Member) -> None:
+    """The member goes, and the others rebalance (`removeMemberAndUpdateGroup`)."""
+    drop_member(context, turn, group, member)
+    if group.is_in(STABLE, COMPLETING_REBALANCE):
+        prepare_rebalance(context, turn, group)
+    else:
+        try_complete_join(context, turn, group)
+
+
+def remove_pending_member(context: CoordinatorContext, turn: Turn, group: ClassicGroup, member_id: str) -> None:
+    """Nobody waits for this id any more."""
+    group.remove(member_id)
+    context.timers.cancel(TimerKey(Delayed.HEARTBEAT, group.group_id, member_id))
+    try_complete_join(context, turn, group)
+
+
+def drop_member(
+    context: CoordinatorContext, turn: Turn, group: ClassicGroup, member: Member, error: ErrorCode = ErrorCode.UNKNOWN_MEMBER_ID
+) -> None:
+    """The member goes, and what it waits for is answered with the error; what that means for the group is left to the caller."""
+    answer_join(turn, group, member, JoinGroupResponse(error, UNKNOWN_MEMBER_ID))
+    answer_sync(turn, member, SyncGroupResponse(error))
+    group.remove(member.member_id)
+    context.timers.cancel(TimerKey(Delayed.HEARTBEAT, group.group_id, member.member_id))
+
+
+def answer_join(turn: Turn, group: ClassicGroup, member: Member, response: JoinGroupResponse) -> bool:
+    """Answers the member's parked JoinGroup; False if there is none."""
+    ticket = member.awaiting_join
+    if ticket is None:
+        return False
+    group.park_join(member, None)
+    turn.answer(ticket, response)
+    return True
+
+
+def answer_sync(turn: Turn, member: Member, response: SyncGroupResponse) -> bool:
+    """Answers the member's parked SyncGroup; False if there is none."""
+    ticket = member.awaiting_sync
+    if ticket is None:
+        return False
+    member.awaiting_sync = None
+    turn.answer(ticket, response)
+    return True
+
+
+def _delay_join(context: CoordinatorContext, turn: Turn, group: ClassicGroup, delay_ms: int, remaining_ms: int) -> None:
+    due = JoinDue(group.group_id, delay_ms, remaining_ms)
+    context.timers.schedule(TimerKey(Delayed.JOIN, group.group_id), turn.now_ms + delay_ms, due)
+
+
+def _schedule_join(context: CoordinatorContext, turn: Turn, group: ClassicGroup) -> None:
+    key = TimerKey(Delayed.JOIN, group.group_id)
+    context.timers.schedule(key, turn.now_ms + group.rebalance_timeout_ms, JoinDue(group.group_id))
+
+
+def _nobody_waits(_error: ErrorCode, _turn: Turn) -> None:
+    """A group that became empty stays so, even if the log did not take it: the next record of the group says it again."""

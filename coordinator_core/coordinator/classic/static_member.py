@@ -1,0 +1,94 @@
+"""A static member that joins without a member id: it was restarted, and takes its old place (KIP-345, KIP-814)."""
+
+from coordinator_core.coordinator import records
+from coordinator_core.coordinator.classic import rebalance
+from coordinator_core.coordinator.classic.group import ClassicGroup
+from coordinator_core.coordinator.classic.members import Member
+from coordinator_core.coordinator.classic.rebalance import COMPLETING_REBALANCE, STABLE
+from coordinator_core.coordinator.context import CoordinatorContext
+from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.coordinator.messages.membership import (
+    UNKNOWN_MEMBER_ID,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    SyncGroupResponse,
+)
+from coordinator_core.coordinator.timers import Delayed, TimerKey
+from coordinator_core.coordinator.turn import Ticket, Turn
+
+
+def rejoin_static_member(
+    context: CoordinatorContext, turn: Turn, group: ClassicGroup, request: JoinGroupRequest, member_id: str, ticket: Ticket
+) -> None:
+    """The new id replaces the old one, whose parked requests are fenced (`updateStaticMemberAndRebalance`).
+
+    In a Stable group whose protocol stays what it is nobody rebalances: the group is written with the new id, and the answer
+    follows.
+    """
+    old_id = group.static_member_id(request.group_instance_id or "") or ""
+    old_leader = group.leader or ""
+    member = _replace(context, turn, group, old_id, member_id)
+    before = (member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms)
+    group.update(member, request.protocols, request.rebalance_timeout_ms, request.session_timeout_ms)
+    group.park_join(member, ticket)
+    rebalance.restart_session(context, turn, group, member)
+    if group.is_in(COMPLETING_REBALANCE):
+        rebalance.prepare_rebalance(context, turn, group)
+        return
+    if not group.is_in(STABLE):
+        return
+    if group.select_protocol() != group.protocol_name:
+        rebalance.prepare_rebalance(context, turn, group)
+        return
+    generation = group.generation
+
+    def written(error: ErrorCode, later: Turn) -> None:
+        if not group.is_in(STABLE) or group.generation != generation or member.awaiting_join != ticket:
+            # A rebalance began meanwhile, and the join is part of it; or the member was fenced or left, and answered.
+            return
+        if error is ErrorCode.NONE:
+            response = _unchanged(group, member.member_id, old_leader, skips=request.supports_skipping_assignment)
+            rebalance.answer_join(later, group, member, response)
+            rebalance.restart_session(context, later, group, member)
+            return
+        group.update(member, *before)
+        refused = _refused(group, old_leader, context.behaviour.group_errors.get(error, error))
+        rebalance.answer_join(later, group, member, refused)
+        _replace(context, later, group, member.member_id, _id_in_log(context, group, request.group_instance_id) or old_id)
+        rebalance.restart_session(context, later, group, member)
+
+    assignments = {each.member_id: each.assignment for each in group.members}
+    turn.write((records.group_metadata(context.behaviour, group, assignments),), written)
+
+
+def _replace(context: CoordinatorContext, turn: Turn, group: ClassicGroup, old_id: str, new_id: str) -> Member:
+    member = group.member(old_id)
+    rebalance.answer_join(turn, group, member, JoinGroupResponse(ErrorCode.FENCED_INSTANCE_ID, old_id))
+    rebalance.answer_sync(turn, member, SyncGroupResponse(ErrorCode.FENCED_INSTANCE_ID))
+    context.timers.cancel(TimerKey(Delayed.HEARTBEAT, group.group_id, old_id))
+    return group.rename(old_id, new_id)
+
+
+def _unchanged(group: ClassicGroup, member_id: str, old_leader: str, *, skips: bool) -> JoinGroupResponse:
+    """Clients that cannot skip the assignment are told the old leader's id, so that none of them thinks it leads."""
+    leads = skips and group.leader == member_id
+    return JoinGroupResponse(
+        error=ErrorCode.NONE,
+        member_id=member_id,
+        generation=group.generation,
+        protocol_type=group.protocol_type,
+        protocol_name=group.protocol_name,
+        leader=(group.leader or "") if skips else old_leader,
+        skip_assignment=leads,
+        members=group.join_members() if leads else (),
+    )
+
+
+def _refused(group: ClassicGroup, old_leader: str, error: ErrorCode) -> JoinGroupResponse:
+    return JoinGroupResponse(error, UNKNOWN_MEMBER_ID, group.generation, group.protocol_type, group.protocol_name, old_leader)
+
+
+def _id_in_log(context: CoordinatorContext, group: ClassicGroup, instance_id: str | None) -> str | None:
+    known = context.state.group(group.group_id)
+    members = () if known is None else known.members
+    return next((m.member_id for m in members if m.group_instance_id == instance_id), None)

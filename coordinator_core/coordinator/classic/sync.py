@@ -1,0 +1,70 @@
+"""SyncGroup (`handleSyncGroup`, `classicGroupSyncToClassicGroup`)."""
+
+from coordinator_core.coordinator import records
+from coordinator_core.coordinator.classic import rebalance
+from coordinator_core.coordinator.classic.group import ClassicGroup
+from coordinator_core.coordinator.classic.rebalance import COMPLETING_REBALANCE, DEAD, EMPTY, PREPARING_REBALANCE, STABLE
+from coordinator_core.coordinator.classic.validation import validate_generation
+from coordinator_core.coordinator.context import CoordinatorContext
+from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.coordinator.messages.membership import SyncGroupRequest, SyncGroupResponse
+from coordinator_core.coordinator.turn import Ticket, Turn
+
+
+def sync_group(context: CoordinatorContext, turn: Turn, request: SyncGroupRequest, ticket: Ticket) -> None:
+    """Answered at once in a Stable group; parked until the leader's assignment is in the log otherwise."""
+    group = context.find(request.group_id)
+    error = ErrorCode.UNKNOWN_MEMBER_ID if group is None else _validate(context, group, request)
+    if group is None or error is not ErrorCode.NONE:
+        turn.answer(ticket, SyncGroupResponse(error))
+        return
+    member = group.member(request.member_id)
+    rebalance.sync_received(context, group, member.member_id)
+    if group.is_in(STABLE):
+        response = SyncGroupResponse(ErrorCode.NONE, group.protocol_type, group.protocol_name, member.assignment)
+        turn.answer(ticket, response)
+        if context.behaviour.stable_sync_keeps_session:
+            rebalance.restart_session(context, turn, group, member)
+        return
+    rebalance.answer_sync(turn, member, SyncGroupResponse(ErrorCode.REBALANCE_IN_PROGRESS))
+    member.awaiting_sync = ticket
+    if group.leader == member.member_id and group.storing_generation is None:
+        _store_assignments(context, turn, group, request)
+
+
+def _validate(context: CoordinatorContext, group: ClassicGroup, request: SyncGroupRequest) -> ErrorCode:
+    if group.is_in(DEAD):
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    if group.is_in(EMPTY) and context.behaviour.sync_checks_empty_first:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    error = validate_generation(group, request.member_id, request.group_instance_id, request.generation)
+    if error is not ErrorCode.NONE:
+        return error
+    if request.protocol_type not in (None, group.protocol_type) or request.protocol_name not in (None, group.protocol_name):
+        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    return _ERROR_IN_STATE.get(group.state, ErrorCode.NONE)
+
+
+_ERROR_IN_STATE = {EMPTY: ErrorCode.UNKNOWN_MEMBER_ID, PREPARING_REBALANCE: ErrorCode.REBALANCE_IN_PROGRESS}
+
+
+def _store_assignments(context: CoordinatorContext, turn: Turn, group: ClassicGroup, request: SyncGroupRequest) -> None:
+    """Members that the leader left out get empty assignments. While this is on its way to the log, a second assignment of the
+    same generation is ignored: the log could have the one and the members the other."""
+    generation = group.storing_generation = group.generation
+    assignments = {member.member_id: request.assignments.get(member.member_id, b"") for member in group.members}
+
+    def stored(error: ErrorCode, later: Turn) -> None:
+        if not group.is_in(COMPLETING_REBALANCE) or group.generation != generation:
+            return
+        group.storing_generation = None
+        if error is not ErrorCode.NONE:
+            rebalance.reset_assignments(context, later, group, context.behaviour.group_errors.get(error, error))
+            rebalance.prepare_rebalance(context, later, group)
+            return
+        for member in group.members:
+            member.assignment = assignments[member.member_id]
+        rebalance.propagate_assignments(context, later, group)
+        group.transition_to(STABLE, later.now_ms)
+
+    turn.write((records.group_metadata(context.behaviour, group, assignments),), stored)

@@ -1,0 +1,104 @@
+"""What the handlers of one log partition share: the state that the log has, and the live groups on top of it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from coordinator_core.coordinator.behaviour import Behaviour
+from coordinator_core.coordinator.classic.group import ClassicGroup
+from coordinator_core.coordinator.classic.members import Member
+from coordinator_core.coordinator.classic.states import ClassicGroupState
+from coordinator_core.coordinator.config import CoordinatorConfig
+from coordinator_core.coordinator.in_flight import CommitsInFlight
+from coordinator_core.coordinator.messages.membership import Protocol
+from coordinator_core.coordinator.timers import Delayed, TimerKey, Timers
+from coordinator_core.state import classic_group
+from coordinator_core.state.group_state import GroupState
+
+#: Source of member ids: of a client id or an instance id, one that was never there before (`generateMemberId`).
+MemberIds = Callable[[str], str]
+
+
+@dataclass(slots=True)
+class CoordinatorContext:
+    """`state` is changed by records alone. A live group is made of it when somebody first asks for the group."""
+
+    config: CoordinatorConfig
+    new_member_id: MemberIds
+    state: GroupState
+    timers: Timers = field(default_factory=Timers)
+    groups: dict[str, ClassicGroup] = field(default_factory=dict)
+    in_flight: CommitsInFlight = field(default_factory=CommitsInFlight)
+
+    @property
+    def behaviour(self) -> Behaviour:
+        """What the coordinator of the configured era does differently."""
+        return self.config.behaviour
+
+    def find(self, group_id: str) -> ClassicGroup | None:
+        """The live group; None if there is no group of the id, or one of another type."""
+        group = self.groups.get(group_id)
+        if group is None:
+            group = self._revive(group_id)
+            if group is not None:
+                self.groups[group_id] = group
+        return group
+
+    def create(self, group_id: str, now_ms: int) -> ClassicGroup:
+        """A new group, Empty."""
+        group = self.groups[group_id] = ClassicGroup(group_id, now_ms)
+        return group
+
+    def is_foreign(self, group_id: str) -> bool:
+        """Is there a group of the id that is not a classic one?"""
+        found = self.state.registry.groups.get(group_id)
+        return found is not None and not isinstance(found, classic_group.ClassicGroup)
+
+    def forget(self, group: ClassicGroup) -> None:
+        """Drops the live group and its timers; what the log has of it stays."""
+        for key in (
+            TimerKey(Delayed.JOIN, group.group_id),
+            TimerKey(Delayed.SYNC, group.group_id),
+            *(TimerKey(Delayed.HEARTBEAT, group.group_id, member.member_id) for member in group.members),
+            *(TimerKey(Delayed.HEARTBEAT, group.group_id, member_id) for member_id in group.pending_members),
+        ):
+            self.timers.cancel(key)
+        if self.groups.get(group.group_id) is group:
+            del self.groups[group.group_id]
+
+    def _revive(self, group_id: str) -> ClassicGroup | None:
+        """A live group as the loader makes it of what the log has (`GroupMetadata.loadGroup`)."""
+        known = self.state.registry.groups.get(group_id)
+        if isinstance(known, classic_group.ClassicGroup):
+            return _loaded(known)
+        if known is None and self.state.has_group(group_id):
+            return ClassicGroup(group_id, self.state.now_ms)
+        return None
+
+
+def _loaded(known: classic_group.ClassicGroup) -> ClassicGroup:
+    view, value = known.view({}), known.value
+    group = ClassicGroup(known.group_id, view.state_timestamp)
+    group.generation = value.generation
+    group.protocol_type = value.protocol_type or None
+    group.protocol_name = value.protocol
+    timeouts = {member.member_id: member.rebalance_timeout_ms for member in view.members}
+    for member in value.members:
+        claimed = member.group_instance_id is not None and group.static_member_id(member.group_instance_id) is not None
+        group.add(
+            Member(
+                member_id=member.member_id,
+                group_instance_id=None if claimed else member.group_instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                rebalance_timeout_ms=timeouts[member.member_id] or 0,
+                session_timeout_ms=member.session_timeout,
+                protocol_type=value.protocol_type,
+                protocols=(Protocol(value.protocol or "", member.subscription),),
+                assignment=member.assignment,
+            )
+        )
+    if group.members:
+        group.leader = value.leader if value.leader is not None and value.leader in group else group.leader
+        group.state = ClassicGroupState.STABLE
+    group.note_subscriptions()
+    return group

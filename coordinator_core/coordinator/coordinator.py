@@ -1,0 +1,40 @@
+"""The coordinator in front of its shards (`GroupCoordinatorService`): which log partition a request is for, is it ours."""
+
+from collections.abc import Mapping
+
+from coordinator_core.coordinator.config import CoordinatorConfig
+from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.coordinator.messages.groups import ListGroupsRequest
+from coordinator_core.coordinator.messages.offsets import TxnMarkerRequest
+from coordinator_core.coordinator.refusal import Request, error_response, refusal
+from coordinator_core.coordinator.shard import GroupCoordinatorShard
+from coordinator_core.coordinator.turn import Response
+from coordinator_core.log.partitioner import partition_for
+
+
+class GroupCoordinator:
+    """Shards by log partition. Holds no state of groups; a request goes to the shard that `route` names.
+
+    `active` is False before start and after shutdown.
+    """
+
+    def __init__(self, config: CoordinatorConfig, shards: Mapping[int, GroupCoordinatorShard]) -> None:
+        self.config = config
+        self.shards = dict(shards)
+        self.active = True
+
+    def route(self, request: Request) -> GroupCoordinatorShard | Response:
+        """The shard that is to handle the request, or the response if none is. ListGroups and markers have no group: they go to
+        the shards one by one. TypeError for those."""
+        if isinstance(request, ListGroupsRequest | TxnMarkerRequest):
+            raise TypeError(f"{type(request).__name__} names no group, and no shard")
+        inactive = ErrorCode.NONE if self.active else ErrorCode.COORDINATOR_NOT_AVAILABLE
+        refused = refusal(request, inactive, self.config.behaviour)
+        if refused is not None:
+            return refused
+        shard = self.shards.get(self.partition_for(request.group_id))
+        return error_response(request, ErrorCode.NOT_COORDINATOR) if shard is None else shard
+
+    def partition_for(self, group_id: str) -> int:
+        """The log partition that holds the group."""
+        return partition_for(group_id, self.config.offsets_topic_num_partitions)

@@ -1,0 +1,86 @@
+"""DescribeGroups and ListGroups (`handleDescribeGroup`, `handleListGroups`)."""
+
+from collections.abc import Iterable
+
+from coordinator_core.coordinator.classic.group import ClassicGroup
+from coordinator_core.coordinator.classic.rebalance import DEAD, STABLE
+from coordinator_core.coordinator.context import CoordinatorContext
+from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.coordinator.messages.groups import (
+    DescribedMember,
+    DescribeGroupRequest,
+    DescribeGroupResponse,
+    ListedGroup,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
+from coordinator_core.coordinator.turn import Ticket, Turn
+
+
+def describe_group(context: CoordinatorContext, turn: Turn, request: DescribeGroupRequest, ticket: Ticket) -> None:
+    """A group that is not there is Dead. Subscriptions and assignments are told of a Stable group only."""
+    group = context.find(request.group_id)
+    if group is None and request.missing_is_error:
+        message = f"Group {request.group_id} not found."
+        response = DescribeGroupResponse(ErrorCode.GROUP_ID_NOT_FOUND, request.group_id, DEAD, error_message=message)
+    elif group is None:
+        response = DescribeGroupResponse(ErrorCode.NONE, request.group_id, DEAD)
+    else:
+        response = _described(group)
+    turn.answer(ticket, response)
+
+
+def _described(group: ClassicGroup) -> DescribeGroupResponse:
+    protocol = (group.protocol_name or "") if group.is_in(STABLE) else None
+    members = tuple(
+        DescribedMember(
+            member_id=member.member_id,
+            group_instance_id=member.group_instance_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            metadata=b"" if protocol is None else member.metadata(protocol),
+            assignment=b"" if protocol is None else member.assignment,
+        )
+        for member in group.members
+    )
+    return DescribeGroupResponse(ErrorCode.NONE, group.group_id, group.state, group.protocol_type or "", protocol or "", members)
+
+
+def list_groups(context: CoordinatorContext, turn: Turn, request: ListGroupsRequest, ticket: Ticket) -> None:
+    """All groups of the log partition that pass the filters, by id."""
+    states, types = _lower(request.states), _lower(request.types)
+    groups = tuple(
+        group
+        for group in _listed(context)
+        if (not states or group.state.lower() in states) and (not types or group.group_type in types)
+    )
+    turn.answer(ticket, ListGroupsResponse(ErrorCode.NONE, groups))
+
+
+def _listed(context: CoordinatorContext) -> Iterable[ListedGroup]:
+    loaded = context.state.groups()
+    for group_id in sorted(loaded.keys() | context.groups.keys()):
+        group = context.groups.get(group_id)
+        if group is not None:
+            yield ListedGroup(group_id, group.protocol_type or "", group.state, "classic")
+            continue
+        view = loaded[group_id]
+        group_type = "classic" if view.group_type == "simple" else view.group_type
+        yield ListedGroup(group_id, view.protocol_type or "", view.state, group_type)
+
+
+def _lower(names: Iterable[str]) -> frozenset[str]:
+    return frozenset(name.lower() for name in names)
+
+
+def merge_lists(responses: Iterable[ListGroupsResponse], *, lists_while_loading: bool) -> ListGroupsResponse:
+    """The answers of the log partitions as one. Partitions of another coordinator are skipped; one that is still being loaded
+    makes the answer COORDINATOR_LOAD_IN_PROGRESS, with or without what the others have."""
+    groups: list[ListedGroup] = []
+    error = ErrorCode.NONE
+    for response in responses:
+        groups += response.groups
+        if response.error not in (ErrorCode.NONE, ErrorCode.NOT_COORDINATOR):
+            error = response.error
+    kept = tuple(groups) if error is ErrorCode.NONE or lists_while_loading else ()
+    return ListGroupsResponse(error, kept)

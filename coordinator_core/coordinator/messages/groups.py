@@ -1,0 +1,100 @@
+"""DescribeGroups, ListGroups, DeleteGroups and FindCoordinator, each for one group or one log partition."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+from coordinator_core.coordinator.errors import ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeGroupRequest:
+    """`missing_is_error`: v6+ answers GROUP_ID_NOT_FOUND where older ones say "Dead" (KIP-1043)."""
+
+    group_id: str
+    missing_is_error: bool = False
+
+
+class DescribedMember(NamedTuple):
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    metadata: bytes
+    assignment: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeGroupResponse:
+    error: ErrorCode
+    group_id: str
+    state: str = ""
+    protocol_type: str = ""
+    protocol: str = ""
+    members: tuple[DescribedMember, ...] = ()
+    error_message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListGroupsRequest:
+    """Filters, any case, empty for all: by state since v4 (KIP-518), by type since v5 (KIP-848)."""
+
+    states: frozenset[str] = frozenset()
+    types: frozenset[str] = frozenset()
+
+
+class ListedGroup(NamedTuple):
+    group_id: str
+    protocol_type: str
+    state: str
+    group_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListGroupsResponse:
+    error: ErrorCode
+    groups: tuple[ListedGroup, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteGroupRequest:
+    group_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteGroupResponse:
+    group_id: str
+    error: ErrorCode
+
+
+class CoordinatorType(IntEnum):
+    """Key types of FindCoordinator."""
+
+    GROUP = 0
+    TRANSACTION = 1
+    SHARE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class FindCoordinatorRequest:
+    """One key up to v3, any number since v4 (KIP-699)."""
+
+    keys: tuple[str, ...]
+    key_type: CoordinatorType = CoordinatorType.GROUP
+
+
+class Node(NamedTuple):
+    node_id: int
+    host: str
+    port: int
+
+
+class FoundCoordinator(NamedTuple):
+    key: str
+    error: ErrorCode
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class FindCoordinatorResponse:
+    coordinators: tuple[FoundCoordinator, ...]

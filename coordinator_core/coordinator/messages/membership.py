@@ -1,0 +1,133 @@
+"""JoinGroup, SyncGroup, Heartbeat and LeaveGroup. Times in ms.
+
+Versions of the protocol are fields here: whoever reads the bytes sets them by `versions`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
+
+from coordinator_core.coordinator.errors import ErrorCode
+
+#: `JoinGroupRequest.UNKNOWN_MEMBER_ID`: a member that has no id yet.
+UNKNOWN_MEMBER_ID = ""
+#: Generation of an error response, and of a commit outside of any generation.
+NO_GENERATION = -1
+
+
+class Protocol(NamedTuple):
+    """One assignor that a member can follow, with its subscription bytes."""
+
+    name: str
+    metadata: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class JoinGroupRequest:
+    """`require_known_member_id`: a dynamic member without id first gets one (v4+, KIP-394). `supports_skipping_assignment`: the
+    leader can be told not to assign (v9+, KIP-814). v0 has no rebalance timeout: there it is the session timeout."""
+
+    group_id: str
+    member_id: str
+    protocol_type: str
+    protocols: tuple[Protocol, ...]
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    group_instance_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    reason: str | None = None
+    require_known_member_id: bool = True
+    supports_skipping_assignment: bool = True
+
+
+class JoinGroupMember(NamedTuple):
+    """A member as the leader gets to know it."""
+
+    member_id: str
+    group_instance_id: str | None
+    metadata: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class JoinGroupResponse:
+    """`members` is for the leader only, and empty for everyone else."""
+
+    error: ErrorCode
+    member_id: str
+    generation: int = NO_GENERATION
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    leader: str = ""
+    skip_assignment: bool = False
+    members: tuple[JoinGroupMember, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SyncGroupRequest:
+    """`assignments` come from the leader; `protocol_type` and `protocol_name` are None before v5."""
+
+    group_id: str
+    generation: int
+    member_id: str
+    group_instance_id: str | None = None
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    assignments: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class SyncGroupResponse:
+    error: ErrorCode
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    assignment: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatRequest:
+    group_id: str
+    generation: int
+    member_id: str
+    group_instance_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatResponse:
+    error: ErrorCode
+
+
+class LeavingMember(NamedTuple):
+    """Who leaves: a member id, or an instance id with an empty member id (KIP-345)."""
+
+    member_id: str
+    group_instance_id: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveGroupRequest:
+    """One member up to v2, any number since v3."""
+
+    group_id: str
+    members: tuple[LeavingMember, ...]
+
+
+class LeftMember(NamedTuple):
+    member_id: str
+    group_instance_id: str | None
+    error: ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveGroupResponse:
+    """Up to v2 the error of the only member stands for the response: `error_of_single`."""
+
+    error: ErrorCode
+    members: tuple[LeftMember, ...] = ()
+
+    @property
+    def error_of_single(self) -> ErrorCode:
+        """What versions 0–2 answer."""
+        return self.members[0].error if self.error is ErrorCode.NONE and self.members else self.error

@@ -1,0 +1,110 @@
+"""OffsetCommit, TxnOffsetCommit, OffsetFetch, OffsetDelete and the end of transactions. Times in ms."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+from uuid import UUID
+
+from coordinator_core.codec.messages.offsets import ZERO_UUID
+from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.coordinator.messages.membership import NO_GENERATION, UNKNOWN_MEMBER_ID
+from coordinator_core.log.entries import ControlType
+from coordinator_core.state.offsets import TopicPartition
+
+#: What OffsetFetch answers where nothing is committed.
+INVALID_OFFSET = -1
+
+
+class OffsetToCommit(NamedTuple):
+    """An offset as a client commits it; null metadata counts as empty."""
+
+    offset: int
+    leader_epoch: int = -1
+    metadata: str | None = ""
+    topic_id: UUID = ZERO_UUID
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetCommitRequest:
+    """`retention_ms` is -1 unless a client of v2–v4 sets it."""
+
+    group_id: str
+    offsets: Mapping[TopicPartition, OffsetToCommit]
+    member_id: str = UNKNOWN_MEMBER_ID
+    generation: int = NO_GENERATION
+    group_instance_id: str | None = None
+    retention_ms: int = -1
+
+
+class ProducerEpoch(NamedTuple):
+    producer_id: int
+    producer_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class TxnOffsetCommitRequest:
+    """A commit inside of a transaction. Member fields came with v3 (KIP-447)."""
+
+    group_id: str
+    transactional_id: str
+    producer: ProducerEpoch
+    offsets: Mapping[TopicPartition, OffsetToCommit]
+    member_id: str = UNKNOWN_MEMBER_ID
+    generation: int = NO_GENERATION
+    group_instance_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetCommitResponse:
+    """Also of TxnOffsetCommit."""
+
+    errors: Mapping[TopicPartition, ErrorCode]
+
+
+@dataclass(frozen=True, slots=True)
+class TxnMarkerRequest:
+    """The part of WriteTxnMarkers for this log partition: the transaction of a producer ends."""
+
+    producer: ProducerEpoch
+    control_type: ControlType
+    coordinator_epoch: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TxnMarkerResponse:
+    error: ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetFetchRequest:
+    """`partitions` None: everything that is committed (v2+). `require_stable`: v7+, KIP-447. `topic_ids`: v10+."""
+
+    group_id: str
+    partitions: tuple[TopicPartition, ...] | None = None
+    require_stable: bool = False
+    topic_ids: Mapping[str, UUID] | None = None
+
+
+class FetchedOffset(NamedTuple):
+    offset: int = INVALID_OFFSET
+    leader_epoch: int = -1
+    metadata: str = ""
+    error: ErrorCode = ErrorCode.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetFetchResponse:
+    error: ErrorCode
+    offsets: Mapping[TopicPartition, FetchedOffset]
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetDeleteRequest:
+    group_id: str
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetDeleteResponse:
+    error: ErrorCode
+    errors: Mapping[TopicPartition, ErrorCode]

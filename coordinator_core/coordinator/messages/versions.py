@@ -1,0 +1,93 @@
+"""Which versions of the protocol there are, and since which one a field of a request means something."""
+
+from collections.abc import Mapping
+from enum import IntEnum
+from types import MappingProxyType
+from typing import NamedTuple
+
+
+class ApiKey(IntEnum):
+    """The APIs that the group coordinator serves."""
+
+    OFFSET_COMMIT = 8
+    OFFSET_FETCH = 9
+    FIND_COORDINATOR = 10
+    JOIN_GROUP = 11
+    HEARTBEAT = 12
+    LEAVE_GROUP = 13
+    SYNC_GROUP = 14
+    DESCRIBE_GROUPS = 15
+    LIST_GROUPS = 16
+    WRITE_TXN_MARKERS = 27
+    TXN_OFFSET_COMMIT = 28
+    DELETE_GROUPS = 42
+    OFFSET_DELETE = 47
+
+
+class Versions(NamedTuple):
+    """Lowest and highest version, and the first flexible one (KIP-482), None where there is none."""
+
+    lowest: int
+    highest: int
+    flexible: int | None
+
+
+#: The versions of Kafka 4.3.
+VERSIONS: Mapping[ApiKey, Versions] = MappingProxyType(
+    {
+        ApiKey.OFFSET_COMMIT: Versions(2, 10, 8),
+        ApiKey.OFFSET_FETCH: Versions(1, 10, 6),
+        ApiKey.FIND_COORDINATOR: Versions(0, 6, 3),
+        ApiKey.JOIN_GROUP: Versions(0, 9, 6),
+        ApiKey.HEARTBEAT: Versions(0, 4, 4),
+        ApiKey.LEAVE_GROUP: Versions(0, 5, 4),
+        ApiKey.SYNC_GROUP: Versions(0, 5, 4),
+        ApiKey.DESCRIBE_GROUPS: Versions(0, 6, 5),
+        ApiKey.LIST_GROUPS: Versions(0, 5, 3),
+        ApiKey.WRITE_TXN_MARKERS: Versions(1, 2, 1),
+        ApiKey.TXN_OFFSET_COMMIT: Versions(0, 5, 3),
+        ApiKey.DELETE_GROUPS: Versions(0, 2, 2),
+        ApiKey.OFFSET_DELETE: Versions(0, 0, None),
+    }
+)
+
+#: First version of an API in which a field of its request, or a rule behind it, exists.
+SINCE: Mapping[tuple[ApiKey, str], int] = MappingProxyType(
+    {
+        (ApiKey.JOIN_GROUP, "rebalance_timeout_ms"): 1,
+        (ApiKey.JOIN_GROUP, "require_known_member_id"): 4,
+        (ApiKey.JOIN_GROUP, "group_instance_id"): 5,
+        (ApiKey.JOIN_GROUP, "protocol_type_in_response"): 7,
+        (ApiKey.JOIN_GROUP, "reason"): 8,
+        (ApiKey.JOIN_GROUP, "supports_skipping_assignment"): 9,
+        (ApiKey.SYNC_GROUP, "group_instance_id"): 3,
+        (ApiKey.SYNC_GROUP, "protocol_name"): 5,
+        (ApiKey.HEARTBEAT, "group_instance_id"): 3,
+        (ApiKey.LEAVE_GROUP, "members"): 3,
+        (ApiKey.LEAVE_GROUP, "reason"): 5,
+        (ApiKey.OFFSET_COMMIT, "leader_epoch"): 6,
+        (ApiKey.OFFSET_COMMIT, "group_instance_id"): 7,
+        (ApiKey.OFFSET_COMMIT, "topic_id"): 10,
+        (ApiKey.TXN_OFFSET_COMMIT, "leader_epoch"): 2,
+        (ApiKey.TXN_OFFSET_COMMIT, "member_id"): 3,
+        (ApiKey.OFFSET_FETCH, "all_partitions"): 2,
+        (ApiKey.OFFSET_FETCH, "leader_epoch"): 5,
+        (ApiKey.OFFSET_FETCH, "require_stable"): 7,
+        (ApiKey.OFFSET_FETCH, "groups"): 8,
+        (ApiKey.OFFSET_FETCH, "topic_ids"): 10,
+        (ApiKey.DESCRIBE_GROUPS, "group_instance_id"): 4,
+        (ApiKey.DESCRIBE_GROUPS, "missing_is_error"): 6,
+        (ApiKey.LIST_GROUPS, "states"): 4,
+        (ApiKey.LIST_GROUPS, "types"): 5,
+        (ApiKey.FIND_COORDINATOR, "key_type"): 1,
+        (ApiKey.FIND_COORDINATOR, "keys"): 4,
+    }
+)
+
+#: Last version of OffsetCommit in which a client may say how long its commit is to be kept.
+LAST_OFFSET_COMMIT_WITH_RETENTION = 4
+
+
+def means(api: ApiKey, version: int, what: str) -> bool:
+    """Does this version of the API have the field or rule? KeyError for a name that no version has."""
+    return version >= SINCE[api, what]

@@ -1,0 +1,138 @@
+"""OffsetCommit and TxnOffsetCommit, and the markers that end transactions (`OffsetMetadataManager`, `doCommitOffsets`)."""
+
+from collections.abc import Mapping
+
+from coordinator_core.codec import Record
+from coordinator_core.coordinator import records
+from coordinator_core.coordinator.classic import rebalance
+from coordinator_core.coordinator.classic.group import ClassicGroup
+from coordinator_core.coordinator.classic.rebalance import COMPLETING_REBALANCE, DEAD, EMPTY
+from coordinator_core.coordinator.classic.validation import validate_generation
+from coordinator_core.coordinator.context import CoordinatorContext
+from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.coordinator.messages.membership import UNKNOWN_MEMBER_ID
+from coordinator_core.coordinator.messages.offsets import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    ProducerEpoch,
+    TxnMarkerRequest,
+    TxnMarkerResponse,
+    TxnOffsetCommitRequest,
+)
+from coordinator_core.coordinator.turn import Ticket, Turn
+from coordinator_core.state.offsets import TopicPartition
+
+_Request = OffsetCommitRequest | TxnOffsetCommitRequest
+
+
+def commit_offsets(context: CoordinatorContext, turn: Turn, request: OffsetCommitRequest, ticket: Ticket) -> None:
+    """Answered when the log has the offsets. A commit outside of any generation makes the group that it names."""
+    group = context.find(request.group_id)
+    if group is None:
+        group, error = _missing_group(context, turn, request, refused=request.generation >= 0)
+    else:
+        error = _validate(group, request)
+        if error is ErrorCode.NONE and group.is_in(COMPLETING_REBALANCE):
+            error = ErrorCode.REBALANCE_IN_PROGRESS
+    if group is None or error is not ErrorCode.NONE:
+        _answer_all(turn, ticket, request, error)
+        return
+    if request.member_id in group:
+        rebalance.restart_session(context, turn, group, group.member(request.member_id))
+    expires_ms = None if request.retention_ms == -1 else turn.now_ms + request.retention_ms
+    _write(context, turn, request, ticket, expires_ms, None)
+
+
+def commit_transactional_offsets(
+    context: CoordinatorContext, turn: Turn, request: TxnOffsetCommitRequest, ticket: Ticket
+) -> None:
+    """Answered when the log has the offsets, which wait there for the marker of their producer. Rebalances do not matter."""
+    group = context.find(request.group_id)
+    if group is None:
+        refused = request.generation >= 0 and not context.behaviour.transactions_make_groups
+        group, error = _missing_group(context, turn, request, refused=refused)
+        if group is not None:
+            error = _validate(group, request)
+    else:
+        error = _validate(group, request)
+    if group is None or error is not ErrorCode.NONE:
+        _answer_all(turn, ticket, request, error)
+        return
+    _write(context, turn, request, ticket, None, request.producer)
+
+
+def end_transaction(context: CoordinatorContext, turn: Turn, request: TxnMarkerRequest, ticket: Ticket) -> None:
+    """Writes the marker; what the producer has pending here is committed or gone once the log has it."""
+
+    def written(error: ErrorCode, later: Turn) -> None:
+        later.answer(ticket, TxnMarkerResponse(context.behaviour.offset_errors.get(error, error)))
+
+    turn.write(
+        (), written, producer=request.producer, control_type=request.control_type, coordinator_epoch=request.coordinator_epoch
+    )
+
+
+def _missing_group(
+    context: CoordinatorContext, turn: Turn, request: _Request, *, refused: bool
+) -> tuple[ClassicGroup | None, ErrorCode]:
+    if context.is_foreign(request.group_id):
+        return None, ErrorCode.UNKNOWN_MEMBER_ID
+    if refused:
+        return None, ErrorCode.ILLEGAL_GENERATION
+    return context.create(request.group_id, turn.now_ms), ErrorCode.NONE
+
+
+def _validate(group: ClassicGroup, request: _Request) -> ErrorCode:
+    """`validateOffsetCommit`: who says nothing about itself may commit as long as nobody is there, transactions always."""
+    if group.is_in(DEAD):
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    if request.generation < 0 and group.is_in(EMPTY):
+        return ErrorCode.NONE
+    if request.generation >= 0 or request.member_id != UNKNOWN_MEMBER_ID or request.group_instance_id is not None:
+        return validate_generation(group, request.member_id, request.group_instance_id, request.generation)
+    if isinstance(request, OffsetCommitRequest) and not group.is_in(EMPTY):
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    return ErrorCode.NONE
+
+
+def _write(
+    context: CoordinatorContext,
+    turn: Turn,
+    request: _Request,
+    ticket: Ticket,
+    expires_ms: int | None,
+    producer: ProducerEpoch | None,
+) -> None:
+    """Offsets whose metadata is too long are refused one by one; the rest is one batch."""
+    longest = context.config.offset_metadata_max_bytes
+    errors: dict[TopicPartition, ErrorCode] = {}
+    commits: list[Record] = []
+    for partition, offset in request.offsets.items():
+        if _utf16_length(offset.metadata) > longest:
+            errors[partition] = ErrorCode.OFFSET_METADATA_TOO_LARGE
+            continue
+        errors[partition] = ErrorCode.NONE
+        commits.append(records.offset_commit(context.behaviour, request.group_id, partition, offset, turn.now_ms, expires_ms))
+    if not commits:
+        turn.answer(ticket, OffsetCommitResponse(errors))
+        return
+    written_partitions = tuple(partition for partition, error in errors.items() if error is ErrorCode.NONE)
+    context.in_flight.begin(request.group_id, written_partitions)
+
+    def written(error: ErrorCode, later: Turn) -> None:
+        context.in_flight.end(request.group_id, written_partitions)
+        if error is not ErrorCode.NONE:
+            answered = context.behaviour.offset_errors.get(error, error)
+            errors.update(dict.fromkeys(written_partitions, answered))
+        later.answer(ticket, OffsetCommitResponse(errors))
+
+    turn.write(tuple(commits), written, producer=producer)
+
+
+def _answer_all(turn: Turn, ticket: Ticket, request: _Request, error: ErrorCode) -> None:
+    errors: Mapping[TopicPartition, ErrorCode] = dict.fromkeys(request.offsets, error)
+    turn.answer(ticket, OffsetCommitResponse(errors))
+
+
+def _utf16_length(text: str | None) -> int:
+    return 0 if not text else len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2

@@ -1,0 +1,71 @@
+"""OffsetDelete (`handleDeleteOffsets`, `OffsetMetadataManager.deleteOffsets`; KIP-496), and what goes when topics go."""
+
+from collections.abc import Collection, Iterable
+
+from coordinator_core.coordinator import records
+from coordinator_core.coordinator.classic.group import ClassicGroup
+from coordinator_core.coordinator.classic.rebalance import DEAD, EMPTY
+from coordinator_core.coordinator.context import CoordinatorContext
+from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.coordinator.messages.offsets import OffsetDeleteRequest, OffsetDeleteResponse
+from coordinator_core.coordinator.turn import Ticket, Turn
+from coordinator_core.state.classic_group import CONSUMER_PROTOCOL_TYPE
+from coordinator_core.state.offsets import TopicPartition
+
+
+def delete_offsets(context: CoordinatorContext, turn: Turn, request: OffsetDeleteRequest, ticket: Ticket) -> None:
+    """A group in use keeps the offsets of topics that it is subscribed to, and all of them if nobody knows which those are."""
+    group = context.find(request.group_id)
+    error = _may_delete(group)
+    if group is None or error is not ErrorCode.NONE:
+        turn.answer(ticket, OffsetDeleteResponse(error, {}))
+        return
+    errors = {
+        partition: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if _is_subscribed(group, partition.topic) else ErrorCode.NONE
+        for partition in request.partitions
+    }
+    known = known_partitions(context, request.group_id)
+    deleted = tuple(partition for partition, found in errors.items() if found is ErrorCode.NONE and partition in known)
+    if not deleted:
+        turn.answer(ticket, OffsetDeleteResponse(ErrorCode.NONE, errors))
+        return
+
+    def written(append_error: ErrorCode, later: Turn) -> None:
+        answered = context.behaviour.offset_errors.get(append_error, append_error)
+        later.answer(ticket, OffsetDeleteResponse(answered, errors if answered is ErrorCode.NONE else {}))
+
+    turn.write(records.offset_tombstones(request.group_id, deleted), written)
+
+
+def topics_deleted(context: CoordinatorContext, turn: Turn, topics: Collection[str]) -> None:
+    """Offsets of topics that are gone go too, of all groups, subscribed or not (`onTopicsDeleted`)."""
+    state = context.state.offsets
+    for group_id in sorted(state.groups_with_commits() | state.groups_with_pending()):
+        gone = {partition for partition in known_partitions(context, group_id) if partition.topic in topics}
+        if gone:
+            turn.write(records.offset_tombstones(group_id, gone), _nobody_waits)
+
+
+def known_partitions(context: CoordinatorContext, group_id: str) -> frozenset[TopicPartition]:
+    """Partitions with anything committed, pending in a transaction, or on its way to the log."""
+    committed: Iterable[TopicPartition] = context.state.offsets.committed_of(group_id)
+    return frozenset(committed) | context.state.pending(group_id).keys() | context.in_flight.of(group_id)
+
+
+def _may_delete(group: ClassicGroup | None) -> ErrorCode:
+    if group is None or group.is_in(DEAD):
+        return ErrorCode.GROUP_ID_NOT_FOUND
+    if group.is_in(EMPTY) or group.protocol_type == CONSUMER_PROTOCOL_TYPE:
+        return ErrorCode.NONE
+    return ErrorCode.NON_EMPTY_GROUP
+
+
+def _is_subscribed(group: ClassicGroup, topic: str) -> bool:
+    if group.is_in(EMPTY):
+        return False
+    topics = group.subscribed_topics
+    return topics is None or topic in topics
+
+
+def _nobody_waits(_error: ErrorCode, _turn: Turn) -> None:
+    """If the log did not take them, the offsets stay until they expire."""

@@ -1,0 +1,42 @@
+"""OffsetFetch (`handleFetchOffsets`, `OffsetMetadataManager.fetchOffsets`): what the log has, never what is on its way there."""
+
+from collections.abc import Collection, Mapping
+from uuid import UUID
+
+from coordinator_core.coordinator.classic.rebalance import DEAD
+from coordinator_core.coordinator.context import CoordinatorContext
+from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.coordinator.messages.offsets import FetchedOffset, OffsetFetchRequest, OffsetFetchResponse
+from coordinator_core.coordinator.turn import Ticket, Turn
+from coordinator_core.state.offsets import CommittedOffset, TopicPartition
+
+_NOTHING = FetchedOffset()
+_UNSTABLE = FetchedOffset(error=ErrorCode.UNSTABLE_OFFSET_COMMIT)
+
+
+def fetch_offsets(context: CoordinatorContext, turn: Turn, request: OffsetFetchRequest, ticket: Ticket) -> None:
+    """Partitions without a commit, and groups that are not there, have offset -1 and no error.
+
+    With `require_stable`, a partition with a commit that is open or on its way to the log is UNSTABLE_OFFSET_COMMIT (KIP-447).
+    """
+    group = context.groups.get(request.group_id)
+    gone = group is not None and group.is_in(DEAD)
+    committed: Mapping[TopicPartition, CommittedOffset] = {} if gone else context.state.committed(request.group_id)
+    unstable: Collection[TopicPartition] = ()
+    if request.require_stable and not gone:
+        unstable = context.in_flight.of(request.group_id) | context.state.pending(request.group_id).keys()
+    wanted = tuple(committed) if request.partitions is None else request.partitions
+    offsets = {
+        partition: _UNSTABLE if partition in unstable else _fetched(committed.get(partition), request.topic_ids, partition)
+        for partition in wanted
+    }
+    turn.answer(ticket, OffsetFetchResponse(ErrorCode.NONE, offsets))
+
+
+def _fetched(commit: CommittedOffset | None, topic_ids: Mapping[str, UUID] | None, partition: TopicPartition) -> FetchedOffset:
+    if commit is None:
+        return _NOTHING
+    asked = None if topic_ids is None else topic_ids.get(partition.topic)
+    if asked is not None and commit.topic_id is not None and asked != commit.topic_id:
+        return _NOTHING
+    return FetchedOffset(commit.offset, -1 if commit.leader_epoch is None else commit.leader_epoch, commit.metadata)

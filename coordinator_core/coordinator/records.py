@@ -1,0 +1,76 @@
+"""The records that the coordinator writes, and nobody else makes (`GroupCoordinatorRecordHelpers`)."""
+
+from collections.abc import Iterable, Mapping
+
+from coordinator_core.codec import Record
+from coordinator_core.codec.messages.classic import GroupMetadataKey, GroupMetadataValue, MemberMetadata
+from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommitValue
+from coordinator_core.coordinator.behaviour import Behaviour
+from coordinator_core.coordinator.classic.group import ClassicGroup
+from coordinator_core.coordinator.messages.offsets import OffsetToCommit
+from coordinator_core.state.offsets import TopicPartition
+
+OFFSET_COMMIT = 1
+GROUP_METADATA = 2
+#: Value version that has an expire timestamp.
+_EXPIRING_OFFSET_VERSION = 1
+_NO_TIMESTAMP = -1
+
+
+def group_metadata(behaviour: Behaviour, group: ClassicGroup, assignments: Mapping[str, bytes]) -> Record:
+    """The group with its members and their assignments, empty for those who got none (`newGroupMetadataRecord`)."""
+    protocol = group.protocol_name
+    value = GroupMetadataValue(
+        protocol_type=group.protocol_type or "",
+        generation=group.generation,
+        protocol=protocol,
+        leader=group.leader,
+        current_state_timestamp=_NO_TIMESTAMP if group.state_timestamp is None else group.state_timestamp,
+        members=tuple(
+            MemberMetadata(
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                rebalance_timeout=member.rebalance_timeout_ms,
+                session_timeout=member.session_timeout_ms,
+                subscription=member.metadata(protocol or ""),
+                assignment=assignments.get(member.member_id, b""),
+            )
+            for member in group.members
+        ),
+    )
+    return Record(GROUP_METADATA, GroupMetadataKey(group.group_id), value, behaviour.group_value_version)
+
+
+def empty_group_metadata(behaviour: Behaviour, group: ClassicGroup) -> Record:
+    """A group that was made just now and has nothing yet (`newEmptyGroupMetadataRecord`)."""
+    timestamp = _NO_TIMESTAMP if group.state_timestamp is None else group.state_timestamp
+    value = GroupMetadataValue("", 0, None, None, timestamp)
+    return Record(GROUP_METADATA, GroupMetadataKey(group.group_id), value, behaviour.group_value_version)
+
+
+def group_tombstone(group_id: str) -> Record:
+    """The end of a group."""
+    return Record(GROUP_METADATA, GroupMetadataKey(group_id), None, None)
+
+
+def offset_commit(
+    behaviour: Behaviour, group_id: str, partition: TopicPartition, offset: OffsetToCommit, now_ms: int, expires_ms: int | None
+) -> Record:
+    """A commit at `now_ms`, in the version that has an expire timestamp when there is one (`newOffsetCommitRecord`)."""
+    value = OffsetCommitValue(
+        offset=offset.offset,
+        leader_epoch=offset.leader_epoch,
+        metadata=offset.metadata or "",
+        commit_timestamp=now_ms,
+        expire_timestamp=_NO_TIMESTAMP if expires_ms is None else expires_ms,
+        topic_id=offset.topic_id,
+    )
+    version = behaviour.offset_value_version if expires_ms is None else _EXPIRING_OFFSET_VERSION
+    return Record(OFFSET_COMMIT, OffsetCommitKey(group_id, partition.topic, partition.partition), value, version)
+
+
+def offset_tombstones(group_id: str, partitions: Iterable[TopicPartition]) -> tuple[Record, ...]:
+    """Tombstones for offsets, sorted (`newOffsetCommitTombstoneRecord`)."""
+    return tuple(Record(OFFSET_COMMIT, OffsetCommitKey(group_id, *partition), None, None) for partition in sorted(partitions))

@@ -1,0 +1,103 @@
+"""How groups and offsets go: DeleteGroups, and the sweep of what expired (`cleanupGroupMetadata`).
+
+A group that is being removed is Dead until the log has the tombstones; if the log refuses them, it is again what the log has.
+"""
+
+from collections.abc import Mapping
+
+from coordinator_core.codec import Record, decode
+from coordinator_core.coordinator import records
+from coordinator_core.coordinator.classic.group import ClassicGroup
+from coordinator_core.coordinator.classic.rebalance import DEAD, EMPTY
+from coordinator_core.coordinator.context import CoordinatorContext
+from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.coordinator.messages.groups import DeleteGroupRequest, DeleteGroupResponse
+from coordinator_core.coordinator.offsets.delete import known_partitions
+from coordinator_core.coordinator.timers import Delayed, SweepDue, TimerKey
+from coordinator_core.coordinator.turn import Continuation, Ticket, Turn
+from coordinator_core.state.expiry import GroupFacts, SweptGroup, sweep_group
+from coordinator_core.state.offsets import CommittedOffset, TopicPartition
+
+
+def delete_group(context: CoordinatorContext, turn: Turn, request: DeleteGroupRequest, ticket: Ticket) -> None:
+    """An Empty group goes, with all of its offsets (KIP-229)."""
+    group = context.find(request.group_id)
+    if group is None or group.is_in(DEAD):
+        turn.answer(ticket, DeleteGroupResponse(request.group_id, ErrorCode.GROUP_ID_NOT_FOUND))
+        return
+    if not group.is_in(EMPTY):
+        turn.answer(ticket, DeleteGroupResponse(request.group_id, ErrorCode.NON_EMPTY_GROUP))
+        return
+    tombstones = records.offset_tombstones(request.group_id, known_partitions(context, request.group_id))
+    if group.generation > 0 or context.behaviour.always_group_tombstone:
+        tombstones += (records.group_tombstone(request.group_id),)
+
+    def answer(error: ErrorCode, later: Turn) -> None:
+        answered = context.behaviour.group_errors.get(error, error)
+        later.answer(ticket, DeleteGroupResponse(request.group_id, answered))
+
+    _remove(context, turn, group, tombstones, answer)
+
+
+def sweep(context: CoordinatorContext, turn: Turn) -> None:
+    """Removes what the era's rules let expire, and Empty groups that have nothing left."""
+    views = context.state.groups()
+    for group_id in sorted(views.keys() | context.groups.keys() | _hidden_from_views(context)):
+        group = context.groups.get(group_id)
+        facts: GroupFacts | None = views.get(group_id) if group is None else group
+        if group is not None and group.is_in(DEAD):
+            continue
+        swept = _swept(context, turn.now_ms, group_id, facts)
+        tombstones = tuple(record for key, _ in swept.tombstones if isinstance(record := decode(key, None), Record))
+        if swept.group_removed and (group := context.find(group_id)) is not None:
+            _remove(context, turn, group, tombstones, _nobody_waits)
+        elif tombstones:
+            turn.write(tombstones, _nobody_waits)
+
+
+def schedule_sweep(context: CoordinatorContext, now_ms: int) -> None:
+    """The next sweep, one interval from now."""
+    deadline = now_ms + context.config.offsets_retention_check_interval_ms
+    context.timers.schedule(TimerKey(Delayed.SWEEP), deadline, SweepDue())
+
+
+def _swept(context: CoordinatorContext, now_ms: int, group_id: str, facts: GroupFacts | None) -> SweptGroup:
+    moving = context.in_flight.of(group_id)
+    offsets: Mapping[TopicPartition, CommittedOffset] = {
+        partition: offset for partition, offset in context.state.committed(group_id).items() if partition not in moving
+    }
+    known = context.state.registry.groups.get(group_id)
+    return sweep_group(
+        context.config.rules,
+        context.config.offsets_retention_ms,
+        now_ms,
+        group_id,
+        facts,
+        offsets,
+        context.state.pending(group_id).keys() | moving,
+        () if known is None else known.records.keys(),
+    )
+
+
+def _hidden_from_views(context: CoordinatorContext) -> frozenset[str]:
+    rules = context.config.rules
+    return frozenset() if rules.hides_offsets_without_group else context.state.offsets.groups_with_commits()
+
+
+def _remove(
+    context: CoordinatorContext, turn: Turn, group: ClassicGroup, tombstones: tuple[Record, ...], then: Continuation
+) -> None:
+    group.transition_to(DEAD, turn.now_ms)
+
+    def written(error: ErrorCode, later: Turn) -> None:
+        context.forget(group)
+        then(error, later)
+
+    if tombstones:
+        turn.write(tombstones, written)
+    else:
+        written(ErrorCode.NONE, turn)
+
+
+def _nobody_waits(_error: ErrorCode, _turn: Turn) -> None:
+    """What the log did not take is swept again."""

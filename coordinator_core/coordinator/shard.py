@@ -1,0 +1,253 @@
+"""The coordinator of one log partition (`GroupCoordinatorShard`): requests in, answers and records out.
+
+Nothing here waits, and nothing asks for the time. The owner of a shard calls it from one place at a time, hands `Write`s to the
+log in their order, says what became of each (`appended`, `append_failed`, also in order), and asks `timers_due` when the clock
+has moved. An answer leaves a shard only when the log has everything that it tells of.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
+from typing import Any
+
+from coordinator_core.codec import decode, encode
+from coordinator_core.coordinator import describe, removal
+from coordinator_core.coordinator.classic import rebalance
+from coordinator_core.coordinator.classic.heartbeat import heartbeat
+from coordinator_core.coordinator.classic.join import join_group
+from coordinator_core.coordinator.classic.leave import leave_group
+from coordinator_core.coordinator.classic.rebalance import DEAD
+from coordinator_core.coordinator.classic.sync import sync_group
+from coordinator_core.coordinator.config import CoordinatorConfig
+from coordinator_core.coordinator.context import CoordinatorContext, MemberIds
+from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.coordinator.messages.groups import DeleteGroupRequest, DescribeGroupRequest, ListGroupsRequest
+from coordinator_core.coordinator.messages.membership import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    SyncGroupRequest,
+)
+from coordinator_core.coordinator.messages.offsets import (
+    OffsetCommitRequest,
+    OffsetDeleteRequest,
+    OffsetFetchRequest,
+    TxnMarkerRequest,
+    TxnOffsetCommitRequest,
+)
+from coordinator_core.coordinator.offsets.commit import commit_offsets, commit_transactional_offsets, end_transaction
+from coordinator_core.coordinator.offsets.delete import delete_offsets, topics_deleted
+from coordinator_core.coordinator.offsets.fetch import fetch_offsets
+from coordinator_core.coordinator.refusal import Request, refusal
+from coordinator_core.coordinator.timers import Due, HeartbeatDue, JoinDue, SweepDue, SyncDue
+from coordinator_core.coordinator.turn import Outcome, Ticket, Turn, Write
+from coordinator_core.log.entries import LogRecord
+from coordinator_core.log.record_batch import control_key
+from coordinator_core.state.anomaly import Anomaly
+from coordinator_core.state.group_state import GroupState
+
+_HANDLERS: Mapping[type, Callable[[CoordinatorContext, Turn, Any, Ticket], None]] = {
+    JoinGroupRequest: join_group,
+    SyncGroupRequest: sync_group,
+    HeartbeatRequest: heartbeat,
+    LeaveGroupRequest: leave_group,
+    OffsetCommitRequest: commit_offsets,
+    TxnOffsetCommitRequest: commit_transactional_offsets,
+    TxnMarkerRequest: end_transaction,
+    OffsetFetchRequest: fetch_offsets,
+    OffsetDeleteRequest: delete_offsets,
+    DescribeGroupRequest: describe.describe_group,
+    ListGroupsRequest: describe.list_groups,
+    DeleteGroupRequest: removal.delete_group,
+}
+
+_TIMERS: Mapping[type, Callable[[CoordinatorContext, Turn, Any], None]] = {
+    JoinDue: rebalance.join_due,
+    SyncDue: rebalance.sync_due,
+    HeartbeatDue: rebalance.heartbeat_due,
+}
+
+
+class ShardStatus(Enum):
+    """Is the log partition this coordinator's? UNLOADED: not, or not any more."""
+
+    UNLOADED = "unloaded"
+    LOADING = "loading"
+    ACTIVE = "active"
+
+
+class GroupCoordinatorShard:
+    """Coordinator of `partition` of the log; not loaded at first. `new_member_id` makes member ids of client or instance ids."""
+
+    def __init__(self, partition: int, config: CoordinatorConfig, new_member_id: MemberIds) -> None:
+        self.partition = partition
+        self.config = config
+        self.status = ShardStatus.UNLOADED
+        self.epoch = -1
+        self._new_member_id = new_member_id
+        self._context = self._fresh_context(0)
+        self._writes: dict[int, Write] = {}
+        self._write_number = 0
+
+    @property
+    def context(self) -> CoordinatorContext:
+        """What is known of groups and offsets. To be looked at, not to be changed."""
+        return self._context
+
+    # ---- immigration and emigration
+
+    def begin_load(self, epoch: int, now_ms: int) -> bool:
+        """The log partition is ours from this leader epoch on; False, and nothing happens, if a later one was seen (KAFKA-5600).
+
+        Until `finish_load`, records come through `replay` and requests are answered COORDINATOR_LOAD_IN_PROGRESS.
+        """
+        if epoch <= self.epoch or self.status is not ShardStatus.UNLOADED:
+            return False
+        self.epoch = epoch
+        self.status = ShardStatus.LOADING
+        self._context = self._fresh_context(now_ms)
+        return True
+
+    def replay(self, log_records: Iterable[LogRecord]) -> tuple[Anomaly, ...]:
+        """Records of the log, in the order of their offsets. Reports what a broker would have given up over."""
+        state = self._context.state
+        found: list[Anomaly] = []
+        for record in log_records:
+            found += state.apply(record, None if record.is_control else decode(record.key, record.value))
+        return tuple(found)
+
+    def finish_load(self, now_ms: int) -> Outcome:
+        """The log was read to its end. Sessions of all members begin now; groups that are too large by now rebalance."""
+        context = self._context
+        turn = self._turn(now_ms)
+        self.status = ShardStatus.ACTIVE
+        for group_id, view in context.state.groups().items():
+            group = context.find(group_id) if view.members else None
+            if group is None:
+                continue
+            if len(group) > context.config.group_max_size:
+                rebalance.prepare_rebalance(context, turn, group)
+            for member in group.members:
+                rebalance.restart_session(context, turn, group, member)
+        removal.schedule_sweep(context, now_ms)
+        return self._close(turn)
+
+    def unload(self, epoch: int | None, now_ms: int) -> Outcome:
+        """The log partition is another's, as of this leader epoch (None: the replica is gone); an epoch from before the load is
+        ignored. Whoever waits is told NOT_COORDINATOR, and nothing is written any more."""
+        if epoch is not None and epoch < self.epoch:
+            return Outcome()
+        self.epoch = self.epoch if epoch is None else epoch
+        turn = self._turn(now_ms)
+        context = self._context
+        for group in tuple(context.groups.values()):
+            group.transition_to(DEAD, now_ms)
+            for member in tuple(group.members):
+                rebalance.drop_member(context, turn, group, member, ErrorCode.NOT_COORDINATOR)
+        writes, self._writes = self._writes, {}
+        for write in writes.values():
+            write.then(ErrorCode.NOT_LEADER_OR_FOLLOWER, turn)
+        self.status = ShardStatus.UNLOADED
+        self._context = self._fresh_context(now_ms)
+        return Outcome(tuple(turn.answers))
+
+    # ---- requests, the log, the clock
+
+    def handle(self, request: Request, ticket: Ticket, now_ms: int) -> Outcome:
+        """One request. Its answer is in this outcome or in a later one, exactly once, under its ticket."""
+        turn = self._turn(now_ms)
+        refused = self._refusal(request)
+        if refused is None:
+            _HANDLERS[type(request)](self._context, turn, request, ticket)
+        else:
+            turn.answer(ticket, refused)
+        return self._close(turn)
+
+    def appended(self, write: Write, base_offset: int, now_ms: int) -> Outcome:
+        """The log has the batch, from this offset on: its records are applied, and what waited for them goes on.
+
+        A write from before an unload changes nothing; who waited for it was told then.
+        """
+        if self._writes.pop(write.number, None) is None:
+            return Outcome()
+        self._apply(write, base_offset, now_ms)
+        turn = self._turn(now_ms)
+        write.then(ErrorCode.NONE, turn)
+        return self._close(turn)
+
+    def append_failed(self, write: Write, error: ErrorCode, now_ms: int) -> Outcome:
+        """The log does not have the batch, and never will."""
+        if self._writes.pop(write.number, None) is None:
+            return Outcome()
+        turn = self._turn(now_ms)
+        write.then(error, turn)
+        return self._close(turn)
+
+    def timers_due(self, now_ms: int) -> Outcome:
+        """Does what is due by now."""
+        turn = self._turn(now_ms)
+        timers = self._context.timers
+        while (due := timers.pop_due(now_ms)) is not None:
+            self._fire(turn, due)
+        return self._close(turn)
+
+    def next_deadline(self) -> int | None:
+        """When to ask for `timers_due` again, in ms; None when no timer is set."""
+        return self._context.timers.next_deadline()
+
+    def sweep(self, now_ms: int) -> Outcome:
+        """Removes what has expired, as the timer does once per `offsets.retention.check.interval.ms`."""
+        turn = self._turn(now_ms)
+        removal.sweep(self._context, turn)
+        return self._close(turn)
+
+    def topics_deleted(self, topics: frozenset[str], now_ms: int) -> Outcome:
+        """Topics are gone, and their offsets go."""
+        turn = self._turn(now_ms)
+        topics_deleted(self._context, turn, topics)
+        return self._close(turn)
+
+    def _fire(self, turn: Turn, due: Due) -> None:
+        if isinstance(due, SweepDue):
+            removal.sweep(self._context, turn)
+            removal.schedule_sweep(self._context, turn.now_ms)
+        else:
+            _TIMERS[type(due)](self._context, turn, due)
+
+    def _apply(self, write: Write, base_offset: int, now_ms: int) -> None:
+        state = self._context.state
+        producer_id, epoch = (-1, -1) if write.producer is None else write.producer
+        transactional = write.producer is not None
+        if write.control_type is not None:
+            key = control_key(write.control_type)
+            state.apply(
+                LogRecord(self.partition, base_offset, now_ms, key, None, producer_id, epoch, True, True, base_offset), None
+            )
+        for offset, record in enumerate(write.records, base_offset):
+            key, value = encode(record)
+            state.apply(
+                LogRecord(self.partition, offset, now_ms, key, value, producer_id, epoch, transactional, False, base_offset),
+                record,
+            )
+
+    def _refusal(self, request: Request) -> Any:
+        error = {
+            ShardStatus.UNLOADED: ErrorCode.NOT_COORDINATOR,
+            ShardStatus.LOADING: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+            ShardStatus.ACTIVE: ErrorCode.NONE,
+        }[self.status]
+        return refusal(request, error, self.config.behaviour)
+
+    def _fresh_context(self, now_ms: int) -> CoordinatorContext:
+        state = GroupState(self.config.rules, now_ms, self.config.offsets_retention_ms)
+        return CoordinatorContext(self.config, self._new_member_id, state)
+
+    def _turn(self, now_ms: int) -> Turn:
+        return Turn(now_ms, self._next_write)
+
+    def _next_write(self) -> int:
+        self._write_number += 1
+        return self._write_number
+
+    def _close(self, turn: Turn) -> Outcome:
+        self._writes.update((write.number, write) for write in turn.writes)
+        return turn.outcome()

@@ -1,0 +1,109 @@
+"""What one call of a coordinator causes: answers that may leave now, and records that the log has to have first."""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+
+from coordinator_core.codec import Record
+from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.coordinator.messages.groups import (
+    DeleteGroupResponse,
+    DescribeGroupResponse,
+    ListGroupsResponse,
+)
+from coordinator_core.coordinator.messages.membership import (
+    HeartbeatResponse,
+    JoinGroupResponse,
+    LeaveGroupResponse,
+    SyncGroupResponse,
+)
+from coordinator_core.coordinator.messages.offsets import (
+    OffsetCommitResponse,
+    OffsetDeleteResponse,
+    OffsetFetchResponse,
+    ProducerEpoch,
+    TxnMarkerResponse,
+)
+from coordinator_core.log.entries import ControlType
+
+#: The caller's name for a request, by which it finds the one who asked; never None.
+Ticket = Hashable
+
+Response = (
+    JoinGroupResponse
+    | SyncGroupResponse
+    | HeartbeatResponse
+    | LeaveGroupResponse
+    | OffsetCommitResponse
+    | OffsetFetchResponse
+    | OffsetDeleteResponse
+    | TxnMarkerResponse
+    | DescribeGroupResponse
+    | ListGroupsResponse
+    | DeleteGroupResponse
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A response and the request that it is for."""
+
+    ticket: Ticket
+    response: Response
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Write:
+    """Records for the log partition, one batch, in this order and behind every write before (`CoordinatorResult`).
+
+    Transactional when `producer` is given; `control_type` makes it the marker that ends the transaction of the producer, without
+    records. `then` is the coordinator's own: it goes on there once the log has said what became of the batch.
+    """
+
+    number: int
+    records: tuple[Record, ...]
+    producer: ProducerEpoch | None
+    control_type: ControlType | None
+    coordinator_epoch: int
+    then: "Continuation"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Everything that one call caused. Order counts in both."""
+
+    answers: tuple[Answer, ...] = ()
+    writes: tuple[Write, ...] = ()
+
+
+@dataclass(slots=True)
+class Turn:
+    """One call of a coordinator, at one time, while it collects what it causes. `next_write` numbers the writes."""
+
+    now_ms: int
+    next_write: Callable[[], int]
+    answers: list[Answer] = field(default_factory=list)
+    writes: list[Write] = field(default_factory=list)
+
+    def answer(self, ticket: Ticket, response: Response) -> None:
+        """This may leave at once."""
+        self.answers.append(Answer(ticket, response))
+
+    def write(
+        self,
+        records: tuple[Record, ...],
+        then: "Continuation",
+        *,
+        producer: ProducerEpoch | None = None,
+        control_type: ControlType | None = None,
+        coordinator_epoch: int = 0,
+    ) -> None:
+        """The log has to have this before `then` goes on."""
+        self.writes.append(Write(self.next_write(), records, producer, control_type, coordinator_epoch, then))
+
+    def outcome(self) -> Outcome:
+        """What was collected."""
+        return Outcome(tuple(self.answers), tuple(self.writes))
+
+
+#: Goes on when the log has the records (NONE), or with its error.
+Continuation = Callable[[ErrorCode, Turn], None]
