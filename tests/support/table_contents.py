@@ -20,7 +20,8 @@ def contents_of(snapshot: Snapshot) -> dict[str, list[str]]:
     batches = snapshot.query(f"SELECT batch_id, {_BATCHES} FROM batches ORDER BY batch_id").to_pylist()
     place = {row["batch_id"]: str(sorted(row["next_offsets"])) for row in batches}
     # batches that read nothing and removed nothing are those of maintenance
-    told = [str({**row, "batch_id": None}) for row in batches if row["records_read"] or row["records_kept"]]
+    done = [row for row in batches if row["records_read"] or row["records_kept"]]
+    told = [str({**row, "batch_id": None, "next_offsets": sorted(row["next_offsets"])}) for row in done]
     rows = {name: snapshot.query(f"SELECT * FROM {name}").to_pylist() for name in definitions.WRITE_ORDER[:-1]}
     return {
         "batches": told,
