@@ -1,0 +1,351 @@
+"""A member of a classic group as a state machine (`AbstractCoordinator`, `ConsumerCoordinator`)."""
+
+from collections.abc import Collection, Mapping
+from enum import Enum
+
+from coordinator_core.assignors import (
+    Assignment,
+    AssignmentFailed,
+    ClusterMetadata,
+    Subscription,
+    assign_group,
+    read_assignment,
+    read_subscription,
+    rebalance_protocol,
+    subscription_bytes,
+)
+from coordinator_core.codec import Malformed
+from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.coordinator.messages.groups import FindCoordinatorRequest, FindCoordinatorResponse, Node
+from coordinator_core.coordinator.messages.membership import (
+    NO_GENERATION,
+    UNKNOWN_MEMBER_ID,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeavingMember,
+    Protocol,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from coordinator_core.coordinator.messages.offsets import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    OffsetToCommit,
+)
+from coordinator_core.member import remedies
+from coordinator_core.member.effects import Effects, Event, MemberFailed, OffsetsCommitted, OffsetsFetched, Request, Response
+from coordinator_core.member.owned import OwnedPartitions
+from coordinator_core.member.remedies import Remedies, Remedy
+from coordinator_core.member.settings import CONSUMER, MemberSettings
+from coordinator_core.state import offsets as offset_state
+
+
+class MemberState(Enum):
+    """`AbstractCoordinator.MemberState`, and the two ends."""
+
+    UNJOINED = "unjoined"
+    PREPARING_REBALANCE = "preparing rebalance"
+    COMPLETING_REBALANCE = "completing rebalance"
+    STABLE = "stable"
+    LEFT = "left"
+    FAILED = "failed"
+
+
+_OVER = (MemberState.LEFT, MemberState.FAILED)
+_HEARD = (MemberState.COMPLETING_REBALANCE, MemberState.STABLE)
+
+
+class GroupMember:
+    """Joins its group when it is woken, and stays in it. Whoever owns clock and sockets calls
+
+    - `wake` when `next_wake` has come, and after `subscribe` and `update_metadata`;
+    - `receive` with every response and the request that it answers;
+    - `disconnected` when the connection to the coordinator breaks, or a request has waited too long: no response may follow;
+
+    and sends the requests that these return, in order, on one connection. FindCoordinator goes to any broker. At most one request
+    of a rebalance and one heartbeat are on their way; commits and fetches are the caller's, as many as it likes.
+    """
+
+    def __init__(self, settings: MemberSettings, topics: Collection[str], metadata: ClusterMetadata) -> None:
+        """Raises AssignmentFailed if the assignors have no rebalance protocol in common."""
+        self.settings = settings
+        self.metadata = metadata
+        self.topics = frozenset(topics)
+        self.assignors = settings.assignors
+        self.state = MemberState.UNJOINED
+        self.member_id = UNKNOWN_MEMBER_ID
+        self.generation = NO_GENERATION
+        self.coordinator: Node | None = None
+        self._owned = OwnedPartitions(rebalance_protocol(settings.assignors))
+        self._protocol_name = ""
+        self._rejoin = True
+        self._prepared = False
+        self._led: Mapping[str, int] | None = None
+        self._rebalancing: Request | None = None
+        self._heartbeat: HeartbeatRequest | None = None
+        self._retry_at = self._next_heartbeat = self._session_ends_at = 0
+        self._events: list[Event] = []
+        self._requests: list[Request] = []
+
+    @property
+    def owned(self) -> tuple[offset_state.TopicPartition, ...]:
+        """What the member may read."""
+        return tuple(offset_state.TopicPartition(*partition) for partition in self._owned.partitions)
+
+    def next_wake(self) -> int | None:
+        """When to call `wake`, in ms; None while only a response can change anything. 0 means now."""
+        if self.state in _OVER:
+            return None
+        if self._rebalancing is None and (self.coordinator is None or self._rejoin):
+            return self._retry_at
+        if self.state not in _HEARD or self.coordinator is None:
+            return None
+        return self._session_ends_at if self._heartbeat else min(self._next_heartbeat, self._session_ends_at)
+
+    def wake(self, now_ms: int) -> Effects:
+        """Sends what is due."""
+        if self.state in _HEARD and self.coordinator is not None and now_ms >= self._session_ends_at:
+            self._forget_coordinator(now_ms)
+        self._proceed(now_ms)
+        return self._effects()
+
+    def receive(self, request: Request, response: Response, now_ms: int) -> Effects:
+        """Takes the response to a request; one that came too late to mean anything is passed over."""
+        if self.state not in _OVER:
+            self._take(request, response, now_ms)
+            self._proceed(now_ms)
+        return self._effects()
+
+    def disconnected(self, now_ms: int) -> Effects:
+        """No response to what was sent will come; the coordinator is looked for anew."""
+        if self.state not in _OVER:
+            self._forget_coordinator(now_ms)
+        return self._effects()
+
+    def subscribe(self, topics: Collection[str]) -> None:
+        """Other topics: the member rejoins."""
+        self._rejoin |= self.topics != frozenset(topics)
+        self.topics = frozenset(topics)
+
+    def update_metadata(self, metadata: ClusterMetadata) -> None:
+        """Topics as they are now. The leader makes the group rebalance if partitions of its topics came or went."""
+        self.metadata = metadata
+        self._rejoin |= self._led is not None and self._counts(self._led) != self._led
+
+    def commit(self, offsets: Mapping[offset_state.TopicPartition, OffsetToCommit]) -> OffsetCommitRequest:
+        """A commit as the member that it is now."""
+        settings = self.settings
+        return OffsetCommitRequest(settings.group_id, offsets, self.member_id, self.generation, settings.group_instance_id)
+
+    def fetch(self, partitions: tuple[offset_state.TopicPartition, ...] | None) -> OffsetFetchRequest:
+        """Asks for committed offsets, and waits for transactions (KIP-447)."""
+        return OffsetFetchRequest(self.settings.group_id, partitions, True)
+
+    def leave(self) -> Effects:
+        """Gives everything up for good. A static member says nothing and is missed when its session ends (KIP-345)."""
+        self._events += self._owned.give_up() if self.state is MemberState.STABLE else self._owned.lose()
+        known = self.coordinator is not None and self.member_id != UNKNOWN_MEMBER_ID and self.state not in _OVER
+        if known and self.settings.group_instance_id is None:
+            leaving = LeavingMember(self.member_id, None, "the consumer is being closed")
+            self._requests.append(LeaveGroupRequest(self.settings.group_id, (leaving,)))
+        self.state = MemberState.LEFT
+        self._rebalancing = self._heartbeat = None
+        return self._effects()
+
+    def _proceed(self, now_ms: int) -> None:
+        if self.state in _OVER:
+            return
+        if self.coordinator is None:
+            if self._rebalancing is None and now_ms >= self._retry_at:
+                self._rebalance(FindCoordinatorRequest((self.settings.group_id,)))
+        elif self._rejoin and self._rebalancing is None:
+            if now_ms >= self._retry_at:
+                self._join()
+        elif self.state in _HEARD and self._heartbeat is None and now_ms >= self._next_heartbeat:
+            settings = self.settings
+            self._heartbeat = HeartbeatRequest(settings.group_id, self.generation, self.member_id, settings.group_instance_id)
+            self._requests.append(self._heartbeat)
+            self._next_heartbeat = now_ms + settings.heartbeat_interval_ms
+
+    def _rebalance(self, request: Request) -> None:
+        self._rebalancing = request
+        self._requests.append(request)
+
+    def _join(self) -> None:
+        if not self._prepared:
+            self._prepared = True
+            kept = self.generation != NO_GENERATION and self.member_id != UNKNOWN_MEMBER_ID
+            self._events += self._owned.prepare_to_join(self.topics) if kept else self._owned.lose()
+        self.state = MemberState.PREPARING_REBALANCE
+        self._rejoin, self._led = False, None
+        settings = self.settings
+        self._rebalance(
+            JoinGroupRequest(
+                settings.group_id,
+                self.member_id,
+                CONSUMER,
+                tuple(Protocol(assignor.name, self._subscription(index)) for index, assignor in enumerate(self.assignors)),
+                settings.session_timeout_ms,
+                settings.rebalance_timeout_ms,
+                settings.group_instance_id,
+                settings.client_id,
+            )
+        )
+
+    def _subscription(self, index: int) -> bytes:
+        user_data = self.assignors[index].subscription_user_data(self.topics)
+        topics = tuple(sorted(self.topics))
+        return subscription_bytes(Subscription(topics, user_data, self._owned.partitions, self.generation, self.settings.rack_id))
+
+    def _take(self, request: Request, response: Response, now_ms: int) -> None:
+        match response:
+            case FindCoordinatorResponse() if request is self._rebalancing:
+                self._take_found(response, now_ms)
+            case JoinGroupResponse() if request is self._rebalancing:
+                self._take_joined(response, now_ms)
+            case SyncGroupResponse() if request is self._rebalancing:
+                self._take_synced(response, now_ms)
+            case HeartbeatResponse() if request is self._heartbeat:
+                self._heartbeat = None
+                self._heard(response.error, now_ms)
+            case OffsetCommitResponse() if isinstance(request, OffsetCommitRequest):
+                self._take_committed(request, response, now_ms)
+            case OffsetFetchResponse():
+                if response.error in (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR):
+                    self._forget_coordinator(now_ms)
+                self._events.append(OffsetsFetched(response.error, response.offsets))
+
+    def _take_found(self, response: FindCoordinatorResponse, now_ms: int) -> None:
+        self._rebalancing = None
+        found = response.coordinators[0]
+        if found.error is ErrorCode.NONE:
+            self.coordinator = found.node
+            self._session_ends_at = now_ms + self.settings.session_timeout_ms
+        else:
+            self._remedy("FindCoordinator", found.error, remedies.FIND, now_ms)
+
+    def _take_joined(self, response: JoinGroupResponse, now_ms: int) -> None:
+        self._rebalancing = None
+        if response.error is not ErrorCode.NONE:
+            self._rejoin = True
+            self._remedy("JoinGroup", response.error, remedies.JOIN, now_ms, response.member_id)
+            return
+        self.state = MemberState.COMPLETING_REBALANCE
+        self.member_id, self.generation = response.member_id, response.generation
+        self._protocol_name = response.protocol_name or ""
+        self._session_ends_at = now_ms + self.settings.session_timeout_ms
+        self._next_heartbeat = now_ms + self.settings.heartbeat_interval_ms
+        try:
+            assignments = self._assign(response) if response.leader == response.member_id else {}
+        except AssignmentFailed as failure:
+            self._fail(str(failure))
+            return
+        settings = self.settings
+        self._rebalance(
+            SyncGroupRequest(
+                settings.group_id,
+                self.generation,
+                self.member_id,
+                settings.group_instance_id,
+                CONSUMER,
+                self._protocol_name,
+                assignments,
+            )
+        )
+
+    def _assign(self, response: JoinGroupResponse) -> dict[str, bytes]:
+        subscriptions = [read_subscription(member.metadata) for member in response.members]
+        topics = {topic for each in subscriptions if not isinstance(each, Malformed) for topic in each.topics}
+        self._led = self._counts(topics)
+        return (
+            {} if response.skip_assignment else assign_group(self._protocol_name, self.assignors, self.metadata, response.members)
+        )
+
+    def _counts(self, topics: Collection[str]) -> Mapping[str, int]:
+        return {topic: len(self.metadata.topics.get(topic, ())) for topic in topics}
+
+    def _take_synced(self, response: SyncGroupResponse, now_ms: int) -> None:
+        self._rebalancing = None
+        if response.error is not ErrorCode.NONE:
+            self._rejoin = True
+            self._remedy("SyncGroup", response.error, remedies.SYNC, now_ms)
+            return
+        assignment = read_assignment(response.assignment)
+        if isinstance(assignment, Malformed):
+            self._fail(f"assignment of generation {self.generation}: {assignment.reason}")
+            return
+        self.state = MemberState.STABLE
+        self._prepared = False
+        if all(partition.topic in self.topics for partition in assignment.partitions):
+            self._own(assignment)
+        else:
+            self._rejoin = True
+
+    def _own(self, assignment: Assignment) -> None:
+        had = set(self._owned.partitions)
+        self._events += self._owned.take(assignment.partitions)
+        self._rejoin |= not had <= set(assignment.partitions)
+        self.assignors = tuple(
+            assignor.on_assignment(assignment, self.generation) if assignor.name == self._protocol_name else assignor
+            for assignor in self.assignors
+        )
+
+    def _heard(self, error: ErrorCode, now_ms: int) -> None:
+        if error is ErrorCode.NONE:
+            self._session_ends_at = now_ms + self.settings.session_timeout_ms
+        else:
+            self._remedy("Heartbeat", error, remedies.HEARTBEAT, now_ms)
+
+    def _take_committed(self, request: OffsetCommitRequest, response: OffsetCommitResponse, now_ms: int) -> None:
+        same = (request.member_id, request.generation) == (self.member_id, self.generation)
+        for error in sorted(set(response.errors.values())):
+            if error in remedies.COMMIT and (same or remedies.COMMIT[error] is Remedy.FIND_COORDINATOR):
+                self._remedy("OffsetCommit", error, remedies.COMMIT, now_ms)
+                break
+        self._events.append(OffsetsCommitted(response.errors))
+
+    def _remedy(self, api: str, error: ErrorCode, known: Remedies, now_ms: int, member_id: str = "") -> None:
+        match known.get(error):
+            case None:
+                self._fail(f"{api} of group {self.settings.group_id!r} failed: {error.name}", error)
+            case Remedy.RETRY_NOW:
+                self._retry_at = now_ms
+            case Remedy.RETRY_LATER:
+                self._retry_at = now_ms + self.settings.retry_backoff_ms
+            case Remedy.FIND_COORDINATOR:
+                self._forget_coordinator(now_ms)
+            case Remedy.REJOIN:
+                self._rejoin |= self.state is MemberState.STABLE
+            case Remedy.TAKE_ID:
+                self.member_id = member_id
+            case Remedy.NEW_GENERATION:
+                self._start_over(self.member_id)
+            case Remedy.NEW_MEMBER:
+                self._start_over(UNKNOWN_MEMBER_ID)
+
+    def _start_over(self, member_id: str) -> None:
+        self.state = MemberState.UNJOINED
+        self.member_id, self.generation = member_id, NO_GENERATION
+        self._rebalancing, self._rejoin, self._prepared = None, True, False
+
+    def _forget_coordinator(self, now_ms: int) -> None:
+        """With the coordinator goes the connection to it, and every response that was to come."""
+        self.coordinator = self._heartbeat = None
+        if self._rebalancing is not None:
+            self._rebalancing, self._rejoin = None, True
+        self._retry_at = now_ms + self.settings.retry_backoff_ms
+
+    def _fail(self, problem: str, error: ErrorCode | None = None) -> None:
+        self.state = MemberState.FAILED
+        self._rebalancing = self._heartbeat = None
+        self._events += [*self._owned.lose(), MemberFailed(problem, error)]
+
+    def _effects(self) -> Effects:
+        effects = Effects(tuple(self._events), tuple(self._requests))
+        self._events, self._requests = [], []
+        return effects

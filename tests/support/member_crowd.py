@@ -1,0 +1,99 @@
+"""A crowd of group members in front of the pure coordinator: requests and responses handed over, time as the test says."""
+
+from collections.abc import Iterator
+
+from coordinator_harness import Call, Harness
+
+from coordinator_core.assignors import ClusterMetadata, TopicPartition
+from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.coordinator.messages.groups import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    FoundCoordinator,
+    Node,
+)
+from coordinator_core.member import Effects, Event, GroupMember, MemberSettings, MemberState, Request
+
+HERE = Node(0, "localhost", 9092)
+
+
+def found(request: FindCoordinatorRequest, error: ErrorCode = ErrorCode.NONE) -> FindCoordinatorResponse:
+    return FindCoordinatorResponse(tuple(FoundCoordinator(key, error, HERE) for key in request.keys))
+
+
+class Crowd:
+    """Members by name. `events` has what they told, in order."""
+
+    def __init__(self, harness: Harness, topics: dict[str, int]) -> None:
+        self.harness = harness
+        self.metadata = ClusterMetadata.of_counts(topics)
+        self.members: dict[str, GroupMember] = {}
+        self.events: list[tuple[str, Event]] = []
+        self._calls: dict[str, list[Call]] = {}
+
+    def add(self, name: str, settings: MemberSettings, *topics: str) -> GroupMember:
+        self.members[name] = GroupMember(settings, topics, self.metadata)
+        self._calls[name] = []
+        return self.members[name]
+
+    def leave(self, name: str) -> None:
+        """The member says that it leaves, if it is one to say so."""
+        self._take(name, self.members[name].leave())
+        del self.members[name], self._calls[name]
+
+    def vanish(self, name: str) -> None:
+        """The member says nothing more."""
+        del self.members[name], self._calls[name]
+
+    def send(self, name: str, request: Request) -> None:
+        """A commit or a fetch of a member."""
+        self._take(name, Effects((), (request,)))
+
+    def run(self, ms: int, step_ms: int = 10) -> None:
+        """Time goes on in steps; everybody does what is due, until nothing is left to do at that time."""
+        for _ in range(ms // step_ms):
+            self.harness.advance(step_ms)
+            while any([self._turn(name) for name in list(self.members)]):
+                pass
+
+    def crash(self) -> None:
+        """The coordinator dies and loads what the log has; connections break."""
+        self.harness.crash()
+        for name, member in self.members.items():
+            self._calls[name].clear()
+            self._take(name, member.disconnected(self.harness.now_ms))
+
+    def owned(self) -> dict[str, list[TopicPartition]]:
+        return {name: sorted(member.owned) for name, member in self.members.items()}
+
+    @property
+    def stable(self) -> bool:
+        return all(member.state is MemberState.STABLE for member in self.members.values())
+
+    def _turn(self, name: str) -> bool:
+        member, now = self.members[name], self.harness.now_ms
+        busy = False
+        for call in self._answered(name):
+            self._take(name, member.receive(call.request, call.response, now))
+            busy = True
+        due = member.next_wake()
+        if due is not None and due <= now:
+            self._take(name, member.wake(now))
+            busy = True
+        return busy
+
+    def _answered(self, name: str) -> Iterator[Call]:
+        for call in list(self._calls[name]):
+            if call.answered:
+                self._calls[name].remove(call)
+                yield call
+
+    def _take(self, name: str, effects: Effects) -> None:
+        self.events += [(name, event) for event in effects.events]
+        for request in effects.requests:
+            if isinstance(request, FindCoordinatorRequest):
+                call = Call(request)
+                call.answers.append(found(request))
+            else:
+                call = self.harness.send(request)
+            self._calls[name].append(call)
