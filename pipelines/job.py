@@ -1,10 +1,7 @@
 """The job: a source, the tables, a trigger."""
 
-import logging
 import re
-import signal
 import sys
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,15 +11,13 @@ from coordinator_core.codec.uuids import uuid_from_text, uuid_text
 from coordinator_core.log.errors import LogError
 from coordinator_core.state.era import Era
 from pipelines.batch.expiry_sweep import sweep
-from pipelines.errors import GrouplakeError, TablesError, UsageError
+from pipelines.errors import UsageError
 from pipelines.source.address import Address, deleted, open_source, truncated
 from pipelines.tables.store import Batch, TableStore
 from pipelines.tables.writer import TablesWriter
 from pipelines.tables.writer_lock import writer_lock
 
 Progress = Callable[[str], None]
-
-_SIGNAL_CHECK_SECONDS = 1
 
 
 @dataclass(frozen=True)
@@ -145,6 +140,7 @@ def _stream(
     from pipelines.batch.apply import BatchApplier
     from pipelines.session import start_session
     from pipelines.source.stream import open_stream, spark_jars, warm_up
+    from pipelines.streaming_query import follow, told_briefly
 
     progress("starting Spark")
     session = start_session(options.spark, progress, spark_jars(options, progress), records_classes=True)
@@ -161,75 +157,15 @@ def _stream(
     )
     # jobs that no lock holds off must not meet in Spark's notes about the stream, where the wrong one may be ended
     checkpoint = store.path("_checkpoint" if writer is None else f"_checkpoint/generation-{writer.generation}")
-    query = (
-        open_stream(session.spark, options, last.next_offsets if last else None, topic_id)
-        .writeStream.foreachBatch(_told_briefly(applier))
-        .option("checkpointLocation", checkpoint)
-        .trigger(**trigger)
-        .start()
-    )
-    if _await(query, progress):
+
+    def start() -> Any:
+        stream = open_stream(session.spark, options, last.next_offsets if last else None, topic_id)
+        written = stream.writeStream.foreachBatch(told_briefly(applier)).option("checkpointLocation", checkpoint)
+        return written.trigger(**trigger).start()
+
+    if follow(start, progress):
         session.finish(progress)
     return applier.writer
-
-
-def _told_briefly(apply: Callable[[Any, int], None]) -> Callable[[Any, int], None]:
-    """`apply`, whose errors leave the stack traces of Spark behind.
-
-    Spark searches what `foreachBatch` raises with a pattern whose depth grows with the text: a stream that was stopped in the
-    middle of a batch ended in a StackOverflowError of its own.
-    """
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
-    def apply_briefly(changed: Any, batch_id: int) -> None:
-        try:
-            apply(changed, batch_id)
-        except (PySparkException, Py4JError) as error:
-            raise _told(error) from None
-
-    return apply_briefly
-
-
-def _await(query: Any, progress: Progress) -> bool:
-    """Waits for the end of the stream; SIGTERM and SIGINT end it after the batch that is being applied.
-
-    Returns whether it ended by itself.
-    """
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
-    stopping = threading.Event()
-
-    def stop(_signal: int, _frame: object) -> None:
-        stopping.set()
-        _expect_the_end_of_the_jvm()
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        while not query.awaitTermination(_SIGNAL_CHECK_SECONDS):
-            if stopping.is_set():
-                progress("stopping")
-                query.stop()
-    except (PySparkException, Py4JError, OSError) as error:
-        # what was cut short is completed by the next run
-        if not stopping.is_set():
-            raise _told(error) from error
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    return not stopping.is_set()
-
-
-def _expect_the_end_of_the_jvm() -> None:
-    """A signal to the whole process group ends the JVM as well. Whoever in this process talks to it would report that."""
-    from pyspark import SparkContext
-
-    logging.disable(logging.CRITICAL)
-    accumulators = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
-    if accumulators is not None:
-        # socketserver prints the traceback of a handler whose peer is gone
-        accumulators.handle_error = lambda *_: None
 
 
 def _names(options: RunOptions) -> dict[UUID, tuple[str, str]]:
@@ -241,24 +177,6 @@ def _names(options: RunOptions) -> dict[UUID, tuple[str, str]]:
         return {uuid: (name, learned_from) for uuid, name in source.topic_ids().items()}
     finally:
         source.close()
-
-
-def _told(error: BaseException) -> GrouplakeError:
-    """What a stream's exception says, without the stack traces that Spark wraps around it."""
-    text = str(error)
-    told = re.findall(rf"^(?:\w+\.)*(?:{'|'.join(_error_names())}): (.+)$", text, re.MULTILINE)
-    if told:
-        return TablesError(told[0])
-    causes = re.findall(r"^(?:\w+\.)*\w*(?:Error|Exception): (.+)$", text, re.MULTILINE)
-    return TablesError(f"the stream ended: {causes[-1] if causes else text.strip().splitlines()[0]}")
-
-
-def _error_names(*roots: type[Exception]) -> list[str]:
-    """Names of the errors whose message says it all: what a worker raises comes back as text."""
-    found = roots or (LogError, GrouplakeError)
-    return [
-        name for cls in found for name in (cls.__name__, *(_error_names(*cls.__subclasses__()) if cls.__subclasses__() else ()))
-    ]
 
 
 def describe_batch(batch: Batch) -> str:

@@ -29,9 +29,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 JOBS = int(os.environ.get("CRASH_JOBS", "20"))
 SEED = int(os.environ.get("CRASH_SEED", "20261121"))
 
-#: Starts of a job until its step must be done, as whoever supervises it would go about it.
-_STARTS = 5
-
 #: Fault points of the job that are reached once in a run with a batch and a sweep; the first is in a Python worker.
 POINTS = ("source:read=STOP", "claimed", "after:offsets", "before:batches", "after:batches", "sweep:after:offsets")
 
@@ -70,11 +67,8 @@ class Following:
 
     def compare(self, *, by_spark: bool) -> None:
         """Finishes what is left, and compares."""
-        for _ in range(_STARTS):
-            with self.run(by_spark=by_spark) as run:
-                if run.wait() == 0:
-                    break
-                assert run.found_no_worker, run.told
+        with self.run(by_spark=by_spark) as run:
+            assert run.wait() == 0, run.told
         assert check(str(self.tables)) == []
         assert contents(self.tables) == contents(self._calm)
 
@@ -140,9 +134,7 @@ def test_random_moments(job: Following) -> None:
                 run.wait_until(lambda before=before: job.commits() > before)
                 began = time.monotonic()
                 has_ended = run.has_ended_after(delay)
-                if has_ended and run.found_no_worker:
-                    has_ended = False
-                elif has_ended:
+                if has_ended:
                     longest = max(0.5, time.monotonic() - began)
                     assert run.wait() == 0, run.told
                 else:

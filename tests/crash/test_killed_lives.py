@@ -85,4 +85,4 @@ def test_random_moments(vacuum_hours: str, share: int, tmp_path: Path) -> None:
     kills = -(-KILLS // share)
     report = killed(tmp_path, "--kills", str(kills), "--vacuum-hours", vacuum_hours, limit_seconds=60 + 20 * kills)
     assert report["kills"] == kills
-    assert vacuum_hours == "0" or report["polls"] > kills
+    assert vacuum_hours == "0" or report["polls"] > kills // 4

@@ -14,7 +14,7 @@ from coordinator_core.codec import Record, encode
 from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommitValue
 from coordinator_core.log.fetch import KafkaLog
 from coordinator_core.state.era import Era
-from pipelines import job
+from pipelines import job, streaming_query
 from pipelines.cli import main
 from pipelines.configuration import Configuration, load_configuration
 from pipelines.errors import UsageError
@@ -187,7 +187,7 @@ def test_errors_of_workers(spark: SparkSession, address: str, protocol: str, nam
         reader.load(address).collect()
     shown = "".join(traceback.format_exception(raised.value))
     assert named in shown
-    assert SECRET not in f"{shown} {raised.value!r} {job._told(raised.value)}"
+    assert SECRET not in f"{shown} {raised.value!r} {streaming_query.told(raised.value)}"
 
 
 def files_with_the_secret(folder: Path) -> list[Path]:

@@ -48,11 +48,6 @@ class RealRun:
         """What the command has said so far."""
         return self._told.read_text()
 
-    @property
-    def found_no_worker(self) -> bool:
-        """Whether Spark gave up on a Python worker that took more than ten seconds to start: the machine is too busy."""
-        return "Python worker failed to connect back" in self.told
-
     def wait(self) -> int:
         """Exit code; negative for the signal that ended it."""
         return self.process.wait(LIMIT_SECONDS)

@@ -11,7 +11,7 @@ import pytest
 from pyspark import SparkContext
 from pyspark.accumulators import _start_update_server
 
-from pipelines.job import _expect_the_end_of_the_jvm
+from pipelines.streaming_query import expect_the_end_of_the_jvm
 
 TOKEN = "token"
 
@@ -37,7 +37,7 @@ def test_the_server_of_accumulators_is_hung_up_on(
     monkeypatch.setattr(SparkContext, "_active_spark_context", SimpleNamespace(_accumulatorServer=server))
     jvm = greeted(server)
     if expected:
-        _expect_the_end_of_the_jvm()
+        expect_the_end_of_the_jvm()
     jvm.close()
     # the server takes one after the other: the first has been dealt with once the second is greeted
     greeted(server).close()
@@ -47,5 +47,5 @@ def test_the_server_of_accumulators_is_hung_up_on(
 
 def test_without_a_session_there_is_nothing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SparkContext, "_active_spark_context", None)
-    _expect_the_end_of_the_jvm()
+    expect_the_end_of_the_jvm()
     assert not logging.getLogger().isEnabledFor(logging.ERROR)
