@@ -13,6 +13,8 @@ _QUIET = {"log_level": 0}
 _COORDINATOR_NOT_READY = frozenset(
     {KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.NOT_COORDINATOR}
 )
+#: Is given the error or None, and the offsets.
+OnCommit = Callable[[KafkaError | None, list[TopicPartition]], None]
 _POLL_SECONDS = 0.02
 SETTLE_LIMIT_SECONDS = 30.0
 
@@ -53,9 +55,16 @@ class Clients:
         if producer.flush(30):
             raise PrivateKafkaError(f"records of {topic} were not written")
 
-    def consumer(self, group: str, topics: Sequence[str] = (), **settings: object) -> Consumer:
-        """A consumer of `group`, subscribed if there are `topics`; underscores in `settings` stand for dots."""
+    def consumer(
+        self, group: str, topics: Sequence[str] = (), *, on_commit: OnCommit | None = None, **settings: object
+    ) -> Consumer:
+        """A consumer of `group`, subscribed if there are `topics`; underscores in `settings` stand for dots.
+
+        `on_commit` is told, while the consumer is polled, how each asynchronous commit ended.
+        """
         given = {name.replace("_", "."): value for name, value in settings.items()}
+        if on_commit is not None:
+            given["on_commit"] = on_commit
         config = {**self._base, "group.id": group, "auto.offset.reset": "earliest", "enable.auto.commit": False}
         if given.get("group.protocol") != "consumer":
             config |= {"session.timeout.ms": 10000, "heartbeat.interval.ms": 100}

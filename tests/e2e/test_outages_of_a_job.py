@@ -1,5 +1,6 @@
 """A job that follows a cluster while brokers die, leaders move, records get lost and topics are recreated."""
 
+import contextlib
 import re
 import signal
 import time
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from broker_answers import differences
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, PartitionMetadata, ResourceType
 from following import LIMIT_SECONDS, Committers, Job
 from jobs import run_job
 from kafka import TopicPartition
@@ -59,10 +60,10 @@ def roll_segments_often(bootstrap: str) -> None:
 
 def move_leaders(bootstrap: str, replicas: list[int]) -> None:
     """Makes the first of `replicas` the leader of every partition of the offsets topic."""
-    partitions = [TopicPartition(OFFSETS, number) for number in range(PARTITIONS)]
+    everywhere = dict.fromkeys((TopicPartition(OFFSETS, number) for number in range(PARTITIONS)), replicas)
     admin = KafkaAdminClient(bootstrap_servers=bootstrap.split(","))
     try:
-        admin.alter_partition_reassignments(dict.fromkeys(partitions, replicas))
+        admin.alter_partition_reassignments(everywhere)
         deadline = time.monotonic() + 30
         while set(leaders(bootstrap)) != {replicas[0]}:
             assert time.monotonic() < deadline
@@ -72,9 +73,21 @@ def move_leaders(bootstrap: str, replicas: list[int]) -> None:
         admin.close()
 
 
+def wait_for_replicas(bootstrap: str, count: int) -> None:
+    """Until all of them are in sync: otherwise the next broker that dies takes the only whole copy with it."""
+    deadline = time.monotonic() + LIMIT_SECONDS
+    while any(len(each.isrs) < count for each in partitions(bootstrap)):
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+
+
 def leaders(bootstrap: str) -> list[int]:
+    return [partition.leader for partition in partitions(bootstrap)]
+
+
+def partitions(bootstrap: str) -> list[PartitionMetadata]:
     found = AdminClient({"bootstrap.servers": bootstrap, **QUIET}).list_topics(OFFSETS, timeout=10).topics[OFFSETS]
-    return [partition.leader for partition in found.partitions.values()]
+    return list(found.partitions.values())
 
 
 def catch_up(job: Job, tables: Path, bootstrap: str) -> None:
@@ -94,8 +107,10 @@ def test_two_brokers_do_everything_that_brokers_do(tmp_path: Path) -> None:
         bootstrap = cluster.bootstrap
         with Clients(bootstrap) as clients:
             clients.create_topics(["orders"], 2)
-        with Job(source(bootstrap), tables) as job:
+        with contextlib.ExitStack() as job_lasts:
             with Committers(bootstrap, 12, "orders") as committers:
+                committers.wait_for_more(1)
+                job = job_lasts.enter_context(Job(source(bootstrap), tables))
 
                 def go_on() -> None:
                     committers.wait_for_more(100)
@@ -111,6 +126,7 @@ def test_two_brokers_do_everything_that_brokers_do(tmp_path: Path) -> None:
                     go_on()
                     broker.start()
                     go_on()
+                    wait_for_replicas(bootstrap, len(cluster.brokers))
                 for broker in cluster.brokers:
                     broker.kill()
                 time.sleep(AWAY_SECONDS)
@@ -144,12 +160,11 @@ def test_a_job_waits_as_long_as_it_was_told_to_and_can_be_stopped_meanwhile(brok
     with Clients(broker.bootstrap) as clients:
         clients.create_topics(["orders"], 2)
     log = source(broker.bootstrap)
-    with (
-        Committers(broker.bootstrap, 4, "orders"),
-        Job(log, tmp_path / "impatient", "--conf", str(conf)) as impatient,
-        Job(log, tmp_path / "patient") as patient,
-        Job(log, tmp_path / "group") as group,
-    ):
+    with Committers(broker.bootstrap, 4, "orders") as committers, contextlib.ExitStack() as jobs:
+        # the offsets topic is there from the first commit on
+        committers.wait_for_more(1)
+        impatient = jobs.enter_context(Job(log, tmp_path / "impatient", "--conf", str(conf)))
+        patient, group = (jobs.enter_context(Job(log, tmp_path / name)) for name in ("patient", "group"))
         for job in (impatient, patient, group):
             job.wait_for("records read", 3)
         group.signal(signal.SIGTERM, everybody=True)

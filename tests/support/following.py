@@ -41,6 +41,8 @@ class Job:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         self._reader.join()
+        assert self._process.stderr is not None
+        self._process.stderr.close()
 
     @property
     def running(self) -> bool:
@@ -105,13 +107,14 @@ class Committers:
         """Until so many more commits were acknowledged."""
         wanted, deadline = self.commits + count, time.monotonic() + LIMIT_SECONDS
         while self.commits < wanted:
+            assert self._thread.is_alive()
             assert time.monotonic() < deadline, f"no {count} commits in {LIMIT_SECONDS:.0f} s"
             time.sleep(0.05)
 
     def _commit(self) -> None:
-        with Clients(self._bootstrap, {"on_commit": self._acknowledge}) as clients:
-            alone = [clients.consumer(group) for group in self.groups[:-1]]
-            workers = [clients.consumer(self.groups[-1], (self._topic,)) for _ in range(2)]
+        with Clients(self._bootstrap) as clients:
+            alone = [clients.consumer(group, on_commit=self._acknowledge) for group in self.groups[:-1]]
+            workers = [clients.consumer(self.groups[-1], (self._topic,), on_commit=self._acknowledge) for _ in range(2)]
             offset = 0
             while not self._stopped.is_set():
                 for number, member in enumerate(alone):
