@@ -68,7 +68,8 @@ SCALA_OFFSET_ERRORS: AppendErrors = MappingProxyType(
     | {ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
     | dict.fromkeys(_TOO_LARGE, ErrorCode.INVALID_COMMIT_OFFSET_SIZE)
 )
-#: `appendGroupMetadataErrorToResponseError` and `handleOperationException` of the Java coordinator.
+#: `appendGroupMetadataErrorToResponseError` and `handleOperationException` of the Java coordinator. Also what deletions answer as
+#: Scala coordinator, which did not wait for the log there.
 JAVA_ERRORS: AppendErrors = MappingProxyType(
     _COMMON
     | {ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE}

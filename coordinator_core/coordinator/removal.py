@@ -10,7 +10,7 @@ from coordinator_core.coordinator import records
 from coordinator_core.coordinator.classic.group import ClassicGroup
 from coordinator_core.coordinator.classic.rebalance import DEAD, EMPTY
 from coordinator_core.coordinator.context import CoordinatorContext
-from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.coordinator.errors import JAVA_ERRORS, ErrorCode
 from coordinator_core.coordinator.messages.groups import DeleteGroupRequest, DeleteGroupResponse
 from coordinator_core.coordinator.offsets.delete import known_partitions
 from coordinator_core.coordinator.timers import Delayed, SweepDue, TimerKey
@@ -33,7 +33,7 @@ def delete_group(context: CoordinatorContext, turn: Turn, request: DeleteGroupRe
         tombstones += (records.group_tombstone(request.group_id),)
 
     def answer(error: ErrorCode, later: Turn) -> None:
-        answered = context.behaviour.group_errors.get(error, error)
+        answered = JAVA_ERRORS.get(error, error)
         later.answer(ticket, DeleteGroupResponse(request.group_id, answered))
 
     _remove(context, turn, group, tombstones, answer)

@@ -55,9 +55,10 @@ def _store_assignments(context: CoordinatorContext, turn: Turn, group: ClassicGr
     assignments = {member.member_id: request.assignments.get(member.member_id, b"") for member in group.members}
 
     def stored(error: ErrorCode, later: Turn) -> None:
+        if group.storing_generation == generation:
+            group.storing_generation = None
         if not group.is_in(COMPLETING_REBALANCE) or group.generation != generation:
             return
-        group.storing_generation = None
         if error is not ErrorCode.NONE:
             rebalance.reset_assignments(context, later, group, context.behaviour.group_errors.get(error, error))
             rebalance.prepare_rebalance(context, later, group)

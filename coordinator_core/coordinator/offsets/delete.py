@@ -6,7 +6,7 @@ from coordinator_core.coordinator import records
 from coordinator_core.coordinator.classic.group import ClassicGroup
 from coordinator_core.coordinator.classic.rebalance import DEAD, EMPTY
 from coordinator_core.coordinator.context import CoordinatorContext
-from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.coordinator.errors import JAVA_ERRORS, ErrorCode
 from coordinator_core.coordinator.messages.offsets import OffsetDeleteRequest, OffsetDeleteResponse
 from coordinator_core.coordinator.turn import Ticket, Turn
 from coordinator_core.state.classic_group import CONSUMER_PROTOCOL_TYPE
@@ -31,7 +31,7 @@ def delete_offsets(context: CoordinatorContext, turn: Turn, request: OffsetDelet
         return
 
     def written(append_error: ErrorCode, later: Turn) -> None:
-        answered = context.behaviour.offset_errors.get(append_error, append_error)
+        answered = JAVA_ERRORS.get(append_error, append_error)
         later.answer(ticket, OffsetDeleteResponse(answered, errors if answered is ErrorCode.NONE else {}))
 
     turn.write(records.offset_tombstones(request.group_id, deleted), written)
