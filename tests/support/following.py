@@ -72,6 +72,11 @@ class Job:
         return code
 
     @property
+    def tracebacks(self) -> list[str]:
+        """Lines that show an exception of Python or of Java; a job tells what happened in its own words."""
+        return [line for line in self.lines if "Exception" in line or "Traceback" in line]
+
+    @property
     def text(self) -> str:
         return "\n".join(self.lines)
 
