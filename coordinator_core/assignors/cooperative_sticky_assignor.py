@@ -34,11 +34,15 @@ class CooperativeStickyAssignor(PartitionAssignor):
 
     def assign_partitions(self, partitions: PartitionsByTopic, subscriptions: Mapping[str, Subscription]) -> Ownership:
         claims = {member: _claim(subscription) for member, subscription in subscriptions.items()}
-        owner = owners(claims, set(topic_partitions(partitions)))
+        known = topic_partitions(partitions)
+        owner = owners(claims, set(known))
         claimed = {partition for claim in claims.values() for partition in claim.partitions}
+        # Members that gave up what was far rejoin at once. If that made others give up what is far, the group would never rest.
+        far_may_stay = len(owner) < len(known)
+        wanted = sticky_ownership(partitions, subscriptions, claims, owner, far_may_stay=far_may_stay)
         return {
-            member: [partition for partition in wanted if partition not in claimed or owner.get(partition) == member]
-            for member, wanted in sticky_ownership(partitions, subscriptions, claims, owner).items()
+            member: [partition for partition in wanted[member] if partition not in claimed or owner.get(partition) == member]
+            for member in wanted
         }
 
 

@@ -16,7 +16,7 @@ class EqualSubscriptions:
     """
 
     def __init__(self, partitions: list[TopicPartition], owned: Mapping[str, list[TopicPartition]], racks: RackMatching) -> None:
-        """`partitions` in order; `owned` has every member, and what it owns by right."""
+        """`partitions` in order; `owned` has every member, and what it may keep."""
         self._partitions = partitions
         self._owned = owned
         self._racks = racks
@@ -38,8 +38,7 @@ class EqualSubscriptions:
         return self._ownership
 
     def _keep_owned(self, member: str) -> None:
-        own = [partition for partition in self._owned[member] if not self._racks.mismatch(member, partition)]
-        own.sort(key=lambda partition: (partition.partition, partition.topic))
+        own = sorted(self._owned[member], key=lambda partition: (partition.partition, partition.topic))
         if len(own) < self._low:
             self._below.append(member)
         elif len(own) >= self._high and self._rich < self._expected_rich:

@@ -50,20 +50,28 @@ def sticky_ownership(
     claims: Mapping[str, Claim],
     owner: Mapping[TopicPartition, str],
     equals_apart: bool = True,
+    far_may_stay: bool = False,
 ) -> Ownership:
-    """What sticky assignors want members to own (`AbstractStickyAssignor`); `owner` by the `claims` that hold."""
+    """What sticky assignors want members to own (`AbstractStickyAssignor`); `owner` by the `claims` that hold.
+
+    Where racks matter, a member does not keep what is far from it, unless `far_may_stay`.
+    """
     if not subscriptions:
         return {}
     racks = rack_matching(partitions, subscriptions)
-    owned: Ownership = {member: [] for member in subscriptions}
-    for partition, member in owner.items():
-        owned[member].append(partition)
     topics = {member: frozenset(subscription.topics) for member, subscription in subscriptions.items()}
+    owned: Ownership = {member: [] for member in subscriptions}
+    revoking = False
+    for partition, member in owner.items():
+        if partition.topic in topics[member] and (far_may_stay or not racks.mismatch(member, partition)):
+            owned[member].append(partition)
+        else:
+            revoking = True
     if equals_apart and len(set(topics.values())) == 1:
         return EqualSubscriptions(topic_partitions(partitions), owned, racks).assign()
     by_topic = {topic: [TopicPartition(topic, info.partition) for info in infos] for topic, infos in partitions.items()}
     subscribers = {topic: frozenset(member for member in topics if topic in topics[member]) for topic in partitions}
-    return UnequalSubscriptions(by_topic, subscribers, owned, former_owners(claims), racks).assign()
+    return UnequalSubscriptions(by_topic, subscribers, owned, former_owners(claims), racks, revoking).assign()
 
 
 def _claim(subscription: Subscription) -> Claim:

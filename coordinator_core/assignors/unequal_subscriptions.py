@@ -24,25 +24,20 @@ class UnequalSubscriptions:
         owned: Mapping[str, list[TopicPartition]],
         former: Mapping[TopicPartition, str],
         racks: RackMatching,
+        revoking: bool,
     ) -> None:
-        """`partitions` and their `subscribers` by topic; `owned` has every member, and what it owns by right; `former` owners."""
+        """`partitions` and their `subscribers` by topic; `owned` has every member, and what it may keep; `former` owners; whether
+        anybody may not keep what it owns."""
         self._subscribers = subscribers
         self._former = former
         self._racks = racks
         topics = sorted(partitions, key=lambda topic: (len(subscribers[topic]), topic))
         self._partitions = [partition for topic in topics for partition in partitions[topic]]
         self._owner: dict[TopicPartition, str] = {}
-        self._revoking = False
+        self._revoking = revoking
         for member in sorted(owned):
-            for partition in owned[member]:
-                if member not in subscribers[partition.topic] or racks.mismatch(member, partition):
-                    self._revoking = True
-                else:
-                    self._owner[partition] = member
-        sizes = dict.fromkeys(owned, 0)
-        for owner in self._owner.values():
-            sizes[owner] += 1
-        self._load = Load(sizes.items())
+            self._owner |= dict.fromkeys(owned[member], member)
+        self._load = Load((member, len(owned[member])) for member in owned)
         self._movements = Movements()
         self._poorest: dict[str, str] = {}
 

@@ -5,7 +5,7 @@ from consumer_groups import ConsumerGroup, assigned, partitions
 from racked_topics import racked
 from sticky_subscriptions import sticky_member
 
-from coordinator_core.assignors import CooperativeStickyAssignor, StickyAssignor, Subscription
+from coordinator_core.assignors import ClusterMetadata, CooperativeStickyAssignor, PartitionInfo, StickyAssignor, Subscription
 from coordinator_core.codec import encode_cooperative_user_data
 from coordinator_core.codec.messages.consumer_protocol import CooperativeStickyUserData
 
@@ -117,3 +117,22 @@ def test_partitions_that_go_to_a_nearer_member_change_hands_in_two_rebalances():
     assert assigned(COOPERATIVE, metadata, members("t-0 t-1", "t-2 t-3")) == {"c0": "t-0", "c1": "t-3"}
     assert assigned(COOPERATIVE, metadata, members("t-0", "t-3")) == {"c0": "t-0 t-2", "c1": "t-1 t-3"}
     assert assigned(StickyAssignor(), metadata, members("t-0 t-1", "t-2 t-3")) == {"c0": "t-0 t-2", "c1": "t-1 t-3"}
+
+
+def test_members_do_not_give_up_far_partitions_because_others_did():
+    """If they did, this group would rebalance for ever: each round would free partitions that are far from their new owners."""
+    replicas = {"t0": ["a", "bc", "abc"], "t1": ["bc", "ab", "c", "ac"]}
+    metadata = ClusterMetadata(
+        {topic: tuple(PartitionInfo(n, None, frozenset(racks)) for n, racks in enumerate(of)) for topic, of in replicas.items()}
+    )
+    group = ConsumerGroup(COOPERATIVE, metadata)
+    for member, topics, rack, owned in [
+        ("c1", ["t1"], "d", "t1-0"),
+        ("c2", ["t0", "t1"], "c", "t0-2 t1-2 t1-3"),
+        ("c9", ["t0", "t1"], "b", "t0-0 t0-1"),
+    ]:
+        group.join(member, *topics, rack=rack)
+        group.members[member].owned, group.members[member].generation = partitions(owned), 1
+
+    assert group.settle() == 1
+    assert group.owned() == {"c1": "t1-0 t1-1", "c2": "t0-2 t1-2 t1-3", "c9": "t0-0 t0-1"}

@@ -146,8 +146,9 @@ def test_sticky_shares_are_as_equal_as_can_be_after_every_change(group, data):
 
 
 @some
-@given(groups())
+@given(groups(racked=False))
 def test_sticky_changes_nothing_if_nothing_changed(group):
+    """With racks it may, as in Kafka: whoever owns a partition that is far has to offer it to the others."""
     before = group.owned_partitions()
 
     group.rebalance()
@@ -218,6 +219,14 @@ def test_cooperative_settles_in_two_rebalances(group, data):
     change(data.draw, group, racked=False)
 
     assert group.settle() <= 2
+
+
+@some
+@given(groups(cooperative, racked=True), st.data())
+def test_cooperative_comes_to_rest_where_racks_matter(group, data):
+    change(data.draw, group, racked=True)
+
+    assert group.settle() <= 4
 
 
 @some

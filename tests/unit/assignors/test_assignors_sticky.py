@@ -8,7 +8,14 @@ from consumer_groups import assigned, partitions
 from racked_topics import mismatches, racked
 from sticky_subscriptions import sticky_member
 
-from coordinator_core.assignors import Assignment, CooperativeStickyAssignor, StickyAssignor, Subscription
+from coordinator_core.assignors import (
+    Assignment,
+    ClusterMetadata,
+    CooperativeStickyAssignor,
+    PartitionInfo,
+    StickyAssignor,
+    Subscription,
+)
 from coordinator_core.codec import encode_sticky_user_data
 from coordinator_core.codec.messages.consumer_protocol import ProtocolTopicPartitions, StickyUserData
 
@@ -259,6 +266,29 @@ def test_a_former_owner_that_no_longer_wants_the_topic_does_not_get_it_back():
     assert assigned(EAGER, {"t": 4}, members) == {"c1": "", "c2": "t-2 t-3", "c3": "t-0 t-1"}
 
 
+def test_two_members_do_not_swap_partitions_of_a_topic():
+    """`PartitionMovements`: c2 has too much and gives to c1, which gives to c2 again when c2 gave to c0; t0-0 stays with c1."""
+    members = {
+        "c0": sticky_member(EAGER, ["t1"]),
+        "c1": sticky_member(EAGER, ["t0"], "t0-0"),
+        "c2": sticky_member(EAGER, ["t0", "t1"], "t0-3 t0-4 t1-0 t1-1 t1-2"),
+    }
+    shares = assigned(EAGER, {"t0": 5, "t1": 3}, members)
+
+    assert shares == {"c0": "t1-0 t1-1", "c1": "t0-0 t0-1 t0-2", "c2": "t0-3 t0-4 t1-2"}
+
+
+def test_partitions_that_nobody_had_move_before_owned_ones():
+    members = {
+        "c0": sticky_member(EAGER, ["t0", "t1"]),
+        "c1": sticky_member(EAGER, ["t1"]),
+        "c2": sticky_member(EAGER, ["t0"]),
+        "c3": sticky_member(EAGER, ["t0", "t1"], "t0-0 t1-2"),
+    }
+
+    assert assigned(EAGER, {"t0": 2, "t1": 3}, members) == {"c0": "t1-1", "c1": "t1-0", "c2": "t0-1", "c3": "t0-0 t1-2"}
+
+
 def test_user_data_of_clients_before_2_3_has_no_generation():
     """testSchemaBackwardCompatibility"""
     old = encode_sticky_user_data(StickyUserData((ProtocolTopicPartitions("t", (1,)),)), 0)
@@ -341,6 +371,16 @@ def test_near_partitions_where_shares_stay_equal(assignor, again, subscribed, ra
 
     assert list(assigned(assignor, metadata, members).values()) == expected
     assert len(mismatches(metadata, members, assignor.assign(metadata, members)).split()) == far
+
+
+@both
+def test_nearness_gives_no_member_more_than_its_share(assignor):
+    """Four partitions for three members: once one has two, the others get one each, be they near or not."""
+    replicas = [{"a"}, {"a", "c"}, {"c"}, {"c"}]
+    metadata = ClusterMetadata({"t": tuple(PartitionInfo(n, None, frozenset(racks)) for n, racks in enumerate(replicas))})
+    members = {f"c{n}": sticky_member(assignor, ["t"], "", -1, rack) for n, rack in enumerate(["a", "c", "b"])}
+
+    assert assigned(assignor, metadata, members) == {"c0": "t-0", "c1": "t-2 t-3", "c2": "t-1"}
 
 
 #: Subscriptions, replicas; what sticky makes of `BY_FIVES`; what cooperative makes of it in the first and in the second round.
