@@ -20,7 +20,8 @@ MemberIds = Callable[[str], str]
 
 @dataclass(slots=True)
 class CoordinatorContext:
-    """`state` is changed by records alone. A live group is made of it when somebody first asks for the group."""
+    """`state` is changed by records alone. A live group is made of it when somebody first asks for the group; one with members
+    when it is loaded, so that their sessions begin."""
 
     config: CoordinatorConfig
     new_member_id: MemberIds

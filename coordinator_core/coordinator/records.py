@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from coordinator_core.codec import Record
 from coordinator_core.codec.messages.classic import GroupMetadataKey, GroupMetadataValue, MemberMetadata
-from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommitValue
+from coordinator_core.codec.messages.offsets import ZERO_UUID, OffsetCommitKey, OffsetCommitValue
 from coordinator_core.coordinator.behaviour import Behaviour
 from coordinator_core.coordinator.classic.group import ClassicGroup
 from coordinator_core.coordinator.messages.offsets import OffsetToCommit
@@ -14,7 +14,10 @@ OFFSET_COMMIT = 1
 GROUP_METADATA = 2
 #: Value version that has an expire timestamp.
 _EXPIRING_OFFSET_VERSION = 1
+_LEADER_EPOCH_SINCE = 3
+_TOPIC_ID_SINCE = 4
 _NO_TIMESTAMP = -1
+_NO_LEADER_EPOCH = -1
 
 
 def group_metadata(behaviour: Behaviour, group: ClassicGroup, assignments: Mapping[str, bytes]) -> Record:
@@ -58,16 +61,19 @@ def group_tombstone(group_id: str) -> Record:
 def offset_commit(
     behaviour: Behaviour, group_id: str, partition: TopicPartition, offset: OffsetToCommit, now_ms: int, expires_ms: int | None
 ) -> Record:
-    """A commit at `now_ms`, in the version that has an expire timestamp when there is one (`newOffsetCommitRecord`)."""
+    """A commit at `now_ms`, in the version that has an expire timestamp when there is one (`newOffsetCommitRecord`).
+
+    What the version has no field for is left out here: the record is applied as it would be read back.
+    """
+    version = behaviour.offset_value_version if expires_ms is None else _EXPIRING_OFFSET_VERSION
     value = OffsetCommitValue(
         offset=offset.offset,
-        leader_epoch=offset.leader_epoch,
+        leader_epoch=offset.leader_epoch if version >= _LEADER_EPOCH_SINCE else _NO_LEADER_EPOCH,
         metadata=offset.metadata or "",
         commit_timestamp=now_ms,
         expire_timestamp=_NO_TIMESTAMP if expires_ms is None else expires_ms,
-        topic_id=offset.topic_id,
+        topic_id=offset.topic_id if version >= _TOPIC_ID_SINCE else ZERO_UUID,
     )
-    version = behaviour.offset_value_version if expires_ms is None else _EXPIRING_OFFSET_VERSION
     return Record(OFFSET_COMMIT, OffsetCommitKey(group_id, partition.topic, partition.partition), value, version)
 
 

@@ -1,12 +1,13 @@
 """How groups and offsets go: DeleteGroups, and the sweep of what expired (`cleanupGroupMetadata`).
 
-A group that is being removed is Dead until the log has the tombstones; if the log refuses them, it is again what the log has.
+A group that is being removed is Dead until the log has the tombstones; if the log refuses them, it is Empty again.
 """
 
 from collections.abc import Mapping
 
 from coordinator_core.codec import Record, decode
 from coordinator_core.coordinator import records
+from coordinator_core.coordinator.classic import rebalance
 from coordinator_core.coordinator.classic.group import ClassicGroup
 from coordinator_core.coordinator.classic.rebalance import DEAD, EMPTY
 from coordinator_core.coordinator.context import CoordinatorContext
@@ -87,10 +88,16 @@ def _hidden_from_views(context: CoordinatorContext) -> frozenset[str]:
 def _remove(
     context: CoordinatorContext, turn: Turn, group: ClassicGroup, tombstones: tuple[Record, ...], then: Continuation
 ) -> None:
+    since = group.state_timestamp
+    for member_id in tuple(group.pending_members):
+        rebalance.remove_pending_member(context, turn, group, member_id)
     group.transition_to(DEAD, turn.now_ms)
 
     def written(error: ErrorCode, later: Turn) -> None:
-        context.forget(group)
+        if error is ErrorCode.NONE:
+            context.forget(group)
+        elif context.groups.get(group.group_id) is group:
+            group.revive(since)
         then(error, later)
 
     if tombstones:

@@ -5,6 +5,8 @@ no partition is owned twice; whoever waits has a timer that ends the waiting; an
 the coordinator. In the end everybody is answered.
 """
 
+from uuid import UUID
+
 from coordinator_harness import Call, Harness
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -14,6 +16,7 @@ from coordinator_core.coordinator.classic.group import ClassicGroup
 from coordinator_core.coordinator.classic.states import ClassicGroupState
 from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.messages.membership import JoinGroupRequest, LeavingMember, Protocol
+from coordinator_core.coordinator.messages.offsets import OffsetToCommit
 from coordinator_core.coordinator.shard import ShardStatus
 from coordinator_core.coordinator.timers import Delayed, TimerKey
 from coordinator_core.log.entries import ControlType
@@ -36,7 +39,17 @@ instances = st.sampled_from([None, None, "a", "b"])
 protocols = st.sampled_from(PROTOCOLS)
 sessions = st.sampled_from([500, 900])
 numbers = st.integers(0, 7)
-offsets = st.dictionaries(st.sampled_from([TopicPartition("t", 0), TopicPartition("t", 1)]), st.integers(0, 9), min_size=1)
+offsets = st.dictionaries(
+    st.sampled_from([TopicPartition("t", 0), TopicPartition("t", 1)]),
+    st.builds(
+        OffsetToCommit,
+        st.integers(0, 9),
+        st.sampled_from([-1, 3]),
+        st.sampled_from([None, "", "m"]),
+        st.builds(UUID, int=numbers),
+    ),
+    min_size=1,
+)
 durations = st.sampled_from([1, 1, 20, 51, 51, 250, 250, 501, 1001, 600_001])
 
 
@@ -113,7 +126,7 @@ class CoordinatorMachine(RuleBasedStateMachine):
         self.at.leave(*leaving, *([] if instance is None else [LeavingMember("", instance)]), group=group)
 
     @rule(which=st.none() | numbers, group=groups, offsets=offsets, retention_ms=st.sampled_from([-1, 100]))
-    def commit(self, which: int | None, group: str, offsets: dict[TopicPartition, int], retention_ms: int) -> None:
+    def commit(self, which: int | None, group: str, offsets: dict[TopicPartition, OffsetToCommit], retention_ms: int) -> None:
         if which is None or not self.seen:
             self.at.commit(offsets, group=group, retention_ms=retention_ms)
         else:
@@ -121,7 +134,7 @@ class CoordinatorMachine(RuleBasedStateMachine):
             self.at.commit(offsets, member_id, self.generation(group), group=group)
 
     @rule(group=groups, offsets=offsets, producer_id=st.integers(1, 2))
-    def commit_in_transaction(self, group: str, offsets: dict[TopicPartition, int], producer_id: int) -> None:
+    def commit_in_transaction(self, group: str, offsets: dict[TopicPartition, OffsetToCommit], producer_id: int) -> None:
         self.at.commit_in_transaction(producer_id, offsets, group=group)
 
     @rule(producer_id=st.integers(1, 2), control_type=st.sampled_from(ControlType))

@@ -81,6 +81,11 @@ class ClassicGroup:
         self.state = state
         self.state_timestamp = now_ms
 
+    def revive(self, since_ms: int | None) -> None:
+        """Takes back that the group is Dead: its tombstones are not in the log. It is Empty, since `since_ms` as before."""
+        self.state = ClassicGroupState.EMPTY
+        self.state_timestamp = since_ms
+
     # ---- members
 
     def add(self, member: Member, ticket: Ticket | None = None) -> None:

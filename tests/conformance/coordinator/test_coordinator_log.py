@@ -36,7 +36,7 @@ def test_a_load_with_an_older_epoch_is_ignored(at: Harness) -> None:
 
 
 def test_unloading_removes_the_groups(at: Harness) -> None:
-    """testUnloadOffsetsAndGroup"""
+    """testUnloadOffsetsAndGroup, testOnUnloaded"""
     at.stable_member()
     at.take(at.shard.unload(at.epoch, at.now_ms))
     assert at.heartbeat("m", 1) is ErrorCode.NOT_COORDINATOR
@@ -93,7 +93,7 @@ def test_whoever_waits_is_told_when_the_partition_goes() -> None:
 
 
 def test_members_of_a_loaded_group_have_a_session() -> None:
-    """testOnLoadedSchedulesClassicGroupMemberHeartbeats"""
+    """testOnLoadedSchedulesClassicGroupMemberHeartbeats, testOnLoaded"""
     at = Harness("4")
     generation, leader, follower = at.static_pair()
     at.crash()

@@ -126,21 +126,21 @@ def test_deleting_a_group_in_use(at: Harness) -> None:
 
 
 def test_deleting_what_is_no_group_of_ours(at: Harness) -> None:
-    """testDeleteGroupWithInvalidGroupId, testDeleteGroupWithWrongCoordinator"""
+    """testDeleteGroupWithInvalidGroupId, testDeleteGroupWithWrongCoordinator, testDeleteGroupsInvalidGroupId"""
     assert at.delete(None).error is ErrorCode.INVALID_GROUP_ID  # type: ignore[arg-type]
     assert at.delete(OTHER_GROUP).error is ErrorCode.NOT_COORDINATOR
     assert at.delete().error is ErrorCode.GROUP_ID_NOT_FOUND
 
 
 def test_deleting_an_empty_group(at: Harness) -> None:
-    """testDeleteEmptyGroup"""
+    """testDeleteEmptyGroup, testDeleteGroups"""
     at.leave(at.joined().member_id)
     assert at.delete().error is ErrorCode.NONE
     assert at.describe().state == "Dead"
 
 
 def test_deleting_an_empty_group_with_offsets(at: Harness) -> None:
-    """testDeleteEmptyGroupWithStoredOffsets"""
+    """testDeleteEmptyGroupWithStoredOffsets, testDeleteGroupAllOffsets"""
     joined = at.stable_member()
     assert errors(at.commit({PARTITION: 0}, joined.member_id, 1).response) == {ErrorCode.NONE}
     assert at.describe().members[0].member_id == joined.member_id
@@ -152,7 +152,7 @@ def test_deleting_an_empty_group_with_offsets(at: Harness) -> None:
 
 
 def test_a_group_that_could_not_be_deleted_is_there_again(at: Harness) -> None:
-    """Beside the cases: rolled back to what the log has."""
+    """Beside the cases: Empty, with everything that it had."""
     at.leave(at.joined().member_id)
     at.commit({PARTITION: 7})
     at.append_error = ErrorCode.NOT_ENOUGH_REPLICAS
@@ -160,6 +160,21 @@ def test_a_group_that_could_not_be_deleted_is_there_again(at: Harness) -> None:
     at.append_error = None
     assert (at.describe().state, at.fetched()) == ("Empty", {PARTITION: 7})
     assert at.group().generation == 2
+
+
+def test_neither_the_empty_group_nor_its_end_reaches_the_log(at: Harness) -> None:
+    """Beside the cases: members that left do not come back with what the log has of them."""
+    joined = at.stable_member()
+    at.hold = True
+    at.leave(joined.member_id)
+    deleted = at.delete()
+    at.append_error = ErrorCode.NOT_ENOUGH_REPLICAS
+    at.release()
+    assert deleted.error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert (at.state, at.group().generation, len(at.group())) == (ClassicGroupState.EMPTY, 2, 0)
+    at.append_error = None
+    assert at.delete().error is ErrorCode.NONE
+    assert dict(at.loaded().groups()) == {}
 
 
 def test_a_commit_on_its_way_goes_with_its_group(at: Harness) -> None:

@@ -1,5 +1,7 @@
 """Commits, fetches and deletions of offsets, as Kafka's `GroupCoordinatorTest` has them; each test names the cases it mirrors."""
 
+from uuid import UUID
+
 import pytest
 from coordinator_harness import FOLLOWER, GROUP, LEADER, OTHER_GROUP, Harness, errors
 
@@ -9,7 +11,7 @@ from coordinator_core.codec.messages.offsets import OffsetCommitValue
 from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.messages.membership import Protocol
-from coordinator_core.coordinator.messages.offsets import FetchedOffset, OffsetToCommit
+from coordinator_core.coordinator.messages.offsets import FetchedOffset, OffsetFetchRequest, OffsetToCommit
 from coordinator_core.log.entries import ControlType
 from coordinator_core.state.offsets import TopicPartition
 
@@ -25,18 +27,18 @@ def test_retention_is_computed_in_64_bits() -> None:
 
 
 def test_committing_to_a_dead_group(at: Harness) -> None:
-    """testOffsetCommitDeadGroup"""
+    """testOffsetCommitDeadGroup, testGenericGroupOffsetCommitWithDeadGroup"""
     at.dead_group()
     assert errors(at.commit({ONE: 0}, "memberId", 1).response) == {ErrorCode.COORDINATOR_NOT_AVAILABLE}
 
 
 def test_committing_for_a_generation_of_no_group(at: Harness) -> None:
-    """testCommitOffsetFromUnknownGroup"""
+    """testCommitOffsetFromUnknownGroup, testOffsetCommitWithUnknownGroup"""
     assert errors(at.commit({ONE: 0}, "memberId", 1).response) == {ErrorCode.ILLEGAL_GENERATION}
 
 
 def test_committing_without_a_generation(at: Harness) -> None:
-    """testCommitOffsetWithDefaultGeneration"""
+    """testCommitOffsetWithDefaultGeneration, testSimpleGroupOffsetCommit, testCommitOffset"""
     assert errors(at.commit({ONE: 0}).response) == {ErrorCode.NONE}
 
 
@@ -117,6 +119,17 @@ def test_a_marker_is_for_one_producer(at: Harness) -> None:
     assert at.fetched(ONE, THREE) == {ONE: 10, THREE: 15}
 
 
+def test_a_topic_that_was_created_again(at: Harness) -> None:
+    """testFetchOffsetsWithRecreatedTopic: a commit for the topic of before is none for the topic of now. Scala brokers
+    write no topic ids."""
+    before, now = UUID(int=1), UUID(int=2)
+    at.commit({ONE: OffsetToCommit(5, topic_id=before), FOO: 6})
+    asked = {"topic": before}, {"topic": now, "foo": now}
+    found = [at.send(OffsetFetchRequest(GROUP, (ONE, FOO), topic_ids=ids)).response.offsets for ids in asked]
+    assert [each[ONE].offset for each in found] == ([5, NOTHING] if at.era == "4" else [5, 5])
+    assert [each[FOO].offset for each in found] == [6, 6]
+
+
 def test_nothing_to_fetch(at: Harness) -> None:
     """testFetchOffsetForUnknownPartition, testFetchOffsetNotCoordinatorForGroup"""
     assert at.fetch(ONE).offsets == {ONE: FetchedOffset()}
@@ -134,7 +147,8 @@ def test_fetching_everything(at: Harness) -> None:
 
 def test_committing_while_the_leader_assigns(at: Harness) -> None:
     """testCommitOffsetInCompletingRebalance, testCommitOffsetInCompletingRebalanceFromUnknownMemberId,
-    testCommitOffsetInCompletingRebalanceFromIllegalGeneration"""
+    testCommitOffsetInCompletingRebalanceFromIllegalGeneration, testGenericGroupOffsetCommitWhileInCompletingRebalanceState,
+    testGenericGroupOffsetCommitWithUnknownMemberId, testGenericGroupOffsetCommitWithIllegalGeneration"""
     joined = at.joined()
     assert errors(at.commit({ONE: 0}, joined.member_id, 1).response) == {ErrorCode.REBALANCE_IN_PROGRESS}
     assert errors(at.commit({ONE: 0}, "memberId", 1).response) == {ErrorCode.UNKNOWN_MEMBER_ID}
@@ -142,13 +156,13 @@ def test_committing_while_the_leader_assigns(at: Harness) -> None:
 
 
 def test_who_commits_to_an_empty_group_is_not_asked_who_it_is(at: Harness) -> None:
-    """testManualCommitOffsetShouldNotValidateMemberIdAndInstanceId"""
+    """testManualCommitOffsetShouldNotValidateMemberIdAndInstanceId, testSimpleGroupOffsetCommitWithInstanceId"""
     assert errors(at.commit({ONE: 0}, instance="instance-id").response) == {ErrorCode.NONE}
     assert errors(at.commit({ONE: 0}, "unknown").response) == {ErrorCode.NONE}
 
 
 def test_a_group_in_use_takes_no_commits_from_outside(at: Harness) -> None:
-    """Beside the cases: neither commits without any member."""
+    """testGenericGroupOffsetCommitWithoutMemberIdAndGeneration; a transaction does not have to say who it is."""
     at.stable_member()
     assert errors(at.commit({ONE: 0}).response) == {ErrorCode.UNKNOWN_MEMBER_ID}
     assert errors(at.commit_in_transaction(PRODUCER, {ONE: 0}).response) == {ErrorCode.NONE}
@@ -167,7 +181,9 @@ def test_transactions_of_a_fenced_instance(at: Harness) -> None:
 
 def test_transactions_of_members(at: Harness) -> None:
     """testTxnCommitOffsetWithInvalidMemberId, testTxnCommitOffsetWithKnownMemberId, testTxnCommitOffsetWithIllegalGeneration,
-    testTxnCommitOffsetWithLegalGeneration"""
+    testTxnCommitOffsetWithLegalGeneration, testGenericGroupTransactionalOffsetCommit, testCommitTransactionalOffset,
+    testGenericGroupTransactionalOffsetCommitWithUnknownMemberId,
+    testGenericGroupTransactionalOffsetCommitWithIllegalGenerationId"""
     joined = at.joined()
     for member_id, generation, error in (
         ("invalid-member", -1, ErrorCode.UNKNOWN_MEMBER_ID),
@@ -175,6 +191,14 @@ def test_transactions_of_members(at: Harness) -> None:
         (joined.member_id, joined.generation, ErrorCode.NONE),
     ):
         assert errors(at.commit_in_transaction(PRODUCER, {ONE: 0}, member_id, generation).response) == {error}
+
+
+def test_transactions_of_no_group(at: Harness) -> None:
+    """testTransactionalOffsetCommitWithUnknownGroupId, testGenericGroupTransactionalOffsetCommitWithUnknownGroupId: the Scala
+    coordinator makes the group, and then does not find the member."""
+    refused = at.commit_in_transaction(PRODUCER, {ONE: 0}, "member", 10).response
+    assert errors(refused) == {ErrorCode.UNKNOWN_MEMBER_ID if at.era == "3" else ErrorCode.ILLEGAL_GENERATION}
+    assert errors(at.commit_in_transaction(PRODUCER, {ONE: 0}).response) == {ErrorCode.NONE}
 
 
 def test_what_the_log_says_of_a_transaction(at: Harness) -> None:
@@ -223,7 +247,7 @@ def test_deleting_offsets_of_a_group_in_use_that_is_no_consumer(at: Harness) -> 
 
 @pytest.mark.parametrize("protocol_type", ["My Protocol", "consumer"])
 def test_deleting_offsets_of_an_empty_group(at: Harness, protocol_type: str) -> None:
-    """testDeleteOffsetOfEmptyNonConsumerGroup, testDeleteOffsetOfEmptyConsumerGroup"""
+    """testDeleteOffsetOfEmptyNonConsumerGroup, testDeleteOffsetOfEmptyConsumerGroup, testGenericGroupOffsetDelete"""
     joined = at.stable_member(protocol_type=protocol_type)
     assert errors(at.commit({FOO: 37, BAR: 37}, joined.member_id, 1).response) == {ErrorCode.NONE}
     at.leave(joined.member_id)
@@ -242,7 +266,7 @@ def test_deleting_offsets_when_nobody_knows_the_subscription(at: Harness) -> Non
 
 
 def test_deleting_offsets_of_topics_that_are_not_subscribed(at: Harness) -> None:
-    """testDeleteOffsetOfStableConsumerGroup"""
+    """testDeleteOffsetOfStableConsumerGroup, testGenericGroupOffsetDeleteWithErrors"""
     subscription = encode_subscription(ConsumerProtocolSubscription(("bar",)))
     joined = at.stable_member(protocols=(Protocol("protocol", subscription),))
     at.commit({FOO: 37, BAR: 37}, joined.member_id, 1)
@@ -252,7 +276,9 @@ def test_deleting_offsets_of_topics_that_are_not_subscribed(at: Harness) -> None
 
 
 def test_offsets_of_topics_that_are_gone(at: Harness) -> None:
-    """Beside the cases: of every group, subscribed or not, pending in a transaction or not."""
+    """testOnTopicsDeleted, testGenericGroupOffsetDeleteWithPendingTransactionalOffsets,
+    testDeleteGroupAllOffsetsWithPendingTransactionalOffsets: of every group, subscribed or not. What is pending in a transaction
+    goes where the tombstones of the era reach it."""
     at.commit({FOO: 1, BAR: 2})
     at.commit_in_transaction(PRODUCER, {FOO: 3})
     at.take(at.shard.topics_deleted(frozenset({"foo"}), at.now_ms))
@@ -275,10 +301,11 @@ def test_a_commit_is_answered_when_the_log_has_it(at: Harness) -> None:
 
 @pytest.mark.parametrize(("retention_ms", "version", "expires"), [(-1, None, -1), (1000, 1, 1000)])
 def test_the_record_of_a_commit(at: Harness, retention_ms: int, version: int | None, expires: int) -> None:
-    """Beside the cases: value version 3 of Scala brokers, 4 since 4.1, and 1 of a commit that says how long to keep it."""
+    """testGenericGroupOffsetCommitWithRetentionTime; value version 3 of Scala brokers, 4 since 4.1, and 1, which has no leader
+    epoch, of a commit that says how long to keep it."""
     at.commit({ONE: OffsetToCommit(5, 2, None)}, retention_ms=retention_ms)
     record = at.written[-1]
     assert record.value_version == (version or {"3": 3, "4": 4}[at.era])
     expire_timestamp = -1 if expires == -1 else at.now_ms + expires
-    assert record.value == OffsetCommitValue(5, 2, "", at.now_ms, expire_timestamp)
+    assert record.value == OffsetCommitValue(5, 2 if expires == -1 else -1, "", at.now_ms, expire_timestamp)
     assert record.key.group == GROUP  # type: ignore[union-attr]

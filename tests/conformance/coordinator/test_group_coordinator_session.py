@@ -184,7 +184,7 @@ def test_a_session_ends(at: Harness) -> None:
 
 @pytest.mark.parametrize("by_commit", [False, True])
 def test_heartbeats_and_commits_keep_a_session(at: Harness, by_commit: bool) -> None:
-    """testHeartbeatMaintainsSession, testCommitMaintainsSession"""
+    """testHeartbeatMaintainsSession, testCommitMaintainsSession, testGenericGroupOffsetCommitMaintainsSession"""
     member_id = at.stable_member(session_ms=1000, rebalance_ms=1000).member_id
     at.advance(500)
     if by_commit:

@@ -241,7 +241,8 @@ def test_the_member_id_of_another_instance(at: Harness) -> None:
 
 def test_every_request_of_a_fenced_member_is_refused(at: Harness) -> None:
     """staticMemberSyncAsLeaderWithInvalidMemberId, staticMemberHeartbeatLeaderWithInvalidMemberId,
-    staticMemberCommitOffsetWithInvalidMemberId"""
+    staticMemberCommitOffsetWithInvalidMemberId, testGenericGroupOffsetCommitWithFencedInstanceId,
+    testGenericGroupOffsetCommitWithUnknownInstanceId"""
     generation, leader, _ = at.static_pair()
     assert at.sync("invalid", generation, instance=LEADER).error is ErrorCode.FENCED_INSTANCE_ID
     assert at.sync(leader, generation).error is ErrorCode.NONE
@@ -250,6 +251,7 @@ def test_every_request_of_a_fenced_member_is_refused(at: Harness) -> None:
     offsets = {TopicPartition("topic", 0): 0}
     assert errors(at.commit(offsets, leader, generation).response) == {ErrorCode.NONE}
     assert errors(at.commit(offsets, "invalid", generation, instance=LEADER).response) == {ErrorCode.FENCED_INSTANCE_ID}
+    assert errors(at.commit(offsets, leader, generation, instance="unknown").response) == {ErrorCode.UNKNOWN_MEMBER_ID}
 
 
 def test_every_comeback_has_another_member_id(at: Harness) -> None:
