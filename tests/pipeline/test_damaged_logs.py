@@ -32,7 +32,7 @@ def without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def stream(options: RunOptions, store: TableStore, last: Batch | None, *_: object) -> None:
         source = SourceOptions.parse({"path": str(options.address), "era": options.era.name})
-        log = source.open()
+        log = source.open(seen_before=False)
         todo = ranges({**log.earliest_offsets(), **(last.next_offsets if last else {})}, log.end_offsets())
         rows = pa.Table.from_batches(list(read_ranges(source, todo)), SCHEMA)
         BatchApplier(store, options.era, options.retention_ms, dict, bulk_rows=1_000_000).apply_rows(rows)
