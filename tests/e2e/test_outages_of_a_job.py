@@ -164,8 +164,8 @@ def test_a_job_waits_as_long_as_it_was_told_to_and_can_be_stopped_meanwhile(brok
         # the offsets topic is there from the first commit on
         committers.wait_for_more(1)
         impatient = jobs.enter_context(Job(log, tmp_path / "impatient", "--conf", str(conf)))
-        patient, group = (jobs.enter_context(Job(log, tmp_path / name)) for name in ("patient", "group"))
-        for job in (impatient, patient, group):
+        patient, group, typed = (jobs.enter_context(Job(log, tmp_path / name)) for name in ("patient", "group", "typed"))
+        for job in (impatient, patient, group, typed):
             job.wait_for("records read", 3)
         group.signal(signal.SIGTERM, everybody=True)
         assert group.ended() == 0, group.text
@@ -177,16 +177,22 @@ def test_a_job_waits_as_long_as_it_was_told_to_and_can_be_stopped_meanwhile(brok
             stopping = time.monotonic()
             assert patient.ended(60) == 0, patient.text
             assert time.monotonic() - stopping < 20
+            # Ctrl-C reaches every process of the terminal's foreground
+            typed.wait_until_told("waiting for the brokers, up to 120 s: ")
+            typed.signal(signal.SIGINT, everybody=True)
+            stopping = time.monotonic()
+            assert typed.ended(60) == 0, typed.text
+            assert time.monotonic() - stopping < 20
         finally:
             # consumers do not close without their coordinator
             broker.start()
     (reason,) = impatient.told("grouplake: ")
     assert re.fullmatch(r"grouplake: .*connection refused.* \(waited for 5 s\)", reason)
     assert patient.told("waiting for the brokers")
-    for job in (impatient, patient, group):
+    for job in (impatient, patient, group, typed):
         assert job.tracebacks == []
     assert patient.lines[-1] == "stopping"
-    for name in ("impatient", "patient", "group"):
+    for name in ("impatient", "patient", "group", "typed"):
         assert check(str(tmp_path / name)) == []
 
 

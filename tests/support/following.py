@@ -54,7 +54,10 @@ class Job:
 
     def wait_for(self, what: str, count: int = 1) -> None:
         """Until so many lines have `what` in them, beside those that had it before."""
-        wanted = len(self.told(what)) + count
+        self.wait_until_told(what, len(self.told(what)) + count)
+
+    def wait_until_told(self, what: str, wanted: int = 1) -> None:
+        """Until so many lines have `what` in them, from the start on."""
         deadline = time.monotonic() + LIMIT_SECONDS
         while len(self.told(what)) < wanted:
             assert self.running, f"the job ended:\n{self.text}"
