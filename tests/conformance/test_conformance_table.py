@@ -13,9 +13,13 @@ CLASSES = {
     "CoordinatorLoaderImplTest": "coordinator_loader",
     "OffsetMetadataManagerTest": "offset_metadata_manager",
     "GroupCoordinatorShardTest": "group_coordinator_shard",
+    "GroupCoordinatorTest": "group_coordinator",
+    "GroupMetadataTest": "group_metadata",
+    "ClassicGroupTest": "classic_group",
+    "0.10.2 GroupMetadataManagerTest": "group_metadata_manager_0_10_2",
 }
-ROW = re.compile(r"^\| (test\w+) \| (.+) \|$", re.MULTILINE)
-NAMED = re.compile(r"`(test_\w+\.py)::(test_\w+)(?:\[(\w+)])?`")
+ROW = re.compile(r"^\| ((?:test|static|should)\w+) \| (.+) \|$", re.MULTILINE)
+NAMED = re.compile(r"`((?:coordinator/)?test_\w+\.py)::(test_\w+)(?:\[(\w+)])?`")
 
 
 def section(class_name: str) -> dict[str, str]:

@@ -114,7 +114,7 @@ def test_active_groups_keep_their_offsets_in_2_1_to_2_3(log: Log) -> None:
 
 @pytest.mark.parametrize("era", ["0.9", "0.10", "1"])
 def test_active_groups_lose_offsets_up_to_2_0(log: Log, era: str) -> None:
-    """Beside testOffsetExpirationSemantics: only the expire timestamp counts, and it counts from the millisecond after"""
+    """testExpireOffsetsWithActiveGroup (0.10.2): only the expire timestamp counts, and it counts from the millisecond after"""
     log.group([member()], version=0)
     log.commit(0, 37, expires=NOW_MS + 1)
     assert sweep(log, era, NOW_MS + 1) == {}

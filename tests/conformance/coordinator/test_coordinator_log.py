@@ -3,6 +3,7 @@
 
 import pytest
 from coordinator_harness import CONSUMER, DELAY_MS, GROUP, LEADER, RANGE, TIMEOUT_MS, Harness, errors
+from log_builder import Log
 
 from coordinator_core.codec.messages.classic import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 from coordinator_core.codec.messages.offsets import OffsetCommitKey
@@ -72,8 +73,8 @@ def test_a_group_is_made_once(at: Harness) -> None:
 
 
 def test_whoever_waits_is_told_when_the_partition_goes() -> None:
-    """testClassicGroupOnUnloadedEmptyAndPreparingRebalance, testClassicGroupOnUnloadedCompletingRebalance, and beside them
-    whoever waits for the log."""
+    """testClassicGroupOnUnloadedEmptyAndPreparingRebalance, testClassicGroupOnUnloadedCompletingRebalance,
+    testCompleteAllJoinFutures, testCompleteAllSyncFutures; and whoever waits for the log."""
     at = Harness("4")
     first, second = at.two_joined(at.stable_member().member_id)
     at.hold = True
@@ -245,7 +246,8 @@ def test_the_sweep_comes_once_per_interval(at: Harness) -> None:
 
 
 def test_what_a_sweep_removes_of_a_group_that_became_empty(at: Harness) -> None:
-    """testGroupMetadataRemoval, testExpireOffset: of the live group, with the records of the era."""
+    """testGroupMetadataRemoval, testExpireOffset, testOffsetExpirationCondition: of the live group, with the
+    records of the era."""
     joined = at.stable_member()
     at.commit({FOO: 1}, joined.member_id, 1)
     at.advance(DAY_MS)
@@ -315,3 +317,20 @@ def test_delay_of_the_first_rebalance_is_configured() -> None:
     call = at.join()
     at.advance(0)
     assert (call.error, DELAY_MS) == (ErrorCode.NONE, 50)
+
+
+def test_groups_of_other_types_are_left_alone() -> None:
+    """Beside the cases: a consumer group (KIP-848) is loaded, listed and fetched from; classic members cannot join it."""
+    at = Harness("4")
+    log = Log(at.partition)
+    log.commit(0, 5, group=GROUP, version=4)
+    log.consumer_member(group=GROUP)
+    at.logs[at.partition] = log.records
+    at.lead(at.partition)
+    assert at.join().error is ErrorCode.UNKNOWN_MEMBER_ID
+    assert errors(at.commit({FOO: 1}).response) == {ErrorCode.UNKNOWN_MEMBER_ID}
+    assert at.fetched() == {FOO: 5}
+    assert [(group.group_type, group.state) for group in at.list().groups] == [("consumer", "Stable")]
+    assert (at.describe().state, at.delete().error) == ("Dead", ErrorCode.GROUP_ID_NOT_FOUND)
+    at.take(at.shard.sweep(at.now_ms + 30 * DAY_MS))
+    assert at.fetched() == {FOO: 5}

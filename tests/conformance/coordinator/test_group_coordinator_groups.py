@@ -57,7 +57,7 @@ def test_list_includes_groups_of_every_state(at: Harness) -> None:
 
 
 def test_list_by_state(at: Harness) -> None:
-    """testListGroupsWithStates"""
+    """testListGroupsWithStates, testIsInStates"""
     everything = {state.value for state in ClassicGroupState}
     joined = at.joined()
     for state, then in (
@@ -120,7 +120,7 @@ def test_describing_a_rebalance(at: Harness) -> None:
 
 
 def test_deleting_a_group_in_use(at: Harness) -> None:
-    """testDeleteNonEmptyGroup"""
+    """testDeleteNonEmptyGroup, testValidateDeleteGroup"""
     at.joined()
     assert at.delete().error is ErrorCode.NON_EMPTY_GROUP
 

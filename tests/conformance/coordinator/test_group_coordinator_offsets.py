@@ -147,7 +147,8 @@ def test_fetching_everything(at: Harness) -> None:
 
 def test_committing_while_the_leader_assigns(at: Harness) -> None:
     """testCommitOffsetInCompletingRebalance, testCommitOffsetInCompletingRebalanceFromUnknownMemberId,
-    testCommitOffsetInCompletingRebalanceFromIllegalGeneration, testGenericGroupOffsetCommitWhileInCompletingRebalanceState,
+    testCommitOffsetInCompletingRebalanceFromIllegalGeneration, testValidateOffsetCommit,
+    testGenericGroupOffsetCommitWhileInCompletingRebalanceState,
     testGenericGroupOffsetCommitWithUnknownMemberId, testGenericGroupOffsetCommitWithIllegalGeneration"""
     joined = at.joined()
     assert errors(at.commit({ONE: 0}, joined.member_id, 1).response) == {ErrorCode.REBALANCE_IN_PROGRESS}
@@ -239,7 +240,7 @@ def test_deleting_offsets_of_no_group(at: Harness) -> None:
 
 
 def test_deleting_offsets_of_a_group_in_use_that_is_no_consumer(at: Harness) -> None:
-    """testDeleteOffsetOfNonEmptyNonConsumerGroup"""
+    """testDeleteOffsetOfNonEmptyNonConsumerGroup, testValidateOffsetDelete"""
     at.joined(protocol_type="My Protocol")
     deleted = at.delete_offsets(FOO)
     assert (deleted.error, deleted.errors) == (ErrorCode.NON_EMPTY_GROUP, {})

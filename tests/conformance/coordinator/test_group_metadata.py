@@ -156,7 +156,7 @@ def test_offsets_stay_while_an_empty_group_fills() -> None:
 
 
 def test_subscribed_topics(group: ClassicGroup) -> None:
-    """testSubscribedTopics"""
+    """testSubscribedTopics, testIsSubscribedToTopic"""
     assert group.subscribed_topics is None
     for protocols, topics in (
         ([subscription("foo")], {"foo"}),
@@ -279,7 +279,7 @@ def test_replacing_an_instance(group: ClassicGroup) -> None:
 
 
 def test_answering_a_parked_join(group: ClassicGroup) -> None:
-    """testInvokeJoinCallback, testNotInvokeJoinCallback"""
+    """testInvokeJoinCallback, testNotInvokeJoinCallback, testCompleteJoinFuture, testNotCompleteJoinFuture"""
     waiting, other = member("1"), member("2")
     group.add(waiting, "ticket")
     assert group.all_joined
@@ -292,7 +292,7 @@ def test_answering_a_parked_join(group: ClassicGroup) -> None:
 
 
 def test_answering_a_parked_sync(group: ClassicGroup) -> None:
-    """testInvokeSyncCallback, testNotInvokeSyncCallback"""
+    """testInvokeSyncCallback, testNotInvokeSyncCallback, testCompleteSyncFuture, testNotCompleteSyncFuture"""
     waiting = member()
     group.add(waiting)
     at = turn()
@@ -300,6 +300,19 @@ def test_answering_a_parked_sync(group: ClassicGroup) -> None:
     waiting.awaiting_sync = "ticket"
     assert answer_sync(at, waiting, SyncGroupResponse(ErrorCode.NONE))
     assert ([answer.ticket for answer in at.answers], waiting.awaiting_sync) == (["ticket"], None)
+
+
+def test_who_leads(group: ClassicGroup) -> None:
+    """testElectNewJoinedLeader, testMaybeElectNewJoinedLeaderChooseExisting"""
+    assert not group.elect_joined_leader()
+    first, second = member("1"), member("2")
+    group.add(first)
+    group.add(second)
+    assert (group.elect_joined_leader(), group.leader) == (False, "1")
+    group.park_join(second, "ticket")
+    assert (group.elect_joined_leader(), group.leader) == (True, "2")
+    group.park_join(first, "ticket")
+    assert (group.elect_joined_leader(), group.leader) == (True, "2")
 
 
 def test_a_member_cannot_be_pending(group: ClassicGroup) -> None:
