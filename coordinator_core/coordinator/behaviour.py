@@ -33,6 +33,8 @@ class Behaviour:
     sync_while_loading: ErrorCode
     #: TxnOffsetCommit with a generation makes the group that it does not find.
     transactions_make_groups: bool
+    #: OffsetCommit v9+ with a generation of a group that is not there is told so (KIP-848).
+    tells_missing_groups: bool
     #: SyncGroup looks for an Empty group before it looks at the member.
     sync_checks_empty_first: bool
     #: A group that is deleted gets a tombstone even if its generation is 0.
@@ -52,6 +54,7 @@ BEHAVIOURS: Mapping[str, Behaviour] = MappingProxyType(
             stable_sync_keeps_session=True,
             sync_while_loading=ErrorCode.REBALANCE_IN_PROGRESS,
             transactions_make_groups=True,
+            tells_missing_groups=False,
             sync_checks_empty_first=False,
             always_group_tombstone=False,
             lists_while_loading=True,
@@ -65,6 +68,7 @@ BEHAVIOURS: Mapping[str, Behaviour] = MappingProxyType(
             stable_sync_keeps_session=False,
             sync_while_loading=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
             transactions_make_groups=False,
+            tells_missing_groups=True,
             sync_checks_empty_first=True,
             always_group_tombstone=True,
             lists_while_loading=False,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import Any
 
-from coordinator_core.codec import decode, encode
+from coordinator_core.codec import decode
 from coordinator_core.coordinator import describe, removal
 from coordinator_core.coordinator.classic import rebalance
 from coordinator_core.coordinator.classic.heartbeat import heartbeat
@@ -223,7 +223,7 @@ class GroupCoordinatorShard:
                 LogRecord(self.partition, base_offset, now_ms, key, None, producer_id, epoch, True, True, base_offset), None
             )
         for offset, record in enumerate(write.records, base_offset):
-            key, value = encode(record)
+            key, value = write.encoded[offset - base_offset]
             state.apply(
                 LogRecord(self.partition, offset, now_ms, key, value, producer_id, epoch, transactional, False, base_offset),
                 record,
@@ -249,5 +249,7 @@ class GroupCoordinatorShard:
         return self._write_number
 
     def _close(self, turn: Turn) -> Outcome:
+        while turn.unwritable:
+            turn.unwritable.pop(0)(ErrorCode.MESSAGE_TOO_LARGE, turn)
         self._writes.update((write.number, write) for write in turn.writes)
         return turn.outcome()

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
-from coordinator_core.codec import Record
+from coordinator_core.codec import Record, encode
 from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.messages.groups import (
     DeleteGroupResponse,
@@ -55,12 +55,14 @@ class Answer:
 class Write:
     """Records for the log partition, one batch, in this order and behind every write before (`CoordinatorResult`).
 
-    Transactional when `producer` is given; `control_type` makes it the marker that ends the transaction of the producer, without
-    records. `then` is the coordinator's own: it goes on there once the log has said what became of the batch.
+    `encoded` has their keys and values. Transactional when `producer` is given; `control_type` makes it the marker that ends the
+    transaction of the producer, without records. `then` is the coordinator's own: it goes on there once the log has said what
+    became of the batch.
     """
 
     number: int
     records: tuple[Record, ...]
+    encoded: tuple[tuple[bytes, bytes | None], ...]
     producer: ProducerEpoch | None
     control_type: ControlType | None
     coordinator_epoch: int
@@ -77,12 +79,16 @@ class Outcome:
 
 @dataclass(slots=True)
 class Turn:
-    """One call of a coordinator, at one time, while it collects what it causes. `next_write` numbers the writes."""
+    """One call of a coordinator, at one time, while it collects what it causes. `next_write` numbers the writes.
+
+    `unwritable` are continuations of writes that no log could take: a string that is too long, a number out of range.
+    """
 
     now_ms: int
     next_write: Callable[[], int]
     answers: list[Answer] = field(default_factory=list)
     writes: list[Write] = field(default_factory=list)
+    unwritable: list["Continuation"] = field(default_factory=list)
 
     def answer(self, ticket: Ticket, response: Response) -> None:
         """This may leave at once."""
@@ -98,7 +104,12 @@ class Turn:
         coordinator_epoch: int = 0,
     ) -> None:
         """The log has to have this before `then` goes on."""
-        self.writes.append(Write(self.next_write(), records, producer, control_type, coordinator_epoch, then))
+        try:
+            encoded = tuple(encode(record) for record in records)
+        except ValueError:
+            self.unwritable.append(then)
+            return
+        self.writes.append(Write(self.next_write(), records, encoded, producer, control_type, coordinator_epoch, then))
 
     def outcome(self) -> Outcome:
         """What was collected."""

@@ -26,7 +26,7 @@ class OffsetToCommit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OffsetCommitRequest:
-    """`retention_ms` is -1 unless a client of v2–v4 sets it."""
+    """`retention_ms` is -1 unless a client of v2–v4 sets it. `knows_missing_groups`: GROUP_ID_NOT_FOUND may be answered (v9+)."""
 
     group_id: str
     offsets: Mapping[TopicPartition, OffsetToCommit]
@@ -34,6 +34,7 @@ class OffsetCommitRequest:
     generation: int = NO_GENERATION
     group_instance_id: str | None = None
     retention_ms: int = -1
+    knows_missing_groups: bool = False
 
 
 class ProducerEpoch(NamedTuple):

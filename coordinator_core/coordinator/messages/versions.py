@@ -67,6 +67,7 @@ SINCE: Mapping[tuple[ApiKey, str], int] = MappingProxyType(
         (ApiKey.LEAVE_GROUP, "reason"): 5,
         (ApiKey.OFFSET_COMMIT, "leader_epoch"): 6,
         (ApiKey.OFFSET_COMMIT, "group_instance_id"): 7,
+        (ApiKey.OFFSET_COMMIT, "knows_missing_groups"): 9,
         (ApiKey.OFFSET_COMMIT, "topic_id"): 10,
         (ApiKey.TXN_OFFSET_COMMIT, "leader_epoch"): 2,
         (ApiKey.TXN_OFFSET_COMMIT, "member_id"): 3,

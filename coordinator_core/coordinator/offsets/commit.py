@@ -29,7 +29,9 @@ def commit_offsets(context: CoordinatorContext, turn: Turn, request: OffsetCommi
     """Answered when the log has the offsets. A commit outside of any generation makes the group that it names."""
     group = context.find(request.group_id)
     if group is None:
-        group, error = _missing_group(context, turn, request, refused=request.generation >= 0)
+        told = request.knows_missing_groups and context.behaviour.tells_missing_groups
+        refused = ErrorCode.GROUP_ID_NOT_FOUND if told else ErrorCode.ILLEGAL_GENERATION
+        group, error = _missing_group(context, turn, request, refused if request.generation >= 0 else ErrorCode.NONE)
     else:
         error = _validate(group, request)
         if error is ErrorCode.NONE and group.is_in(COMPLETING_REBALANCE):
@@ -50,7 +52,8 @@ def commit_transactional_offsets(
     group = context.find(request.group_id)
     if group is None:
         refused = request.generation >= 0 and not context.behaviour.transactions_make_groups
-        group, error = _missing_group(context, turn, request, refused=refused)
+        error = ErrorCode.ILLEGAL_GENERATION if refused else ErrorCode.NONE
+        group, error = _missing_group(context, turn, request, error)
         if group is not None:
             error = _validate(group, request)
     else:
@@ -73,12 +76,13 @@ def end_transaction(context: CoordinatorContext, turn: Turn, request: TxnMarkerR
 
 
 def _missing_group(
-    context: CoordinatorContext, turn: Turn, request: _Request, *, refused: bool
+    context: CoordinatorContext, turn: Turn, request: _Request, refused: ErrorCode
 ) -> tuple[ClassicGroup | None, ErrorCode]:
+    """Makes the group unless it is refused, or a group of another type."""
     if context.is_foreign(request.group_id):
         return None, ErrorCode.UNKNOWN_MEMBER_ID
-    if refused:
-        return None, ErrorCode.ILLEGAL_GENERATION
+    if refused is not ErrorCode.NONE:
+        return None, refused
     return context.create(request.group_id, turn.now_ms), ErrorCode.NONE
 
 

@@ -221,6 +221,21 @@ def test_metadata_that_is_too_long_for_one_of_two(at: Harness) -> None:
     assert at.shard.context.state.pending(GROUP).keys() == {BAR}
 
 
+def test_what_no_record_can_hold_is_an_append_that_failed(at: Harness) -> None:
+    """Beside the cases: newer versions of the protocol take longer strings than the records of the log."""
+    too_large = ErrorCode.INVALID_COMMIT_OFFSET_SIZE if at.era == "3" else ErrorCode.UNKNOWN_SERVER_ERROR
+    long = "t" * 40_000
+    assert at.commit({TopicPartition(long, 0): 1, FOO: 1}).response.errors == {
+        TopicPartition(long, 0): too_large,
+        FOO: too_large,
+    }
+    assert errors(at.commit({FOO: 2**63}, group=GROUP).response) == {too_large}
+    joined = at.joined(instance=long)
+    assert at.sync(joined.member_id, 1).error is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert at.state is PREPARING_REBALANCE
+    assert at.shard.context.in_flight.of(GROUP) == frozenset()
+
+
 def test_an_empty_group_that_the_log_does_not_take_stays_empty(at: Harness) -> None:
     """Beside the cases: its generation does not go back, and the next record of the group says it again."""
     joined = at.stable_member()

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 import pytest
-from coordinator_harness import FOLLOWER, GROUP, LEADER, OTHER_GROUP, Harness, errors
+from coordinator_harness import FOLLOWER, GROUP, LEADER, OTHER_GROUP, Harness, errors, to_commit
 
 from coordinator_core.codec import encode_subscription
 from coordinator_core.codec.messages.consumer_protocol import ConsumerProtocolSubscription
@@ -11,7 +11,7 @@ from coordinator_core.codec.messages.offsets import OffsetCommitValue
 from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.messages.membership import Protocol
-from coordinator_core.coordinator.messages.offsets import FetchedOffset, OffsetFetchRequest, OffsetToCommit
+from coordinator_core.coordinator.messages.offsets import FetchedOffset, OffsetCommitRequest, OffsetFetchRequest, OffsetToCommit
 from coordinator_core.log.entries import ControlType
 from coordinator_core.state.offsets import TopicPartition
 
@@ -35,6 +35,9 @@ def test_committing_to_a_dead_group(at: Harness) -> None:
 def test_committing_for_a_generation_of_no_group(at: Harness) -> None:
     """testCommitOffsetFromUnknownGroup, testOffsetCommitWithUnknownGroup"""
     assert errors(at.commit({ONE: 0}, "memberId", 1).response) == {ErrorCode.ILLEGAL_GENERATION}
+    new = OffsetCommitRequest(GROUP, to_commit({ONE: 0}), "memberId", 1, knows_missing_groups=True)
+    told = ErrorCode.GROUP_ID_NOT_FOUND if at.era == "4" else ErrorCode.ILLEGAL_GENERATION
+    assert errors(at.send(new).response) == {told}
 
 
 def test_committing_without_a_generation(at: Harness) -> None:
