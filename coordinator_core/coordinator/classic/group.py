@@ -102,7 +102,7 @@ class ClassicGroup:
         if self.leader is None:
             self.leader = member.member_id
         self._members[member.member_id] = member
-        self._supporters.update(name for name, _ in member.protocols)
+        self._supporters.update(member.protocol_names)
         self.pending_members.discard(member.member_id)
         self.park_join(member, ticket)
 
@@ -111,7 +111,7 @@ class ClassicGroup:
         member = self._members.pop(member_id, None)
         if member is not None:
             self.park_join(member, None)
-            self._supporters.subtract(name for name, _ in member.protocols)
+            self._supporters -= Counter(member.protocol_names)
             if member.group_instance_id is not None:
                 self._static.pop(member.group_instance_id, None)
         if self.leader == member_id:
@@ -122,9 +122,9 @@ class ClassicGroup:
 
     def update(self, member: Member, protocols: tuple[Protocol, ...], rebalance_timeout_ms: int, session_timeout_ms: int) -> None:
         """What a member says about itself when it joins again."""
-        self._supporters.subtract(name for name, _ in member.protocols)
+        self._supporters -= Counter(member.protocol_names)
         member.protocols = protocols
-        self._supporters.update(name for name, _ in protocols)
+        self._supporters.update(member.protocol_names)
         member.rebalance_timeout_ms = rebalance_timeout_ms
         member.session_timeout_ms = session_timeout_ms
 

@@ -36,6 +36,11 @@ class Member:
         nobody would know."""
         return not self.is_new and (self.awaiting_join is not None or self.awaiting_sync is not None)
 
+    @property
+    def protocol_names(self) -> frozenset[str]:
+        """Each protocol once, however often the member lists it: it has one vote."""
+        return frozenset(name for name, _ in self.protocols)
+
     def metadata(self, protocol: str) -> bytes:
         """Subscription bytes for a protocol. ValueError if the member cannot follow it."""
         for name, metadata in self.protocols:

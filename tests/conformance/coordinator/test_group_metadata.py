@@ -155,6 +155,17 @@ def test_offsets_stay_while_an_empty_group_fills() -> None:
     assert (at.state, at.fetched()) == (PREPARING_REBALANCE, {FOO: 37})
 
 
+def test_a_protocol_counts_once(group: ClassicGroup) -> None:
+    """Beside the cases: whoever lists a protocol twice does not make it one that nobody has."""
+    group.add(member("1", "range", "range"))
+    assert group.select_protocol() == "range"
+    group.transition_to(PREPARING_REBALANCE, START_MS)
+    assert group.supports(CONSUMER, [Protocol("range", b"")])
+    group.add(member("2", "range"))
+    group.remove("1")
+    assert group.select_protocol() == "range"
+
+
 def test_subscribed_topics(group: ClassicGroup) -> None:
     """testSubscribedTopics, testIsSubscribedToTopic"""
     assert group.subscribed_topics is None
