@@ -1,5 +1,6 @@
 """Source addresses: `kafka://…`, `segments:DIR`, `jsonl:FILE`, and `spark-kafka://…` for Spark's own Kafka source."""
 
+import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -76,6 +77,12 @@ def open_source(
 
             return KafkaLog(str(address), kafka_options, expected_topic_id=topic_id, seen_before=seen_before)
     raise UsageError(f"{address} cannot be read without Spark")
+
+
+def load_reader(address: Address) -> None:
+    """Imports what reads logs at such an address."""
+    if address.scheme == "kafka":
+        importlib.import_module("coordinator_core.log.fetch")
 
 
 def truncated(address: Address, partition: int, position: int, end: int) -> LogTruncated:

@@ -31,7 +31,7 @@ from pyspark.sql.types import StructType
 from coordinator_core.codec.uuids import uuid_from_text
 from coordinator_core.state.era import Era
 from pipelines.faults import reached
-from pipelines.source.address import Address, cut_back, older, open_source, parse_address, truncated
+from pipelines.source.address import Address, cut_back, load_reader, older, open_source, parse_address, truncated
 from pipelines.source.changes import DDL
 from pipelines.source.position import Position
 from pipelines.source.ranges import LogRange, Offsets, admit, pack, ranges
@@ -134,7 +134,10 @@ class LogReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Change rows of the task's ranges."""
         assert isinstance(partition, RangesPartition)
-        return read_ranges(self._options, partition.todo) if partition.todo else iter(())
+        if self._options.warms_up:
+            load_reader(self._options.address)
+            return iter(())
+        return read_ranges(self._options, partition.todo)
 
 
 class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
