@@ -17,7 +17,7 @@ from coordinator_core.codec import Record, decode
 from coordinator_core.codec.uuids import uuid_text
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.state.history import Change, changes
-from coordinator_core.state.registry import GroupRegistry
+from coordinator_core.state.registry import GroupRegistry, group_id_of
 from coordinator_core.state.views import GroupView, MemberView, TopicAssignment
 from pipelines.batch.context import BatchContext
 from pipelines.batch.topic_names import TopicNames
@@ -69,7 +69,7 @@ def plan_groups(changed: pa.Table, topics: TopicNames, context: BatchContext) ->
     for record in log_records(records):
         value = _decode(record, plan, context)
         if value is not None:
-            newest[group_id(value)] = record
+            newest[group_id_of(value)] = record
             _apply(registry, record, value, plan, views, topics.known, context)
     affected = sorted(newest)
     topics.add({uuid: (name, "partition_metadata") for uuid, name in registry.topic_names().items()})
@@ -84,12 +84,7 @@ def plan_groups(changed: pa.Table, topics: TopicNames, context: BatchContext) ->
 def _groups_of(keys: pa.ChunkedArray) -> list[str]:
     """The groups that any of the keys names."""
     named = (decode(key, None) for key in keys.unique().to_pylist())
-    return sorted({group_id(record) for record in named if isinstance(record, Record)})
-
-
-def group_id(record: Record) -> str:
-    """The group that a record of any type is about."""
-    return record.key.group if hasattr(record.key, "group") else record.key.group_id
+    return sorted({group_id_of(record) for record in named if isinstance(record, Record)})
 
 
 def _decode(record: LogRecord, plan: GroupsPlan, context: BatchContext) -> Record | None:
@@ -128,7 +123,7 @@ def _apply(
     names: Mapping[UUID, str],
     context: BatchContext,
 ) -> None:
-    group = group_id(value)
+    group = group_id_of(value)
     before = views[group] if group in views else _view(registry, group, names)
     anomalies = registry.apply(record, value)
     after = views[group] = _view(registry, group, names)

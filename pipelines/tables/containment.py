@@ -12,12 +12,12 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 from deltalake import DeltaTable
 
 from pipelines.errors import TablesError, UsageError
+from pipelines.tables.place import local_folder
 
 #: Names of our data files. No separator, no escape, no scheme: such a name is a file in the folder however it is resolved.
 _DATA_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
@@ -33,14 +33,6 @@ _FURTHER_FILES = ("deletionvector", "sidecar")
 _SUSPICIOUS = (*(f'"{key}"'.encode() for key in _FURTHER_FILES), b"\\u")
 
 _ANY_VERSION = 10**20
-
-
-def local_folder(uri: str) -> Path | None:
-    """The folder of a path or of a file: URI, None for an object store."""
-    if "://" not in uri and not uri.lower().startswith("file:"):
-        return Path(uri)
-    parts = urlsplit(uri)
-    return Path(unquote(parts.path)) if parts.scheme == "file" else None
 
 
 def expect_own_log(uri: str, version: int | None) -> None:

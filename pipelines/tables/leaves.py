@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote
 from uuid import uuid4
 
 import numpy as np
@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from pipelines.tables import definitions
+from pipelines.tables.place import local_folder
 from pipelines.tables.writer import CommitConflict
 
 #: Rows of a new leaf. Small leaves are cheap to replace, but every query opens all that it cannot rule out.
@@ -66,7 +67,7 @@ def has_leaves(table: DeltaTable) -> bool:
     """Whether the files of `table` can be replaced here: a local folder, and nothing that goes beyond protocol 1/2."""
     protocol = table.protocol()
     is_plain = protocol.min_reader_version == 1 and protocol.min_writer_version <= 2
-    return is_plain and not table.metadata().partition_columns and _folder(table) is not None
+    return is_plain and not table.metadata().partition_columns and local_folder(table.table_uri) is not None
 
 
 def leaves_of(table: DeltaTable) -> list[Leaf]:
@@ -220,13 +221,6 @@ def _json(action: Mapping[str, Any]) -> str:
 
 
 def _directory(table: DeltaTable) -> Path:
-    folder = _folder(table)
+    folder = local_folder(table.table_uri)
     assert folder is not None
     return folder
-
-
-def _folder(table: DeltaTable) -> Path | None:
-    parts = urlsplit(table.table_uri)
-    if parts.scheme == "file":
-        return Path(unquote(parts.path))
-    return None if parts.scheme else Path(table.table_uri)

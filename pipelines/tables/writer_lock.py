@@ -11,22 +11,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from pipelines.errors import AnotherWriter
+from pipelines.tables.place import local_folder
 
 FILE = "_writer.lock"
 
 #: More than any content that this module writes.
 _LONGEST = 4_096
-
-
-def local_folder(root: str) -> Path | None:
-    """The folder that `root` names, None for an object store."""
-    if "://" not in root:
-        return Path(root)
-    parts = urlsplit(root)
-    return Path(unquote(parts.path)) if parts.scheme == "file" else None
 
 
 @contextmanager

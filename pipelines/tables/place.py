@@ -1,0 +1,12 @@
+"""Where a folder of tables is."""
+
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+
+def local_folder(uri: str) -> Path | None:
+    """The folder of a path or of a file: URI, None for an object store."""
+    if "://" not in uri and not uri.lower().startswith("file:"):
+        return Path(uri)
+    parts = urlsplit(uri)
+    return Path(unquote(parts.path)) if parts.scheme == "file" else None
