@@ -1,0 +1,1 @@
+"""Members of groups over TCP, one or a crowd."""
