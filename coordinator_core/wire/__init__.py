@@ -1,1 +1,1 @@
-"""Bytes of the Kafka protocol ↔ requests and responses of the coordinator: the one place that knows the library that frames them."""
+"""Bytes of the Kafka protocol ↔ requests and responses of the coordinator. Nothing else knows the library that frames them."""
