@@ -10,9 +10,9 @@ from pipelines import job
 from pipelines.cli.main import main
 from pipelines.configuration import load_configuration
 from pipelines.errors import UsageError
-from pipelines.job import print_progress
 from pipelines.private_kafka.broker import PrivateBroker
 from pipelines.private_kafka.distribution import version_tuple
+from pipelines.progress import print_progress
 from pipelines.source.address import parse_address
 
 QUERIES = {

@@ -6,12 +6,10 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 from pipelines.errors import GrouplakeError
-
-Progress = Callable[[str], None]
+from pipelines.progress import Progress
 
 COMPLETE_MARKER = "COMPLETE"
 RESOLVE_LIMIT_SECONDS = 900

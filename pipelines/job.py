@@ -1,7 +1,6 @@
 """The job: a source, the tables, a trigger."""
 
 import re
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,12 +11,11 @@ from coordinator_core.log.errors import LogError
 from coordinator_core.state.era import Era
 from pipelines.batch.expiry_sweep import sweep
 from pipelines.errors import UsageError
+from pipelines.progress import Progress
 from pipelines.source.address import Address, deleted, open_source, truncated
 from pipelines.tables.store import Batch, TableStore
 from pipelines.tables.writer import TablesWriter
 from pipelines.tables.writer_lock import writer_lock
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -188,8 +186,3 @@ def describe_batch(batch: Batch) -> str:
 def describe_sweep(batch: Batch) -> str:
     """One line about an expiry sweep."""
     return f"batch {batch.batch_id}: expiry sweep, {batch.records_kept:,} offsets and groups removed"
-
-
-def print_progress(line: str) -> None:
-    """Progress goes to standard error, so that standard output stays what was asked for."""
-    print(line, file=sys.stderr, flush=True)

@@ -13,8 +13,7 @@ from pyspark.errors import PySparkException
 
 from coordinator_core.log.errors import LogError
 from pipelines.errors import GrouplakeError, TablesError
-
-Progress = Callable[[str], None]
+from pipelines.progress import Progress
 
 _SIGNAL_CHECK_SECONDS = 1
 

@@ -26,6 +26,7 @@ def run(options: Namespace) -> int:
     """`grouplake run`"""
     from pipelines import job
     from pipelines.configuration import load_configuration
+    from pipelines.progress import print_progress
     from pipelines.source.address import parse_address
 
     configuration = load_configuration(options.conf)
@@ -51,7 +52,7 @@ def run(options: Namespace) -> int:
             kafka=configuration.kafka_options,
             kafka_jvm=configuration.kafka["jvm"],
         ),
-        job.print_progress,
+        print_progress,
         lambda: time.time_ns() // 1_000_000,
     )
     return 0
@@ -116,9 +117,9 @@ READING = (sql, check)
 def maintain(options: Namespace) -> int:
     """`grouplake maintain`"""
     from pipelines.configuration import load_configuration
-    from pipelines.job import print_progress
     from pipelines.maintain import Maintenance
     from pipelines.maintain import maintain as keep_small
+    from pipelines.progress import print_progress
 
     limits = Maintenance(**load_configuration(options.conf).maintain)
     keep_small(options.tables, limits, datetime.now(UTC), print_progress)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 
-from pipelines.jars import Progress
 from pipelines.private_kafka.configuration import (
     HOST,
     ZOOKEEPER_SESSION_MS,
@@ -24,6 +23,7 @@ from pipelines.private_kafka.distribution import PrivateKafkaError, broker_jars,
 from pipelines.private_kafka.probe import has_brokers, listens
 from pipelines.private_kafka.process import JavaProcess, Keeper, java_command
 from pipelines.private_kafka.storage import format_storage, new_cluster_id
+from pipelines.progress import Progress
 
 DEFAULT_VERSION = "4.1.1"
 START_LIMIT_SECONDS = 90

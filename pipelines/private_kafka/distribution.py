@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.errors import GrouplakeError
-from pipelines.jars import Progress, resolved_jars
+from pipelines.jars import resolved_jars
+from pipelines.progress import Progress
 
 
 class PrivateKafkaError(GrouplakeError):

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from confluent_kafka import KafkaException
 
-from pipelines.jars import Progress
 from pipelines.private_kafka.clients import Clients
 from pipelines.private_kafka.distribution import PrivateKafkaError, version_tuple
+from pipelines.progress import Progress
 
 PARTITIONS = 4
 _TOPICS = ("orders", "payments", "clicks")
