@@ -12,6 +12,7 @@ from coordinator_core.coordinator.classic.group import ClassicGroup
 from coordinator_core.coordinator.classic.rebalance import DEAD, EMPTY
 from coordinator_core.coordinator.context import CoordinatorContext
 from coordinator_core.coordinator.errors import JAVA_ERRORS, ErrorCode
+from coordinator_core.coordinator.facts import GroupRemoved, OffsetsExpired
 from coordinator_core.coordinator.messages.groups import DeleteGroupRequest, DeleteGroupResponse
 from coordinator_core.coordinator.offsets.delete import known_partitions
 from coordinator_core.coordinator.timers import Delayed, SweepDue, TimerKey
@@ -37,7 +38,7 @@ def delete_group(context: CoordinatorContext, turn: Turn, request: DeleteGroupRe
         answered = JAVA_ERRORS.get(error, error)
         later.answer(ticket, DeleteGroupResponse(request.group_id, answered))
 
-    _remove(context, turn, group, tombstones, answer)
+    _remove(context, turn, group, tombstones, "deleted", answer)
 
 
 def sweep(context: CoordinatorContext, turn: Turn) -> None:
@@ -51,9 +52,9 @@ def sweep(context: CoordinatorContext, turn: Turn) -> None:
         swept = _swept(context, turn.now_ms, group_id, facts)
         tombstones = tuple(record for key, _ in swept.tombstones if isinstance(record := decode(key, None), Record))
         if swept.group_removed and (group := context.find(group_id)) is not None:
-            _remove(context, turn, group, tombstones, _nobody_waits)
+            _remove(context, turn, group, tombstones, "expired", _nobody_waits)
         elif tombstones:
-            turn.write(tombstones, _nobody_waits)
+            turn.write(tombstones, _swept_away(swept))
 
 
 def schedule_sweep(context: CoordinatorContext, now_ms: int) -> None:
@@ -86,16 +87,23 @@ def _hidden_from_views(context: CoordinatorContext) -> frozenset[str]:
 
 
 def _remove(
-    context: CoordinatorContext, turn: Turn, group: ClassicGroup, tombstones: tuple[Record, ...], then: Continuation
+    context: CoordinatorContext,
+    turn: Turn,
+    group: ClassicGroup,
+    tombstones: tuple[Record, ...],
+    reason: str,
+    then: Continuation,
 ) -> None:
     since = group.state_timestamp
     for member_id in tuple(group.pending_members):
-        rebalance.remove_pending_member(context, turn, group, member_id)
+        rebalance.remove_pending_member(context, turn, group, member_id, f"the group is {reason}")
     group.transition_to(DEAD, turn.now_ms)
 
     def written(error: ErrorCode, later: Turn) -> None:
         if error is ErrorCode.NONE:
             context.forget(group)
+            offsets = sum(record.record_type == records.OFFSET_COMMIT for record in tombstones)
+            later.tell(GroupRemoved(group.group_id, reason, offsets))
         elif context.groups.get(group.group_id) is group:
             group.revive(since)
         then(error, later)
@@ -104,6 +112,16 @@ def _remove(
         turn.write(tombstones, written)
     else:
         written(ErrorCode.NONE, turn)
+
+
+def _swept_away(swept: SweptGroup) -> Continuation:
+    def written(error: ErrorCode, later: Turn) -> None:
+        if error is ErrorCode.NONE and swept.group_removed:
+            later.tell(GroupRemoved(swept.group_id, "expired", len(swept.offsets)))
+        elif error is ErrorCode.NONE:
+            later.tell(OffsetsExpired(swept.group_id, len(swept.offsets)))
+
+    return written
 
 
 def _nobody_waits(_error: ErrorCode, _turn: Turn) -> None:

@@ -125,7 +125,8 @@ class GroupCoordinatorShard:
             if group is None:
                 continue
             if len(group) > context.config.group_max_size:
-                rebalance.prepare_rebalance(context, turn, group)
+                reason = f"{len(group)} members, group.max.size is {context.config.group_max_size}"
+                rebalance.prepare_rebalance(context, turn, group, reason)
             for member in group.members:
                 rebalance.restart_session(context, turn, group, member)
         removal.schedule_sweep(context, now_ms)
@@ -142,7 +143,7 @@ class GroupCoordinatorShard:
         for group in tuple(context.groups.values()):
             group.transition_to(DEAD, now_ms)
             for member in tuple(group.members):
-                rebalance.drop_member(context, turn, group, member, ErrorCode.NOT_COORDINATOR)
+                rebalance.drop_member(context, turn, group, member, "unloaded", ErrorCode.NOT_COORDINATOR)
         writes, self._writes = self._writes, {}
         for write in writes.values():
             write.then(ErrorCode.NOT_LEADER_OR_FOLLOWER, turn)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from coordinator_core.codec import Record, encode
 from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.coordinator.facts import Fact, WriteRefused
 from coordinator_core.coordinator.messages.groups import (
     DeleteGroupResponse,
     DescribeGroupResponse,
@@ -71,10 +72,11 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Everything that one call caused. Order counts in both."""
+    """Everything that one call caused. Order counts in all three. `facts` are for whoever watches."""
 
     answers: tuple[Answer, ...] = ()
     writes: tuple[Write, ...] = ()
+    facts: tuple[Fact, ...] = ()
 
 
 @dataclass(slots=True)
@@ -89,10 +91,15 @@ class Turn:
     answers: list[Answer] = field(default_factory=list)
     writes: list[Write] = field(default_factory=list)
     unwritable: list["Continuation"] = field(default_factory=list)
+    facts: list[Fact] = field(default_factory=list)
 
     def answer(self, ticket: Ticket, response: Response) -> None:
         """This may leave at once."""
         self.answers.append(Answer(ticket, response))
+
+    def tell(self, fact: Fact) -> None:
+        """For whoever watches."""
+        self.facts.append(fact)
 
     def write(
         self,
@@ -108,12 +115,13 @@ class Turn:
             encoded = tuple(encode(record) for record in records)
         except ValueError:
             self.unwritable.append(then)
+            self.tell(WriteRefused(len(records)))
             return
         self.writes.append(Write(self.next_write(), records, encoded, producer, control_type, coordinator_epoch, then))
 
     def outcome(self) -> Outcome:
         """What was collected."""
-        return Outcome(tuple(self.answers), tuple(self.writes))
+        return Outcome(tuple(self.answers), tuple(self.writes), tuple(self.facts))
 
 
 #: Goes on when the log has the records (NONE), or with its error.

@@ -10,6 +10,7 @@ from coordinator_core.coordinator.classic.validation import validate_member
 from coordinator_core.coordinator.config import NEW_MEMBER_JOIN_TIMEOUT_MS
 from coordinator_core.coordinator.context import CoordinatorContext
 from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.coordinator.facts import MemberIdGiven, MemberJoined
 from coordinator_core.coordinator.messages.membership import UNKNOWN_MEMBER_ID, JoinGroupRequest, JoinGroupResponse
 from coordinator_core.coordinator.turn import Answer, Ticket, Turn
 
@@ -23,13 +24,14 @@ def join_group(context: CoordinatorContext, turn: Turn, request: JoinGroupReques
     group = context.find(request.group_id)
     is_new_group = group is None
     if group is None:
-        if request.member_id != UNKNOWN_MEMBER_ID or context.is_foreign(request.group_id):
-            turn.answer(ticket, JoinGroupResponse(ErrorCode.UNKNOWN_MEMBER_ID, request.member_id))
+        error = _may_make(context, request)
+        if error is not ErrorCode.NONE:
+            turn.answer(ticket, JoinGroupResponse(error, request.member_id))
             return
         group = context.create(request.group_id, turn.now_ms)
     if not _accepts(group, request.member_id, context.config.group_max_size):
         if request.member_id in group:
-            rebalance.drop_member(context, turn, group, group.member(request.member_id))
+            rebalance.drop_member(context, turn, group, group.member(request.member_id), "the group is full")
         group.remove(request.member_id)
         turn.answer(ticket, JoinGroupResponse(ErrorCode.GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID))
     else:
@@ -46,6 +48,13 @@ def join_group(context: CoordinatorContext, turn: Turn, request: JoinGroupReques
     rebalance.try_complete_join(context, turn, group)
     if is_new_group and context.behaviour.writes_new_groups and not turn.writes:
         _write_new_group(context, turn, group, ticket)
+
+
+def _may_make(context: CoordinatorContext, request: JoinGroupRequest) -> ErrorCode:
+    """Groups of other types are never a classic member's; who has a member id already has it of a group that is gone."""
+    if context.is_foreign(request.group_id):
+        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    return ErrorCode.NONE if request.member_id == UNKNOWN_MEMBER_ID else ErrorCode.UNKNOWN_MEMBER_ID
 
 
 def _accepts(group: ClassicGroup, member_id: str, max_size: int) -> bool:
@@ -77,6 +86,7 @@ def _join_new(context: CoordinatorContext, turn: Turn, group: ClassicGroup, requ
     elif instance_id is None and request.require_known_member_id:
         group.add_pending_member(member_id)
         rebalance.expect_member(context, turn, group, member_id, request.session_timeout_ms)
+        turn.tell(MemberIdGiven(group.group_id, member_id))
         turn.answer(ticket, JoinGroupResponse(ErrorCode.MEMBER_ID_REQUIRED, member_id))
     else:
         _add_member(context, turn, group, request, member_id, ticket)
@@ -111,8 +121,9 @@ def _add_member(
     if group.is_in(PREPARING_REBALANCE) and group.initial_rebalance:
         group.new_member_added = True
     group.add(member, ticket)
+    turn.tell(MemberJoined(group.group_id, member_id, member.group_instance_id, member.client_id, member.client_host))
     rebalance.expect_member(context, turn, group, member_id, NEW_MEMBER_JOIN_TIMEOUT_MS)
-    rebalance.maybe_prepare_rebalance(context, turn, group)
+    rebalance.maybe_prepare_rebalance(context, turn, group, _reason(f"member {member_id} joined", request))
 
 
 def _update_member(
@@ -122,7 +133,11 @@ def _update_member(
     rebalance.answer_join(turn, group, member, superseded)
     group.update(member, request.protocols, request.rebalance_timeout_ms, request.session_timeout_ms)
     group.park_join(member, ticket)
-    rebalance.maybe_prepare_rebalance(context, turn, group)
+    rebalance.maybe_prepare_rebalance(context, turn, group, _reason(f"member {member.member_id} joined again", request))
+
+
+def _reason(what: str, request: JoinGroupRequest) -> str:
+    return f"{what}: {request.reason}" if request.reason else what
 
 
 def _write_new_group(context: CoordinatorContext, turn: Turn, group: ClassicGroup, ticket: Ticket) -> None:
@@ -148,7 +163,7 @@ def _undo_new_group(
             turn.answer(answer.ticket, JoinGroupResponse(error, UNKNOWN_MEMBER_ID))
     for member in tuple(group.members):
         if member.awaiting_join == ticket:
-            rebalance.drop_member(context, turn, group, member, error)
+            rebalance.drop_member(context, turn, group, member, f"its group is not in the log: {error.name}", error)
     if not group.members and not group.pending_members and group.generation == 0:
         context.forget(group)
     else:

@@ -32,11 +32,15 @@ def leave_group(context: CoordinatorContext, turn: Turn, request: LeaveGroupRequ
 def _leave(context: CoordinatorContext, turn: Turn, group: ClassicGroup, who: LeavingMember) -> ErrorCode:
     member_id = who.member_id
     if member_id in group.pending_members:
-        rebalance.remove_pending_member(context, turn, group, member_id)
+        rebalance.remove_pending_member(context, turn, group, member_id, _reason(who))
         return ErrorCode.NONE
     if member_id == UNKNOWN_MEMBER_ID:
         member_id = "" if who.group_instance_id is None else group.static_member_id(who.group_instance_id) or ""
     error = validate_member(group, member_id, who.group_instance_id)
     if error is ErrorCode.NONE:
-        rebalance.remove_member(context, turn, group, group.member(member_id))
+        rebalance.remove_member(context, turn, group, group.member(member_id), _reason(who))
     return error
+
+
+def _reason(who: LeavingMember) -> str:
+    return f"it left: {who.reason}" if who.reason else "it left"

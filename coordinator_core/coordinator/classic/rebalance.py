@@ -10,6 +10,7 @@ from coordinator_core.coordinator.classic.members import Member
 from coordinator_core.coordinator.classic.states import ClassicGroupState
 from coordinator_core.coordinator.context import CoordinatorContext
 from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.coordinator.facts import GenerationBegan, MemberRemoved, RebalanceBegan
 from coordinator_core.coordinator.messages.membership import UNKNOWN_MEMBER_ID, JoinGroupResponse, SyncGroupResponse
 from coordinator_core.coordinator.timers import Delayed, HeartbeatDue, JoinDue, SyncDue, TimerKey
 from coordinator_core.coordinator.turn import Turn
@@ -17,14 +18,15 @@ from coordinator_core.coordinator.turn import Turn
 EMPTY, PREPARING_REBALANCE, COMPLETING_REBALANCE, STABLE, DEAD = ClassicGroupState
 
 
-def maybe_prepare_rebalance(context: CoordinatorContext, turn: Turn, group: ClassicGroup) -> None:
+def maybe_prepare_rebalance(context: CoordinatorContext, turn: Turn, group: ClassicGroup, reason: str) -> None:
     """Begins a rebalance, unless one is being prepared or the group is Dead."""
     if group.can_rebalance:
-        prepare_rebalance(context, turn, group)
+        prepare_rebalance(context, turn, group, reason)
 
 
-def prepare_rebalance(context: CoordinatorContext, turn: Turn, group: ClassicGroup) -> None:
+def prepare_rebalance(context: CoordinatorContext, turn: Turn, group: ClassicGroup, reason: str) -> None:
     """Members are to join: the first rebalance of a group is delayed, any other waits for all who are known."""
+    turn.tell(RebalanceBegan(group.group_id, group.state, group.generation, reason))
     if group.is_in(COMPLETING_REBALANCE):
         reset_assignments(context, turn, group, ErrorCode.REBALANCE_IN_PROGRESS)
     forget_pending_syncs(context, group)
@@ -63,12 +65,13 @@ def complete_join(context: CoordinatorContext, turn: Turn, group: ClassicGroup) 
     context.timers.cancel(TimerKey(Delayed.JOIN, group.group_id))
     for member in group.not_yet_rejoined():
         if not member.is_static:
-            drop_member(context, turn, group, member)
+            drop_member(context, turn, group, member, "did not join again in time")
     if not group.elect_joined_leader() and group.members:
         group.initial_rebalance = False
         _schedule_join(context, turn, group)
         return
     group.next_generation(turn.now_ms)
+    turn.tell(GenerationBegan(group.group_id, group.generation, len(group), group.protocol_name, group.leader))
     if group.is_in(EMPTY):
         turn.write((records.group_metadata(context.behaviour, group, {}),), _nobody_waits)
         return
@@ -105,8 +108,8 @@ def sync_due(context: CoordinatorContext, turn: Turn, due: SyncDue) -> None:
     late = [member for member in group.members if member.member_id in group.pending_sync]
     if late:
         for member in late:
-            drop_member(context, turn, group, member)
-        prepare_rebalance(context, turn, group)
+            drop_member(context, turn, group, member, "did not send SyncGroup in time")
+        prepare_rebalance(context, turn, group, f"{len(late)} members did not send SyncGroup in time")
 
 
 def sync_received(context: CoordinatorContext, group: ClassicGroup, member_id: str) -> None:
@@ -158,36 +161,43 @@ def heartbeat_due(context: CoordinatorContext, turn: Turn, due: HeartbeatDue) ->
     if group is None or group.is_in(DEAD):
         return
     if due.member_id in group.pending_members:
-        remove_pending_member(context, turn, group, due.member_id)
+        remove_pending_member(context, turn, group, due.member_id, "did not come back with its member id in time")
     elif due.member_id in group:
         member = group.member(due.member_id)
         if not member.keeps_session_by_waiting:
-            remove_member(context, turn, group, member)
+            remove_member(context, turn, group, member, "session timeout")
 
 
-def remove_member(context: CoordinatorContext, turn: Turn, group: ClassicGroup, member: Member) -> None:
+def remove_member(context: CoordinatorContext, turn: Turn, group: ClassicGroup, member: Member, reason: str) -> None:
     """The member goes, and the others rebalance (`removeMemberAndUpdateGroup`)."""
-    drop_member(context, turn, group, member)
+    drop_member(context, turn, group, member, reason)
     if group.is_in(STABLE, COMPLETING_REBALANCE):
-        prepare_rebalance(context, turn, group)
+        prepare_rebalance(context, turn, group, f"member {member.member_id} is gone: {reason}")
     else:
         try_complete_join(context, turn, group)
 
 
-def remove_pending_member(context: CoordinatorContext, turn: Turn, group: ClassicGroup, member_id: str) -> None:
+def remove_pending_member(context: CoordinatorContext, turn: Turn, group: ClassicGroup, member_id: str, reason: str) -> None:
     """Nobody waits for this id any more."""
     group.remove(member_id)
+    turn.tell(MemberRemoved(group.group_id, member_id, reason))
     context.timers.cancel(TimerKey(Delayed.HEARTBEAT, group.group_id, member_id))
     try_complete_join(context, turn, group)
 
 
 def drop_member(
-    context: CoordinatorContext, turn: Turn, group: ClassicGroup, member: Member, error: ErrorCode = ErrorCode.UNKNOWN_MEMBER_ID
+    context: CoordinatorContext,
+    turn: Turn,
+    group: ClassicGroup,
+    member: Member,
+    reason: str,
+    error: ErrorCode = ErrorCode.UNKNOWN_MEMBER_ID,
 ) -> None:
     """The member goes, and what it waits for is answered with the error; what that means for the group is left to the caller."""
     answer_join(turn, group, member, JoinGroupResponse(error, UNKNOWN_MEMBER_ID))
     answer_sync(turn, member, SyncGroupResponse(error))
     group.remove(member.member_id)
+    turn.tell(MemberRemoved(group.group_id, member.member_id, reason))
     context.timers.cancel(TimerKey(Delayed.HEARTBEAT, group.group_id, member.member_id))
 
 

@@ -33,12 +33,13 @@ def rejoin_static_member(
     group.park_join(member, ticket)
     rebalance.restart_session(context, turn, group, member)
     if group.is_in(COMPLETING_REBALANCE):
-        rebalance.prepare_rebalance(context, turn, group)
+        rebalance.prepare_rebalance(context, turn, group, f"instance {request.group_instance_id} came back as {member_id}")
         return
     if not group.is_in(STABLE):
         return
     if group.select_protocol() != group.protocol_name:
-        rebalance.prepare_rebalance(context, turn, group)
+        reason = f"instance {request.group_instance_id} came back as {member_id}, and the protocol changes"
+        rebalance.prepare_rebalance(context, turn, group, reason)
         return
     generation = group.generation
 

@@ -7,6 +7,7 @@ from coordinator_core.coordinator.classic.rebalance import COMPLETING_REBALANCE,
 from coordinator_core.coordinator.classic.validation import validate_generation
 from coordinator_core.coordinator.context import CoordinatorContext
 from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.coordinator.facts import GroupStabilized
 from coordinator_core.coordinator.messages.membership import SyncGroupRequest, SyncGroupResponse
 from coordinator_core.coordinator.turn import Ticket, Turn
 
@@ -61,11 +62,12 @@ def _store_assignments(context: CoordinatorContext, turn: Turn, group: ClassicGr
             return
         if error is not ErrorCode.NONE:
             rebalance.reset_assignments(context, later, group, context.behaviour.group_errors.get(error, error))
-            rebalance.prepare_rebalance(context, later, group)
+            rebalance.prepare_rebalance(context, later, group, f"the assignment is not in the log: {error.name}")
             return
         for member in group.members:
             member.assignment = assignments[member.member_id]
         rebalance.propagate_assignments(context, later, group)
         group.transition_to(STABLE, later.now_ms)
+        later.tell(GroupStabilized(group.group_id, group.generation, len(group)))
 
     turn.write((records.group_metadata(context.behaviour, group, assignments),), stored)

@@ -342,7 +342,8 @@ def test_groups_of_other_types_are_left_alone() -> None:
     log.consumer_member(group=GROUP)
     at.logs[at.partition] = log.records
     at.lead(at.partition)
-    assert at.join().error is ErrorCode.UNKNOWN_MEMBER_ID
+    assert at.join().error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    assert at.join("known").error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     assert errors(at.commit({FOO: 1}).response) == {ErrorCode.UNKNOWN_MEMBER_ID}
     assert at.fetched() == {FOO: 5}
     assert [(group.group_type, group.state) for group in at.list().groups] == [("consumer", "Stable")]

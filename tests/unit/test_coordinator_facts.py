@@ -1,0 +1,89 @@
+"""What the coordinator tells to whoever watches: which group, and why."""
+
+from coordinator_harness import DELAY_MS, GROUP, START_MS, TIMEOUT_MS, Harness
+
+from coordinator_core.coordinator.facts import (
+    GenerationBegan,
+    GroupRemoved,
+    GroupStabilized,
+    MemberIdGiven,
+    MemberJoined,
+    MemberRemoved,
+    RebalanceBegan,
+)
+from coordinator_core.coordinator.messages.groups import DeleteGroupRequest
+from coordinator_core.coordinator.messages.membership import (
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    LeavingMember,
+    Protocol,
+    SyncGroupRequest,
+)
+from coordinator_core.coordinator.shard import GroupCoordinatorShard
+from coordinator_core.coordinator.turn import Outcome
+
+
+class Watched:
+    """A shard whose log takes everything at once; collects what it tells."""
+
+    def __init__(self) -> None:
+        config = Harness("4").config
+        self.now_ms = START_MS
+        self.shard = GroupCoordinatorShard(0, config, lambda name: f"{name}-id")
+        self.shard.begin_load(1, self.now_ms)
+        self.end_offset = 0
+        self.told: list[object] = []
+        self.take(self.shard.finish_load(self.now_ms))
+
+    def take(self, outcome: Outcome) -> None:
+        self.told += outcome.facts
+        for write in outcome.writes:
+            base = self.end_offset
+            self.end_offset += max(len(write.records), 1)
+            self.take(self.shard.appended(write, base, self.now_ms))
+
+    def tells(self, request: object) -> list[object]:
+        self.told.clear()
+        self.take(self.shard.handle(request, "ticket", self.now_ms))  # type: ignore[arg-type]
+        return self.told
+
+    def later(self, ms: int) -> list[object]:
+        self.told.clear()
+        self.now_ms += ms
+        self.take(self.shard.timers_due(self.now_ms))
+        return self.told
+
+
+def join(member_id: str = "", reason: str | None = None) -> JoinGroupRequest:
+    protocols = (Protocol("range", b""),)
+    return JoinGroupRequest(
+        GROUP, member_id, "consumer", protocols, TIMEOUT_MS, TIMEOUT_MS, client_id="c", client_host="/10.0.0.1", reason=reason
+    )
+
+
+def test_the_life_of_a_group() -> None:
+    at = Watched()
+    assert at.tells(join()) == [MemberIdGiven(GROUP, "c-id")]
+    assert at.tells(join("c-id", "a new start")) == [
+        MemberJoined(GROUP, "c-id", None, "c", "/10.0.0.1"),
+        RebalanceBegan(GROUP, "Empty", 0, "member c-id joined: a new start"),
+    ]
+    assert at.later(DELAY_MS) == [GenerationBegan(GROUP, 1, 1, "range", "c-id")]
+    assert at.tells(SyncGroupRequest(GROUP, 1, "c-id", assignments={"c-id": b"x"})) == [GroupStabilized(GROUP, 1, 1)]
+    assert at.tells(LeaveGroupRequest(GROUP, (LeavingMember("c-id", None, "closing"),))) == [
+        MemberRemoved(GROUP, "c-id", "it left: closing"),
+        RebalanceBegan(GROUP, "Stable", 1, "member c-id is gone: it left: closing"),
+        GenerationBegan(GROUP, 2, 0, None, None),
+    ]
+    assert at.tells(DeleteGroupRequest(GROUP)) == [GroupRemoved(GROUP, "deleted", 0)]
+
+
+def test_a_session_that_ends() -> None:
+    at = Watched()
+    at.tells(join())
+    at.tells(join("c-id"))
+    at.later(DELAY_MS)
+    at.tells(SyncGroupRequest(GROUP, 1, "c-id"))
+    told = at.later(TIMEOUT_MS + 1)
+    assert told[0] == MemberRemoved(GROUP, "c-id", "session timeout")
+    assert told[1] == RebalanceBegan(GROUP, "Stable", 1, "member c-id is gone: session timeout")
