@@ -13,7 +13,7 @@ from coordinator_core.codec import Record, encode
 from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommitValue
 from coordinator_core.log.columns import parse_columns
 from coordinator_core.log.record_batch import BatchRecord, write_batch
-from coordinator_core.state.reduction import PartitionReducer
+from coordinator_core.state.range_reduction import RangeReducer
 from pipelines.source.changes import SCHEMA
 from pipelines.source.reduction_rows import change_rows
 
@@ -81,7 +81,7 @@ def as_change_rows(batches: dict[int, bytes], start: dict[int, int]) -> pa.Table
     rows = []
     for partition, data in batches.items():
         columns = parse_columns(data)
-        reducer = PartitionReducer(ERA, partition)
+        reducer = RangeReducer(ERA, partition)
         reducer.add(columns)
         rows += change_rows(reducer.finish(), start[partition], columns.next_offset, ERA, ERA.default_retention_ms)
     return pa.Table.from_batches(rows, SCHEMA)

@@ -215,6 +215,12 @@ class PartitionReducer:
         ]
         self._others.append(pa.Table.from_arrays(arrays, schema=reduction_schemas.OTHERS))
 
+    def take_others(self) -> pa.Table:
+        """The `others` of the chunks so far; a `Reduction` has only those that were not taken."""
+        taken = pa.concat_tables([reduction_schemas.OTHERS.empty_table(), *self._others])
+        self._others = []
+        return taken
+
     def finish(self) -> Reduction:
         """What the range did. The reducer is not changed, more chunks may follow."""
         counters = self._state.counters[0]

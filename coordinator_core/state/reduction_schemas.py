@@ -44,3 +44,18 @@ _OTHERS: _Fields = {
 }
 OTHERS = pa.schema(_OTHERS)
 TOPIC_IDS = pa.schema({"topic_id": pa.string(), "topic": pa.string()})
+
+_GROUP_RECORDS: _Fields = {**_PLACE, **_PRODUCER, "key": pa.binary(), "value": pa.binary(), "settled": pa.bool_()}
+GROUP_RECORDS = pa.schema(_GROUP_RECORDS)
+
+_GROUP_CHANGES: _Fields = {
+    **_PLACE,
+    "group_id": pa.string(),
+    "change": pa.string(),
+    "member_id": pa.string(),
+    "group_type": pa.string(),
+    "state": pa.string(),
+    "generation": pa.int32(),
+    "detail": pa.string(),
+}
+GROUP_CHANGES = pa.schema(_GROUP_CHANGES)

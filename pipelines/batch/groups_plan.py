@@ -1,7 +1,7 @@
 """From group records to the writes of `group_records`, `groups`, `members` and `group_history`.
 
-The registry of the core folds the records; here it is seeded with the records that made the affected groups and asked what
-they look like now.
+The fold of the core applies the records that the tasks have left; here it is seeded with the records that made the affected
+groups and asked what they look like now.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from coordinator_core.codec import Record, decode
 from coordinator_core.codec.uuids import uuid_text
 from coordinator_core.log.entries import LogRecord
-from coordinator_core.state.history import Change, changes
-from coordinator_core.state.registry import GroupRegistry, group_id_of
+from coordinator_core.state.group_fold import GroupFold, Told
+from coordinator_core.state.registry import group_id_of
 from coordinator_core.state.views import GroupView, MemberView, TopicAssignment
 from pipelines.batch.context import BatchContext
 from pipelines.batch.topic_names import TopicNames
@@ -56,26 +56,36 @@ def log_records(table: pa.Table) -> Iterator[LogRecord]:
 
 
 def plan_groups(changed: pa.Table, topics: TopicNames, context: BatchContext) -> GroupsPlan:
-    """Folds the group records among the change rows into the groups of the prior tables.
+    """Folds the group records among the change rows into the groups of the prior tables; what the tasks have told already is left
+    to `told_changes`.
 
     Names of topics that the records themselves tell are added to `topics`. Groups that waited for a name that is new with this
     batch are written again, although no record of theirs is in it.
     """
     plan = GroupsPlan()
-    records = of_kind(changed, Kind.RECORD)
-    registry, seeded = _seed(_groups_of(records["key"]), context)
+    told, settled = of_kind(changed, Kind.RECORD), of_kind(changed, Kind.SETTLED)
+    records = pa.concat_tables([told, settled])
+    silent = set(zip(*(settled[name].to_pylist() for name in ("log_partition", "log_offset")), strict=True))
+    fold, seeded = _seed(_groups_of(records["key"]), context)
     newest: dict[str, LogRecord] = {}
-    views: dict[str, GroupView | None] = {}
     for record in log_records(records):
         value = _decode(record, plan, context)
-        if value is not None:
-            newest[group_id_of(value)] = record
-            _apply(registry, record, value, plan, views, topics.known, context)
+        if value is None:
+            continue
+        group = group_id_of(value)
+        newest[group] = record
+        if (record.partition, record.offset) in silent:
+            fold.settle(record, value, topics.known)
+        else:
+            changes = fold.apply(record, value, topics.known)
+            plan.group_history.extend(_history_row(group, change, record, context) for change in changes)
+        if fold.registry.removed_at.get(group) == record.offset:
+            plan.removed[group] = record
     affected = sorted(newest)
-    topics.add({uuid: (name, "partition_metadata") for uuid, name in registry.topic_names().items()})
+    topics.add({uuid: (name, "partition_metadata") for uuid, name in fold.registry.topic_names().items()})
     for group in affected:
-        _write_records(group, registry, seeded.get(group, {}), newest[group], plan, context)
-        _write_state(group, registry, topics.known, newest[group], plan, context)
+        _write_records(group, fold, seeded.get(group, {}), newest[group], plan, context)
+        _write_state(group, fold, topics.known, newest[group], plan, context)
     _delete_members(affected, newest, plan, context)
     _name_waiting(affected, topics, plan, context)
     return plan
@@ -100,57 +110,29 @@ def _decode(record: LogRecord, plan: GroupsPlan, context: BatchContext) -> Recor
     return None
 
 
-def _seed(affected: Iterable[str], context: BatchContext) -> tuple[GroupRegistry, dict[str, dict[bytes, int]]]:
-    registry = GroupRegistry(context.era)
+def _seed(affected: Iterable[str], context: BatchContext) -> tuple[GroupFold, dict[str, dict[bytes, int]]]:
+    fold = GroupFold(context.era)
     columns = ["log_partition", "log_offset", "record_timestamp", "group_id", "key", "value"]
     prior = context.prior.rows("group_records", columns, group_id=affected)
     for record in log_records(prior):
         value = decode(record.key, record.value)
         if isinstance(value, Record):
-            registry.apply(record, value)
+            fold.registry.apply(record, value)
     seeded: dict[str, dict[bytes, int]] = {}
     for row in prior.select(["group_id", "key", "log_offset"]).to_pylist():
         seeded.setdefault(row["group_id"], {})[row["key"]] = row["log_offset"]
-    return registry, seeded
-
-
-def _apply(
-    registry: GroupRegistry,
-    record: LogRecord,
-    value: Record,
-    plan: GroupsPlan,
-    views: dict[str, GroupView | None],
-    names: Mapping[UUID, str],
-    context: BatchContext,
-) -> None:
-    group = group_id_of(value)
-    before = views[group] if group in views else _view(registry, group, names)
-    anomalies = registry.apply(record, value)
-    after = views[group] = _view(registry, group, names)
-    if registry.removed_at.get(group) == record.offset:
-        plan.removed[group] = record
-    shown = after or before
-    for change in changes(before, after):
-        plan.group_history.append(_history_row(group, change, shown, record, context))
-    for anomaly in anomalies:
-        change = Change("anomaly", None, anomaly.detail)
-        plan.group_history.append(_history_row(group, change, shown, record, context))
-
-
-def _view(registry: GroupRegistry, group: str, names: Mapping[UUID, str]) -> GroupView | None:
-    found = registry.groups.get(group)
-    return None if found is None else found.view(names)
+    return fold, seeded
 
 
 def _write_records(
     group: str,
-    registry: GroupRegistry,
+    fold: GroupFold,
     seeded: Mapping[bytes, int],
     newest: LogRecord,
     plan: GroupsPlan,
     context: BatchContext,
 ) -> None:
-    found = registry.groups.get(group)
+    found = fold.registry.groups.get(group)
     records = found.records if found else {}
     for key, record in records.items():
         if seeded.get(key) != record.offset:
@@ -162,13 +144,13 @@ def _write_records(
 
 def _write_state(
     group: str,
-    registry: GroupRegistry,
+    fold: GroupFold,
     names: Mapping[UUID, str],
     newest: LogRecord,
     plan: GroupsPlan,
     context: BatchContext,
 ) -> None:
-    view = _view(registry, group, names)
+    view = fold.view(group, names)
     if view is None:
         return
     plan.present.add(group)
@@ -180,12 +162,12 @@ def _name_waiting(affected: list[str], topics: TopicNames, plan: GroupsPlan, con
     waiting = set(context.prior.groups_waiting_for(map(uuid_text, topics.new))) - set(affected)
     if not waiting:
         return
-    registry, _ = _seed(waiting, context)
+    fold, _ = _seed(waiting, context)
     columns = ["group_id", "log_partition", "log_offset", "record_timestamp"]
     for row in context.prior.rows("groups", columns, group_id=waiting).to_pylist():
         timestamp = to_ms(row["record_timestamp"])
         newest = LogRecord(row["log_partition"], row["log_offset"], timestamp, None, None)
-        _write_state(row["group_id"], registry, topics.known, newest, plan, context)
+        _write_state(row["group_id"], fold, topics.known, newest, plan, context)
 
 
 def _delete_members(affected: Iterable[str], newest: Mapping[str, LogRecord], plan: GroupsPlan, context: BatchContext) -> None:
@@ -237,7 +219,8 @@ def _assignments(parts: Iterable[TopicAssignment]) -> list[dict[str, Any]]:
     return [{"topic": p.topic, "topic_id": p.topic_id and uuid_text(p.topic_id), "partitions": list(p.partitions)} for p in parts]
 
 
-def _history_row(group: str, change: Change, view: GroupView | None, record: LogRecord, context: BatchContext) -> dict[str, Any]:
+def _history_row(group: str, told: Told, record: LogRecord, context: BatchContext) -> dict[str, Any]:
+    change, view = told
     return {
         "group_id": group,
         "change": change.change,
@@ -248,6 +231,14 @@ def _history_row(group: str, change: Change, view: GroupView | None, record: Log
         "detail": change.detail,
         **place(record, context),
     }
+
+
+def told_changes(changed: pa.Table, context: BatchContext) -> pa.Table:
+    """Rows of `group_history` for what the tasks have told."""
+    changes = of_kind(changed, Kind.GROUP_CHANGE)
+    schema = definitions.table("group_history").schema
+    rows = changes.append_column("batch_id", pa.repeat(pa.scalar(context.batch_id), changes.num_rows))
+    return rows.select(schema.names).cast(schema)
 
 
 def place(record: LogRecord, context: BatchContext) -> dict[str, Any]:

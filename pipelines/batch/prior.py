@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.tables import definitions
-from pipelines.tables.leaves import has_leaves, rows_of
+from pipelines.tables.leaves import Sighting, find_rows, has_leaves, leaves_of
 from pipelines.tables.store import MAX_LITERALS, Batch, TableStore, is_in, query
 
 _TOPIC_ID = "part['topic_id']"
@@ -22,6 +22,7 @@ class Prior:
     def __init__(self, store: TableStore, batch: Batch | None) -> None:
         self._store = store
         self.batch = batch
+        self._sightings: dict[str, Sighting] = {}
 
     def rows(self, table: str, columns: Iterable[str], **values: Iterable[object]) -> pa.Table:
         """Columns of the rows of `table` whose columns named in `values` have one of the values given."""
@@ -31,8 +32,7 @@ class Prior:
             return pa.schema([schema.field(name) for name in names]).empty_table()
         wanted = {column: list(set(given)) for column, given in values.items()}
         if list(wanted) == schema.names[:1] and has_leaves(pinned := self._pinned(table)):
-            selected = pa.schema([schema.field(name).with_nullable(True) for name in names])
-            return rows_of(pinned, selected, pa.array(wanted[schema.names[0]], schema.field(0).type))
+            return self._from_leaves(table, pinned, wanted[schema.names[0]]).select(names)
         conditions = " AND ".join(is_in(column, given) for column, given in wanted.items()) or "TRUE"
         selected = sorted({*names, *wanted})
         found = query({table: self._pinned(table)}, f"SELECT {', '.join(selected)} FROM {table} WHERE {conditions}")
@@ -40,6 +40,19 @@ class Prior:
             if len(given) > MAX_LITERALS:
                 found = found.filter(pc.is_in(found[column], pa.array(given, schema.field(column).type)))
         return found.select(names).cast(pa.schema([schema.field(name).with_nullable(True) for name in names]))
+
+    def sighting(self, table: str) -> Sighting | None:
+        """What was read of `table` last, so that the merge need not read it again; None where it has no leaves."""
+        return self._sightings.get(table)
+
+    def _from_leaves(self, table: str, pinned: DeltaTable, firsts: list[str]) -> pa.Table:
+        definition = definitions.table(table)
+        ordered = sorted(firsts)
+        columns = pa.schema([field.with_nullable(True) for field in definition.schema])
+        leaves = [leaf for leaf in leaves_of(pinned) if leaf.may_hold(ordered)]
+        found = find_rows(pinned, leaves, columns, pa.array(ordered, columns.field(0).type))
+        self._sightings[table] = Sighting(frozenset(firsts), {one.leaf.path: one for one in found})
+        return pa.concat_tables([columns.empty_table(), *(one.rows for one in found)])
 
     def groups_waiting_for(self, topic_ids: Iterable[str]) -> list[str]:
         """Groups with members whose assignment names one of the topics by its id only."""

@@ -30,8 +30,12 @@ class Kind(StrEnum):
     MARKER = "marker"
     #: A group with offset commits or removals in the range.
     TOUCHED = "touched"
-    #: A record as logged: group records, and what no codec knows.
+    #: A record as logged, to be folded and told: group records, and what no codec knows.
     RECORD = "record"
+    #: A group record as logged whose changes are told already: it counts for the state that it leaves.
+    SETTLED = "settled"
+    #: What a group record changed: a row of `group_history`.
+    GROUP_CHANGE = "group_change"
     #: Name of a topic id.
     TOPIC_ID = "topic_id"
     #: A part of the log that is damaged. `detail` says how.
@@ -67,6 +71,11 @@ SCHEMA = pa.schema(
         ("removals", pa.int64()),
         ("key", pa.binary()),
         ("value", pa.binary()),
+        ("change", pa.string()),
+        ("member_id", pa.string()),
+        ("group_type", pa.string()),
+        ("state", pa.string()),
+        ("generation", pa.int32()),
         ("detail", pa.string()),
         ("start_offset", pa.int64()),
         ("next_offset", pa.int64()),

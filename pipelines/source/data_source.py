@@ -225,11 +225,11 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 def read_ranges(options: SourceOptions, todo: list[LogRange]) -> Iterator[pa.RecordBatch]:
     """Reads and reduces ranges and yields the change rows of each as soon as it is complete."""
     # Spark makes processes that only ask for the schema or for offsets: they need not wait for compiled code
-    from coordinator_core.state.reduction import PartitionReducer
+    from coordinator_core.state.range_reduction import RangeReducer
     from pipelines.source.reduction_rows import change_rows
 
     era = Era.named(options.era)
-    reducers = {one.partition: PartitionReducer(era, one.partition) for one in todo}
+    reducers = {one.partition: RangeReducer(era, one.partition) for one in todo}
     waiting = {one.partition: one for one in todo}
     source = options.open(seen_before=True)
     try:

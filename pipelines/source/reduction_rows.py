@@ -1,4 +1,4 @@
-"""A reduction of the core as change rows."""
+"""A reduced range of the core as change rows."""
 
 from collections.abc import Iterator
 
@@ -7,16 +7,21 @@ import pyarrow.compute as pc
 
 from coordinator_core.log.damage import Damage
 from coordinator_core.state.era import Era
+from coordinator_core.state.range_reduction import RangeReduction
 from coordinator_core.state.reduction import Reduction
 from pipelines.source.changes import EARLIEST_MS, LATEST_MS, Kind, rows
 
 _KEY = ("group_id", "topic", "partition")
 _HISTORY = ("commits", "min_offset", "first_offset", "rewound")
+_RECORD = ("log_offset", "producer_id", "key", "value")
+_CHANGE = ("log_offset", "group_id", "change", "member_id", "group_type", "state", "generation", "detail")
 _TOUCHED = ("group_id", "last_value_offset", "last_tombstone_offset", "upserts", "pendings", "removals")
 
 
-def change_rows(reduction: Reduction, start: int | None, end: int, era: Era, retention_ms: int) -> Iterator[pa.RecordBatch]:
+def change_rows(reduced: RangeReduction, start: int | None, end: int, era: Era, retention_ms: int) -> Iterator[pa.RecordBatch]:
     """The change rows of the range from `start` (None where the source hides it) up to `end`, the `range` row last."""
+    reduction, groups = reduced.offsets, reduced.groups
+    is_settled = groups.records["settled"]
     parts = [
         (Kind.COMMIT, _commits(reduction.commits, _HISTORY, era, retention_ms)),
         (Kind.TOMBSTONE, _columns(reduction.tombstones, (*_KEY, "log_offset", *_HISTORY)) | _time(reduction.tombstones)),
@@ -27,11 +32,13 @@ def change_rows(reduction: Reduction, start: int | None, end: int, era: Era, ret
             _columns(reduction.markers, ("producer_id", "log_offset")) | _time(reduction.markers) | _marker_type(reduction),
         ),
         (Kind.TOUCHED, _columns(reduction.touched, _TOUCHED)),
-        (Kind.RECORD, _records(reduction.others)),
+        (Kind.RECORD, _records(groups.records.filter(pc.invert(is_settled)))),
+        (Kind.SETTLED, _records(groups.records.filter(is_settled))),
+        (Kind.GROUP_CHANGE, _columns(groups.changes, _CHANGE) | _time(groups.changes)),
         (Kind.TOPIC_ID, _columns(reduction.topic_ids, ("topic_id", "topic"))),
         (Kind.DAMAGE, _damages(reduction.damages)),
-        (Kind.DAMAGE, _odd_markers(reduction.others, era)),
-        (Kind.RANGE, _range(reduction, start, end)),
+        (Kind.DAMAGE, _odd_markers(reduced.odd_markers, era)),
+        (Kind.RANGE, _range(reduced, start, end)),
     ]
     for kind, columns in parts:
         if len(next(iter(columns.values()))):
@@ -73,9 +80,8 @@ def _commits(table: pa.Table, history: tuple[str, ...], era: Era, retention_ms: 
     }
 
 
-def _records(others: pa.Table) -> dict[str, pa.Array]:
-    data = others.filter(pc.invert(others["is_control"]))
-    return _columns(data, ("log_offset", "producer_id", "key", "value")) | _time(data)
+def _records(records: pa.Table) -> dict[str, pa.Array]:
+    return _columns(records, _RECORD) | _time(records)
 
 
 def _damages(damages: tuple[Damage, ...]) -> dict[str, pa.Array]:
@@ -85,21 +91,21 @@ def _damages(damages: tuple[Damage, ...]) -> dict[str, pa.Array]:
     }
 
 
-def _odd_markers(others: pa.Table, era: Era) -> dict[str, pa.Array]:
+def _odd_markers(odd: pa.Table, era: Era) -> dict[str, pa.Array]:
     """Control records that the fold made nothing of: too short for a type, or of a time that should have none."""
-    odd = others.filter(others["is_control"])
     problem = "control record without a readable type" if era.knows_transactions else f"control record, unknown to era {era.name}"
     reasons = pa.repeat(pa.scalar(problem), odd.num_rows)
-    return _columns(odd, ("log_offset", "producer_id", "key", "value")) | _time(odd) | {"detail": reasons}
+    return _columns(odd, _RECORD) | _time(odd) | {"detail": reasons}
 
 
-def _range(reduction: Reduction, start: int | None, end: int) -> dict[str, pa.Array]:
-    kept = sum(len(t) for t in (reduction.commits, reduction.tombstones, reduction.pending, reduction.others))
+def _range(reduced: RangeReduction, start: int | None, end: int) -> dict[str, pa.Array]:
+    reduction = reduced.offsets
+    kept = (reduction.commits, reduction.tombstones, reduction.pending, reduced.groups.records, reduced.odd_markers)
     values = {
         "start_offset": start,
         "next_offset": end,
         "records_read": reduction.records_read,
-        "commits": kept,
+        "commits": sum(map(len, kept)),
         "log_offset": end - 1,
     }
     return {name: pa.array([value], pa.int64()) for name, value in values.items()}

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from coordinator_core.log.columns import RecordColumns
 from coordinator_core.state.era import Era
-from coordinator_core.state.reduction import PartitionReducer
+from coordinator_core.state.range_reduction import RangeReducer
 from pipelines.jars import resolved_jars
 from pipelines.source.changes import DDL
 from pipelines.source.ranges import Offsets
@@ -103,12 +103,12 @@ def _partitions(spark: SparkSession, topic: str, settings: Mapping[str, str]) ->
 def _reducing(era_name: str, retention_ms: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def reduce(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         era = Era.named(era_name)
-        reducers: dict[int, PartitionReducer] = {}
+        reducers: dict[int, RangeReducer] = {}
         ends: dict[int, int] = {}
         for batch in batches:
             for partition in pc.unique(batch["partition"]).to_pylist():
                 columns = record_columns(batch.filter(pc.equal(batch["partition"], partition)))
-                reducers.setdefault(partition, PartitionReducer(era, partition)).add(columns)
+                reducers.setdefault(partition, RangeReducer(era, partition)).add(columns)
                 ends[partition] = columns.next_offset
         for partition, reducer in reducers.items():
             # where the range began is not known here: the source hides what compaction and aborts took away

@@ -5,7 +5,7 @@ from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommi
 from coordinator_core.log.columns import parse_columns
 from coordinator_core.log.record_batch import BatchRecord, write_batch
 from coordinator_core.state.era import Era
-from coordinator_core.state.reduction import PartitionReducer
+from coordinator_core.state.range_reduction import RangeReducer
 from pipelines.source.reduction_rows import change_rows
 
 
@@ -16,7 +16,7 @@ def load_kernels() -> None:
     records = [encode(Record(1, key, value, 3)), encode(Record(1, key, None, None))]
     batch = write_batch([BatchRecord(offset, 0, key, value) for offset, (key, value) in enumerate(records)])
     era = Era.named("4")
-    reducer = PartitionReducer(era, 0)
+    reducer = RangeReducer(era, 0)
     reducer.add(parse_columns(batch))
     for _ in change_rows(reducer.finish(), 0, len(records), era, era.default_retention_ms):
         pass

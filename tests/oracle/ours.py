@@ -11,7 +11,7 @@ from stories import Setting
 
 from coordinator_core.log.segments import SegmentSource
 from coordinator_core.state.era import Era
-from coordinator_core.state.reduction import PartitionReducer
+from coordinator_core.state.range_reduction import RangeReducer
 from pipelines.batch.apply import BatchApplier
 from pipelines.batch.expiry_sweep import sweep
 from pipelines.query.engine import Snapshot
@@ -91,7 +91,7 @@ class Tables:
         )
 
     def _changes(self, source: SegmentSource, partition: int, start: int, end: int) -> list[pa.RecordBatch]:
-        reducer = PartitionReducer(self._era, partition)
+        reducer = RangeReducer(self._era, partition)
         for columns in source.read_columns(partition, start, end):
             reducer.add(columns)
         return list(change_rows(reducer.finish(), start, end, self._era, self._setting.retention_ms))

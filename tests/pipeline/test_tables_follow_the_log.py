@@ -11,6 +11,7 @@ from loaded_logs import replay
 from log_builder import Log, member
 from table_logs import applied
 
+from coordinator_core.codec import Record, decode
 from coordinator_core.codec.messages.consumer import (
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupMemberMetadataValue,
@@ -19,7 +20,9 @@ from coordinator_core.codec.messages.consumer import (
 from coordinator_core.codec.messages.modern import TargetAssignmentMetadataValue, TopicPartitions
 from coordinator_core.log.entries import ControlType
 from coordinator_core.state.era import Era
+from coordinator_core.state.group_fold import GroupFold
 from coordinator_core.state.group_state import GroupState
+from coordinator_core.state.registry import group_id_of
 from pipelines.batch.groups_plan import to_ms
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
@@ -114,6 +117,18 @@ def assert_same(state: GroupState, snapshot: Snapshot, groups: list[str]) -> Non
     }
 
 
+def told(log: Log, era: Era) -> list[tuple]:
+    """The history of the groups, by one fold of the whole log."""
+    fold, found = GroupFold(era), []
+    for log_record in log.records:
+        record = None if log_record.is_control else decode(log_record.key, log_record.value)
+        if isinstance(record, Record) and era.reads(record.record_type, record.value_version):
+            for change, group in fold.apply(log_record, record, {}):
+                state = (group.group_type, group.state, group.generation) if group else (None, None, None)
+                found.append((group_id_of(record), change.change, change.member_id, *state, change.detail, log_record.offset))
+    return found
+
+
 @pytest.mark.parametrize("era_name", ["0.10", "3", "4"])
 @settings(max_examples=settings.default.max_examples // 5)
 @given(operations=st.lists(_operations, min_size=1, max_size=25), cuts=st.lists(st.integers(1, 25), max_size=3))
@@ -125,7 +140,10 @@ def test_tables_equal_the_fold_at_every_cut(era_name: str, operations: list[tupl
         state, _ = replay(log.records, era_name, NOW_MS)
         batch = store.last_batch()
         assert batch is not None
-        assert_same(state, Snapshot(store, batch), ["a", "b"])
+        snapshot = Snapshot(store, batch)
+        assert_same(state, snapshot, ["a", "b"])
+        columns = "group_id, change, member_id, group_type, state, generation, detail, log_offset"
+        assert sorted(rows(snapshot, f"SELECT {columns} FROM group_history"), key=str) == sorted(told(log, era), key=str)
         assert check(root) == []
 
 

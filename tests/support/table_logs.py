@@ -7,7 +7,7 @@ from log_builder import Log
 
 from coordinator_core.log.columns import columns_of
 from coordinator_core.state.era import Era
-from coordinator_core.state.reduction import PartitionReducer
+from coordinator_core.state.range_reduction import RangeReducer
 from pipelines.batch.apply import BatchApplier
 from pipelines.source.changes import SCHEMA
 from pipelines.source.reduction_rows import change_rows
@@ -16,7 +16,7 @@ from pipelines.tables.store import TableStore
 
 def change_table(log: Log, era: Era, start: int, end: int, retention_ms: int | None = None) -> pa.Table:
     """The change rows of a range of offsets."""
-    reducer = PartitionReducer(era, log.partition)
+    reducer = RangeReducer(era, log.partition)
     reducer.add(columns_of([r for r in log.records if start <= r.offset < end], next_offset=end))
     rows = change_rows(reducer.finish(), start, end, era, era.default_retention_ms if retention_ms is None else retention_ms)
     return pa.Table.from_batches(list(rows), SCHEMA)
