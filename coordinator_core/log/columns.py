@@ -15,7 +15,17 @@ from coordinator_core.log.entries import LogRecord
 from coordinator_core.log.reader import NO_END, frames, read_frame
 from coordinator_core.log.record_batch import COMPRESSION_MASK, CRC_START, HEADER_SIZE
 
-__all__ = ["IS_CONTROL", "IS_TRANSACTIONAL", "RecordColumns", "columns_of", "end_of", "parse_columns", "to_log_records"]
+__all__ = [
+    "BATCH",
+    "IS_CONTROL",
+    "IS_TRANSACTIONAL",
+    "RecordColumns",
+    "batches_of",
+    "columns_of",
+    "end_of",
+    "parse_columns",
+    "to_log_records",
+]
 
 #: One call stops in front of the batch whose payload would take its decompressed bytes beyond this.
 MAX_CALL_BYTES = 64 * 1024 * 1024
@@ -70,12 +80,11 @@ def parse_columns(
     # One flavour of array, read-only, so that the kernels are compiled once.
     data.setflags(write=False)
     start, end = max(start_offset, 0), NO_END if end_offset is None else end_offset
-    found, consumed = batch_kernels.count_frames(data, start, end)
-    batches = np.zeros(found, BATCH)
-    batch_kernels.read_frames(data, start, batches)
+    batches, consumed = _frames(data, start, end)
     if np.any(batches["magic"] < 2):
         return _through_reader(data, start, end, limit)
     _check_crcs(data, batches)
+    found = len(batches)
     data, batches, details = _with_plain_payloads(data, batches, limit)
     if len(batches) < found:
         consumed = int(batches["end"][-1])
@@ -101,6 +110,24 @@ def parse_columns(
         consumed=consumed,
         damages=_damages(batches, details),
     )
+
+
+def batches_of(buffer: bytes) -> tuple[npt.NDArray[np.void], int]:
+    """Frames as rows of `BATCH` with their checksums compared, records not looked at, and how many bytes are whole. Total.
+
+    The last row may be a frame that ends the reading: its problem is one of `ENDS_READING`.
+    """
+    data = np.frombuffer(buffer, np.uint8)
+    batches, consumed = _frames(data, 0, NO_END)
+    _check_crcs(data, batches)
+    return batches, consumed
+
+
+def _frames(data: npt.NDArray[np.uint8], start: int, end: int) -> tuple[npt.NDArray[np.void], int]:
+    found, consumed = batch_kernels.count_frames(data, start, end)
+    batches = np.zeros(found, BATCH)
+    batch_kernels.read_frames(data, start, batches)
+    return batches, consumed
 
 
 def end_of(buffer: bytes) -> tuple[int, int]:

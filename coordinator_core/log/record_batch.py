@@ -24,6 +24,7 @@ COMPRESSION_MASK = 0x07
 LOG_APPEND_TIME = 0x08
 TRANSACTIONAL = 0x10
 CONTROL = 0x20
+DELETE_HORIZON = 0x40
 
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
@@ -77,6 +78,11 @@ class BatchHeader:
     def is_control(self) -> bool:
         """The batch holds markers, no data."""
         return bool(self.attributes & CONTROL)
+
+    @property
+    def delete_horizon(self) -> int | None:
+        """From when on a cleaner may take the batch's tombstones and markers, in ms; None: no cleaner has seen them (KIP-534)."""
+        return self.base_timestamp if self.attributes & DELETE_HORIZON else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,22 +212,26 @@ def write_batch(
     transactional: bool = False,
     control: bool = False,
     log_append_time: int | None = None,
+    max_timestamp: int = -1,
+    delete_horizon: int | None = None,
 ) -> bytes:
     """One v2 batch. Offsets of the records ascend; gaps are what compaction leaves.
 
     `base_offset` and `last_offset` default to those of the records and must be given for an empty batch, the form in which a
-    cleaner keeps a producer's last sequence number. With `log_append_time` (ms) that is the timestamp of every record.
+    cleaner keeps a producer's last sequence number; `max_timestamp` (ms) is for those too. With `log_append_time` (ms) that is
+    the timestamp of every record. A `delete_horizon` (ms) takes the place of the base timestamp.
     """
     base = records[0].offset if base_offset is None else base_offset
     last = records[-1].offset if last_offset is None else last_offset
-    base_timestamp = records[0].timestamp if records else -1
-    latest = max((record.timestamp for record in records), default=-1)
+    base_timestamp = delete_horizon if delete_horizon is not None else records[0].timestamp if records else -1
+    latest = max((record.timestamp for record in records), default=max_timestamp)
     payload = b"".join(_record_bytes(record, base, base_timestamp) for record in records)
     attributes = (
         compression
         | (0 if log_append_time is None else LOG_APPEND_TIME)
         | (TRANSACTIONAL if transactional else 0)
         | (CONTROL if control else 0)
+        | (0 if delete_horizon is None else DELETE_HORIZON)
     )
     payload = compress(compression, payload) if compression else payload
     fields = (

@@ -1,0 +1,127 @@
+"""What becomes of each batch of a segment that is cleaned (`Cleaner.cleanInto`, `MemoryRecords.filterTo`)."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from coordinator_core.codec.arrays import Bytes, Int64s
+from coordinator_core.log.columns import RecordColumns
+from coordinator_core.log.compression import Compression
+from coordinator_core.log.record_batch import (
+    CONTROL,
+    DELETE_HORIZON,
+    NO_PRODUCER_ID,
+    BatchRecord,
+    read_header,
+    read_payload,
+    read_records,
+    write_batch,
+)
+from coordinator_core.segment_log.errors import CleanFailed
+from coordinator_core.segment_log.producers import NO_OFFSET, LastBatch
+from coordinator_core.segment_log.transactions import Transactions
+
+DROP = 0
+COPY = 1
+REWRITE = 2
+#: Only the header stays, for the state of its producer.
+EMPTY = 3
+
+Flags = npt.NDArray[np.bool_]
+
+
+def decide(
+    columns: RecordColumns,
+    batches: npt.NDArray[np.void],
+    rows: Int64s,
+    last: Int64s,
+    transactions: Transactions,
+    open_batches: frozenset[int],
+    producers: Mapping[int, LastBatch],
+    now_ms: int,
+) -> tuple[Flags, Bytes]:
+    """Which records stay, and what to do with each batch. `rows` is the batch of each record, `last` the last offset of its key.
+
+    Of each key the last record stays; of an aborted transaction none does, of an open one all do. Tombstones, and markers of
+    transactions without any batch, get a delete horizon when a cleaning first sees them so, and go once it has passed.
+    """
+    attributes = batches["attributes"]
+    is_control = (attributes & CONTROL) != 0
+    has_horizon = (attributes & DELETE_HORIZON) != 0
+    is_over = has_horizon & (batches["base_timestamp"] <= now_ms)
+    base = batches["base_offset"]
+    is_aborted, is_open = _among(base, transactions.aborted), _among(base, open_batches)
+    is_idle = is_control & _among(base, transactions.idle_markers)
+    is_tombstone = (columns.value_length < 0) & ~is_control[rows]
+
+    stays = (columns.key_length >= 0) & (columns.offset >= last) & ~(is_tombstone & is_over[rows])
+    stays &= ~is_aborted[rows]
+    stays |= is_open[rows]
+    stays = np.where(is_control[rows], ~(is_idle & is_over)[rows], stays)
+
+    kept = np.bincount(rows[stays], minlength=len(batches))
+    gets_horizon = ~has_horizon & (is_idle | (np.bincount(rows[stays & is_tombstone], minlength=len(batches)) > 0))
+    action: Bytes = np.full(len(batches), REWRITE, np.uint8)
+    action[(kept == batches["count"]) & ~gets_horizon] = COPY
+    action[kept == 0] = DROP
+    for row in np.flatnonzero((kept == 0) & (batches["producer_id"] != NO_PRODUCER_ID)).tolist():
+        if _is_last(batches[row], producers):
+            action[row] = EMPTY
+    return stays, action
+
+
+def _among(base: Int64s, chosen: set[int] | frozenset[int]) -> Flags:
+    return np.isin(base, np.fromiter(chosen, np.int64)) if chosen else np.zeros(len(base), np.bool_)
+
+
+def _is_last(batch: npt.NDArray[np.void], producers: Mapping[int, LastBatch]) -> bool:
+    """Whether the batch has the newest data of a producer that may still write or, where its epoch has no data, its marker."""
+    newest = producers.get(int(batch["producer_id"]))
+    if newest is None:
+        return False
+    if newest.last_data_offset != NO_OFFSET:
+        return int(batch["last_offset"]) == newest.last_data_offset
+    return bool(int(batch["attributes"]) & CONTROL) and int(batch["producer_epoch"]) == newest.epoch
+
+
+def emptied(batch: memoryview) -> bytes:
+    """The batch without its records (`DefaultRecordBatch.writeEmptyHeader`)."""
+    header = read_header(batch)
+    return write_batch(
+        [],
+        base_offset=header.base_offset,
+        last_offset=header.last_offset,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        leader_epoch=header.leader_epoch,
+        transactional=header.is_transactional,
+        control=header.is_control,
+        log_append_time=header.max_timestamp if header.is_log_append_time else None,
+        max_timestamp=header.max_timestamp,
+    )
+
+
+def rewritten(batch: memoryview, kept: frozenset[int], horizon: int, *, is_marker: bool) -> bytes:
+    """The batch with the records at these offsets only. One with tombstones, or of a marker, has a delete horizon from now on."""
+    header = read_header(batch)
+    payload = read_payload(batch, header)
+    if isinstance(payload, tuple):
+        raise CleanFailed(f"batch at offset {header.base_offset}: {payload[1]}")
+    records = [r for r in read_records(payload, header) if isinstance(r, BatchRecord) and r.offset in kept]
+    needs_horizon = is_marker or any(record.value is None for record in records)
+    return write_batch(
+        records,
+        base_offset=header.base_offset,
+        last_offset=header.last_offset,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        leader_epoch=header.leader_epoch,
+        compression=Compression(header.compression),
+        transactional=header.is_transactional,
+        control=header.is_control,
+        log_append_time=header.max_timestamp if header.is_log_append_time else None,
+        delete_horizon=horizon if needs_horizon and header.delete_horizon is None else header.delete_horizon,
+    )

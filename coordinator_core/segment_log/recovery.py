@@ -1,0 +1,155 @@
+"""What opening a partition does first: an interrupted cleaning is finished or undone, a torn tail is cut off (`LogLoader`)."""
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from coordinator_core.segment_log.errors import LogDamaged
+from coordinator_core.segment_log.producers import ProducerStates
+from coordinator_core.segment_log.segment import (
+    CLEANED,
+    DELETED,
+    DERIVED,
+    LOG,
+    SWAP,
+    Segment,
+    log_path,
+    segment_paths,
+    sync_folder,
+)
+from coordinator_core.segment_log.segment_scan import Piece, Stop, note_producers, pieces
+
+
+@dataclass(frozen=True, slots=True)
+class CutTail:
+    """Bytes cut off the last segment, because they were no whole batches: `size` of them from byte `position` of `path` on.
+
+    The log goes on at `offset`. `why` tells what the first of them were.
+    """
+
+    path: Path
+    position: int
+    size: int
+    offset: int
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.size:,} bytes cut off from byte {self.position:,}, offset {self.offset} on: {self.why}"
+
+
+@dataclass(slots=True)
+class Recovered:
+    """A partition as its files have it. The last of `segments` is the one to go on with.
+
+    `first_timestamp` is that of the first batch in the last segment, `leader_epoch` the greatest of any batch; -1 for none.
+    """
+
+    segments: list[Segment] = field(default_factory=list)
+    end_offset: int = 0
+    first_timestamp: int = -1
+    leader_epoch: int = -1
+    producers: ProducerStates = field(default_factory=ProducerStates)
+    cut_tail: CutTail | None = None
+
+
+def recover(folder: Path) -> Recovered:
+    """Brings the files of a partition in order and reads them through.
+
+    Raises LogDamaged for damage in a segment that is not the last, OSError where the system refuses.
+    """
+    finish_interrupted_cleaning(folder)
+    remove_derived(folder)
+    found = Recovered()
+    paths = segment_paths(folder) or {0: log_path(folder, 0)}
+    last = next(reversed(paths))
+    for base_offset, path in paths.items():
+        if base_offset < found.end_offset:
+            raise LogDamaged(f"{path}: begins at offset {base_offset}, but the segment before goes up to {found.end_offset - 1}")
+        found.end_offset = base_offset
+        _read_through(found, base_offset, path, is_last=base_offset == last)
+    return found
+
+
+def _read_through(found: Recovered, base_offset: int, path: Path, *, is_last: bool) -> None:
+    if not path.exists():
+        found.segments.append(Segment(base_offset, path, 0, -1))
+        return
+    size, largest, found.first_timestamp = 0, -1, -1
+    for piece in pieces(path, base_offset):
+        if isinstance(piece, Stop):
+            _stopped(found, path, piece, is_last=is_last)
+            break
+        size = piece.position + len(piece.data)
+        largest = max(largest, int(piece.batches["max_timestamp"].max()))
+        _note(found, piece)
+    found.segments.append(Segment(base_offset, path, size, largest))
+
+
+def _note(found: Recovered, piece: Piece) -> None:
+    if found.first_timestamp < 0:
+        found.first_timestamp = int(piece.batches["max_timestamp"][0])
+    found.end_offset = int(piece.batches["last_offset"][-1]) + 1
+    found.leader_epoch = max(found.leader_epoch, int(piece.leader_epochs.max()))
+    note_producers(found.producers, piece.batches)
+
+
+def _stopped(found: Recovered, path: Path, stop: Stop, *, is_last: bool) -> None:
+    if not is_last:
+        raise LogDamaged(
+            f"{path}: damaged at byte {stop.position:,}, offset {found.end_offset}: {stop.why}. It is not the last segment, so "
+            "no crash of a writer did this, and nothing was cut off: restore the file, or remove what is behind that byte by hand"
+        )
+    size = path.stat().st_size - stop.position
+    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        os.ftruncate(descriptor, stop.position)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    found.cut_tail = CutTail(path, stop.position, size, found.end_offset, stop.why)
+
+
+def finish_interrupted_cleaning(folder: Path) -> None:
+    """Goes by the names that a cleaning leaves when it is killed, with Kafka's rules.
+
+    `.cleaned` was not finished and goes; so does any `.swap` at or behind the smallest of them. Any other `.swap` is complete:
+    the segments that it covers go, and it takes their place. `.deleted` goes.
+    """
+    names = sorted(path.name for path in folder.iterdir() if path.name[:20].isdigit())
+    cleaned = [name for name in names if name.endswith(CLEANED)]
+    swapped = [name for name in names if name.endswith(SWAP)]
+    if not cleaned and not swapped and not any(name.endswith(DELETED) for name in names):
+        return
+    first_cleaned = min((_offset(name) for name in cleaned), default=None)
+    valid = [name for name in swapped if first_cleaned is None or _offset(name) < first_cleaned]
+    for name in names:
+        if name.endswith((CLEANED, DELETED)) or (name in swapped and name not in valid):
+            (folder / name).unlink()
+    for name in valid:
+        if name.endswith(LOG + SWAP):
+            _remove_covered(folder, name)
+    for name in valid:
+        os.replace(folder / name, folder / name.removesuffix(SWAP))
+    sync_folder(folder)
+
+
+def _remove_covered(folder: Path, name: str) -> None:
+    base_offset = end_offset = _offset(name)
+    for piece in pieces(folder / name, base_offset):
+        if isinstance(piece, Piece):
+            end_offset = int(piece.batches["last_offset"][-1]) + 1
+    # its own predecessor goes too: the two may be one file with two names, which a rename would leave alone
+    for offset, path in segment_paths(folder).items():
+        if base_offset == offset or base_offset <= offset < end_offset:
+            path.unlink()
+
+
+def remove_derived(folder: Path) -> None:
+    """Removes indexes and snapshots that a broker left: they would not fit what is appended and cleaned here."""
+    for path in folder.iterdir():
+        if path.name.endswith(DERIVED) and path.name[:20].isdigit():
+            path.unlink()
+
+
+def _offset(name: str) -> int:
+    return int(name[:20])

@@ -1,0 +1,138 @@
+"""A topic that the coordinator keeps by itself: a folder per partition, in the format of a broker's log directory."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import UUID, uuid4
+
+from coordinator_core.codec.uuids import uuid_text
+from coordinator_core.log.partition_metadata import format_topic_id, parse_topic_id, partition_of
+from coordinator_core.segment_log.checkpoints import read_cleaner_offsets, write_cleaner_offsets
+from coordinator_core.segment_log.cleaner import CleanResult
+from coordinator_core.segment_log.errors import PartitionsDiffer
+from coordinator_core.segment_log.lock import FolderLock
+from coordinator_core.segment_log.partition_log import PartitionLog
+from coordinator_core.segment_log.recovery import CutTail
+from coordinator_core.segment_log.segment import segment_paths, sync_folder
+from coordinator_core.segment_log.settings import SegmentLogSettings
+
+_METADATA = "partition.metadata"
+
+
+class SegmentLog:
+    """All partitions of a topic, in a folder that nobody else writes while this is open. Made by `open`."""
+
+    def __init__(
+        self,
+        directory: Path,
+        topic: str,
+        topic_id: UUID,
+        lock: FolderLock,
+        partitions: list[PartitionLog],
+        settings: SegmentLogSettings,
+    ) -> None:
+        self.directory = directory
+        self.topic = topic
+        self.topic_id = topic_id
+        self._lock = lock
+        self._partitions = partitions
+        self._settings = settings
+
+    @classmethod
+    def open(cls, directory: str | Path, topic: str, partitions: int, settings: SegmentLogSettings) -> "SegmentLog":
+        """Takes the folder, makes what is not there yet, and recovers what is.
+
+        Raises:
+            LogInUse: another process or object has it
+            PartitionsDiffer: it has records, and another number of partitions
+            LogDamaged: in a segment that is not the last of its partition
+            PartitionFailed: what is there cannot be made durable
+            OSError: the system refuses
+        """
+        folder = Path(directory)
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = FolderLock(folder)
+        opened: list[PartitionLog] = []
+        try:
+            _expect_partitions(folder, topic, partitions)
+            topic_id = _made(folder, topic, partitions)
+            dirty = read_cleaner_offsets(folder, topic)
+            for number in range(partitions):
+                opened.append(PartitionLog(_folder_of(folder, topic, number), settings, dirty.get(number, 0)))
+        except BaseException:
+            for partition in opened:
+                partition.close()
+            lock.release()
+            raise
+        return cls(folder, topic, topic_id, lock, opened, settings)
+
+    @property
+    def partitions(self) -> int:
+        """How many there are."""
+        return len(self._partitions)
+
+    def partition(self, number: int) -> PartitionLog:
+        """One of them."""
+        return self._partitions[number]
+
+    def cut_tails(self) -> tuple[CutTail, ...]:
+        """What opening cut off."""
+        return tuple(each.cut_tail for each in self._partitions if each.cut_tail is not None)
+
+    def dirtiest(self, now_ms: int) -> PartitionLog | None:
+        """The partition to clean next: the one with the greatest part uncleaned, if that is above `min_cleanable_dirty_ratio`."""
+        ratio, number = max((each.cleanable_ratio(now_ms), -each.partition) for each in self._partitions)
+        return self._partitions[-number] if ratio > self._settings.min_cleanable_dirty_ratio else None
+
+    def cleaning(self, partition: PartitionLog, now_ms: int) -> Iterator[CleanResult]:
+        """Cleans a partition in slices (`PartitionLog.cleaning`) and notes how far it is clean. Raises CleanFailed, OSError."""
+        yield from partition.cleaning(now_ms)
+        write_cleaner_offsets(self.directory, self.topic, {each.partition: each.first_dirty_offset for each in self._partitions})
+
+    def clean(self, now_ms: int) -> CleanResult | None:
+        """Cleans the dirtiest partition, None when none is dirty enough. May run in a thread of its own, one at a time."""
+        partition = self.dirtiest(now_ms)
+        result = None if partition is None else CleanResult(partition.partition)
+        for result in () if partition is None else self.cleaning(partition, now_ms):  # noqa: B007
+            pass
+        return result
+
+    def close(self) -> None:
+        """Closes all files and lets others have the folder. What was not flushed is left to the system."""
+        for partition in self._partitions:
+            partition.close()
+        self._lock.release()
+
+
+def _folder_of(directory: Path, topic: str, partition: int) -> Path:
+    return directory / f"{topic}-{partition}"
+
+
+def _expect_partitions(directory: Path, topic: str, partitions: int) -> None:
+    named = {path: partition_of(path.name) for path in directory.iterdir() if path.is_dir()}
+    found = {name[1]: path for path, name in named.items() if name is not None and name[0] == topic}
+    is_whole = found.keys() == set(range(partitions))
+    has_records = any(path.stat().st_size for folder in found.values() for path in segment_paths(folder).values())
+    if found and not is_whole and (has_records or max(found) >= partitions):
+        raise PartitionsDiffer(
+            f"{directory}: {topic} has {len(found)} partitions, not {partitions}: groups would be looked for in the wrong ones"
+        )
+
+
+def _made(directory: Path, topic: str, partitions: int) -> UUID:
+    """The topic's id; makes folders and metadata files that are missing."""
+    paths = [_folder_of(directory, topic, number) / _METADATA for number in range(partitions)]
+    known = [parse_topic_id(path.read_text(errors="replace")) for path in paths if path.exists()]
+    topic_id = next((found for found in known if found is not None), None) or _new_topic_id()
+    for path in paths:
+        path.parent.mkdir(exist_ok=True)
+        if not path.exists() or parse_topic_id(path.read_text(errors="replace")) is None:
+            path.write_text(format_topic_id(topic_id))
+    sync_folder(directory)
+    return topic_id
+
+
+def _new_topic_id() -> UUID:
+    """A random id as Kafka makes them: none whose text begins with a dash."""
+    while uuid_text(topic_id := uuid4()).startswith("-"):
+        pass
+    return topic_id

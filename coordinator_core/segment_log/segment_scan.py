@@ -1,0 +1,101 @@
+"""Batches of a segment file one piece at a time, with everything compared that a torn or damaged file could have wrong."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from coordinator_core.log.columns import batches_of
+from coordinator_core.log.damage import Problem
+from coordinator_core.log.record_batch import CONTROL, LOG_OVERHEAD, NO_PRODUCER_ID, TRANSACTIONAL
+from coordinator_core.segment_log.producers import ProducerStates
+from coordinator_core.segment_log.segment import MOST_OFFSETS
+
+#: Small enough that other threads are not kept waiting, large enough that calls do not count.
+PIECE_BYTES = 1024 * 1024
+
+_LEADER_EPOCH = np.arange(12, 16)
+_OUT_OF_ORDER = "offsets that do not follow on those before, or do not belong into this segment"
+_OLD_MESSAGES = "messages of a format from before Kafka 0.11"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Whole batches of a file from `position` on: their bytes, and a row of `BATCH` for each. `leader_epochs` by row."""
+
+    position: int
+    data: bytes
+    batches: npt.NDArray[np.void]
+
+    @property
+    def leader_epochs(self) -> npt.NDArray[np.int64]:
+        """The leader epoch of each batch."""
+        where = self.batches["position"][:, None] + _LEADER_EPOCH
+        return np.frombuffer(self.data, np.uint8)[where].view(">i4")[:, 0].astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Where a segment stops being whole, and why. `position` is the first byte that is not."""
+
+    position: int
+    why: str
+
+
+def pieces(path: Path, base_offset: int, *, upto: int | None = None) -> Iterator[Piece | Stop]:
+    """Everything up to the end of the file (byte `upto`, if given) or, last, where it stops being whole."""
+    position, next_offset = 0, base_offset
+    with path.open("rb", buffering=0) as file:
+        end = os.fstat(file.fileno()).st_size if upto is None else upto
+        while position < end and (data := _read(file.fileno(), position, end)):
+            batches, _ = batches_of(data)
+            bad = _first_bad(batches, base_offset, next_offset)
+            good = batches if bad is None else batches[:bad]
+            if len(good):
+                size = int(good["end"][-1])
+                yield Piece(position, data[:size], good)
+                next_offset = int(good["last_offset"][-1]) + 1
+                position += size
+            if bad is not None and (bad == 0 or bad < len(batches) - 1 or int(batches["problem"][bad]) != Problem.TORN_TAIL):
+                yield Stop(position, _why(batches[bad]))
+                return
+
+
+def _read(descriptor: int, position: int, end: int) -> bytes:
+    data = os.pread(descriptor, min(PIECE_BYTES, end - position), position)
+    batch_bytes = LOG_OVERHEAD + int.from_bytes(data[8:LOG_OVERHEAD], "big", signed=True)
+    wanted = min(batch_bytes, end - position)
+    return os.pread(descriptor, wanted, position) if len(data) < wanted else data
+
+
+def _first_bad(batches: npt.NDArray[np.void], base_offset: int, next_offset: int) -> int | None:
+    before = np.concatenate([[next_offset - 1], batches["last_offset"][:-1]])
+    bad = (batches["problem"] | batches["crc_problem"]) != 0
+    bad |= batches["magic"] < 2
+    bad |= (batches["base_offset"] <= before) | (batches["last_offset"] - base_offset > MOST_OFFSETS)
+    return int(np.argmax(bad)) if bad.any() else None
+
+
+def _why(batch: npt.NDArray[np.void]) -> str:
+    number = int(batch["problem"] or batch["crc_problem"])
+    if number:
+        return Problem(number).text.partition(";")[0]
+    return _OLD_MESSAGES if int(batch["magic"]) < 2 else _OUT_OF_ORDER
+
+
+def note_producers(states: ProducerStates, batches: npt.NDArray[np.void]) -> None:
+    """Tells of the batches that have a producer."""
+    for batch in batches[batches["producer_id"] != NO_PRODUCER_ID]:
+        attributes = int(batch["attributes"])
+        states.note(
+            int(batch["producer_id"]),
+            int(batch["producer_epoch"]),
+            int(batch["base_offset"]),
+            int(batch["last_offset"]),
+            int(batch["max_timestamp"]),
+            transactional=bool(attributes & TRANSACTIONAL),
+            control=bool(attributes & CONTROL),
+        )
