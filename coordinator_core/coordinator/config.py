@@ -1,6 +1,8 @@
 """Configuration of the coordinator: Kafka's names, Kafka's defaults."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from coordinator_core.coordinator.behaviour import BEHAVIOURS, Behaviour
 from coordinator_core.state.era import Era
@@ -8,6 +10,8 @@ from coordinator_core.state.era import Era
 _INT32_MAX = 2**31 - 1
 #: `NewMemberJoinTimeoutMs`, `CLASSIC_GROUP_NEW_MEMBER_JOIN_TIMEOUT_MS`: a constant of both coordinators.
 NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60 * 1000
+#: Stands for the default of the era; no value of any key.
+_OF_ERA = -(2**31)
 
 #: Lowest value that each key takes; the highest is that of its type.
 _LOWEST = {
@@ -28,23 +32,45 @@ _LOWEST = {
 }
 
 
+_DEFAULTS_2 = {
+    "group_max_session_timeout_ms": 1_800_000,
+    "group_initial_rebalance_delay_ms": 3_000,
+    "offsets_retention_minutes": 7 * 24 * 60,
+}
+_DEFAULTS_1 = _DEFAULTS_2 | {"group_max_session_timeout_ms": 300_000}
+_DEFAULTS_0_10 = _DEFAULTS_1 | {"group_initial_rebalance_delay_ms": 0, "offsets_retention_minutes": 24 * 60}
+_DEFAULTS_0_9 = _DEFAULTS_0_10 | {"group_max_session_timeout_ms": 30_000}
+
+#: Defaults that changed over time, by era.
+ERA_DEFAULTS: Mapping[str, Mapping[str, int]] = MappingProxyType(
+    {
+        "0.9": MappingProxyType(_DEFAULTS_0_9),
+        "0.10": MappingProxyType(_DEFAULTS_0_10),
+        "1": MappingProxyType(_DEFAULTS_1),
+        "2": MappingProxyType(_DEFAULTS_2),
+        "3": MappingProxyType(_DEFAULTS_2),
+        "4": MappingProxyType(_DEFAULTS_2),
+    }
+)
+
+
 @dataclass(frozen=True, slots=True)
 class CoordinatorConfig:
     """`GroupCoordinatorConfig`, the keys of the classic coordinator: a dot of Kafka's name is an underscore here.
 
-    `era` says which coordinator to be: 3 (Scala, as of 3.9) or 4 (Java). Defaults that changed over time are today's: the session
-    timeout may be 30 minutes (30 s in 0.9, 5 min up to 2.2), retention is seven days (one up to 1.1), the initial delay came with
-    0.11. Raises ValueError for a value out of its range.
+    `era` says which coordinator to be: 4 (Java), or the Scala one of 3 (as of 3.9), 2 (2.3), 1 (2.0), 0.10 (0.10.2) or 0.9
+    (0.10.0). What is not given has the era's default (`ERA_DEFAULTS`). Settings that an era does not know yet change
+    nothing there: the initial delay came with 0.11, the group size with 2.2. Raises ValueError for a value out of its range.
     """
 
     era: str = "4"
     group_min_session_timeout_ms: int = 6_000
-    group_max_session_timeout_ms: int = 1_800_000
-    group_initial_rebalance_delay_ms: int = 3_000
+    group_max_session_timeout_ms: int = _OF_ERA
+    group_initial_rebalance_delay_ms: int = _OF_ERA
     group_max_size: int = _INT32_MAX
     #: In UTF-16 code units, whatever the name says.
     offset_metadata_max_bytes: int = 4_096
-    offsets_retention_minutes: int = 10_080
+    offsets_retention_minutes: int = _OF_ERA
     offsets_retention_check_interval_ms: int = 600_000
     offsets_topic_num_partitions: int = 50
     offsets_topic_replication_factor: int = 3
@@ -58,6 +84,9 @@ class CoordinatorConfig:
     def __post_init__(self) -> None:
         if self.era not in BEHAVIOURS:
             raise ValueError(f"era {self.era!r}: the coordinator can be one of {', '.join(BEHAVIOURS)}")
+        for key, default in ERA_DEFAULTS[self.era].items():
+            if getattr(self, key) == _OF_ERA:
+                object.__setattr__(self, key, default)
         for key, lowest in _LOWEST.items():
             value = getattr(self, key)
             if not lowest <= value <= _INT32_MAX:

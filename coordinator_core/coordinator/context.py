@@ -100,6 +100,7 @@ def _loaded(known: classic_group.ClassicGroup) -> ClassicGroup:
         )
     if group.members:
         group.leader = value.leader if value.leader is not None and value.leader in group else group.leader
+    if view.state != ClassicGroupState.EMPTY:
         group.state = ClassicGroupState.STABLE
     group.note_subscriptions()
     return group

@@ -29,11 +29,11 @@ class GroupCoordinator:
         if isinstance(request, ListGroupsRequest | TxnMarkerRequest):
             raise TypeError(f"{type(request).__name__} names no group, and no shard")
         inactive = ErrorCode.NONE if self.active else ErrorCode.COORDINATOR_NOT_AVAILABLE
-        refused = refusal(request, inactive, self.config.behaviour)
+        refused = refusal(request, inactive, self.config)
         if refused is not None:
             return refused
         shard = self.shards.get(self.partition_for(request.group_id))
-        return error_response(request, ErrorCode.NOT_COORDINATOR) if shard is None else shard
+        return error_response(request, ErrorCode.NOT_COORDINATOR, self.config.behaviour) if shard is None else shard
 
     def partition_for(self, group_id: str) -> int:
         """The log partition that holds the group."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from coordinator_core.coordinator.behaviour import Behaviour
 from coordinator_core.coordinator.classic.group import ClassicGroup
 from coordinator_core.coordinator.classic.rebalance import DEAD, STABLE
 from coordinator_core.coordinator.context import CoordinatorContext
@@ -26,11 +27,11 @@ def describe_group(context: CoordinatorContext, turn: Turn, request: DescribeGro
     elif group is None:
         response = DescribeGroupResponse(ErrorCode.NONE, request.group_id, DEAD)
     else:
-        response = _described(group)
+        response = _described(context.behaviour, group)
     turn.answer(ticket, response)
 
 
-def _described(group: ClassicGroup) -> DescribeGroupResponse:
+def _described(behaviour: Behaviour, group: ClassicGroup) -> DescribeGroupResponse:
     protocol = (group.protocol_name or "") if group.is_in(STABLE) else None
     members = tuple(
         DescribedMember(
@@ -43,7 +44,14 @@ def _described(group: ClassicGroup) -> DescribeGroupResponse:
         )
         for member in group.members
     )
-    return DescribeGroupResponse(ErrorCode.NONE, group.group_id, group.state, group.protocol_type or "", protocol or "", members)
+    return DescribeGroupResponse(
+        ErrorCode.NONE,
+        group.group_id,
+        behaviour.state_names.get(group.state, group.state),
+        group.protocol_type or "",
+        protocol or "",
+        members,
+    )
 
 
 def list_groups(context: CoordinatorContext, turn: Turn, request: ListGroupsRequest, ticket: Ticket) -> None:
@@ -62,7 +70,8 @@ def _listed(context: CoordinatorContext) -> Iterable[ListedGroup]:
     for group_id in sorted(loaded.keys() | context.groups.keys()):
         group = context.groups.get(group_id)
         if group is not None:
-            yield ListedGroup(group_id, group.protocol_type or "", group.state, "classic")
+            state = context.behaviour.state_names.get(group.state, group.state)
+            yield ListedGroup(group_id, group.protocol_type or "", state, "classic")
             continue
         view = loaded[group_id]
         group_type = "classic" if view.group_type == "simple" else view.group_type

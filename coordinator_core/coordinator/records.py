@@ -14,28 +14,37 @@ OFFSET_COMMIT = 1
 GROUP_METADATA = 2
 #: Value version that has an expire timestamp.
 _EXPIRING_OFFSET_VERSION = 1
+#: First versions of the values that have a field.
+_REBALANCE_TIMEOUT_SINCE = 1
+_STATE_TIMESTAMP_SINCE = 2
+_INSTANCE_ID_SINCE = 3
 _LEADER_EPOCH_SINCE = 3
 _TOPIC_ID_SINCE = 4
 _NO_TIMESTAMP = -1
 _NO_LEADER_EPOCH = -1
+_NO_TIMEOUT = -1
 
 
 def group_metadata(behaviour: Behaviour, group: ClassicGroup, assignments: Mapping[str, bytes]) -> Record:
-    """The group with its members and their assignments, empty for those who got none (`newGroupMetadataRecord`)."""
-    protocol = group.protocol_name
+    """The group with its members and their assignments, empty for those who got none (`newGroupMetadataRecord`).
+
+    What the version has no field for is left out here: the record is applied as it would be read back.
+    """
+    protocol, version = group.protocol_name, behaviour.group_value_version
+    timestamp = group.state_timestamp if version >= _STATE_TIMESTAMP_SINCE else None
     value = GroupMetadataValue(
         protocol_type=group.protocol_type or "",
         generation=group.generation,
         protocol=protocol,
         leader=group.leader,
-        current_state_timestamp=_NO_TIMESTAMP if group.state_timestamp is None else group.state_timestamp,
+        current_state_timestamp=_NO_TIMESTAMP if timestamp is None else timestamp,
         members=tuple(
             MemberMetadata(
                 member_id=member.member_id,
-                group_instance_id=member.group_instance_id,
+                group_instance_id=member.group_instance_id if version >= _INSTANCE_ID_SINCE else None,
                 client_id=member.client_id,
                 client_host=member.client_host,
-                rebalance_timeout=member.rebalance_timeout_ms,
+                rebalance_timeout=member.rebalance_timeout_ms if version >= _REBALANCE_TIMEOUT_SINCE else _NO_TIMEOUT,
                 session_timeout=member.session_timeout_ms,
                 subscription=member.metadata(protocol or ""),
                 assignment=assignments.get(member.member_id, b""),
@@ -43,7 +52,7 @@ def group_metadata(behaviour: Behaviour, group: ClassicGroup, assignments: Mappi
             for member in group.members
         ),
     )
-    return Record(GROUP_METADATA, GroupMetadataKey(group.group_id), value, behaviour.group_value_version)
+    return Record(GROUP_METADATA, GroupMetadataKey(group.group_id), value, version)
 
 
 def empty_group_metadata(behaviour: Behaviour, group: ClassicGroup) -> Record:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from coordinator_core.coordinator.behaviour import Behaviour
+from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.messages.groups import (
     DeleteGroupRequest,
@@ -15,6 +16,7 @@ from coordinator_core.coordinator.messages.groups import (
     ListGroupsResponse,
 )
 from coordinator_core.coordinator.messages.membership import (
+    UNKNOWN_MEMBER_ID,
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
@@ -35,6 +37,7 @@ from coordinator_core.coordinator.messages.offsets import (
     TxnMarkerResponse,
     TxnOffsetCommitRequest,
 )
+from coordinator_core.coordinator.messages.versions import BROKER_VERSIONS, ApiKey
 from coordinator_core.coordinator.turn import Response
 
 Request = (
@@ -57,8 +60,26 @@ _EMPTY_GROUP_ID_ALLOWED = (OffsetCommitRequest, OffsetFetchRequest, DescribeGrou
 #: Requests that are about no group.
 _WITHOUT_GROUP = (ListGroupsRequest, TxnMarkerRequest)
 
+_APIS: Mapping[type, ApiKey] = {
+    JoinGroupRequest: ApiKey.JOIN_GROUP,
+    SyncGroupRequest: ApiKey.SYNC_GROUP,
+    HeartbeatRequest: ApiKey.HEARTBEAT,
+    LeaveGroupRequest: ApiKey.LEAVE_GROUP,
+    OffsetCommitRequest: ApiKey.OFFSET_COMMIT,
+    TxnOffsetCommitRequest: ApiKey.TXN_OFFSET_COMMIT,
+    TxnMarkerRequest: ApiKey.WRITE_TXN_MARKERS,
+    OffsetFetchRequest: ApiKey.OFFSET_FETCH,
+    OffsetDeleteRequest: ApiKey.OFFSET_DELETE,
+    DescribeGroupRequest: ApiKey.DESCRIBE_GROUPS,
+    ListGroupsRequest: ApiKey.LIST_GROUPS,
+    DeleteGroupRequest: ApiKey.DELETE_GROUPS,
+}
+#: Requests of APIs that brokers of the era do not have.
+_UNKNOWN_REQUESTS: Mapping[str, frozenset[type]] = {
+    era: frozenset(request for request, api in _APIS.items() if api not in versions) for era, versions in BROKER_VERSIONS.items()
+}
+
 _ERROR_RESPONSES: Mapping[type, Callable[[Any, ErrorCode], Response]] = {
-    JoinGroupRequest: lambda request, error: JoinGroupResponse(error, request.member_id),
     SyncGroupRequest: lambda _, error: SyncGroupResponse(error),
     HeartbeatRequest: lambda _, error: HeartbeatResponse(error),
     LeaveGroupRequest: lambda _, error: LeaveGroupResponse(error),
@@ -73,26 +94,45 @@ _ERROR_RESPONSES: Mapping[type, Callable[[Any, ErrorCode], Response]] = {
 }
 
 
-def error_response(request: Request, error: ErrorCode) -> Response:
+def error_response(request: Request, error: ErrorCode, behaviour: Behaviour) -> Response:
     """The response of the request's API that says nothing but the error."""
+    if isinstance(request, JoinGroupRequest):
+        return join_refused(behaviour, error, request.member_id)
     return _ERROR_RESPONSES[type(request)](request, error)
 
 
-def refusal(request: Request, error: ErrorCode, behaviour: Behaviour) -> Response | None:
+def join_refused(behaviour: Behaviour, error: ErrorCode, member_id: str = UNKNOWN_MEMBER_ID) -> JoinGroupResponse:
+    """A JoinGroup response that says nothing but the error."""
+    return JoinGroupResponse(error, member_id, behaviour.refused_generation)
+
+
+def refusal(request: Request, error: ErrorCode, config: CoordinatorConfig) -> Response | None:
     """The response to a request that the coordinator does not look into, None if it does.
 
-    `error` says what the coordinator as such has against it. A bad group id comes first; who sends heartbeats while the group is
-    being loaded is told that all is well.
+    `error` says what the coordinator as such has against it. An API that the era does not have and a bad group id come first; who
+    sends heartbeats while the group is being loaded is told that all is well, since 0.11.
     """
-    if not isinstance(request, _WITHOUT_GROUP):
-        group_id: str | None = request.group_id
-        if group_id is None or (not group_id and not isinstance(request, _EMPTY_GROUP_ID_ALLOWED)):
-            return error_response(request, ErrorCode.INVALID_GROUP_ID)
+    behaviour = config.behaviour
+    if type(request) in _UNKNOWN_REQUESTS[config.era]:
+        return error_response(request, ErrorCode.UNSUPPORTED_VERSION, behaviour)
+    if not isinstance(request, _WITHOUT_GROUP) and _is_bad_group_id(request, request.group_id, behaviour):
+        return error_response(request, ErrorCode.INVALID_GROUP_ID, behaviour)
     if error is ErrorCode.NONE:
         return None
-    if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+    if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and not isinstance(request, ListGroupsRequest):
         if isinstance(request, HeartbeatRequest):
-            return HeartbeatResponse(ErrorCode.NONE)
+            return HeartbeatResponse(behaviour.heartbeat_while_loading)
         if isinstance(request, SyncGroupRequest):
             return SyncGroupResponse(behaviour.sync_while_loading)
-    return error_response(request, error)
+        error = behaviour.while_loading
+    return error_response(request, error, behaviour)
+
+
+def _is_bad_group_id(request: Request, group_id: str | None, behaviour: Behaviour) -> bool:
+    if group_id:
+        return False
+    if group_id is None:
+        return True
+    if behaviour.only_joins_need_group_ids:
+        return isinstance(request, JoinGroupRequest)
+    return not isinstance(request, _EMPTY_GROUP_ID_ALLOWED)

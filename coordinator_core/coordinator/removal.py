@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from coordinator_core.codec import Record, decode
 from coordinator_core.coordinator import records
 from coordinator_core.coordinator.classic import rebalance
+from coordinator_core.coordinator.classic.ending import end_group
 from coordinator_core.coordinator.classic.group import ClassicGroup
 from coordinator_core.coordinator.classic.rebalance import DEAD, EMPTY
 from coordinator_core.coordinator.context import CoordinatorContext
@@ -51,7 +52,9 @@ def sweep(context: CoordinatorContext, turn: Turn) -> None:
             continue
         swept = _swept(context, turn.now_ms, group_id, facts)
         tombstones = tuple(record for key, _ in swept.tombstones if isinstance(record := decode(key, None), Record))
-        if swept.group_removed and (group := context.find(group_id)) is not None:
+        if group is not None and group.is_in(EMPTY) and not context.config.rules.empty_state:
+            _remove(context, turn, group, (*tombstones, records.group_tombstone(group_id)), "empty", _nobody_waits)
+        elif swept.group_removed and (group := context.find(group_id)) is not None:
             _remove(context, turn, group, tombstones, "expired", _nobody_waits)
         elif tombstones:
             turn.write(tombstones, _swept_away(swept))
@@ -94,24 +97,9 @@ def _remove(
     reason: str,
     then: Continuation,
 ) -> None:
-    since = group.state_timestamp
     for member_id in tuple(group.pending_members):
         rebalance.remove_pending_member(context, turn, group, member_id, f"the group is {reason}")
-    group.transition_to(DEAD, turn.now_ms)
-
-    def written(error: ErrorCode, later: Turn) -> None:
-        if error is ErrorCode.NONE:
-            context.forget(group)
-            offsets = sum(record.record_type == records.OFFSET_COMMIT for record in tombstones)
-            later.tell(GroupRemoved(group.group_id, reason, offsets))
-        elif context.groups.get(group.group_id) is group:
-            group.revive(since)
-        then(error, later)
-
-    if tombstones:
-        turn.write(tombstones, written)
-    else:
-        written(ErrorCode.NONE, turn)
+    end_group(context, turn, group, tombstones, reason, then)
 
 
 def _swept_away(swept: SweptGroup) -> Continuation:

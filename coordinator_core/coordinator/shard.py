@@ -11,6 +11,7 @@ from typing import Any
 
 from coordinator_core.codec import decode
 from coordinator_core.coordinator import describe, removal
+from coordinator_core.coordinator.behaviour import SizeRule
 from coordinator_core.coordinator.classic import rebalance
 from coordinator_core.coordinator.classic.heartbeat import heartbeat
 from coordinator_core.coordinator.classic.join import join_group
@@ -39,7 +40,7 @@ from coordinator_core.coordinator.offsets.delete import delete_offsets, topics_d
 from coordinator_core.coordinator.offsets.fetch import fetch_offsets
 from coordinator_core.coordinator.refusal import Request, refusal
 from coordinator_core.coordinator.timers import Due, HeartbeatDue, JoinDue, SweepDue, SyncDue
-from coordinator_core.coordinator.turn import Outcome, Ticket, Turn, Write
+from coordinator_core.coordinator.turn import Continuation, Outcome, Ticket, Turn, Write
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.log.record_batch import control_key
 from coordinator_core.state.anomaly import Anomaly
@@ -86,6 +87,7 @@ class GroupCoordinatorShard:
         self._new_member_id = new_member_id
         self._context = self._fresh_context(0)
         self._writes: dict[int, Write] = {}
+        self._waiting: dict[int, list[Continuation]] = {}
         self._write_number = 0
 
     @property
@@ -124,7 +126,7 @@ class GroupCoordinatorShard:
             group = context.find(group_id) if view.members else None
             if group is None:
                 continue
-            if len(group) > context.config.group_max_size:
+            if context.behaviour.size_rule is not SizeRule.NONE and len(group) > context.config.group_max_size:
                 reason = f"{len(group)} members, group.max.size is {context.config.group_max_size}"
                 rebalance.prepare_rebalance(context, turn, group, reason)
             for member in group.members:
@@ -146,7 +148,7 @@ class GroupCoordinatorShard:
                 rebalance.drop_member(context, turn, group, member, "unloaded", ErrorCode.NOT_COORDINATOR)
         writes, self._writes = self._writes, {}
         for write in writes.values():
-            write.then(ErrorCode.NOT_LEADER_OR_FOLLOWER, turn)
+            self._go_on(write, ErrorCode.NOT_LEADER_OR_FOLLOWER, turn)
         self.status = ShardStatus.UNLOADED
         self._context = self._fresh_context(now_ms)
         return Outcome(tuple(turn.answers))
@@ -172,7 +174,7 @@ class GroupCoordinatorShard:
             return Outcome()
         self._apply(write, base_offset, now_ms)
         turn = self._turn(now_ms)
-        write.then(ErrorCode.NONE, turn)
+        self._go_on(write, ErrorCode.NONE, turn)
         return self._close(turn)
 
     def append_failed(self, write: Write, error: ErrorCode, now_ms: int) -> Outcome:
@@ -180,7 +182,7 @@ class GroupCoordinatorShard:
         if self._writes.pop(write.number, None) is None:
             return Outcome()
         turn = self._turn(now_ms)
-        write.then(error, turn)
+        self._go_on(write, error, turn)
         return self._close(turn)
 
     def timers_due(self, now_ms: int) -> Outcome:
@@ -230,13 +232,18 @@ class GroupCoordinatorShard:
                 record,
             )
 
+    def _go_on(self, write: Write, error: ErrorCode, turn: Turn) -> None:
+        write.then(error, turn)
+        for then in self._waiting.pop(write.number, ()):
+            then(error, turn)
+
     def _refusal(self, request: Request) -> Any:
         error = {
             ShardStatus.UNLOADED: ErrorCode.NOT_COORDINATOR,
             ShardStatus.LOADING: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
             ShardStatus.ACTIVE: ErrorCode.NONE,
         }[self.status]
-        return refusal(request, error, self.config.behaviour)
+        return refusal(request, error, self.config)
 
     def _fresh_context(self, now_ms: int) -> CoordinatorContext:
         state = GroupState(self.config.rules, now_ms, self.config.offsets_retention_ms)
@@ -253,4 +260,9 @@ class GroupCoordinatorShard:
         while turn.unwritable:
             turn.unwritable.pop(0)(ErrorCode.MESSAGE_TOO_LARGE, turn)
         self._writes.update((write.number, write) for write in turn.writes)
+        for then in turn.waiting:
+            if self._writes:
+                self._waiting.setdefault(next(reversed(self._writes)), []).append(then)
+            else:
+                then(ErrorCode.NONE, turn)
         return turn.outcome()

@@ -83,7 +83,8 @@ class Outcome:
 class Turn:
     """One call of a coordinator, at one time, while it collects what it causes. `next_write` numbers the writes.
 
-    `unwritable` are continuations of writes that no log could take: a string that is too long, a number out of range.
+    `unwritable` are continuations of writes that no log could take: a string that is too long, a number out of range. `waiting`
+    are those that go on when the log has answered every write so far.
     """
 
     now_ms: int
@@ -91,6 +92,7 @@ class Turn:
     answers: list[Answer] = field(default_factory=list)
     writes: list[Write] = field(default_factory=list)
     unwritable: list["Continuation"] = field(default_factory=list)
+    waiting: list["Continuation"] = field(default_factory=list)
     facts: list[Fact] = field(default_factory=list)
 
     def answer(self, ticket: Ticket, response: Response) -> None:
@@ -118,6 +120,10 @@ class Turn:
             self.tell(WriteRefused(len(records)))
             return
         self.writes.append(Write(self.next_write(), records, encoded, producer, control_type, coordinator_epoch, then))
+
+    def after_writes(self, then: "Continuation") -> None:
+        """Goes on when the log has answered all writes so far, with what it said of the last; at once if there are none."""
+        self.waiting.append(then)
 
     def outcome(self) -> Outcome:
         """What was collected."""

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from coordinator_core.coordinator.behaviour import BEHAVIOURS
 from coordinator_core.coordinator.classic.group import ClassicGroup
 from coordinator_core.coordinator.classic.states import ClassicGroupState
 from coordinator_core.coordinator.errors import ErrorCode
@@ -61,7 +62,7 @@ class CoordinatorMachine(RuleBasedStateMachine):
         self.generations: dict[ClassicGroup, int] = {}
         self.refused: set[str] = set()
 
-    @initialize(era=st.sampled_from(["3", "4"]))
+    @initialize(era=st.sampled_from(list(BEHAVIOURS)))
     def start(self, era: str) -> None:
         self.at = Harness(era)
 
@@ -146,7 +147,8 @@ class CoordinatorMachine(RuleBasedStateMachine):
 
     @rule(group=groups, stable=st.booleans())
     def look(self, group: str, stable: bool) -> None:
-        assert self.at.fetch(group=group, stable=stable).error is ErrorCode.NONE
+        fetch = self.at.ask_for_offsets(group=group, stable=stable)
+        assert self.at.held if not fetch.answered else fetch.error is ErrorCode.NONE
         assert self.at.describe(group).error is ErrorCode.NONE
         assert self.at.list().error is ErrorCode.NONE
 
@@ -208,12 +210,20 @@ class CoordinatorMachine(RuleBasedStateMachine):
             in_log = self.at.shard.context.state.registry.groups.get(group.group_id)
             if group.state is STABLE:
                 assert isinstance(in_log, GroupInLog)
+                timeouts = {member.member_id: member.rebalance_timeout_ms for member in in_log.view({}).members}
                 assert self.as_in_log(group) == (
                     in_log.value.generation,
                     in_log.value.leader,
                     in_log.value.protocol,
                     {
-                        (m.member_id, m.group_instance_id, m.session_timeout, m.rebalance_timeout, m.subscription, m.assignment)
+                        (
+                            m.member_id,
+                            m.group_instance_id,
+                            m.session_timeout,
+                            timeouts[m.member_id],
+                            m.subscription,
+                            m.assignment,
+                        )
                         for m in in_log.value.members
                     },
                 )
@@ -266,7 +276,7 @@ class CoordinatorMachine(RuleBasedStateMachine):
             name = group.group_id
             assert (TimerKey(Delayed.JOIN, name) in timers) == (group.state is PREPARING_REBALANCE)
             if group.state is COMPLETING_REBALANCE and group.storing_generation is None:
-                assert TimerKey(Delayed.SYNC, name) in timers
+                assert (TimerKey(Delayed.SYNC, name) in timers) == self.at.config.behaviour.awaits_syncs
             if group.state is not DEAD:
                 for member in group.members:
                     assert member.keeps_session_by_waiting or TimerKey(Delayed.HEARTBEAT, name, member.member_id) in timers

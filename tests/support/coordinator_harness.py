@@ -1,6 +1,7 @@
 """A group coordinator with a log and a clock, driven from a test: no socket, no thread, no sleeping.
 
-Time moves when a test says so. What the coordinator writes goes through bytes into a log at once, or when the test lets it.
+Time moves when a test says so. What the coordinator writes goes through bytes into a log at once, or when the test lets it. What
+no version of the protocol of the era could say is left out of requests, as a client of that time would.
 """
 
 from collections.abc import Iterable, Mapping
@@ -31,6 +32,8 @@ from coordinator_core.coordinator.messages.offsets import (
     TxnMarkerRequest,
     TxnOffsetCommitRequest,
 )
+from coordinator_core.coordinator.messages.versions import ApiKey
+from coordinator_core.coordinator.messages.versions import known as known_in_era
 from coordinator_core.coordinator.refusal import Request
 from coordinator_core.coordinator.shard import GroupCoordinatorShard
 from coordinator_core.coordinator.turn import Outcome, Response, Write
@@ -206,6 +209,13 @@ class Harness:
 
     # ---- requests
 
+    def knows(self, api: ApiKey, what: str) -> bool:
+        """Can clients of the era say this?"""
+        return known_in_era(self.era, api, what)
+
+    def instance(self, name: str | None) -> str | None:
+        return name if self.knows(ApiKey.JOIN_GROUP, "group_instance_id") else None
+
     def join(
         self,
         member_id: str = "",
@@ -225,12 +235,12 @@ class Harness:
             protocol_type=protocol_type,
             protocols=protocols,
             session_timeout_ms=session_ms,
-            rebalance_timeout_ms=rebalance_ms,
-            group_instance_id=instance,
+            rebalance_timeout_ms=rebalance_ms if self.knows(ApiKey.JOIN_GROUP, "rebalance_timeout_ms") else session_ms,
+            group_instance_id=self.instance(instance),
             client_id="clientId",
             client_host="clientHost",
-            require_known_member_id=known,
-            supports_skipping_assignment=skip,
+            require_known_member_id=known and self.knows(ApiKey.JOIN_GROUP, "require_known_member_id"),
+            supports_skipping_assignment=skip and self.knows(ApiKey.JOIN_GROUP, "supports_skipping_assignment"),
         )
         return self.send(request)
 
@@ -252,12 +262,18 @@ class Harness:
         protocol_name: str | None = None,
     ) -> Call:
         request = SyncGroupRequest(
-            group, generation, member_id, instance, protocol_type, protocol_name, {} if assignments is None else assignments
+            group,
+            generation,
+            member_id,
+            self.instance(instance),
+            protocol_type,
+            protocol_name,
+            {} if assignments is None else assignments,
         )
         return self.send(request)
 
     def heartbeat(self, member_id: str, generation: int, *, group: str = GROUP, instance: str | None = None) -> ErrorCode:
-        return self.send(HeartbeatRequest(group, generation, member_id, instance)).error
+        return self.send(HeartbeatRequest(group, generation, member_id, self.instance(instance))).error
 
     def leave(self, *members: LeavingMember | str, group: str = GROUP) -> Any:
         leaving = tuple(LeavingMember(member) if isinstance(member, str) else member for member in members)
@@ -273,7 +289,7 @@ class Harness:
         instance: str | None = None,
         retention_ms: int = -1,
     ) -> Call:
-        request = OffsetCommitRequest(group, to_commit(offsets), member_id, generation, instance, retention_ms)
+        request = OffsetCommitRequest(group, to_commit(offsets), member_id, generation, self.instance(instance), retention_ms)
         return self.send(request)
 
     def commit_in_transaction(
@@ -297,7 +313,12 @@ class Harness:
 
     def fetch(self, *partitions: TopicPartition, group: str = GROUP, stable: bool = True) -> Any:
         """OffsetFetch; of everything without partitions."""
-        return self.send(OffsetFetchRequest(group, partitions or None, stable)).response
+        return self.ask_for_offsets(*partitions, group=group, stable=stable).response
+
+    def ask_for_offsets(self, *partitions: TopicPartition, group: str = GROUP, stable: bool = True) -> Call:
+        """OffsetFetch that may have to wait."""
+        stable = stable and self.knows(ApiKey.OFFSET_FETCH, "require_stable")
+        return self.send(OffsetFetchRequest(group, partitions or None, stable))
 
     def fetched(self, *partitions: TopicPartition, group: str = GROUP) -> dict[TopicPartition, int]:
         return {partition: found.offset for partition, found in self.fetch(*partitions, group=group).offsets.items()}

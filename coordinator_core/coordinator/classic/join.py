@@ -1,6 +1,9 @@
 """JoinGroup (`handleJoinGroup`, `classicGroupJoinToClassicGroup`)."""
 
+from collections.abc import Callable, Mapping
+
 from coordinator_core.coordinator import records
+from coordinator_core.coordinator.behaviour import SizeRule
 from coordinator_core.coordinator.classic import rebalance
 from coordinator_core.coordinator.classic.group import ClassicGroup
 from coordinator_core.coordinator.classic.members import Member
@@ -12,6 +15,7 @@ from coordinator_core.coordinator.context import CoordinatorContext
 from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.facts import MemberIdGiven, MemberJoined
 from coordinator_core.coordinator.messages.membership import UNKNOWN_MEMBER_ID, JoinGroupRequest, JoinGroupResponse
+from coordinator_core.coordinator.refusal import join_refused
 from coordinator_core.coordinator.turn import Answer, Ticket, Turn
 
 
@@ -19,25 +23,25 @@ def join_group(context: CoordinatorContext, turn: Turn, request: JoinGroupReques
     """Answered at once with an error or the current generation, or parked until the join phase ends."""
     lowest, highest = context.config.group_min_session_timeout_ms, context.config.group_max_session_timeout_ms
     if not lowest <= request.session_timeout_ms <= highest:
-        turn.answer(ticket, JoinGroupResponse(ErrorCode.INVALID_SESSION_TIMEOUT, request.member_id))
+        turn.answer(ticket, join_refused(context.behaviour, ErrorCode.INVALID_SESSION_TIMEOUT, request.member_id))
         return
     group = context.find(request.group_id)
     is_new_group = group is None
     if group is None:
         error = _may_make(context, request)
         if error is not ErrorCode.NONE:
-            turn.answer(ticket, JoinGroupResponse(error, request.member_id))
+            turn.answer(ticket, join_refused(context.behaviour, error, request.member_id))
             return
         group = context.create(request.group_id, turn.now_ms)
-    if not _accepts(group, request.member_id, context.config.group_max_size):
+    if not _ACCEPTS[context.behaviour.size_rule](group, request.member_id, context.config.group_max_size):
         if request.member_id in group:
             rebalance.drop_member(context, turn, group, group.member(request.member_id), "the group is full")
         group.remove(request.member_id)
-        turn.answer(ticket, JoinGroupResponse(ErrorCode.GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID))
+        turn.answer(ticket, join_refused(context.behaviour, ErrorCode.GROUP_MAX_SIZE_REACHED))
     else:
-        error = _may_join(group, request)
+        error = _may_join(context, group, request)
         if error is not ErrorCode.NONE:
-            turn.answer(ticket, JoinGroupResponse(error, request.member_id))
+            turn.answer(ticket, join_refused(context.behaviour, error, request.member_id))
             if is_new_group:
                 context.forget(group)
             return
@@ -57,17 +61,31 @@ def _may_make(context: CoordinatorContext, request: JoinGroupRequest) -> ErrorCo
     return ErrorCode.NONE if request.member_id == UNKNOWN_MEMBER_ID else ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def _accepts(group: ClassicGroup, member_id: str, max_size: int) -> bool:
-    """Is there room (KIP-389)? While members are joining, those count who have: the last to join again may find it taken."""
+def _has_room(group: ClassicGroup, member_id: str, max_size: int) -> bool:
+    if member_id in group:
+        return len(group) <= max_size or group.member(member_id).awaiting_join is not None
+    return member_id != UNKNOWN_MEMBER_ID or len(group) < max_size
+
+
+def _has_room_for_joined(group: ClassicGroup, member_id: str, max_size: int) -> bool:
+    """The last to join again may find the room taken."""
     if group.is_in(PREPARING_REBALANCE):
         already = member_id in group and group.member(member_id).awaiting_join is not None
         return already or group.awaiting_join < max_size
     return group.is_in(EMPTY, DEAD) or member_id in group or len(group) < max_size
 
 
-def _may_join(group: ClassicGroup, request: JoinGroupRequest) -> ErrorCode:
+#: Is there room for a member (KIP-389)?
+_ACCEPTS: Mapping[SizeRule, Callable[[ClassicGroup, str, int], bool]] = {
+    SizeRule.NONE: lambda _group, _member_id, _max_size: True,
+    SizeRule.MEMBERS: _has_room,
+    SizeRule.JOINED: _has_room_for_joined,
+}
+
+
+def _may_join(context: CoordinatorContext, group: ClassicGroup, request: JoinGroupRequest) -> ErrorCode:
     if group.is_in(DEAD):
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        return context.behaviour.dead_group
     if not group.supports(request.protocol_type, request.protocols):
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     if request.member_id in group.pending_members:
@@ -87,7 +105,7 @@ def _join_new(context: CoordinatorContext, turn: Turn, group: ClassicGroup, requ
         group.add_pending_member(member_id)
         rebalance.expect_member(context, turn, group, member_id, request.session_timeout_ms)
         turn.tell(MemberIdGiven(group.group_id, member_id))
-        turn.answer(ticket, JoinGroupResponse(ErrorCode.MEMBER_ID_REQUIRED, member_id))
+        turn.answer(ticket, join_refused(context.behaviour, ErrorCode.MEMBER_ID_REQUIRED, member_id))
     else:
         _add_member(context, turn, group, request, member_id, ticket)
 
@@ -107,6 +125,7 @@ def _join_known(context: CoordinatorContext, turn: Turn, group: ClassicGroup, re
 def _add_member(
     context: CoordinatorContext, turn: Turn, group: ClassicGroup, request: JoinGroupRequest, member_id: str, ticket: Ticket
 ) -> None:
+    behaviour = context.behaviour
     member = Member(
         member_id=member_id,
         group_instance_id=request.group_instance_id,
@@ -116,22 +135,27 @@ def _add_member(
         session_timeout_ms=request.session_timeout_ms,
         protocol_type=request.protocol_type,
         protocols=request.protocols,
-        is_new=True,
+        is_new=behaviour.new_members_time_out,
     )
-    if group.is_in(PREPARING_REBALANCE) and group.initial_rebalance:
+    delay_can_grow = group.generation == 0 or behaviour.extends_every_delay
+    if group.is_in(PREPARING_REBALANCE) and group.initial_rebalance and delay_can_grow:
         group.new_member_added = True
     group.add(member, ticket)
     turn.tell(MemberJoined(group.group_id, member_id, member.group_instance_id, member.client_id, member.client_host))
-    rebalance.expect_member(context, turn, group, member_id, NEW_MEMBER_JOIN_TIMEOUT_MS)
+    if behaviour.new_members_time_out:
+        rebalance.expect_member(context, turn, group, member_id, NEW_MEMBER_JOIN_TIMEOUT_MS)
     rebalance.maybe_prepare_rebalance(context, turn, group, _reason(f"member {member_id} joined", request))
 
 
 def _update_member(
     context: CoordinatorContext, turn: Turn, group: ClassicGroup, request: JoinGroupRequest, member: Member, ticket: Ticket
 ) -> None:
-    superseded = JoinGroupResponse(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id)
+    superseded = join_refused(context.behaviour, ErrorCode.REBALANCE_IN_PROGRESS, member.member_id)
     rebalance.answer_join(turn, group, member, superseded)
-    group.update(member, request.protocols, request.rebalance_timeout_ms, request.session_timeout_ms)
+    if context.behaviour.rejoin_updates_timeouts:
+        group.update(member, request.protocols, request.rebalance_timeout_ms, request.session_timeout_ms)
+    else:
+        group.update(member, request.protocols, member.rebalance_timeout_ms, member.session_timeout_ms)
     group.park_join(member, ticket)
     rebalance.maybe_prepare_rebalance(context, turn, group, _reason(f"member {member.member_id} joined again", request))
 
@@ -160,7 +184,7 @@ def _undo_new_group(
     for answer in held:
         if isinstance(answer.response, JoinGroupResponse):
             group.remove(answer.response.member_id)
-            turn.answer(answer.ticket, JoinGroupResponse(error, UNKNOWN_MEMBER_ID))
+            turn.answer(answer.ticket, join_refused(context.behaviour, error))
     for member in tuple(group.members):
         if member.awaiting_join == ticket:
             rebalance.drop_member(context, turn, group, member, f"its group is not in the log: {error.name}", error)

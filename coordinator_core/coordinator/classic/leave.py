@@ -20,7 +20,7 @@ def leave_group(context: CoordinatorContext, turn: Turn, request: LeaveGroupRequ
     """Each member for itself: one that is not there does not keep the others."""
     group = context.find(request.group_id)
     if group is not None and group.is_in(DEAD):
-        turn.answer(ticket, LeaveGroupResponse(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+        turn.answer(ticket, LeaveGroupResponse(context.behaviour.dead_group))
         return
     left = []
     for who in request.members:

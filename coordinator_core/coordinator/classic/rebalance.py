@@ -5,13 +5,15 @@ answered whatever happens to its member.
 """
 
 from coordinator_core.coordinator import records
+from coordinator_core.coordinator.classic.ending import end_group
 from coordinator_core.coordinator.classic.group import ClassicGroup
 from coordinator_core.coordinator.classic.members import Member
 from coordinator_core.coordinator.classic.states import ClassicGroupState
 from coordinator_core.coordinator.context import CoordinatorContext
 from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.facts import GenerationBegan, MemberRemoved, RebalanceBegan
-from coordinator_core.coordinator.messages.membership import UNKNOWN_MEMBER_ID, JoinGroupResponse, SyncGroupResponse
+from coordinator_core.coordinator.messages.membership import JoinGroupResponse, SyncGroupResponse
+from coordinator_core.coordinator.refusal import join_refused
 from coordinator_core.coordinator.timers import Delayed, HeartbeatDue, JoinDue, SyncDue, TimerKey
 from coordinator_core.coordinator.turn import Turn
 
@@ -30,7 +32,8 @@ def prepare_rebalance(context: CoordinatorContext, turn: Turn, group: ClassicGro
     if group.is_in(COMPLETING_REBALANCE):
         reset_assignments(context, turn, group, ErrorCode.REBALANCE_IN_PROGRESS)
     forget_pending_syncs(context, group)
-    group.initial_rebalance, group.new_member_added = group.is_in(EMPTY), False
+    group.initial_rebalance = group.is_in(EMPTY) and context.behaviour.delays_first_rebalance
+    group.new_member_added = False
     group.transition_to(PREPARING_REBALANCE, turn.now_ms)
     if group.initial_rebalance:
         delay_ms = context.config.group_initial_rebalance_delay_ms
@@ -70,6 +73,9 @@ def complete_join(context: CoordinatorContext, turn: Turn, group: ClassicGroup) 
         group.initial_rebalance = False
         _schedule_join(context, turn, group)
         return
+    if not group.members and not context.config.rules.empty_state:
+        end_group(context, turn, group, (records.group_tombstone(group.group_id),), "empty", _nobody_waits)
+        return
     group.next_generation(turn.now_ms)
     turn.tell(GenerationBegan(group.group_id, group.generation, len(group), group.protocol_name, group.leader))
     if group.is_in(EMPTY):
@@ -79,9 +85,8 @@ def complete_join(context: CoordinatorContext, turn: Turn, group: ClassicGroup) 
         answer_join(turn, group, member, joined(group, member.member_id))
         member.is_new = False
         restart_session(context, turn, group, member)
-        group.add_pending_sync(member.member_id)
-    due = SyncDue(group.group_id, group.generation)
-    context.timers.schedule(TimerKey(Delayed.SYNC, group.group_id), turn.now_ms + group.rebalance_timeout_ms, due)
+    if context.behaviour.awaits_syncs:
+        _await_syncs(context, turn, group)
 
 
 def joined(group: ClassicGroup, member_id: str) -> JoinGroupResponse:
@@ -98,6 +103,13 @@ def joined(group: ClassicGroup, member_id: str) -> JoinGroupResponse:
 
 
 # ---- sync
+
+
+def _await_syncs(context: CoordinatorContext, turn: Turn, group: ClassicGroup) -> None:
+    for member in group.members:
+        group.add_pending_sync(member.member_id)
+    due = SyncDue(group.group_id, group.generation)
+    context.timers.schedule(TimerKey(Delayed.SYNC, group.group_id), turn.now_ms + group.rebalance_timeout_ms, due)
 
 
 def sync_due(context: CoordinatorContext, turn: Turn, due: SyncDue) -> None:
@@ -194,7 +206,7 @@ def drop_member(
     error: ErrorCode = ErrorCode.UNKNOWN_MEMBER_ID,
 ) -> None:
     """The member goes, and what it waits for is answered with the error; what that means for the group is left to the caller."""
-    answer_join(turn, group, member, JoinGroupResponse(error, UNKNOWN_MEMBER_ID))
+    answer_join(turn, group, member, join_refused(context.behaviour, error))
     answer_sync(turn, member, SyncGroupResponse(error))
     group.remove(member.member_id)
     turn.tell(MemberRemoved(group.group_id, member.member_id, reason))
@@ -232,4 +244,5 @@ def _schedule_join(context: CoordinatorContext, turn: Turn, group: ClassicGroup)
 
 
 def _nobody_waits(_error: ErrorCode, _turn: Turn) -> None:
-    """A group that became empty stays so, even if the log did not take it: the next record of the group says it again."""
+    """A group that became empty stays so, even if the log did not take it: the next record of the group, or in 0.9 the next
+    sweep, says it again."""

@@ -35,7 +35,7 @@ def sync_group(context: CoordinatorContext, turn: Turn, request: SyncGroupReques
 
 def _validate(context: CoordinatorContext, group: ClassicGroup, request: SyncGroupRequest) -> ErrorCode:
     if group.is_in(DEAD):
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        return context.behaviour.dead_group
     if group.is_in(EMPTY) and context.behaviour.sync_checks_empty_first:
         return ErrorCode.UNKNOWN_MEMBER_ID
     error = validate_generation(group, request.member_id, request.group_instance_id, request.generation)

@@ -51,6 +51,83 @@ VERSIONS: Mapping[ApiKey, Versions] = MappingProxyType(
     }
 )
 
+
+def _up_to(**highest: int) -> Mapping[ApiKey, range]:
+    return MappingProxyType({ApiKey[name.upper()]: range(version + 1) for name, version in highest.items()})
+
+
+#: What ApiVersions of a broker lists, by era: an API that is missing was not there yet.
+BROKER_VERSIONS: Mapping[str, Mapping[ApiKey, range]] = MappingProxyType(
+    {
+        "0.9": _up_to(
+            offset_commit=2,
+            offset_fetch=1,
+            find_coordinator=0,
+            join_group=0,
+            heartbeat=0,
+            leave_group=0,
+            sync_group=0,
+            describe_groups=0,
+            list_groups=0,
+        ),
+        "0.10": _up_to(
+            offset_commit=2,
+            offset_fetch=2,
+            find_coordinator=0,
+            join_group=1,
+            heartbeat=0,
+            leave_group=0,
+            sync_group=0,
+            describe_groups=0,
+            list_groups=0,
+        ),
+        "1": _up_to(
+            offset_commit=4,
+            offset_fetch=4,
+            find_coordinator=2,
+            join_group=3,
+            heartbeat=2,
+            leave_group=2,
+            sync_group=2,
+            describe_groups=2,
+            list_groups=2,
+            write_txn_markers=0,
+            txn_offset_commit=1,
+            delete_groups=1,
+        ),
+        "2": _up_to(
+            offset_commit=7,
+            offset_fetch=5,
+            find_coordinator=2,
+            join_group=5,
+            heartbeat=3,
+            leave_group=2,
+            sync_group=3,
+            describe_groups=3,
+            list_groups=2,
+            write_txn_markers=0,
+            txn_offset_commit=2,
+            delete_groups=1,
+        ),
+        "3": _up_to(
+            offset_commit=9,
+            offset_fetch=9,
+            find_coordinator=6,
+            join_group=9,
+            heartbeat=4,
+            leave_group=5,
+            sync_group=5,
+            describe_groups=5,
+            list_groups=5,
+            write_txn_markers=1,
+            txn_offset_commit=4,
+            delete_groups=2,
+            offset_delete=0,
+        ),
+        "4": MappingProxyType({api: range(v.lowest, v.highest + 1) for api, v in VERSIONS.items()}),
+    }
+)
+
 #: First version of an API in which a field of its request, or a rule behind it, exists.
 SINCE: Mapping[tuple[ApiKey, str], int] = MappingProxyType(
     {
@@ -92,3 +169,22 @@ LAST_OFFSET_COMMIT_WITH_RETENTION = 4
 def means(api: ApiKey, version: int, what: str) -> bool:
     """Does this version of the API have the field or rule? KeyError for a name that no version has."""
     return version >= SINCE[api, what]
+
+
+def offered(era: str) -> Mapping[ApiKey, range]:
+    """The versions that the coordinator of an era offers: those of its brokers that are still spoken today (`VERSIONS`).
+
+    Left out so are OffsetCommit and OffsetFetch v0, which were about ZooKeeper, OffsetCommit v1, and WriteTxnMarkers v0, which
+    brokers send to each other. KeyError for an era that is none.
+    """
+    common = {
+        api: range(max(VERSIONS[api].lowest, versions.start), min(VERSIONS[api].highest + 1, versions.stop))
+        for api, versions in BROKER_VERSIONS[era].items()
+    }
+    return {api: versions for api, versions in common.items() if versions}
+
+
+def known(era: str, api: ApiKey, what: str) -> bool:
+    """Is there a version of the API in this era that has the field or rule? KeyError for a name that no version has."""
+    versions = BROKER_VERSIONS[era].get(api)
+    return versions is not None and means(api, versions.stop - 1, what)

@@ -22,27 +22,30 @@ from coordinator_core.coordinator.messages.offsets import (
 from coordinator_core.coordinator.turn import Ticket, Turn
 from coordinator_core.state.offsets import TopicPartition
 
+#: `OffsetCommitRequest.DEFAULT_RETENTION_TIME`.
+_NO_RETENTION = -1
 _Request = OffsetCommitRequest | TxnOffsetCommitRequest
 
 
 def commit_offsets(context: CoordinatorContext, turn: Turn, request: OffsetCommitRequest, ticket: Ticket) -> None:
-    """Answered when the log has the offsets. A commit outside of any generation makes the group that it names."""
+    """Answered when the log has the offsets. A commit outside of any generation makes the group that it names, where
+    groups can be without members."""
     group = context.find(request.group_id)
     if group is None:
         told = request.knows_missing_groups and context.behaviour.tells_missing_groups
         refused = ErrorCode.GROUP_ID_NOT_FOUND if told else ErrorCode.ILLEGAL_GENERATION
         group, error = _missing_group(context, turn, request, refused if request.generation >= 0 else ErrorCode.NONE)
     else:
-        error = _validate(group, request)
-        if error is ErrorCode.NONE and group.is_in(COMPLETING_REBALANCE):
+        error = _validate(context, group, request)
+        first = context.behaviour.commit_checks_rebalance_first and error is not ErrorCode.FENCED_INSTANCE_ID
+        if group.is_in(COMPLETING_REBALANCE) and (first or error is ErrorCode.NONE):
             error = ErrorCode.REBALANCE_IN_PROGRESS
-    if group is None or error is not ErrorCode.NONE:
+    if error is not ErrorCode.NONE:
         _answer_all(turn, ticket, request, error)
         return
-    if request.member_id in group:
+    if group is not None and request.member_id in group:
         rebalance.restart_session(context, turn, group, group.member(request.member_id))
-    expires_ms = None if request.retention_ms == -1 else turn.now_ms + request.retention_ms
-    _write(context, turn, request, ticket, expires_ms, None)
+    _write(context, turn, request, ticket, _expires_at(context, turn.now_ms, request.retention_ms), None)
 
 
 def commit_transactional_offsets(
@@ -55,13 +58,13 @@ def commit_transactional_offsets(
         error = ErrorCode.ILLEGAL_GENERATION if refused else ErrorCode.NONE
         group, error = _missing_group(context, turn, request, error)
         if group is not None:
-            error = _validate(group, request)
+            error = _validate(context, group, request)
     else:
-        error = _validate(group, request)
-    if group is None or error is not ErrorCode.NONE:
+        error = _validate(context, group, request)
+    if error is not ErrorCode.NONE:
         _answer_all(turn, ticket, request, error)
         return
-    _write(context, turn, request, ticket, None, request.producer)
+    _write(context, turn, request, ticket, _expires_at(context, turn.now_ms, _NO_RETENTION), request.producer)
 
 
 def end_transaction(context: CoordinatorContext, turn: Turn, request: TxnMarkerRequest, ticket: Ticket) -> None:
@@ -78,18 +81,19 @@ def end_transaction(context: CoordinatorContext, turn: Turn, request: TxnMarkerR
 def _missing_group(
     context: CoordinatorContext, turn: Turn, request: _Request, refused: ErrorCode
 ) -> tuple[ClassicGroup | None, ErrorCode]:
-    """Makes the group unless it is refused, or a group of another type."""
+    """Makes the group unless it is refused, a group of another type, or one that needs members to be there (0.9)."""
     if context.is_foreign(request.group_id):
         return None, ErrorCode.UNKNOWN_MEMBER_ID
     if refused is not ErrorCode.NONE:
         return None, refused
-    return context.create(request.group_id, turn.now_ms), ErrorCode.NONE
+    group = context.create(request.group_id, turn.now_ms) if context.config.rules.simple_groups else None
+    return group, ErrorCode.NONE
 
 
-def _validate(group: ClassicGroup, request: _Request) -> ErrorCode:
+def _validate(context: CoordinatorContext, group: ClassicGroup, request: _Request) -> ErrorCode:
     """`validateOffsetCommit`: who says nothing about itself may commit as long as nobody is there, transactions always."""
     if group.is_in(DEAD):
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        return context.behaviour.dead_group
     if request.generation < 0 and group.is_in(EMPTY):
         return ErrorCode.NONE
     if request.generation >= 0 or request.member_id != UNKNOWN_MEMBER_ID or request.group_instance_id is not None:
@@ -97,6 +101,12 @@ def _validate(group: ClassicGroup, request: _Request) -> ErrorCode:
     if isinstance(request, OffsetCommitRequest) and not group.is_in(EMPTY):
         return ErrorCode.UNKNOWN_MEMBER_ID
     return ErrorCode.NONE
+
+
+def _expires_at(context: CoordinatorContext, now_ms: int, retention_ms: int) -> int | None:
+    if retention_ms != _NO_RETENTION:
+        return now_ms + retention_ms
+    return now_ms + context.config.offsets_retention_ms if context.behaviour.commits_expire else None
 
 
 def _write(

@@ -38,7 +38,9 @@ def delete_offsets(context: CoordinatorContext, turn: Turn, request: OffsetDelet
 
 
 def topics_deleted(context: CoordinatorContext, turn: Turn, topics: Collection[str]) -> None:
-    """Offsets of topics that are gone go too, of all groups, subscribed or not (`onTopicsDeleted`)."""
+    """Offsets of topics that are gone go too, of all groups, subscribed or not (`onTopicsDeleted`); not in 0.9."""
+    if not context.behaviour.forgets_deleted_topics:
+        return
     state = context.state.offsets
     for group_id in sorted(state.groups_with_commits() | state.groups_with_pending()):
         gone = {partition for partition in known_partitions(context, group_id) if partition.topic in topics}

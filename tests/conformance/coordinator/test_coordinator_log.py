@@ -318,7 +318,7 @@ def test_configuration_has_bounds() -> None:
     """Beside the cases: errors name the key, the value and the bound."""
     assert CoordinatorConfig().group_max_session_timeout_ms == 1_800_000
     for changes, words in (
-        ({"era": "0.9"}, "era '0.9'"),
+        ({"era": "0.8"}, "era '0.8'"),
         ({"group_max_size": 0}, "group_max_size is 0, which is not in 1–"),
         ({"group_min_session_timeout_ms": 2_000_000}, "is above group_max_session_timeout_ms 1800000"),
     ):

@@ -292,14 +292,17 @@ def test_offsets_of_topics_that_are_gone(at: Harness) -> None:
 
 
 def test_a_commit_is_answered_when_the_log_has_it(at: Harness) -> None:
-    """Beside the cases: until then it cannot be fetched, and makes its partition unstable."""
+    """Beside the cases: until then it cannot be fetched. Who wants what is stable is told to come again, or waits (KIP-447)."""
     at.hold = True
     call = at.commit({ONE: 5})
+    stable = at.ask_for_offsets(ONE)
     assert not call.answered
-    assert at.fetch(ONE).offsets == {ONE: FetchedOffset(error=ErrorCode.UNSTABLE_OFFSET_COMMIT)}
     assert at.fetch(ONE, stable=False).offsets == {ONE: FetchedOffset()}
+    assert stable.answered == (at.era == "3")
     at.release()
     assert errors(call.response) == {ErrorCode.NONE}
+    unstable = FetchedOffset(error=ErrorCode.UNSTABLE_OFFSET_COMMIT)
+    assert stable.response.offsets == {ONE: unstable if at.era == "3" else FetchedOffset(5)}
     assert at.fetched(ONE) == {ONE: 5}
 
 
