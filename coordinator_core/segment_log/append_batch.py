@@ -1,4 +1,4 @@
-"""Batches as the coordinator appends them, and their bytes: what `record_batch.write_batch` makes, in a tenth of the time."""
+"""Batches as the coordinator appends them, and their bytes: what `record_batch.write_batch` makes, at a third of its cost."""
 
 import struct
 from collections.abc import Sequence

@@ -39,6 +39,15 @@ class CleanResult:
 
 
 @dataclass(frozen=True, slots=True)
+class _Kept:
+    """Bytes for the new segment, the largest timestamp of their batches in ms, and whether they are as they were."""
+
+    data: bytes | memoryview
+    timestamp: int
+    is_copy: bool
+
+
+@dataclass(frozen=True, slots=True)
 class _Cleaning:
     """What every step needs to know."""
 
@@ -125,16 +134,17 @@ def _batch_of(columns: RecordColumns, batches: npt.NDArray[np.void]) -> Int64s:
 def _clean_group(cleaning: _Cleaning, group: tuple[Segment, ...]) -> Iterator[Segment | None]:
     first = group[0]
     cleaned = first.path.with_name(first.path.name + CLEANED)
-    size, largest = 0, -1
+    size, copied, largest = 0, 0, -1
     try:
         with cleaned.open("wb", buffering=0) as file:
             for segment in group:
                 for piece in _whole_pieces(segment):
-                    for data, timestamp in _kept(cleaning, piece):
-                        _write_all(file.fileno(), data)
-                        size, largest = size + len(data), max(largest, timestamp)
+                    for kept in _kept(cleaning, piece):
+                        _write_all(file.fileno(), kept.data)
+                        size, largest = size + len(kept.data), max(largest, kept.timestamp)
+                        copied += len(kept.data) if kept.is_copy else 0
                     yield None
-            is_same = len(group) == 1 and size == first.size
+            is_same = len(group) == 1 and copied == first.size
             if not is_same:
                 os.fsync(file.fileno())
     except BaseException:
@@ -159,8 +169,8 @@ def _write_all(descriptor: int, data: bytes | memoryview) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-def _kept(cleaning: _Cleaning, piece: Piece) -> Iterator[tuple[bytes | memoryview, int]]:
-    """What stays of the batches of a piece, and the largest timestamp of it."""
+def _kept(cleaning: _Cleaning, piece: Piece) -> Iterator[_Kept]:
+    """What stays of the batches of a piece."""
     for columns, batches in _parsed(piece):
         rows = _batch_of(columns, batches)
         last = cleaning.keys.last(columns.buffer, columns.key_start, columns.key_length)
@@ -178,7 +188,7 @@ def _by_runs(
     columns: RecordColumns,
     stays: npt.NDArray[np.bool_],
     action: Bytes,
-) -> Iterator[tuple[bytes | memoryview, int]]:
+) -> Iterator[_Kept]:
     """The batches in order: stretches that are only copied or dropped at once, the others one by one."""
     single = np.flatnonzero((action == REWRITE) | (action == EMPTY))
     begin = 0
@@ -188,18 +198,16 @@ def _by_runs(
             starts, ends = batches["position"][copied], batches["end"][copied]
             target: Bytes = np.empty(int((ends - starts).sum()), np.uint8)
             copy_slices(np.frombuffer(piece.data, np.uint8), starts, ends, target)
-            yield target.data, int(batches["max_timestamp"][copied].max())
+            yield _Kept(target.data, int(batches["max_timestamp"][copied].max()), True)
         if row < len(batches):
             batch = batches[row]
             whole = memoryview(piece.data)[int(batch["position"]) : int(batch["end"])]
             if action[row] == EMPTY:
-                yield emptied(whole), int(batch["max_timestamp"])
+                yield _Kept(emptied(whole), int(batch["max_timestamp"]), False)
             else:
                 own = slice(*np.searchsorted(rows, [row, row + 1]).tolist())
                 kept = frozenset(columns.offset[own][stays[own]].tolist())
                 horizon = cleaning.now_ms + cleaning.settings.delete_retention_ms
-                yield (
-                    rewritten(whole, kept, horizon, is_marker=bool(int(batch["attributes"]) & CONTROL)),
-                    int(batch["max_timestamp"]),
-                )
+                data = rewritten(whole, kept, horizon, is_marker=bool(int(batch["attributes"]) & CONTROL))
+                yield _Kept(data, int(batch["max_timestamp"]), False)
         begin = row + 1
