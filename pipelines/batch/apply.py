@@ -23,7 +23,7 @@ from pipelines.batch.small_files import COMPACT_EVERY, compact_appended
 from pipelines.batch.topic_names import NameSource
 from pipelines.errors import TablesError
 from pipelines.faults import reached
-from pipelines.source.changes import Kind, of_kind
+from pipelines.source.changes import Kind, of_kind, table_of
 from pipelines.tables import definitions
 from pipelines.tables.store import Batch, TableStore
 from pipelines.tables.writer import TablesWriter
@@ -51,17 +51,18 @@ class BatchApplier:
     writer: TablesWriter | None = None
 
     def __call__(self, changed: DataFrame, _spark_batch_id: int) -> None:
-        """Applies the change rows once, however often the stream hands them in."""
+        """Applies packed change rows once, however often the stream hands them in."""
         phases = _Phases(self.clock())
         with phases.timed("read"):
-            rows = collected(changed)
+            packed_rows = collected(changed)
+            rows = None if packed_rows is None else table_of(packed_rows)
         if rows is not None and _kept(of_kind(rows, Kind.RANGE)) <= self.bulk_rows:
             self._apply_collected(rows, phases)
         else:
             self._apply_bulk(changed, phases)
 
     def apply_rows(self, rows: pa.Table) -> None:
-        """The same for change rows that are in the driver already."""
+        """The same for change rows that are in the driver already, and not packed."""
         self._apply_collected(rows, _Phases(self.clock()))
 
     def _apply_collected(self, rows: pa.Table, phases: "_Phases") -> None:
@@ -73,7 +74,7 @@ class BatchApplier:
         changed = changed.persist()
         try:
             with phases.timed("read"):
-                rows = changed.where(col("kind") != str(Kind.COMMIT)).toArrow()
+                rows = table_of(changed.where(col("kind") != str(Kind.COMMIT)).toArrow())
             ranges = of_kind(rows, Kind.RANGE)
             if not self._is_applied(ranges):
                 self._apply(rows, changed, ranges, phases)
@@ -116,7 +117,7 @@ class BatchApplier:
                 offsets = bulk_offset_writes(bulk, plan, context, self.store)
             else:
                 offsets = _offset_writes(rows, plan, context)
-        versions = {name: self._write(write, phases) for name, write in _in_order((*plan.writes, *offsets)).items()}
+        versions = {name: self._write(write, context, phases) for name, write in _in_order((*plan.writes, *offsets)).items()}
         if context.batch_id % COMPACT_EVERY == COMPACT_EVERY - 1:
             with phases.timed("compact"):
                 versions.update(compact_appended(writer))
@@ -127,13 +128,13 @@ class BatchApplier:
         assert self.writer is not None, "ranges are looked at first"
         return self.writer
 
-    def _write(self, write: TableWrite, phases: "_Phases") -> int:
+    def _write(self, write: TableWrite, context: BatchContext, phases: "_Phases") -> int:
         writer = self._claimed
         with phases.timed(f"write_{write.table}"):
             if isinstance(write.rows, DataFrame):
                 version = DeltaSparkWriter(writer, write.rows.sparkSession).write(write)
             else:
-                version = DeltaRsWriter(writer).write(write)
+                version = DeltaRsWriter(writer, context.prior.sighting).write(write)
         reached(f"after:{write.table}")
         return version
 

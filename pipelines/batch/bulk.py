@@ -10,16 +10,16 @@ from pyspark.sql.functions import coalesce, col, lit, when
 from pipelines.batch.context import BatchContext
 from pipelines.batch.offsets_plan import KEY, history_rows, offset_rows
 from pipelines.batch.plan import BatchPlan
-from pipelines.source.changes import SCHEMA, Kind
+from pipelines.source.changes import DDL, SCHEMA, Kind, unpacked
 from pipelines.tables import definitions
 from pipelines.tables.store import TableStore
 from pipelines.writers.table_write import DELETED, EFFECTIVE_OFFSET, TableWrite, source_names
 
 
 def bulk_offset_writes(changed: DataFrame, plan: BatchPlan, context: BatchContext, store: TableStore) -> tuple[TableWrite, ...]:
-    """Writes of `offsets` and `offset_history` that the executors carry out."""
+    """Writes of `offsets` and `offset_history` that the executors carry out; `changed` are packed change rows."""
     spark = changed.sparkSession
-    commits = changed.where(col("kind") == str(Kind.COMMIT))
+    commits = changed.where(col("kind") == str(Kind.COMMIT)).mapInArrow(unpacked, DDL)
     return (
         TableWrite("offsets", _offset_rows(commits, plan, context)),
         TableWrite("offset_history", _history_rows(spark, commits, plan, context, store)),

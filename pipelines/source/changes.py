@@ -1,8 +1,10 @@
 """Change rows: what a task tells the batch about the ranges of the log that it read.
 
-One flat schema for all kinds, since a data source has one schema; a kind fills only its own columns.
+One flat schema for all kinds; a kind fills only its own columns. Through the JVM they go packed: many rows of a kind as one row
+of bytes, which Spark copies without looking at each (docs/adr/0013).
 """
 
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
 import pyarrow as pa
@@ -95,6 +97,14 @@ _SPARK_TYPES = {
 #: The same schema as Spark DDL.
 DDL = ", ".join(f"{field.name} {_SPARK_TYPES[field.type]}" for field in SCHEMA)
 
+#: Packed change rows: rows of one kind as a stream of Arrow's IPC format, without the columns that all of them leave empty.
+PACKED_SCHEMA = pa.schema([("kind", pa.string()), ("rows", pa.binary())])
+PACKED_DDL = "kind STRING, rows BINARY"
+
+#: Bytes of a packed row, about: Spark puts up to 10,000 rows into one array, whose offsets have 32 bits.
+_PACKED_BYTES = 128 * 1024
+_PACKED_AT_ONCE = 64
+
 
 def rows(kind: Kind, log_partition: int, columns: dict[str, pa.Array]) -> pa.RecordBatch:
     """A batch of change rows of one kind; columns that it does not fill are null."""
@@ -113,3 +123,45 @@ def rows(kind: Kind, log_partition: int, columns: dict[str, pa.Array]) -> pa.Rec
 def of_kind(changes: pa.Table, kind: Kind) -> pa.Table:
     """The rows of one kind."""
     return changes.filter(pc.equal(changes["kind"], str(kind)))
+
+
+def packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Change rows, each batch of one kind, packed."""
+    for batch in batches:
+        filled = [field.name for field, column in zip(SCHEMA, batch.columns, strict=True) if column.null_count < batch.num_rows]
+        kept = batch.select(filled)
+        step = max(1, _PACKED_BYTES * batch.num_rows // max(1, kept.nbytes))
+        for first in range(0, batch.num_rows, _PACKED_AT_ONCE * step):
+            streams = _streams(kept.slice(first, _PACKED_AT_ONCE * step), step)
+            yield pa.RecordBatch.from_arrays([pa.repeat(batch["kind"][0], len(streams)), streams], schema=PACKED_SCHEMA)
+
+
+def _streams(batch: pa.RecordBatch, step: int) -> pa.Array:
+    """The batch as one binary value per `step` rows."""
+    sink = pa.BufferOutputStream()
+    ends = [0]
+    for first in range(0, batch.num_rows, step):
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch.slice(first, step))
+        ends.append(sink.tell())
+    offsets = pa.array(ends, pa.int32()).buffers()[1]
+    return pa.Array.from_buffers(pa.binary(), len(ends) - 1, [None, offsets, sink.getvalue()])
+
+
+def unpacked(packed_rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The reverse; nothing is copied."""
+    for batch in packed_rows:
+        for stream in batch["rows"]:
+            with pa.ipc.open_stream(stream.as_buffer()) as reader:
+                yield from (_widened(some) for some in reader)
+
+
+def table_of(packed_rows: pa.Table) -> pa.Table:
+    """Packed change rows as a table of change rows."""
+    return pa.Table.from_batches(unpacked(packed_rows.to_batches()), SCHEMA)
+
+
+def _widened(batch: pa.RecordBatch) -> pa.RecordBatch:
+    empty = {field.type: pa.nulls(batch.num_rows, field.type) for field in SCHEMA}
+    filled = dict(zip(batch.schema.names, batch.columns, strict=True))
+    return pa.RecordBatch.from_arrays([filled.get(field.name, empty[field.type]) for field in SCHEMA], schema=SCHEMA)

@@ -1,4 +1,4 @@
-"""The Python Data Source `consumer_offsets`: change rows of a `__consumer_offsets` log, in batch and as a stream.
+"""The Python Data Source `consumer_offsets`: packed change rows of a `__consumer_offsets` log, in batch and as a stream.
 
     spark.dataSource.register(ConsumerOffsetsDataSource)
     spark.readStream.format("consumer_offsets").option("era", "4").load("kafka://broker:9092/__consumer_offsets")
@@ -32,7 +32,7 @@ from coordinator_core.codec.uuids import uuid_from_text
 from coordinator_core.state.era import Era
 from pipelines.faults import reached
 from pipelines.source.address import Address, cut_back, load_reader, older, open_source, parse_address, truncated
-from pipelines.source.changes import DDL
+from pipelines.source.changes import PACKED_DDL, packed
 from pipelines.source.position import Position
 from pipelines.source.ranges import LogRange, Offsets, admit, pack, ranges
 
@@ -94,8 +94,8 @@ class ConsumerOffsetsDataSource(DataSource):
         return "consumer_offsets"
 
     def schema(self) -> str:
-        """Schema of the change rows."""
-        return DDL
+        """Schema of packed change rows."""
+        return PACKED_DDL
 
     def reader(self, schema: StructType) -> "LogReader":  # noqa: ARG002
         """Reads everything that the log has now."""
@@ -132,12 +132,12 @@ class LogReader(DataSourceReader):
         return [RangesPartition(one) for one in pack(todo, self._options.tasks)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Change rows of the task's ranges."""
+        """Packed change rows of the task's ranges."""
         assert isinstance(partition, RangesPartition)
         if self._options.warms_up:
             load_reader(self._options.address)
             return iter(())
-        return read_ranges(self._options, partition.todo)
+        return packed(read_ranges(self._options, partition.todo))
 
 
 class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -212,9 +212,9 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [RangesPartition(one) for one in pack(todo, self._options.tasks)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Change rows of the task's ranges."""
+        """Packed change rows of the task's ranges."""
         assert isinstance(partition, RangesPartition)
-        return read_ranges(self._options, partition.todo)
+        return packed(read_ranges(self._options, partition.todo))
 
     def stop(self) -> None:
         """Closes the log."""

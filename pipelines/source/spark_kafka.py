@@ -20,7 +20,7 @@ from coordinator_core.log.columns import RecordColumns
 from coordinator_core.state.era import Era
 from coordinator_core.state.range_reduction import RangeReducer
 from pipelines.jars import resolved_jars
-from pipelines.source.changes import DDL
+from pipelines.source.changes import PACKED_DDL, packed
 from pipelines.source.ranges import Offsets
 from pipelines.source.reduction_rows import change_rows
 
@@ -45,7 +45,7 @@ def connector_jars(token_provider: str, progress: Callable[[str], None]) -> tupl
 
 
 def open_spark_kafka(spark: SparkSession, options: "RunOptions", next_offsets: Offsets | None) -> DataFrame:
-    """Change rows of the topic at `options.address`."""
+    """Packed change rows of the topic at `options.address`."""
     topic = options.address.topic
     settings = jvm_settings(options.kafka, options.kafka_jvm) | {"bootstrap.servers": options.address.location}
     partitions = _partitions(spark, topic, settings)
@@ -66,7 +66,7 @@ def open_spark_kafka(spark: SparkSession, options: "RunOptions", next_offsets: O
     for name, value in settings.items():
         reader = reader.option(f"kafka.{name}", value)
     rows = reader.load().select("partition", "offset", "timestamp", "key", "value")
-    return rows.mapInArrow(_reducing(options.era.name, options.retention_ms), DDL)
+    return rows.mapInArrow(_reducing(options.era.name, options.retention_ms), PACKED_DDL)
 
 
 def jvm_settings(kafka: Mapping[str, str], kafka_jvm: Mapping[str, Any]) -> dict[str, str]:
@@ -112,7 +112,7 @@ def _reducing(era_name: str, retention_ms: int) -> Callable[[Iterator[pa.RecordB
                 ends[partition] = columns.next_offset
         for partition, reducer in reducers.items():
             # where the range began is not known here: the source hides what compaction and aborts took away
-            yield from change_rows(reducer.finish(), None, ends[partition], era, retention_ms)
+            yield from packed(change_rows(reducer.finish(), None, ends[partition], era, retention_ms))
 
     return reduce
 

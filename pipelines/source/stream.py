@@ -1,4 +1,4 @@
-"""The streaming DataFrame of change rows for an address."""
+"""The streaming DataFrame of packed change rows for an address."""
 
 import json
 import threading
@@ -28,7 +28,7 @@ def spark_jars(options: "RunOptions", progress: Callable[[str], None]) -> tuple[
 def open_stream(
     spark: SparkSession, options: "RunOptions", next_offsets: Offsets | None, topic_id: str | None = None
 ) -> DataFrame:
-    """Change rows from where the tables end; the stream's checkpoint, if there is one, goes before `next_offsets`.
+    """Packed change rows from where the tables end; the stream's checkpoint, if there is one, goes before `next_offsets`.
 
     With `topic_id` a topic that has another one by then ends the stream.
     """

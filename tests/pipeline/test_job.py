@@ -18,6 +18,7 @@ from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommi
 from pipelines.errors import TablesError, UsageError
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
+from pipelines.source.changes import DDL, unpacked
 from pipelines.source.data_source import ConsumerOffsetsDataSource
 from pipelines.tables import definitions
 from pipelines.tables.store import TableStore
@@ -205,7 +206,8 @@ def test_batches_are_bounded_by_admission_control(tmp_path: Path) -> None:
 def test_the_source_reads_in_batch_too(tmp_path: Path, spark: SparkSession) -> None:
     log = genuine.segments_dir("2.8.2", tmp_path / "log")
     spark.dataSource.register(ConsumerOffsetsDataSource)
-    rows = spark.read.format("consumer_offsets").option("era", "3").load(f"segments:{log}")
+    packed_rows = spark.read.format("consumer_offsets").option("era", "3").load(f"segments:{log}")
+    rows = packed_rows.mapInArrow(unpacked, DDL)
     kinds = {row["kind"]: row["count"] for row in rows.groupBy("kind").count().collect()}
     assert kinds["commit"] > 20
     assert kinds["record"] >= 10
