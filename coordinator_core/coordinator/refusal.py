@@ -4,7 +4,7 @@ APIs share: `validateGroupStatus`)."""
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from coordinator_core.coordinator.behaviour import Behaviour
+from coordinator_core.coordinator.behaviour import BEHAVIOURS, Behaviour
 from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.messages.groups import (
@@ -79,6 +79,8 @@ _UNKNOWN_REQUESTS: Mapping[str, frozenset[type]] = {
     era: frozenset(request for request, api in _APIS.items() if api not in versions) for era, versions in BROKER_VERSIONS.items()
 }
 
+_TODAY = BEHAVIOURS["4"]
+
 _ERROR_RESPONSES: Mapping[type, Callable[[Any, ErrorCode], Response]] = {
     SyncGroupRequest: lambda _, error: SyncGroupResponse(error),
     HeartbeatRequest: lambda _, error: HeartbeatResponse(error),
@@ -94,8 +96,8 @@ _ERROR_RESPONSES: Mapping[type, Callable[[Any, ErrorCode], Response]] = {
 }
 
 
-def error_response(request: Request, error: ErrorCode, behaviour: Behaviour) -> Response:
-    """The response of the request's API that says nothing but the error."""
+def error_response(request: Request, error: ErrorCode, behaviour: Behaviour = _TODAY) -> Response:
+    """The response of the request's API that says nothing but the error, as this coordinator words it."""
     if isinstance(request, JoinGroupRequest):
         return join_refused(behaviour, error, request.member_id)
     return _ERROR_RESPONSES[type(request)](request, error)
