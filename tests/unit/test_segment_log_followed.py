@@ -1,0 +1,124 @@
+"""Others read the folder while the coordinator writes, rolls and cleans it."""
+
+import json
+import threading
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+from appended_logs import NOW_MS, commit, opened, whole_log
+from log_builder import Log, member
+
+from coordinator_core.log.columns import to_log_records
+from coordinator_core.log.segments import SegmentSource
+from coordinator_core.segment_log.settings import SegmentLogSettings
+from pipelines.cli import main
+
+SETTINGS = SegmentLogSettings(delete_retention_ms=3_600_000)
+
+
+class Follower:
+    """Reads whatever is new, again and again, and folds it: the last value of each key."""
+
+    def __init__(self, directory, chunk_bytes=1000):
+        self._source = SegmentSource(directory)
+        self._chunk_bytes = chunk_bytes
+        self.position = 0
+        self.folded = {}
+        self.offsets = []
+
+    def follow(self):
+        end = self._source.end_offsets()[0]
+        for columns in self._source.read_columns(0, self.position, end, chunk_bytes=self._chunk_bytes):
+            assert columns.damages == ()
+            for record in to_log_records(columns, 0):
+                self.folded[record.key] = record.value
+                self.offsets.append(record.offset)
+            self.position = columns.next_offset
+        self.position = max(self.position, end)
+
+
+@contextmanager
+def again_and_again(*actions):
+    """Each action in a thread of its own until the end of the block; what it raises fails the test."""
+    done, failures = threading.Event(), []
+
+    def run(action):
+        try:
+            while not done.is_set():
+                action()
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(action,)) for action in actions]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join(60)
+        assert failures == []
+
+
+def test_a_reader_that_follows_folds_to_what_was_appended(tmp_path):
+    log = opened(tmp_path, replace(SETTINGS, segment_bytes=4000))
+    partition, keys = log.partition(0), [b"key-%d" % number for number in range(40)]
+    latest, cleanings, follower = {}, [], Follower(tmp_path)
+    with again_and_again(lambda: cleanings.append(partition.clean(NOW_MS)), follower.follow, partition.flush):
+        for number in range(3000):
+            key = keys[number * 7 % len(keys)]
+            latest[key] = None if number % 11 == 0 else b"value-%d" % number
+            partition.append([commit(key, latest[key])], NOW_MS)
+    follower.follow()
+    assert follower.position == partition.end_offset == 3000
+    assert follower.folded == latest
+    assert follower.offsets == sorted(set(follower.offsets))
+    assert sum(result.segments_before - result.segments_after for result in cleanings) > 2
+    assert {record.key: record.value for record in partition.read()} == latest
+    log.close()
+
+
+def test_cleaning_in_slices_between_appends(tmp_path):
+    log = opened(tmp_path, replace(SETTINGS, segment_bytes=4000))
+    partition, latest, follower = log.partition(0), {}, Follower(tmp_path)
+    cleaning = iter(())
+    for number in range(1000):
+        latest[b"%d" % (number % 30)] = b"value-%d" % number
+        partition.append([commit(b"%d" % (number % 30), b"value-%d" % number)], NOW_MS)
+        if next(cleaning, None) is None:
+            cleaning = partition.cleaning(NOW_MS)
+        if number % 3 == 0:
+            follower.follow()
+    follower.follow()
+    assert follower.folded == latest
+    assert {record.key: record.value for record in partition.read()} == latest
+    log.close()
+
+
+@pytest.mark.parametrize("codec", [0, 1, 2, 3, 4])
+def test_segments_and_show_read_it(tmp_path, capsys, codec):
+    written = Log()
+    written.commit(0, 17, group="billing")
+    written.commit(1, 4, group="billing", producer=5)
+    written.marker(5)
+    written.group([member("m1")], group="billing")
+    written.offset_tombstone(0, group="billing")
+    log = opened(tmp_path, replace(SETTINGS, compression=codec), partitions=3)
+    log.partition(2).append(whole_log(written), NOW_MS)
+    topic_id = log.topic_id
+    log.close()
+    source = SegmentSource(tmp_path)
+    assert (source.partitions(), source.end_offsets()) == ((0, 1, 2), {0: 0, 1: 0, 2: 5})
+    assert source.topic_ids() == {topic_id: "__consumer_offsets"}
+    assert main(["show", "--source", f"segments:{tmp_path}", "--place"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert [(line["partition"], line["offset"], line["key"]["type"]) for line in lines] == [
+        (2, 0, 1),
+        (2, 1, 1),
+        (2, 3, 2),
+        (2, 4, 1),
+    ]
