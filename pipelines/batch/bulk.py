@@ -57,7 +57,8 @@ def _with_small(rows: DataFrame, small: pa.Table, commits: DataFrame, plan: Batc
     """`rows` and what the driver planned, less what markers resolved for keys that the range commits itself."""
     if not small.num_rows:
         return rows
-    rest = rows.sparkSession.createDataFrame(small)
+    # in one chunk: behind an empty one that is not the first, Spark leaves out the rest of an Arrow table without a word
+    rest = rows.sparkSession.createDataFrame(small.combine_chunks())
     if plan.resolved.num_rows:
         rest = rest.join(commits.select(*KEY), list(KEY), "left_anti")
     return rows.unionByName(rest)

@@ -145,12 +145,17 @@ def second_half(log: LogBuilder) -> None:
     log.append(1, [tombstone(group="h"), encode(Record(2, GroupMetadataKey("h"), None, None))])
 
 
+def removal(log: LogBuilder) -> None:
+    """Resolves nothing."""
+    log.append(0, [commit(3, partition=9), tombstone(partition=5)])
+
+
 def test_both_writers_write_the_same(tmp_path: Path, spark: SparkSession) -> None:
     era = "3"  # the one in which a tombstone and a marker of the same batch can bring a pending commit back
     small, bulk = tmp_path / "small", tmp_path / "bulk"
     log = LogBuilder(tmp_path / "log")
-    for write_half in (first_half, second_half):
-        write_half(log)
+    for write_part in (first_half, second_half, removal):
+        write_part(log)
         run_job(f"segments:{log.directory}", small, era=era)
         run_job(f"segments:{log.directory}", bulk, era=era, bulk_rows=0)
     for name in COMPARED:
