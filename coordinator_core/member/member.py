@@ -38,6 +38,7 @@ from coordinator_core.coordinator.messages.offsets import (
     OffsetToCommit,
 )
 from coordinator_core.member import remedies
+from coordinator_core.member.auto_commit import AutoCommit
 from coordinator_core.member.effects import Effects, Event, MemberFailed, OffsetsCommitted, OffsetsFetched, Request, Response
 from coordinator_core.member.owned import OwnedPartitions
 from coordinator_core.member.remedies import Remedies, Remedy
@@ -69,6 +70,9 @@ class GroupMember:
 
     and sends the requests that these return, in order, on one connection. FindCoordinator goes to any broker. At most one request
     of a rebalance and one heartbeat are on their way; commits and fetches are the caller's, as many as it likes.
+
+    Whoever says how far it has read (`consumed`) has that committed, by the interval and before anything is given up. Whoever
+    says when it asked for records (`polled`) is out of the group when it does not ask again for max.poll.interval.ms.
     """
 
     def __init__(self, settings: MemberSettings, topics: Collection[str], metadata: ClusterMetadata) -> None:
@@ -89,6 +93,9 @@ class GroupMember:
         self._rebalancing: Request | None = None
         self._heartbeat: HeartbeatRequest | None = None
         self._retry_at = self._next_heartbeat = self._session_ends_at = 0
+        self._auto_commit = AutoCommit(settings.auto_commit_interval_ms if settings.enable_auto_commit else None)
+        self._polls_end_at: int | None = None
+        self._stalled = False
         self._events: list[Event] = []
         self._requests: list[Request] = []
 
@@ -99,18 +106,22 @@ class GroupMember:
 
     def next_wake(self) -> int | None:
         """When to call `wake`, in ms; None while only a response can change anything. 0 means now."""
-        if self.state in _OVER:
+        if self.state in _OVER or self._stalled:
             return None
         if self._rebalancing is None and (self.coordinator is None or self._rejoin):
             return self._retry_at
         if self.state not in _HEARD or self.coordinator is None:
             return None
-        return self._session_ends_at if self._heartbeat else min(self._next_heartbeat, self._session_ends_at)
+        commit_at = self._auto_commit.due_at() if self.state is MemberState.STABLE else None
+        due = (self._session_ends_at, None if self._heartbeat else self._next_heartbeat, commit_at, self._polls_end_at)
+        return min(at for at in due if at is not None)
 
     def wake(self, now_ms: int) -> Effects:
         """Sends what is due."""
         if self.state in _HEARD and self.coordinator is not None and now_ms >= self._session_ends_at:
             self._forget_coordinator(now_ms)
+        if self.state in _HEARD and self._polls_end_at is not None and now_ms >= self._polls_end_at:
+            self._stall()
         self._proceed(now_ms)
         return self._effects()
 
@@ -137,6 +148,15 @@ class GroupMember:
         self.metadata = metadata
         self._rejoin |= self._led is not None and self._counts(self._led) != self._led
 
+    def consumed(self, positions: Mapping[offset_state.TopicPartition, OffsetToCommit]) -> None:
+        """How far the application has read, for the commits that the member does by itself (enable.auto.commit)."""
+        self._auto_commit.note(positions, self.owned)
+
+    def polled(self, now_ms: int) -> None:
+        """The application is alive. A member that was given up for being idle joins again; `wake` follows."""
+        self._polls_end_at = now_ms + self.settings.rebalance_timeout_ms
+        self._stalled = False
+
     def commit(self, offsets: Mapping[offset_state.TopicPartition, OffsetToCommit]) -> OffsetCommitRequest:
         """A commit as the member that it is now."""
         settings = self.settings
@@ -148,17 +168,19 @@ class GroupMember:
 
     def leave(self) -> Effects:
         """Gives everything up for good. A static member says nothing and is missed when its session ends (KIP-345)."""
-        self._events += self._owned.give_up() if self.state is MemberState.STABLE else self._owned.lose()
-        known = self.coordinator is not None and self.member_id != UNKNOWN_MEMBER_ID and self.state not in _OVER
-        if known and self.settings.group_instance_id is None:
-            leaving = LeavingMember(self.member_id, None, "the consumer is being closed")
-            self._requests.append(LeaveGroupRequest(self.settings.group_id, (leaving,)))
+        if self.state is MemberState.STABLE:
+            self._commit_positions()
+            self._events += self._owned.give_up()
+        else:
+            self._events += self._owned.lose()
+        if self.settings.leave_group_on_close and self.state not in _OVER:
+            self._say_goodbye("the consumer is being closed")
         self.state = MemberState.LEFT
         self._rebalancing = self._heartbeat = None
         return self._effects()
 
     def _proceed(self, now_ms: int) -> None:
-        if self.state in _OVER:
+        if self.state in _OVER or self._stalled:
             return
         if self.coordinator is None:
             if self._rebalancing is None and now_ms >= self._retry_at:
@@ -171,6 +193,26 @@ class GroupMember:
             self._heartbeat = HeartbeatRequest(settings.group_id, self.generation, self.member_id, settings.group_instance_id)
             self._requests.append(self._heartbeat)
             self._next_heartbeat = now_ms + settings.heartbeat_interval_ms
+        commit_at = self._auto_commit.due_at()
+        if self.state is MemberState.STABLE and self.coordinator is not None and commit_at is not None and now_ms >= commit_at:
+            self._commit_positions()
+            self._auto_commit.begin(now_ms)
+
+    def _commit_positions(self) -> None:
+        if self._auto_commit.positions and self.coordinator is not None:
+            self._requests.append(self.commit(self._auto_commit.positions))
+
+    def _say_goodbye(self, reason: str) -> None:
+        if self.coordinator is not None and self.member_id != UNKNOWN_MEMBER_ID and self.settings.group_instance_id is None:
+            leaving = LeavingMember(self.member_id, None, reason)
+            self._requests.append(LeaveGroupRequest(self.settings.group_id, (leaving,)))
+
+    def _stall(self) -> None:
+        """The application does not ask for records any more: others are to have its partitions."""
+        self._events += self._owned.lose()
+        self._say_goodbye("consumer poll timeout has expired")
+        self._start_over(self.member_id if self.settings.group_instance_id is not None else UNKNOWN_MEMBER_ID)
+        self._heartbeat, self._polls_end_at, self._stalled = None, None, True
 
     def _rebalance(self, request: Request) -> None:
         self._rebalancing = request
@@ -180,7 +222,10 @@ class GroupMember:
         if not self._prepared:
             self._prepared = True
             kept = self.generation != NO_GENERATION and self.member_id != UNKNOWN_MEMBER_ID
+            if kept:
+                self._commit_positions()
             self._events += self._owned.prepare_to_join(self.topics) if kept else self._owned.lose()
+            self._auto_commit.keep(self.owned)
         self.state = MemberState.PREPARING_REBALANCE
         self._rejoin, self._led = False, None
         settings = self.settings
@@ -283,12 +328,14 @@ class GroupMember:
         self._prepared = False
         if all(partition.topic in self.topics for partition in assignment.partitions):
             self._own(assignment)
+            self._auto_commit.begin(now_ms)
         else:
             self._rejoin = True
 
     def _own(self, assignment: Assignment) -> None:
         had = set(self._owned.partitions)
         self._events += self._owned.take(assignment.partitions)
+        self._auto_commit.keep(self.owned)
         self._rejoin |= not had <= set(assignment.partitions)
         self.assignors = tuple(
             assignor.on_assignment(assignment, self.generation) if assignor.name == self._protocol_name else assignor

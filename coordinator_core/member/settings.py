@@ -10,9 +10,11 @@ CONSUMER = "consumer"
 
 @dataclass(frozen=True, slots=True)
 class MemberSettings:
-    """Times in ms. `rebalance_timeout_ms` is the consumer's max.poll.interval.ms, `assignors` its partition.assignment.strategy.
+    """Times in ms. `rebalance_timeout_ms` is the consumer's max.poll.interval.ms, `assignors` its partition.assignment.strategy,
+    `leave_group_on_close` its internal.leave.group.on.close.
 
-    Raises ValueError where heartbeats would come too late for the session.
+    Defaults are today's; the session timeout was 30 s in 0.9 and 10 s up to 2.8, the only assignor `range` up to 2.8. Raises
+    ValueError where heartbeats would come too late for the session, or commits never.
     """
 
     group_id: str
@@ -24,6 +26,9 @@ class MemberSettings:
     group_instance_id: str | None = None
     rack_id: str | None = None
     client_id: str = ""
+    enable_auto_commit: bool = True
+    auto_commit_interval_ms: int = 5_000
+    leave_group_on_close: bool = True
 
     def __post_init__(self) -> None:
         if not 0 < self.heartbeat_interval_ms < self.session_timeout_ms:
@@ -31,3 +36,5 @@ class MemberSettings:
                 f"heartbeat_interval_ms {self.heartbeat_interval_ms} is not in 1–{self.session_timeout_ms - 1}, "
                 "below session_timeout_ms"
             )
+        if self.auto_commit_interval_ms < 1:
+            raise ValueError(f"auto_commit_interval_ms is {self.auto_commit_interval_ms}, which is below 1")
