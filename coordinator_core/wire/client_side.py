@@ -1,0 +1,46 @@
+"""Requests to frames, frames of a broker to responses."""
+
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from coordinator_core.wire.api_codec import BadField
+from coordinator_core.wire.apis import SERVED, AnyApiKey, ClusterApiKey
+from coordinator_core.wire.errors import Malformed, Unwritable
+from coordinator_core.wire.header_codec import correlation_id_of, response_body
+from coordinator_core.wire.library import message_codec
+from coordinator_core.wire.parts import NO_TOPIC_NAMES, Part, WireResponse
+from coordinator_core.wire.server_side import CODECS
+
+_NO_ERROR = bytes(2)
+
+
+def write_request(
+    api: AnyApiKey, version: int, parts: Sequence[Part], correlation_id: int, client_id: str | None = None
+) -> bytes:
+    """One frame of a client, without its length; `parts` as in WireRequest. Raises Unwritable."""
+    versions = SERVED[api][1]
+    if not versions.lowest <= version <= versions.highest:
+        raise Unwritable(f"{api.name} v{version} is not in {versions.lowest}–{versions.highest}")
+    codec = CODECS[api]
+    body = codec.write_request(parts, version)
+    return message_codec(codec.request, version).encode_request(body, correlation_id, client_id)
+
+
+def read_response(api: AnyApiKey, version: int, frame: bytes, topic_names: Mapping[UUID, str] = NO_TOPIC_NAMES) -> WireResponse:
+    """The response to a request of this API and version. Raises Malformed and nothing else, whatever the bytes are.
+
+    An ApiVersions response with an error is read as v0, which it is whenever the version is what is wrong.
+    """
+    correlation_id = correlation_id_of(frame)
+    codec = CODECS[api]
+    flexible = SERVED[api][1].flexible
+    if api is ClusterApiKey.API_VERSIONS:
+        # its header never has tagged fields, so that clients of any age can read it
+        flexible = None
+        version = 0 if frame[4:6] != _NO_ERROR else version
+    body_at = response_body(frame, flexible is not None and version >= flexible)
+    body = message_codec(codec.response, version).decode(frame, body_at)
+    try:
+        return WireResponse(correlation_id, codec.read_response(body, version, topic_names))
+    except BadField as error:
+        raise Malformed(f"{api.name} v{version}: {error}", len(frame)) from None

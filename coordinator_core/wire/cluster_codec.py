@@ -1,0 +1,441 @@
+"""ApiVersions, Metadata, DescribeCluster, ListOffsets and Fetch."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from coordinator_core.state.offsets import TopicPartition
+from coordinator_core.wire import library
+from coordinator_core.wire.api_codec import ApiCodec, Parts, by_topic, error_of, given, id_of, only
+from coordinator_core.wire.apis import ClusterApiKey
+from coordinator_core.wire.cluster_messages import (
+    ApiVersionRange,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    Broker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+    FetchedPartition,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    ListedOffset,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    MetadataRequest,
+    MetadataResponse,
+    PartitionMetadata,
+    RequestedTopic,
+    TopicMetadata,
+)
+from coordinator_core.wire.errors import Unwritable
+from coordinator_core.wire.header import RequestHeader
+from coordinator_core.wire.parts import Peer, WireRequest
+
+_CONSUMER = -1
+#: First versions in which something is there, beside those of the coordinator's APIs in `versions.py`.
+_SOFTWARE_NAMES = 3
+_ALL_TOPICS_IS_NULL = 1
+_CREATION_IS_OPTIONAL = 4
+_METADATA_BY_ID = 12
+_FETCH_BY_ID = 13
+_SEVERAL_ENDPOINTS = 1
+
+
+def _read_versions(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
+    if header.version < _SOFTWARE_NAMES:
+        return Parts((ApiVersionsRequest(),))
+    name = given(body.client_software_name, "client_software_name")
+    return Parts((ApiVersionsRequest(name, given(body.client_software_version, "client_software_version")),))
+
+
+def _write_versions(parts: Sequence[ApiVersionsRequest], version: int) -> Any:
+    request = only(parts, version)
+    return library.ApiVersionsRequest(
+        client_software_name=request.software_name or "", client_software_version=request.software_version or ""
+    )
+
+
+def _write_versions_told(request: WireRequest, responses: Sequence[ApiVersionsResponse]) -> Any:
+    return versions_body(only(responses, request.header.version))
+
+
+def versions_body(response: ApiVersionsResponse) -> Any:
+    """The body of ApiVersions, for its answer to versions that are not served as well."""
+    kind = library.ApiVersionsResponse.ApiVersion
+    return library.ApiVersionsResponse(
+        error_code=response.error,
+        api_keys=[kind(api_key=each.api_key, min_version=each.lowest, max_version=each.highest) for each in response.apis],
+        throttle_time_ms=0,
+    )
+
+
+def _read_versions_told(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[ApiVersionsResponse]:
+    apis = tuple(ApiVersionRange(each.api_key, each.min_version, each.max_version) for each in given(body.api_keys, "api_keys"))
+    return (ApiVersionsResponse(error_of(body.error_code), apis),)
+
+
+def _read_metadata(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
+    nullable = header.version >= _ALL_TOPICS_IS_NULL
+    topics = body.topics if nullable else given(body.topics, "topics") or None
+    if topics is not None:
+        by_id = header.version >= _METADATA_BY_ID
+        topics = tuple(
+            RequestedTopic(topic.name if by_id else given(topic.name, "topic name"), id_of(topic.topic_id)) for topic in topics
+        )
+    return Parts((MetadataRequest(topics, body.allow_auto_topic_creation),))
+
+
+def _write_metadata(parts: Sequence[MetadataRequest], version: int) -> Any:
+    request = only(parts, version)
+    if not request.allow_auto_topic_creation and request.topics and version < _CREATION_IS_OPTIONAL:
+        raise Unwritable(f"Metadata v{version} creates the topics that it asks for")
+    topics = None
+    if request.topics is not None:
+        if not request.topics and version < _ALL_TOPICS_IS_NULL:
+            raise Unwritable(f"Metadata v{version} cannot ask for no topic")
+        kind = library.MetadataRequest.MetadataRequestTopic
+        topics = [kind(name=topic.name, topic_id=topic.topic_id) for topic in request.topics]
+    elif version < _ALL_TOPICS_IS_NULL:
+        topics = []
+    return library.MetadataRequest(
+        topics=topics,
+        allow_auto_topic_creation=request.allow_auto_topic_creation,
+        include_cluster_authorized_operations=False,
+        include_topic_authorized_operations=False,
+    )
+
+
+def _write_metadata_told(request: WireRequest, responses: Sequence[MetadataResponse]) -> Any:
+    version = request.header.version
+    response = only(responses, version)
+    kind = library.MetadataResponse.MetadataResponseTopic
+    return library.MetadataResponse(
+        throttle_time_ms=0,
+        brokers=[
+            library.MetadataResponse.MetadataResponseBroker(
+                node_id=broker.node_id, host=broker.host, port=broker.port, rack=broker.rack
+            )
+            for broker in response.brokers
+        ],
+        cluster_id=response.cluster_id,
+        controller_id=response.controller_id,
+        topics=[
+            kind(
+                error_code=topic.error,
+                name=topic.name if version >= _METADATA_BY_ID else topic.name or "",
+                topic_id=topic.topic_id,
+                is_internal=topic.is_internal,
+                partitions=[
+                    kind.MetadataResponsePartition(
+                        error_code=each.error,
+                        partition_index=each.partition,
+                        leader_id=each.leader,
+                        leader_epoch=each.leader_epoch,
+                        replica_nodes=each.replicas,
+                        isr_nodes=each.in_sync,
+                        offline_replicas=(),
+                    )
+                    for each in topic.partitions
+                ],
+                authorized_operations=None,
+            )
+            for topic in response.topics
+        ],
+        authorized_operations=None,
+        error_code=response.error,
+    )
+
+
+def _read_metadata_told(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[MetadataResponse]:
+    return (
+        MetadataResponse(
+            brokers=tuple(
+                Broker(each.node_id, given(each.host, "host"), each.port, each.rack) for each in given(body.brokers, "brokers")
+            ),
+            topics=tuple(
+                TopicMetadata(
+                    name=topic.name,
+                    partitions=tuple(_partition_told(each) for each in given(topic.partitions, "partitions")),
+                    error=error_of(topic.error_code),
+                    topic_id=id_of(topic.topic_id),
+                    is_internal=topic.is_internal,
+                )
+                for topic in given(body.topics, "topics")
+            ),
+            cluster_id=body.cluster_id,
+            controller_id=body.controller_id,
+            error=error_of(body.error_code or 0),
+        ),
+    )
+
+
+def _partition_told(body: Any) -> PartitionMetadata:
+    return PartitionMetadata(
+        partition=body.partition_index,
+        leader=body.leader_id,
+        leader_epoch=body.leader_epoch,
+        replicas=tuple(given(body.replica_nodes, "replica_nodes")),
+        in_sync=tuple(given(body.isr_nodes, "isr_nodes")),
+        error=error_of(body.error_code),
+    )
+
+
+def _read_cluster(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
+    return Parts(
+        (DescribeClusterRequest(body.endpoint_type) if header.version >= _SEVERAL_ENDPOINTS else DescribeClusterRequest(),)
+    )
+
+
+def _write_cluster(parts: Sequence[DescribeClusterRequest], version: int) -> Any:
+    return library.DescribeClusterRequest(
+        include_cluster_authorized_operations=False,
+        endpoint_type=only(parts, version).endpoint_type,
+        include_fenced_brokers=False,
+    )
+
+
+def _write_cluster_told(request: WireRequest, responses: Sequence[DescribeClusterResponse]) -> Any:
+    response = only(responses, request.header.version)
+    return library.DescribeClusterResponse(
+        throttle_time_ms=0,
+        error_code=response.error,
+        error_message=response.error_message,
+        endpoint_type=response.endpoint_type,
+        cluster_id=response.cluster_id,
+        controller_id=response.controller_id,
+        brokers=[
+            library.DescribeClusterResponse.DescribeClusterBroker(
+                broker_id=broker.node_id, host=broker.host, port=broker.port, rack=broker.rack, is_fenced=False
+            )
+            for broker in response.brokers
+        ],
+        cluster_authorized_operations=_no_operations(),
+    )
+
+
+def _no_operations() -> Any:
+    """What the library takes for "was not asked for"."""
+    return library.DescribeClusterResponse.fields["cluster_authorized_operations"].default
+
+
+def _read_cluster_told(body: Any, version: int, _names: Mapping[UUID, str]) -> tuple[DescribeClusterResponse]:
+    return (
+        DescribeClusterResponse(
+            error=error_of(body.error_code),
+            cluster_id=given(body.cluster_id, "cluster_id"),
+            controller_id=body.controller_id,
+            brokers=tuple(
+                Broker(each.broker_id, given(each.host, "host"), each.port, each.rack) for each in given(body.brokers, "brokers")
+            ),
+            error_message=body.error_message,
+            endpoint_type=body.endpoint_type if version >= _SEVERAL_ENDPOINTS else 1,
+        ),
+    )
+
+
+def _read_offsets(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
+    timestamps = {
+        TopicPartition(given(topic.name, "topic name"), each.partition_index): each.timestamp
+        for topic in given(body.topics, "topics")
+        for each in given(topic.partitions, "partitions")
+    }
+    return Parts((ListOffsetsRequest(timestamps),))
+
+
+def _write_offsets(parts: Sequence[ListOffsetsRequest], version: int) -> Any:
+    kind = library.ListOffsetsRequest.ListOffsetsTopic
+    return library.ListOffsetsRequest(
+        replica_id=_CONSUMER,
+        isolation_level=0,
+        topics=[
+            kind(
+                name=name,
+                partitions=[
+                    kind.ListOffsetsPartition(partition_index=number, current_leader_epoch=-1, timestamp=timestamp)
+                    for number, timestamp in each
+                ],
+            )
+            for name, each in by_topic(only(parts, version).timestamps.items()).items()
+        ],
+        timeout_ms=0,
+    )
+
+
+def _write_offsets_told(request: WireRequest, responses: Sequence[ListOffsetsResponse]) -> Any:
+    kind = library.ListOffsetsResponse.ListOffsetsTopicResponse
+    return library.ListOffsetsResponse(
+        throttle_time_ms=0,
+        topics=[
+            kind(
+                name=name,
+                partitions=[
+                    kind.ListOffsetsPartitionResponse(
+                        partition_index=number,
+                        error_code=listed.error,
+                        timestamp=listed.timestamp,
+                        offset=listed.offset,
+                        leader_epoch=listed.leader_epoch,
+                    )
+                    for number, listed in each
+                ],
+            )
+            for name, each in by_topic(only(responses, request.header.version).offsets.items()).items()
+        ],
+    )
+
+
+def _read_offsets_told(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[ListOffsetsResponse]:
+    return (
+        ListOffsetsResponse(
+            {
+                TopicPartition(given(topic.name, "topic name"), each.partition_index): ListedOffset(
+                    error_of(each.error_code), each.offset, each.timestamp, each.leader_epoch
+                )
+                for topic in given(body.topics, "topics")
+                for each in given(topic.partitions, "partitions")
+            }
+        ),
+    )
+
+
+def _read_fetch(body: Any, header: RequestHeader, peer: Peer) -> Parts:
+    by_id = header.version >= _FETCH_BY_ID
+    partitions = tuple(
+        FetchPartition(
+            peer.topic_names.get(id_of(topic.topic_id), "") if by_id else given(topic.topic, "topic name"),
+            id_of(topic.topic_id),
+            each.partition,
+            each.fetch_offset,
+        )
+        for topic in given(body.topics, "topics")
+        for each in given(topic.partitions, "partitions")
+    )
+    return Parts((FetchRequest(partitions, body.max_wait_ms, body.min_bytes, body.session_id, body.session_epoch),))
+
+
+def _write_fetch(parts: Sequence[FetchRequest], version: int) -> Any:
+    request = only(parts, version)
+    kind = library.FetchRequest.FetchTopic
+    return library.FetchRequest(
+        replica_id=_CONSUMER,
+        max_wait_ms=request.max_wait_ms,
+        min_bytes=request.min_bytes,
+        max_bytes=0x7FFFFFFF,
+        isolation_level=0,
+        session_id=request.session_id,
+        session_epoch=request.session_epoch,
+        topics=[
+            kind(
+                topic=topic,
+                topic_id=topic_id,
+                partitions=[
+                    kind.FetchPartition(
+                        partition=each.partition,
+                        current_leader_epoch=-1,
+                        fetch_offset=each.offset,
+                        last_fetched_epoch=-1,
+                        log_start_offset=-1,
+                        partition_max_bytes=0x7FFFFFFF,
+                    )
+                    for each in partitions
+                ],
+            )
+            for (topic, topic_id), partitions in _by_topic_id(request.partitions).items()
+        ],
+        forgotten_topics_data=[],
+        rack_id="",
+    )
+
+
+def _by_topic_id(partitions: Sequence[Any]) -> dict[tuple[str, UUID], list[Any]]:
+    topics: dict[tuple[str, UUID], list[Any]] = {}
+    for each in partitions:
+        topics.setdefault((each.topic, each.topic_id), []).append(each)
+    return topics
+
+
+def _write_fetched(request: WireRequest, responses: Sequence[FetchResponse]) -> Any:
+    response = only(responses, request.header.version)
+    kind = library.FetchResponse.FetchableTopicResponse
+    return library.FetchResponse(
+        throttle_time_ms=0,
+        error_code=response.error,
+        session_id=response.session_id,
+        responses=[
+            kind(
+                topic=topic,
+                topic_id=topic_id,
+                partitions=[
+                    kind.PartitionData(
+                        partition_index=each.partition,
+                        error_code=each.error,
+                        high_watermark=each.high_watermark,
+                        last_stable_offset=each.high_watermark,
+                        log_start_offset=each.log_start_offset,
+                        aborted_transactions=None,
+                        preferred_read_replica=-1,
+                        records=b"",
+                    )
+                    for each in partitions
+                ],
+            )
+            for (topic, topic_id), partitions in _by_topic_id(response.partitions).items()
+        ],
+    )
+
+
+def _read_fetched(body: Any, version: int, names: Mapping[UUID, str]) -> tuple[FetchResponse]:
+    by_id = version >= _FETCH_BY_ID
+    partitions = tuple(
+        FetchedPartition(
+            names.get(id_of(topic.topic_id), "") if by_id else given(topic.topic, "topic name"),
+            id_of(topic.topic_id),
+            each.partition_index,
+            error_of(each.error_code),
+            each.high_watermark,
+            each.log_start_offset,
+        )
+        for topic in given(body.responses, "responses")
+        for each in given(topic.partitions, "partitions")
+    )
+    return (FetchResponse(partitions, error_of(body.error_code or 0), body.session_id or 0),)
+
+
+CODECS = {
+    ClusterApiKey.API_VERSIONS: ApiCodec(
+        library.ApiVersionsRequest,
+        library.ApiVersionsResponse,
+        _read_versions,
+        _write_versions_told,
+        _write_versions,
+        _read_versions_told,
+    ),
+    ClusterApiKey.METADATA: ApiCodec(
+        library.MetadataRequest,
+        library.MetadataResponse,
+        _read_metadata,
+        _write_metadata_told,
+        _write_metadata,
+        _read_metadata_told,
+    ),
+    ClusterApiKey.DESCRIBE_CLUSTER: ApiCodec(
+        library.DescribeClusterRequest,
+        library.DescribeClusterResponse,
+        _read_cluster,
+        _write_cluster_told,
+        _write_cluster,
+        _read_cluster_told,
+    ),
+    ClusterApiKey.LIST_OFFSETS: ApiCodec(
+        library.ListOffsetsRequest,
+        library.ListOffsetsResponse,
+        _read_offsets,
+        _write_offsets_told,
+        _write_offsets,
+        _read_offsets_told,
+    ),
+    ClusterApiKey.FETCH: ApiCodec(
+        library.FetchRequest, library.FetchResponse, _read_fetch, _write_fetched, _write_fetch, _read_fetched
+    ),
+}

@@ -1,0 +1,246 @@
+"""DescribeGroups, ListGroups, DeleteGroups and FindCoordinator."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.coordinator.messages.groups import (
+    CoordinatorType,
+    DeleteGroupRequest,
+    DeleteGroupResponse,
+    DescribedMember,
+    DescribeGroupRequest,
+    DescribeGroupResponse,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    FoundCoordinator,
+    ListedGroup,
+    ListGroupsRequest,
+    ListGroupsResponse,
+    Node,
+)
+from coordinator_core.coordinator.messages.versions import ApiKey, means
+from coordinator_core.wire import library
+from coordinator_core.wire.api_codec import ApiCodec, BadField, Parts, error_of, given, only
+from coordinator_core.wire.errors import Unwritable
+from coordinator_core.wire.header import RequestHeader
+from coordinator_core.wire.parts import Peer, WireRequest
+
+
+def _read_describe(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
+    missing_is_error = means(ApiKey.DESCRIBE_GROUPS, header.version, "missing_is_error")
+    groups = given(body.groups, "groups")
+    return Parts(tuple(DescribeGroupRequest(given(group_id, "group_id"), missing_is_error) for group_id in groups))
+
+
+def _write_describe(parts: Sequence[DescribeGroupRequest], _version: int) -> Any:
+    return library.DescribeGroupsRequest(groups=[part.group_id for part in parts], include_authorized_operations=False)
+
+
+def _write_described(_request: WireRequest, responses: Sequence[DescribeGroupResponse]) -> Any:
+    kind = library.DescribeGroupsResponse.DescribedGroup
+    return library.DescribeGroupsResponse(
+        throttle_time_ms=0,
+        groups=[
+            kind(
+                error_code=response.error,
+                error_message=response.error_message,
+                group_id=response.group_id,
+                group_state=response.state,
+                protocol_type=response.protocol_type,
+                protocol_data=response.protocol,
+                members=[
+                    kind.DescribedGroupMember(
+                        member_id=member.member_id,
+                        group_instance_id=member.group_instance_id,
+                        client_id=member.client_id,
+                        client_host=member.client_host,
+                        member_metadata=member.metadata,
+                        member_assignment=member.assignment,
+                    )
+                    for member in response.members
+                ],
+                authorized_operations=None,
+            )
+            for response in responses
+        ],
+    )
+
+
+def _read_described(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[DescribeGroupResponse, ...]:
+    return tuple(
+        DescribeGroupResponse(
+            error=error_of(group.error_code),
+            group_id=given(group.group_id, "group_id"),
+            state=given(group.group_state, "group_state"),
+            protocol_type=given(group.protocol_type, "protocol_type"),
+            protocol=given(group.protocol_data, "protocol_data"),
+            members=tuple(
+                DescribedMember(
+                    member_id=given(member.member_id, "member_id"),
+                    group_instance_id=member.group_instance_id,
+                    client_id=given(member.client_id, "client_id"),
+                    client_host=given(member.client_host, "client_host"),
+                    metadata=given(member.member_metadata, "member_metadata"),
+                    assignment=given(member.member_assignment, "member_assignment"),
+                )
+                for member in given(group.members, "members")
+            ),
+            error_message=group.error_message,
+        )
+        for group in given(body.groups, "groups")
+    )
+
+
+def _read_list(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
+    states = (given(each, "state") for each in given(body.states_filter, "states_filter"))
+    types = (given(each, "type") for each in given(body.types_filter, "types_filter"))
+    return Parts((ListGroupsRequest(frozenset(states), frozenset(types)),))
+
+
+def _write_list(parts: Sequence[ListGroupsRequest], version: int) -> Any:
+    request = only(parts, version)
+    unheard = (request.states and not means(ApiKey.LIST_GROUPS, version, "states")) or (
+        request.types and not means(ApiKey.LIST_GROUPS, version, "types")
+    )
+    if unheard:
+        raise Unwritable(f"ListGroups v{version} has no room for the filters {sorted(request.states | request.types)}")
+    return library.ListGroupsRequest(states_filter=sorted(request.states), types_filter=sorted(request.types))
+
+
+def _write_listed(request: WireRequest, responses: Sequence[ListGroupsResponse]) -> Any:
+    response = only(responses, request.header.version)
+    return library.ListGroupsResponse(
+        throttle_time_ms=0,
+        error_code=response.error,
+        groups=[
+            library.ListGroupsResponse.ListedGroup(
+                group_id=group.group_id, protocol_type=group.protocol_type, group_state=group.state, group_type=group.group_type
+            )
+            for group in response.groups
+        ],
+    )
+
+
+def _read_listed(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[ListGroupsResponse]:
+    groups = tuple(
+        ListedGroup(
+            given(group.group_id, "group_id"),
+            given(group.protocol_type, "protocol_type"),
+            given(group.group_state, "group_state"),
+            given(group.group_type, "group_type"),
+        )
+        for group in given(body.groups, "groups")
+    )
+    return (ListGroupsResponse(error_of(body.error_code), groups),)
+
+
+def _read_delete(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
+    return Parts(tuple(DeleteGroupRequest(given(name, "group name")) for name in given(body.groups_names, "groups_names")))
+
+
+def _write_delete(parts: Sequence[DeleteGroupRequest], _version: int) -> Any:
+    return library.DeleteGroupsRequest(groups_names=[part.group_id for part in parts])
+
+
+def _write_deleted(_request: WireRequest, responses: Sequence[DeleteGroupResponse]) -> Any:
+    return library.DeleteGroupsResponse(
+        throttle_time_ms=0,
+        results=[
+            library.DeleteGroupsResponse.DeletableGroupResult(group_id=response.group_id, error_code=response.error)
+            for response in responses
+        ],
+    )
+
+
+def _read_deleted(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[DeleteGroupResponse, ...]:
+    return tuple(
+        DeleteGroupResponse(given(each.group_id, "group_id"), error_of(each.error_code))
+        for each in given(body.results, "results")
+    )
+
+
+def _read_find(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
+    many = means(ApiKey.FIND_COORDINATOR, header.version, "keys")
+    keys = given(body.coordinator_keys, "coordinator_keys") if many else [body.key]
+    try:
+        kind = CoordinatorType(body.key_type)
+    except ValueError:
+        raise BadField(f"key_type {body.key_type} is not in 0–2") from None
+    return Parts((FindCoordinatorRequest(tuple(given(key, "key") for key in keys), kind),))
+
+
+def _write_find(parts: Sequence[FindCoordinatorRequest], version: int) -> Any:
+    request = only(parts, version)
+    if means(ApiKey.FIND_COORDINATOR, version, "keys"):
+        return library.FindCoordinatorRequest(key_type=request.key_type, coordinator_keys=list(request.keys))
+    if request.key_type is not CoordinatorType.GROUP and not means(ApiKey.FIND_COORDINATOR, version, "key_type"):
+        raise Unwritable(f"FindCoordinator v{version} finds groups, not {request.key_type.name}")
+    return library.FindCoordinatorRequest(key=only(request.keys, version), key_type=request.key_type)
+
+
+def _write_found(request: WireRequest, responses: Sequence[FindCoordinatorResponse]) -> Any:
+    version = request.header.version
+    coordinators = only(responses, version).coordinators
+    if means(ApiKey.FIND_COORDINATOR, version, "keys"):
+        return library.FindCoordinatorResponse(
+            throttle_time_ms=0,
+            coordinators=[
+                library.FindCoordinatorResponse.Coordinator(
+                    key=found.key,
+                    node_id=found.node.node_id,
+                    host=found.node.host,
+                    port=found.node.port,
+                    error_code=found.error,
+                    error_message=_message(found.error),
+                )
+                for found in coordinators
+            ],
+        )
+    found = only(coordinators, version)
+    return library.FindCoordinatorResponse(
+        throttle_time_ms=0,
+        error_code=found.error,
+        error_message=_message(found.error),
+        node_id=found.node.node_id,
+        host=found.node.host,
+        port=found.node.port,
+    )
+
+
+def _message(error: ErrorCode) -> str | None:
+    return None if error is ErrorCode.NONE else error.name
+
+
+def _read_found(body: Any, version: int, _names: Mapping[UUID, str]) -> tuple[FindCoordinatorResponse]:
+    if means(ApiKey.FIND_COORDINATOR, version, "keys"):
+        found = tuple(_found(each, given(each.key, "key")) for each in given(body.coordinators, "coordinators"))
+    else:
+        found = (_found(body, ""),)
+    return (FindCoordinatorResponse(found),)
+
+
+def _found(body: Any, key: str) -> FoundCoordinator:
+    return FoundCoordinator(key, error_of(body.error_code), Node(body.node_id, given(body.host, "host"), body.port))
+
+
+CODECS = {
+    ApiKey.DESCRIBE_GROUPS: ApiCodec(
+        library.DescribeGroupsRequest,
+        library.DescribeGroupsResponse,
+        _read_describe,
+        _write_described,
+        _write_describe,
+        _read_described,
+    ),
+    ApiKey.LIST_GROUPS: ApiCodec(
+        library.ListGroupsRequest, library.ListGroupsResponse, _read_list, _write_listed, _write_list, _read_listed
+    ),
+    ApiKey.DELETE_GROUPS: ApiCodec(
+        library.DeleteGroupsRequest, library.DeleteGroupsResponse, _read_delete, _write_deleted, _write_delete, _read_deleted
+    ),
+    ApiKey.FIND_COORDINATOR: ApiCodec(
+        library.FindCoordinatorRequest, library.FindCoordinatorResponse, _read_find, _write_found, _write_find, _read_found
+    ),
+}

@@ -1,0 +1,63 @@
+"""The headers in front of messages: what they say, and where the body begins."""
+
+import struct
+
+from coordinator_core.wire.errors import Malformed
+from coordinator_core.wire.header import RequestHeader
+
+_FIXED = struct.Struct(">hhih")
+_CORRELATION_ID = struct.Struct(">i")
+
+
+def read_header(frame: bytes) -> tuple[RequestHeader, int]:
+    """The header but its tagged fields, and where those would begin: the version says whether there are any. Raises Malformed."""
+    if len(frame) < _FIXED.size:
+        raise Malformed(f"a header has {_FIXED.size} bytes and more, not {len(frame)}", len(frame))
+    api_key, version, correlation_id, length = _FIXED.unpack_from(frame)
+    if length < 0:
+        return RequestHeader(api_key, version, correlation_id, None), _FIXED.size
+    end = _FIXED.size + length
+    if end > len(frame):
+        raise Malformed(f"the client id has {length} bytes, {len(frame) - _FIXED.size} are left", _FIXED.size)
+    try:
+        client_id = frame[_FIXED.size : end].decode()
+    except UnicodeDecodeError as error:
+        raise Malformed(f"the client id is no UTF-8: {error.reason}", _FIXED.size + error.start) from None
+    return RequestHeader(api_key, version, correlation_id, client_id), end
+
+
+def skip_tags(frame: bytes, position: int, header: RequestHeader | None) -> int:
+    """Behind the tagged fields of a header, none of which mean anything today. Raises Malformed."""
+    if frame[position : position + 1] == b"\x00":
+        return position + 1
+    count, position = _varint(frame, position, header)
+    for _ in range(count):
+        _, position = _varint(frame, position, header)
+        size, position = _varint(frame, position, header)
+        position += size
+    if position > len(frame):
+        raise Malformed(f"tagged fields of the header end at byte {position}", len(frame), header)
+    return position
+
+
+def _varint(frame: bytes, position: int, header: RequestHeader | None) -> tuple[int, int]:
+    """Five bytes at most."""
+    value = 0
+    for number, byte in enumerate(frame[position : position + 5]):
+        value |= (byte & 0x7F) << 7 * number
+        if byte < 0x80:
+            return value, position + number + 1
+    raise Malformed("a varint does not end", position, header)
+
+
+def correlation_id_of(frame: bytes) -> int:
+    """Which request a frame of a broker answers. Raises Malformed."""
+    if len(frame) < _CORRELATION_ID.size:
+        raise Malformed(f"a response has {_CORRELATION_ID.size} bytes and more, not {len(frame)}", len(frame))
+    correlation_id: int = _CORRELATION_ID.unpack_from(frame)[0]
+    return correlation_id
+
+
+def response_body(frame: bytes, flexible: bool) -> int:
+    """Where the body of a response begins. Raises Malformed."""
+    return skip_tags(frame, _CORRELATION_ID.size, None) if flexible else _CORRELATION_ID.size

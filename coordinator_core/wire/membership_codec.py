@@ -1,0 +1,249 @@
+"""JoinGroup, SyncGroup, Heartbeat and LeaveGroup."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from coordinator_core.coordinator.messages.membership import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupMember,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    LeavingMember,
+    LeftMember,
+    Protocol,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from coordinator_core.coordinator.messages.versions import ApiKey, means
+from coordinator_core.wire import library
+from coordinator_core.wire.api_codec import ApiCodec, Parts, error_of, given, only
+from coordinator_core.wire.header import RequestHeader
+from coordinator_core.wire.parts import Peer, WireRequest
+
+
+def _read_join(body: Any, header: RequestHeader, peer: Peer) -> Parts:
+    version = header.version
+    with_timeout = means(ApiKey.JOIN_GROUP, version, "rebalance_timeout_ms")
+    request = JoinGroupRequest(
+        group_id=given(body.group_id, "group_id"),
+        member_id=given(body.member_id, "member_id"),
+        protocol_type=given(body.protocol_type, "protocol_type"),
+        protocols=tuple(
+            Protocol(given(each.name, "protocol name"), given(each.metadata, "metadata"))
+            for each in given(body.protocols, "protocols")
+        ),
+        session_timeout_ms=body.session_timeout_ms,
+        rebalance_timeout_ms=body.rebalance_timeout_ms if with_timeout else body.session_timeout_ms,
+        group_instance_id=body.group_instance_id,
+        client_id=header.client_id or "",
+        client_host=peer.client_host,
+        reason=body.reason,
+        require_known_member_id=means(ApiKey.JOIN_GROUP, version, "require_known_member_id"),
+        supports_skipping_assignment=means(ApiKey.JOIN_GROUP, version, "supports_skipping_assignment"),
+    )
+    return Parts((request,))
+
+
+def _write_join(parts: Sequence[JoinGroupRequest], version: int) -> Any:
+    request = only(parts, version)
+    return library.JoinGroupRequest(
+        group_id=request.group_id,
+        session_timeout_ms=request.session_timeout_ms,
+        rebalance_timeout_ms=request.rebalance_timeout_ms,
+        member_id=request.member_id,
+        group_instance_id=request.group_instance_id,
+        protocol_type=request.protocol_type,
+        protocols=[
+            library.JoinGroupRequest.JoinGroupRequestProtocol(name=name, metadata=metadata)
+            for name, metadata in request.protocols
+        ],
+        reason=request.reason,
+    )
+
+
+def _write_joined(request: WireRequest, responses: Sequence[JoinGroupResponse]) -> Any:
+    version = request.header.version
+    response = only(responses, version)
+    nullable = means(ApiKey.JOIN_GROUP, version, "protocol_type_in_response")
+    return library.JoinGroupResponse(
+        throttle_time_ms=0,
+        error_code=response.error,
+        generation_id=response.generation,
+        protocol_type=response.protocol_type,
+        protocol_name=response.protocol_name if nullable else response.protocol_name or "",
+        leader=response.leader,
+        skip_assignment=response.skip_assignment,
+        member_id=response.member_id,
+        members=[
+            library.JoinGroupResponse.JoinGroupResponseMember(
+                member_id=member.member_id, group_instance_id=member.group_instance_id, metadata=member.metadata
+            )
+            for member in response.members
+        ],
+    )
+
+
+def _read_joined(body: Any, version: int, _names: Mapping[UUID, str]) -> tuple[JoinGroupResponse]:
+    nullable = means(ApiKey.JOIN_GROUP, version, "protocol_type_in_response")
+    return (
+        JoinGroupResponse(
+            error=error_of(body.error_code),
+            member_id=given(body.member_id, "member_id"),
+            generation=body.generation_id,
+            protocol_type=body.protocol_type if nullable else None,
+            protocol_name=body.protocol_name if nullable else body.protocol_name or None,
+            leader=given(body.leader, "leader"),
+            skip_assignment=body.skip_assignment,
+            members=tuple(
+                JoinGroupMember(given(each.member_id, "member_id"), each.group_instance_id, given(each.metadata, "metadata"))
+                for each in given(body.members, "members")
+            ),
+        ),
+    )
+
+
+def _read_sync(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
+    request = SyncGroupRequest(
+        group_id=given(body.group_id, "group_id"),
+        generation=body.generation_id,
+        member_id=given(body.member_id, "member_id"),
+        group_instance_id=body.group_instance_id,
+        protocol_type=body.protocol_type,
+        protocol_name=body.protocol_name,
+        assignments={
+            given(each.member_id, "member_id"): given(each.assignment, "assignment")
+            for each in given(body.assignments, "assignments")
+        },
+    )
+    return Parts((request,))
+
+
+def _write_sync(parts: Sequence[SyncGroupRequest], version: int) -> Any:
+    request = only(parts, version)
+    return library.SyncGroupRequest(
+        group_id=request.group_id,
+        generation_id=request.generation,
+        member_id=request.member_id,
+        group_instance_id=request.group_instance_id,
+        protocol_type=request.protocol_type,
+        protocol_name=request.protocol_name,
+        assignments=[
+            library.SyncGroupRequest.SyncGroupRequestAssignment(member_id=member_id, assignment=assignment)
+            for member_id, assignment in request.assignments.items()
+        ],
+    )
+
+
+def _write_synced(request: WireRequest, responses: Sequence[SyncGroupResponse]) -> Any:
+    response = only(responses, request.header.version)
+    return library.SyncGroupResponse(
+        throttle_time_ms=0,
+        error_code=response.error,
+        protocol_type=response.protocol_type,
+        protocol_name=response.protocol_name,
+        assignment=response.assignment,
+    )
+
+
+def _read_synced(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[SyncGroupResponse]:
+    assignment = given(body.assignment, "assignment")
+    return (SyncGroupResponse(error_of(body.error_code), body.protocol_type, body.protocol_name, assignment),)
+
+
+def _read_heartbeat(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
+    group_id, member_id = given(body.group_id, "group_id"), given(body.member_id, "member_id")
+    return Parts((HeartbeatRequest(group_id, body.generation_id, member_id, body.group_instance_id),))
+
+
+def _write_heartbeat(parts: Sequence[HeartbeatRequest], version: int) -> Any:
+    request = only(parts, version)
+    return library.HeartbeatRequest(
+        group_id=request.group_id,
+        generation_id=request.generation,
+        member_id=request.member_id,
+        group_instance_id=request.group_instance_id,
+    )
+
+
+def _write_heard(request: WireRequest, responses: Sequence[HeartbeatResponse]) -> Any:
+    response = only(responses, request.header.version)
+    return library.HeartbeatResponse(throttle_time_ms=0, error_code=response.error)
+
+
+def _read_heard(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[HeartbeatResponse]:
+    return (HeartbeatResponse(error_of(body.error_code)),)
+
+
+def _read_leave(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
+    members = (
+        tuple(
+            LeavingMember(given(each.member_id, "member_id"), each.group_instance_id, each.reason)
+            for each in given(body.members, "members")
+        )
+        if means(ApiKey.LEAVE_GROUP, header.version, "members")
+        else (LeavingMember(given(body.member_id, "member_id")),)
+    )
+    return Parts((LeaveGroupRequest(given(body.group_id, "group_id"), members),))
+
+
+def _write_leave(parts: Sequence[LeaveGroupRequest], version: int) -> Any:
+    request = only(parts, version)
+    if not means(ApiKey.LEAVE_GROUP, version, "members"):
+        return library.LeaveGroupRequest(group_id=request.group_id, member_id=only(request.members, version).member_id)
+    return library.LeaveGroupRequest(
+        group_id=request.group_id,
+        members=[
+            library.LeaveGroupRequest.MemberIdentity(
+                member_id=member.member_id, group_instance_id=member.group_instance_id, reason=member.reason
+            )
+            for member in request.members
+        ],
+    )
+
+
+def _write_left(request: WireRequest, responses: Sequence[LeaveGroupResponse]) -> Any:
+    version = request.header.version
+    response = only(responses, version)
+    if not means(ApiKey.LEAVE_GROUP, version, "members"):
+        return library.LeaveGroupResponse(throttle_time_ms=0, error_code=response.error_of_single)
+    return library.LeaveGroupResponse(
+        throttle_time_ms=0,
+        error_code=response.error,
+        members=[
+            library.LeaveGroupResponse.MemberResponse(
+                member_id=member.member_id, group_instance_id=member.group_instance_id, error_code=member.error
+            )
+            for member in response.members
+        ],
+    )
+
+
+def _read_left(body: Any, version: int, _names: Mapping[UUID, str]) -> tuple[LeaveGroupResponse]:
+    error = error_of(body.error_code)
+    if not means(ApiKey.LEAVE_GROUP, version, "members"):
+        return (LeaveGroupResponse(error),)
+    members = tuple(
+        LeftMember(given(each.member_id, "member_id"), each.group_instance_id, error_of(each.error_code))
+        for each in given(body.members, "members")
+    )
+    return (LeaveGroupResponse(error, members),)
+
+
+CODECS = {
+    ApiKey.JOIN_GROUP: ApiCodec(
+        library.JoinGroupRequest, library.JoinGroupResponse, _read_join, _write_joined, _write_join, _read_joined
+    ),
+    ApiKey.SYNC_GROUP: ApiCodec(
+        library.SyncGroupRequest, library.SyncGroupResponse, _read_sync, _write_synced, _write_sync, _read_synced
+    ),
+    ApiKey.HEARTBEAT: ApiCodec(
+        library.HeartbeatRequest, library.HeartbeatResponse, _read_heartbeat, _write_heard, _write_heartbeat, _read_heard
+    ),
+    ApiKey.LEAVE_GROUP: ApiCodec(
+        library.LeaveGroupRequest, library.LeaveGroupResponse, _read_leave, _write_left, _write_leave, _read_left
+    ),
+}

@@ -1,0 +1,336 @@
+"""OffsetFetch, OffsetDelete and WriteTxnMarkers."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from coordinator_core.codec.messages.offsets import ZERO_UUID
+from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.coordinator.messages.offsets import (
+    INVALID_OFFSET,
+    FetchedOffset,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    ProducerEpoch,
+    TxnMarkerRequest,
+    TxnMarkerResponse,
+)
+from coordinator_core.coordinator.messages.versions import ApiKey, means
+from coordinator_core.log.entries import ControlType
+from coordinator_core.state.offsets import TopicPartition
+from coordinator_core.wire import library
+from coordinator_core.wire.api_codec import ApiCodec, Parts, Value, by_topic, error_of, given, id_of, only, topic_name
+from coordinator_core.wire.errors import Unwritable
+from coordinator_core.wire.header import RequestHeader
+from coordinator_core.wire.parts import PartitionMarker, Peer, UnknownTopics, WireRequest
+
+
+def _read_fetch(body: Any, header: RequestHeader, peer: Peer) -> Parts:
+    if not means(ApiKey.OFFSET_FETCH, header.version, "groups"):
+        partitions = None if body.topics is None else _partitions(body.topics)
+        return Parts((OffsetFetchRequest(given(body.group_id, "group_id"), partitions, body.require_stable),))
+    read = _read_group_by_id if means(ApiKey.OFFSET_FETCH, header.version, "topic_ids") else _read_group
+    groups = [read(group, body.require_stable, peer.topic_names) for group in given(body.groups, "groups")]
+    unknown = tuple(each for _, each in groups)
+    return Parts(tuple(part for part, _ in groups), unknown if any(unknown) else ())
+
+
+def _read_group(group: Any, stable: bool, _names: Mapping[UUID, str]) -> tuple[OffsetFetchRequest, UnknownTopics]:
+    partitions = None if group.topics is None else _partitions(group.topics)
+    return OffsetFetchRequest(given(group.group_id, "group_id"), partitions, stable), {}
+
+
+def _read_group_by_id(group: Any, stable: bool, names: Mapping[UUID, str]) -> tuple[OffsetFetchRequest, UnknownTopics]:
+    group_id = given(group.group_id, "group_id")
+    if group.topics is None:
+        return OffsetFetchRequest(group_id, None, stable, {name: topic_id for topic_id, name in names.items()}), {}
+    asked = {id_of(topic.topic_id): tuple(given(topic.partition_indexes, "partition_indexes")) for topic in group.topics}
+    named = {names[topic_id]: topic_id for topic_id in asked if topic_id in names}
+    wanted = tuple(TopicPartition(name, number) for name, topic_id in named.items() for number in asked[topic_id])
+    unknown = {topic_id: numbers for topic_id, numbers in asked.items() if topic_id not in names}
+    return OffsetFetchRequest(group_id, wanted, stable, named), unknown
+
+
+def _partitions(topics: Sequence[Any]) -> tuple[TopicPartition, ...]:
+    return tuple(
+        TopicPartition(given(topic.name, "topic name"), number)
+        for topic in topics
+        for number in given(topic.partition_indexes, "partition_indexes")
+    )
+
+
+def _write_fetch(parts: Sequence[OffsetFetchRequest], version: int) -> Any:
+    stable = {part.require_stable for part in parts}
+    if len(stable) > 1 or (True in stable and not means(ApiKey.OFFSET_FETCH, version, "require_stable")):
+        raise Unwritable(f"OffsetFetch v{version} has no room for require_stable {sorted(stable)}")
+    if not means(ApiKey.OFFSET_FETCH, version, "groups"):
+        request = only(parts, version)
+        if request.partitions is None and not means(ApiKey.OFFSET_FETCH, version, "all_partitions"):
+            raise Unwritable(f"OffsetFetch v{version} has to name partitions")
+        kind = library.OffsetFetchRequest.OffsetFetchRequestTopic
+        return library.OffsetFetchRequest(
+            group_id=request.group_id, topics=_asked(request, kind, version), require_stable=request.require_stable
+        )
+    kind = library.OffsetFetchRequest.OffsetFetchRequestGroup
+    groups = [kind(group_id=each.group_id, topics=_asked(each, kind.OffsetFetchRequestTopics, version)) for each in parts]
+    return library.OffsetFetchRequest(groups=groups, require_stable=True in stable)
+
+
+def _asked(request: OffsetFetchRequest, kind: Any, version: int) -> list[Any] | None:
+    if request.partitions is None:
+        return None
+    topics = by_topic((partition, None) for partition in request.partitions)
+    ids = request.topic_ids or {}
+    if means(ApiKey.OFFSET_FETCH, version, "topic_ids"):
+        unnamed = topics.keys() - ids.keys()
+        if unnamed:
+            raise Unwritable(f"OffsetFetch v{version} needs the ids of topics {sorted(unnamed)}")
+        return [kind(topic_id=ids[name], partition_indexes=[number for number, _ in each]) for name, each in topics.items()]
+    return [kind(name=name, partition_indexes=[number for number, _ in each]) for name, each in topics.items()]
+
+
+def _write_fetched(request: WireRequest, responses: Sequence[OffsetFetchResponse]) -> Any:
+    version = request.header.version
+    if not means(ApiKey.OFFSET_FETCH, version, "groups"):
+        response = only(responses, version)
+        offsets = response.offsets
+        if response.error is not ErrorCode.NONE and not means(ApiKey.OFFSET_FETCH, version, "all_partitions"):
+            # v1 has no error of the whole
+            offsets = dict.fromkeys(_fetch_part(request, 0).partitions or (), FetchedOffset(error=response.error))
+        topics = _fetched_topics(library.OffsetFetchResponse.OffsetFetchResponseTopic, "OffsetFetchResponsePartition", offsets)
+        return library.OffsetFetchResponse(throttle_time_ms=0, topics=topics, error_code=response.error)
+    kind = library.OffsetFetchResponse.OffsetFetchResponseGroup
+    by_id = means(ApiKey.OFFSET_FETCH, version, "topic_ids")
+    groups = []
+    for number, response in enumerate(responses):
+        part = _fetch_part(request, number)
+        topics = _fetched_topics(
+            kind.OffsetFetchResponseTopics,
+            "OffsetFetchResponsePartitions",
+            response.offsets,
+            part.topic_ids or {} if by_id else None,
+        )
+        if request.unknown_topics and response.error is ErrorCode.NONE:
+            topics += _unknown_topics(kind.OffsetFetchResponseTopics, request.unknown_topics[number])
+        groups.append(kind(group_id=part.group_id, topics=topics, error_code=response.error))
+    return library.OffsetFetchResponse(throttle_time_ms=0, groups=groups)
+
+
+def _fetch_part(request: WireRequest, number: int) -> OffsetFetchRequest:
+    part = request.parts[number]
+    assert isinstance(part, OffsetFetchRequest)
+    return part
+
+
+def _fetched_topics(
+    kind: Any, partition_kind: str, offsets: Mapping[TopicPartition, FetchedOffset], ids: Mapping[str, UUID] | None = None
+) -> list[Any]:
+    """By id, topics without one are left out, as brokers do when everything is asked for."""
+    make = getattr(kind, partition_kind)
+    return [
+        kind(
+            name=name,
+            topic_id=(ids or {}).get(name, ZERO_UUID),
+            partitions=[
+                make(
+                    partition_index=number,
+                    committed_offset=fetched.offset,
+                    committed_leader_epoch=fetched.leader_epoch,
+                    metadata=fetched.metadata,
+                    error_code=fetched.error,
+                )
+                for number, fetched in partitions
+            ],
+        )
+        for name, partitions in by_topic(offsets.items()).items()
+        if ids is None or name in ids
+    ]
+
+
+def _unknown_topics(kind: Any, unknown: UnknownTopics) -> list[Any]:
+    return [
+        kind(
+            topic_id=topic_id,
+            partitions=[
+                kind.OffsetFetchResponsePartitions(
+                    partition_index=number,
+                    committed_offset=INVALID_OFFSET,
+                    committed_leader_epoch=-1,
+                    metadata="",
+                    error_code=ErrorCode.UNKNOWN_TOPIC_ID,
+                )
+                for number in numbers
+            ],
+        )
+        for topic_id, numbers in unknown.items()
+    ]
+
+
+def _read_fetched(body: Any, version: int, names: Mapping[UUID, str]) -> tuple[OffsetFetchResponse, ...]:
+    if not means(ApiKey.OFFSET_FETCH, version, "groups"):
+        return (_fetched(body, None),)
+    by_id = names if means(ApiKey.OFFSET_FETCH, version, "topic_ids") else None
+    return tuple(_fetched(group, by_id) for group in given(body.groups, "groups"))
+
+
+def _fetched(body: Any, names: Mapping[UUID, str] | None) -> OffsetFetchResponse:
+    return OffsetFetchResponse(
+        error_of(body.error_code),
+        {
+            TopicPartition(topic_name(topic, names), each.partition_index): FetchedOffset(
+                each.committed_offset, each.committed_leader_epoch, each.metadata or "", error_of(each.error_code)
+            )
+            for topic in given(body.topics, "topics")
+            for each in given(topic.partitions, "partitions")
+        },
+    )
+
+
+def _read_delete(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
+    partitions = tuple(
+        TopicPartition(given(topic.name, "topic name"), each.partition_index)
+        for topic in given(body.topics, "topics")
+        for each in given(topic.partitions, "partitions")
+    )
+    return Parts((OffsetDeleteRequest(given(body.group_id, "group_id"), partitions),))
+
+
+def _write_delete(parts: Sequence[OffsetDeleteRequest], version: int) -> Any:
+    request = only(parts, version)
+    kind = library.OffsetDeleteRequest.OffsetDeleteRequestTopic
+    return library.OffsetDeleteRequest(
+        group_id=request.group_id,
+        topics=[
+            kind(name=name, partitions=[kind.OffsetDeleteRequestPartition(partition_index=number) for number, _ in each])
+            for name, each in by_topic((partition, None) for partition in request.partitions).items()
+        ],
+    )
+
+
+def _write_deleted(request: WireRequest, responses: Sequence[OffsetDeleteResponse]) -> Any:
+    response = only(responses, request.header.version)
+    kind = library.OffsetDeleteResponse.OffsetDeleteResponseTopic
+    return library.OffsetDeleteResponse(
+        error_code=response.error,
+        throttle_time_ms=0,
+        topics=[
+            kind(
+                name=name,
+                partitions=[
+                    kind.OffsetDeleteResponsePartition(partition_index=number, error_code=error) for number, error in errors
+                ],
+            )
+            for name, errors in by_topic(response.errors.items()).items()
+        ],
+    )
+
+
+def _read_deleted(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[OffsetDeleteResponse]:
+    errors = {
+        TopicPartition(given(topic.name, "topic name"), each.partition_index): error_of(each.error_code)
+        for topic in given(body.topics, "topics")
+        for each in given(topic.partitions, "partitions")
+    }
+    return (OffsetDeleteResponse(error_of(body.error_code), errors),)
+
+
+def _read_markers(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
+    return Parts(
+        tuple(
+            PartitionMarker(
+                given(topic.name, "topic name"),
+                number,
+                TxnMarkerRequest(
+                    ProducerEpoch(marker.producer_id, marker.producer_epoch),
+                    ControlType(bool(marker.transaction_result)),
+                    marker.coordinator_epoch,
+                ),
+            )
+            for marker in given(body.markers, "markers")
+            for topic in given(marker.topics, "topics")
+            for number in given(topic.partition_indexes, "partition_indexes")
+        )
+    )
+
+
+def _write_markers(parts: Sequence[PartitionMarker], _version: int) -> Any:
+    kind = library.WriteTxnMarkersRequest.WritableTxnMarker
+    return library.WriteTxnMarkersRequest(
+        markers=[
+            kind(
+                producer_id=marker.producer.producer_id,
+                producer_epoch=marker.producer.producer_epoch,
+                transaction_result=marker.control_type is ControlType.COMMIT,
+                topics=[
+                    kind.WritableTxnMarkerTopic(name=name, partition_indexes=[number for number, _ in each])
+                    for name, each in topics.items()
+                ],
+                coordinator_epoch=marker.coordinator_epoch,
+            )
+            for marker, topics in _by_marker(parts, parts)
+        ]
+    )
+
+
+def _write_marked(request: WireRequest, responses: Sequence[TxnMarkerResponse]) -> Any:
+    kind = library.WriteTxnMarkersResponse.WritableTxnMarkerResult
+    parts = [part for part in request.parts if isinstance(part, PartitionMarker)]
+    return library.WriteTxnMarkersResponse(
+        markers=[
+            kind(
+                producer_id=marker.producer.producer_id,
+                topics=[
+                    kind.WritableTxnMarkerTopicResult(
+                        name=name,
+                        partitions=[
+                            kind.WritableTxnMarkerTopicResult.WritableTxnMarkerPartitionResult(
+                                partition_index=number, error_code=response.error
+                            )
+                            for number, response in each
+                        ],
+                    )
+                    for name, each in topics.items()
+                ],
+            )
+            for marker, topics in _by_marker(parts, responses)
+        ]
+    )
+
+
+def _by_marker(
+    parts: Sequence[PartitionMarker], values: Sequence[Value]
+) -> list[tuple[TxnMarkerRequest, dict[str, list[tuple[int, Value]]]]]:
+    """Values of the parts under their marker and topic."""
+    markers: dict[TxnMarkerRequest, list[tuple[TopicPartition, Value]]] = {}
+    for part, value in zip(parts, values, strict=True):
+        markers.setdefault(part.marker, []).append((TopicPartition(part.topic, part.partition), value))
+    return [(marker, by_topic(each)) for marker, each in markers.items()]
+
+
+def _read_marked(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[TxnMarkerResponse, ...]:
+    return tuple(
+        TxnMarkerResponse(error_of(each.error_code))
+        for marker in given(body.markers, "markers")
+        for topic in given(marker.topics, "topics")
+        for each in given(topic.partitions, "partitions")
+    )
+
+
+CODECS = {
+    ApiKey.OFFSET_FETCH: ApiCodec(
+        library.OffsetFetchRequest, library.OffsetFetchResponse, _read_fetch, _write_fetched, _write_fetch, _read_fetched
+    ),
+    ApiKey.OFFSET_DELETE: ApiCodec(
+        library.OffsetDeleteRequest, library.OffsetDeleteResponse, _read_delete, _write_deleted, _write_delete, _read_deleted
+    ),
+    ApiKey.WRITE_TXN_MARKERS: ApiCodec(
+        library.WriteTxnMarkersRequest,
+        library.WriteTxnMarkersResponse,
+        _read_markers,
+        _write_marked,
+        _write_markers,
+        _read_marked,
+    ),
+}

@@ -1,0 +1,81 @@
+"""Frames of clients to requests, responses to frames. A frame is what stands behind its four bytes of length."""
+
+from collections.abc import Mapping, Sequence
+
+from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.coordinator.messages.versions import Versions
+from coordinator_core.wire import cluster_codec, commit_codec, groups_codec, library, membership_codec, offsets_codec
+from coordinator_core.wire.api_codec import ApiCodec, BadField
+from coordinator_core.wire.apis import SERVED, AnyApiKey, ClusterApiKey
+from coordinator_core.wire.cluster_messages import ApiVersionRange, ApiVersionsResponse
+from coordinator_core.wire.errors import Malformed, UnknownApi, UnsupportedVersion
+from coordinator_core.wire.header import RequestHeader
+from coordinator_core.wire.header_codec import read_header, skip_tags
+from coordinator_core.wire.library import message_codec
+from coordinator_core.wire.parts import PartResponse, Peer, WireRequest
+
+CODECS: Mapping[AnyApiKey, ApiCodec] = (
+    membership_codec.CODECS | commit_codec.CODECS | offsets_codec.CODECS | groups_codec.CODECS | cluster_codec.CODECS
+)
+
+_NOBODY = Peer()
+
+
+def read_request(frame: bytes, peer: Peer = _NOBODY, offered: Mapping[int, range] | None = None) -> WireRequest:
+    """Takes a frame apart.
+
+    `offered` narrows the APIs and versions down to those of an era (`offered_versions`). Raises UnknownApi, UnsupportedVersion or
+    Malformed and nothing else, whatever the bytes are; memory and time stay within a multiple of the frame's size.
+    """
+    header, position = read_header(frame)
+    served = SERVED.get(header.api_key)
+    if served is None or (offered is not None and header.api_key not in offered):
+        raise UnknownApi(f"API {header.api_key} is not served", header)
+    api, versions = served
+    allowed = _range(versions) if offered is None else offered[header.api_key]
+    if header.version not in allowed:
+        raise UnsupportedVersion(f"{api.name} v{header.version} is not in {allowed.start}–{allowed.stop - 1}", header)
+    if versions.flexible is not None and header.version >= versions.flexible:
+        position = skip_tags(frame, position, header)
+    codec = CODECS[api]
+    body = message_codec(codec.request, header.version).decode(frame, position, header)
+    try:
+        parts, unknown = codec.read_request(body, header, peer)
+    except BadField as error:
+        raise Malformed(f"{api.name} v{header.version}: {error}", len(frame), header) from None
+    return WireRequest(header, parts, unknown)
+
+
+def write_response(request: WireRequest, responses: Sequence[PartResponse]) -> bytes:
+    """The answers to the parts of a request, in their order, as one frame. Raises Unwritable."""
+    header = request.header
+    codec = CODECS[SERVED[header.api_key][0]]
+    body = codec.write_response(request, responses)
+    return message_codec(codec.response, header.version).encode_response(body, header.correlation_id)
+
+
+def write_refusal(header: RequestHeader, error: ErrorCode, offered: Mapping[int, range] | None = None) -> bytes | None:
+    """What a request is told whose body was not read, None where the connection is ended instead.
+
+    ApiVersions alone has such an answer: v0, with the versions that it has (KIP-511).
+    """
+    if header.api_key != ClusterApiKey.API_VERSIONS:
+        return None
+    known = (offered or offered_versions())[header.api_key]
+    response = ApiVersionsResponse(error, (ApiVersionRange(header.api_key, known.start, known.stop - 1),))
+    body = cluster_codec.versions_body(response)
+    return message_codec(library.ApiVersionsResponse, 0).encode_response(body, header.correlation_id)
+
+
+def offered_versions(coordinator: Mapping[AnyApiKey, range] | None = None) -> Mapping[int, range]:
+    """What a server answers to ApiVersions: the cluster's APIs, and the coordinator's in all versions or in those that
+    `versions.offered` names for an era."""
+    everything = {number: _range(versions) for number, (_, versions) in SERVED.items()}
+    if coordinator is None:
+        return everything
+    cluster = {number: versions for number, versions in everything.items() if isinstance(SERVED[number][0], ClusterApiKey)}
+    return dict(sorted((cluster | {int(api): versions for api, versions in coordinator.items()}).items()))
+
+
+def _range(versions: Versions) -> range:
+    return range(versions.lowest, versions.highest + 1)
