@@ -15,7 +15,7 @@ _FROM_ENVIRONMENT = "env:"
 _TYPES = {str: "a string", int: "an integer", bool: "true or false", float: "a fraction", list: "a list", dict: "a section"}
 
 #: Tables whose keys are not ours.
-_OPEN_SECTIONS = frozenset({("spark", "conf"), ("kafka", "jvm")})
+_OPEN_SECTIONS = frozenset({("spark", "conf"), ("kafka", "jvm"), ("coordinator", "topics")})
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class Configuration:
     spark: Mapping[str, Any] = field(repr=False)
     kafka: Mapping[str, Any] = field(repr=False)
     maintain: Mapping[str, Any]
+    coordinator: Mapping[str, Any]
 
     @property
     def kafka_options(self) -> dict[str, str]:
@@ -79,7 +80,7 @@ def _override(defaults: dict[str, Any], given: Mapping[str, Any], path: Path, se
             _override(defaults[key], value, path, (*section, key))
         elif type(value) is not type(defaults[key]):
             raise UsageError(f"{path}: {name} must be {_TYPES[type(defaults[key])]}, not {_TYPES.get(type(value), 'a date')}")
-        elif isinstance(value, int) and value < 0:
+        elif isinstance(value, int) and value < min(0, defaults[key]):
             raise UsageError(f"{path}: {name} is {value}, and must not be negative")
         else:
             defaults[key] = value

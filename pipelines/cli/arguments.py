@@ -38,6 +38,13 @@ _MAINTAIN = """examples:
   grouplake maintain --tables /data/groups
   grouplake maintain --tables /data/groups --conf production
 """
+_COORDINATOR = """examples:
+  grouplake coordinator --listen 127.0.0.1:9092 --log segments:/var/lib/grouplake
+  grouplake coordinator --listen 0.0.0.0:9092 --log segments:/var/lib/grouplake --conf coordinator.toml
+  curl http://127.0.0.1:9404/health
+
+It is ready when it prints "listening on …". SIGTERM and Ctrl-C end it after what is under way, a second one at once.
+"""
 _DEMO = """examples:
   grouplake demo
   grouplake demo --tables /tmp/demo --kafka 3.9.1
@@ -98,6 +105,17 @@ def parser() -> argparse.ArgumentParser:
     )
     _tables(maintain)
     _conf(maintain)
+
+    coordinator = _command(
+        subparsers,
+        "coordinator",
+        commands.coordinator,
+        "a group coordinator for Kafka clients, with a log of its own",
+        _COORDINATOR,
+    )
+    coordinator.add_argument("--listen", required=True, metavar="HOST:PORT", help="where clients connect; port 0: any")
+    coordinator.add_argument("--log", required=True, metavar="segments:DIR", help="folder of the log; made if it is not there")
+    _conf(coordinator)
 
     demo = _command(subparsers, "demo", commands.demo, "a private Kafka, real consumers, the job, and its tables", _DEMO)
     demo.add_argument("--tables", type=_folder, metavar="DIR", help="keep the tables there (default: a temporary folder)")

@@ -126,6 +126,15 @@ def maintain(options: Namespace) -> int:
     return 0
 
 
+def coordinator(options: Namespace) -> int:
+    """`grouplake coordinator`"""
+    from pipelines.configuration import load_configuration
+    from pipelines.coordinator import run_coordinator
+
+    run_coordinator(options.listen, options.log, load_configuration(options.conf).coordinator)
+    return 0
+
+
 def demo(options: Namespace) -> int:
     """`grouplake demo`"""
     from pipelines.demo import run_demo

@@ -1,0 +1,35 @@
+"""How many groups there are, and in which states: for who watches the coordinator."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from coordinator_core.coordinator.classic.rebalance import EMPTY
+from coordinator_core.coordinator.context import CoordinatorContext
+from coordinator_core.state.classic_group import ClassicGroup
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """`groups` by type and state, as ListGroups names them; members of classic groups; partitions with a committed offset are
+    those of groups that are known."""
+
+    groups: Counter[tuple[str, str]] = field(default_factory=Counter)
+    members: int = 0
+
+
+def census(context: CoordinatorContext) -> Census:
+    """Counts the groups of one log partition."""
+    live, logged = context.groups, context.state.registry.groups
+    groups = Counter(("classic", group.state.value) for group in live.values())
+    for group_id, known in logged.items():
+        if group_id in live:
+            continue
+        if isinstance(known, ClassicGroup):
+            groups["classic", EMPTY.value] += 1
+        else:
+            view = known.view({})
+            groups[view.group_type, view.state] += 1
+    alone = context.state.offsets.groups_with_commits() - live.keys() - logged.keys()
+    if alone:
+        groups["classic", EMPTY.value] += sum(context.state.has_group(group_id) for group_id in alone)
+    return Census(groups, sum(len(group) for group in live.values()))

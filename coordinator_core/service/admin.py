@@ -1,0 +1,79 @@
+"""/health and /metrics over HTTP/1.1, for probes and collectors on this machine. One request a connection."""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+
+from coordinator_core.service.addresses import Address
+
+_MOST_HEADER_BYTES = 8 * 1024
+_TIMEOUT_SECONDS = 5.0
+_REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 503: "Service Unavailable"}
+_JSON = "application/json"
+_TEXT = "text/plain; version=0.0.4; charset=utf-8"
+
+Answer = tuple[int, str, bytes]
+
+
+class Admin:
+    """`partitions` counts log partitions by status, `metrics` is the text for Prometheus."""
+
+    def __init__(self, partitions: Callable[[], Mapping[str, int]], metrics: Callable[[], bytes]) -> None:
+        self._partitions = partitions
+        self._metrics = metrics
+        self._server: asyncio.Server | None = None
+        self.stopping = False
+
+    async def start(self, address: Address) -> Address:
+        """Where it listens. Raises OSError for an address that cannot be had."""
+        self._server = await asyncio.start_server(self._serve, address.host, address.port, limit=_MOST_HEADER_BYTES)
+        name = self._server.sockets[0].getsockname()
+        return Address(name[0], name[1])
+
+    def close(self) -> None:
+        """Takes no more requests."""
+        if self._server is not None:
+            self._server.close()
+
+    def health(self) -> Answer:
+        """200 once every partition is loaded, 503 while one is not, has failed, or the service ends."""
+        partitions = dict(self._partitions())
+        if self.stopping:
+            status = "stopping"
+        elif partitions.get("failed"):
+            status = "failed"
+        else:
+            status = "ok" if set(partitions) <= {"active"} else "loading"
+        body = json.dumps({"status": status, "partitions": partitions}).encode() + b"\n"
+        return 200 if status == "ok" else 503, _JSON, body
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(_TIMEOUT_SECONDS):
+                head = await reader.readuntil(b"\r\n\r\n")
+                code, kind, body = self._answer(head)
+                writer.write(
+                    f"HTTP/1.1 {code} {_REASONS[code]}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
+                    "Connection: close\r\n\r\n".encode()
+                )
+                if not head.startswith(b"HEAD "):
+                    writer.write(body)
+                await writer.drain()
+        except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            writer.transport.abort()
+        finally:
+            writer.close()
+
+    def _answer(self, head: bytes) -> Answer:
+        words = head.split(b"\r\n", 1)[0].split(b" ")
+        if len(words) != 3:
+            return 400, _TEXT, b"not a request\n"
+        method, target, _ = words
+        if method not in (b"GET", b"HEAD"):
+            return 405, _TEXT, b"only GET and HEAD\n"
+        path = target.split(b"?", 1)[0]
+        if path == b"/health":
+            return self.health()
+        if path == b"/metrics":
+            return 200, _TEXT, self._metrics()
+        return 404, _TEXT, b"/health or /metrics\n"

@@ -1,0 +1,153 @@
+"""What clients ask about the cluster: one node that leads everything, its topics without data, and the coordinators' own topic.
+
+The topics of the configuration are there so that members can be assigned something. A consumer may list and fetch their offsets:
+each partition ends wherever it is asked, with nothing in it, so that committed positions are never out of range.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+from uuid import UUID, uuid5
+
+from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.coordinator.find import find_coordinators
+from coordinator_core.coordinator.messages.groups import (
+    CoordinatorType,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    Node,
+)
+from coordinator_core.wire.cluster_messages import (
+    ApiVersionRange,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    Broker,
+    ClusterRequest,
+    ClusterResponse,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+    FetchedPartition,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    ListedOffset,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    MetadataRequest,
+    MetadataResponse,
+    PartitionMetadata,
+    RequestedTopic,
+    TopicMetadata,
+)
+
+#: `Topic.GROUP_METADATA_TOPIC_NAME`.
+OFFSETS_TOPIC = "__consumer_offsets"
+#: `FetchRequest.INVALID_SESSION_ID`: no session is kept, and none is offered.
+_NO_SESSION = 0
+_BROKERS = 1
+_TOPIC_IDS = UUID("6f9a1c5e-53d8-4c9b-9a3e-2f6f0a7c3b11")
+
+
+class Cluster:
+    """`node` as clients are to reach it, `topics` as configured; `partitions` and `offsets_topic_id` are of the
+    coordinators' topic. `offered` are the versions of each API that are served."""
+
+    def __init__(
+        self,
+        node: Node,
+        cluster_id: str,
+        topics: Mapping[str, int],
+        partitions: int,
+        offsets_topic_id: UUID,
+        offered: Mapping[int, range],
+    ) -> None:
+        self._node = node
+        self._cluster_id = cluster_id
+        self._broker = Broker(*node)
+        self._declared = topics
+        self.offered = offered
+        self._partitions = {**topics, OFFSETS_TOPIC: partitions}
+        self._ids = {name: uuid5(_TOPIC_IDS, f"{cluster_id}/{name}") for name in topics} | {OFFSETS_TOPIC: offsets_topic_id}
+        #: Names of topic ids.
+        self.topic_names: Mapping[UUID, str] = {topic_id: name for name, topic_id in self._ids.items()}
+
+    def answer(self, request: ClusterRequest | FindCoordinatorRequest) -> ClusterResponse | FindCoordinatorResponse:
+        """Everything here is known at once."""
+        return _ANSWERS[type(request)](self, request)
+
+    # ---- `Topology`
+
+    def partitions(self, kind: CoordinatorType) -> int | None:
+        """There are coordinators of groups only."""
+        return self._partitions[OFFSETS_TOPIC] if kind is CoordinatorType.GROUP else None
+
+    def leader(self, kind: CoordinatorType, partition: int) -> Node | None:  # noqa: ARG002 - this node leads all of them
+        """This node."""
+        return self._node
+
+    # ---- answers
+
+    def _api_versions(self, request: ApiVersionsRequest) -> ApiVersionsResponse:
+        apis = tuple(ApiVersionRange(api, versions.start, versions.stop - 1) for api, versions in self.offered.items())
+        return ApiVersionsResponse(ErrorCode.NONE if request.valid else ErrorCode.INVALID_REQUEST, apis)
+
+    def _metadata(self, request: MetadataRequest) -> MetadataResponse:
+        asked = request.topics
+        if asked is None:
+            asked = tuple(RequestedTopic(name) for name in self._partitions)
+        topics = tuple(self._topic(topic) for topic in asked)
+        return MetadataResponse((self._broker,), topics, self._cluster_id, self._node.node_id)
+
+    def _topic(self, asked: RequestedTopic) -> TopicMetadata:
+        name = self.topic_names.get(asked.topic_id) if asked.name is None else asked.name
+        if name is None:
+            return TopicMetadata(None, error=ErrorCode.UNKNOWN_TOPIC_ID, topic_id=asked.topic_id)
+        if name not in self._partitions:
+            return TopicMetadata(name, error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        node = self._node.node_id
+        partitions = tuple(PartitionMetadata(number, node, 0, (node,), (node,)) for number in range(self._partitions[name]))
+        return TopicMetadata(name, partitions, topic_id=self._ids[name], is_internal=name == OFFSETS_TOPIC)
+
+    def _describe(self, request: DescribeClusterRequest) -> DescribeClusterResponse:
+        if request.endpoint_type != _BROKERS:
+            message = f"endpoint type {request.endpoint_type}: there are brokers only"
+            return DescribeClusterResponse(ErrorCode.INVALID_REQUEST, error_message=message)
+        return DescribeClusterResponse(ErrorCode.NONE, self._cluster_id, self._node.node_id, (self._broker,))
+
+    def _list_offsets(self, request: ListOffsetsRequest) -> ListOffsetsResponse:
+        empty, unknown = ListedOffset(ErrorCode.NONE, 0, leader_epoch=0), ListedOffset(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        at_a_time = ListedOffset(ErrorCode.NONE)
+        return ListOffsetsResponse(
+            {
+                place: (at_a_time if timestamp >= 0 else empty) if self._has(*place) else unknown
+                for place, timestamp in request.timestamps.items()
+            }
+        )
+
+    def _fetch(self, request: FetchRequest) -> FetchResponse:
+        if request.session_id != _NO_SESSION:
+            return FetchResponse((), ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+        return FetchResponse(tuple(self._fetched(asked) for asked in request.partitions))
+
+    def _fetched(self, asked: FetchPartition) -> FetchedPartition:
+        name = asked.topic or self.topic_names.get(asked.topic_id)
+        if name is None:
+            return FetchedPartition(asked.topic, asked.topic_id, asked.partition, ErrorCode.UNKNOWN_TOPIC_ID)
+        if not self._has(name, asked.partition):
+            return FetchedPartition(asked.topic, asked.topic_id, asked.partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return FetchedPartition(asked.topic, asked.topic_id, asked.partition, ErrorCode.NONE, max(asked.offset, 0), 0)
+
+    def _has(self, topic: str, partition: int) -> bool:
+        return 0 <= partition < self._declared.get(topic, 0)
+
+    def _find(self, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
+        return find_coordinators(self, request)
+
+
+_ANSWERS: Mapping[type, Callable[[Cluster, Any], ClusterResponse | FindCoordinatorResponse]] = {
+    ApiVersionsRequest: Cluster._api_versions,
+    MetadataRequest: Cluster._metadata,
+    DescribeClusterRequest: Cluster._describe,
+    ListOffsetsRequest: Cluster._list_offsets,
+    FetchRequest: Cluster._fetch,
+    FindCoordinatorRequest: Cluster._find,
+}

@@ -1,0 +1,100 @@
+"""The coordinator's log: one JSON object a line, which says what happened, to which group and member, and why."""
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import Any, TextIO
+
+import structlog
+
+from coordinator_core.coordinator.facts import (
+    Fact,
+    GenerationBegan,
+    GroupRemoved,
+    GroupStabilized,
+    MemberIdGiven,
+    MemberJoined,
+    MemberRemoved,
+    OffsetsExpired,
+    RebalanceBegan,
+    WriteRefused,
+)
+from coordinator_core.service.observer import Observer
+
+LEVELS = ("debug", "info", "warning", "error")
+
+#: What each fact is called, and how loud it is.
+_FACTS: Mapping[type, tuple[int, str]] = {
+    MemberIdGiven: (logging.DEBUG, "member id given"),
+    MemberJoined: (logging.INFO, "member joined"),
+    MemberRemoved: (logging.INFO, "member removed"),
+    RebalanceBegan: (logging.INFO, "group rebalances"),
+    GenerationBegan: (logging.INFO, "generation began"),
+    GroupStabilized: (logging.INFO, "group stable"),
+    GroupRemoved: (logging.INFO, "group removed"),
+    OffsetsExpired: (logging.INFO, "offsets expired"),
+    WriteRefused: (logging.WARNING, "write refused"),
+}
+_SHORT_NAMES = {"group_id": "group", "member_id": "member"}
+
+
+class EventLog(Observer):
+    """Writes lines to `stream`. `level` is one of LEVELS."""
+
+    def __init__(self, stream: TextIO, level: str = "info") -> None:
+        self._level = getattr(logging, level.upper())
+        self._log = structlog.wrap_logger(
+            structlog.WriteLogger(stream),
+            processors=[
+                structlog.processors.add_log_level,
+                structlog.processors.TimeStamper(fmt="iso", utc=True),
+                structlog.processors.JSONRenderer(),
+            ],
+            wrapper_class=structlog.make_filtering_bound_logger(self._level),
+        )
+
+    def say(self, event: str, **details: Any) -> None:
+        """One line of the service itself."""
+        self._log.info(event, **details)
+
+    def warn(self, event: str, **details: Any) -> None:
+        """One line about something that is wrong."""
+        self._log.warning(event, **details)
+
+    # ---- what is heard
+
+    def facts(self, partition: int, facts: Iterable[Fact]) -> None:
+        for fact in facts:
+            level, event = _FACTS[type(fact)]
+            if level >= self._level:
+                details = {_SHORT_NAMES.get(name, name): value for name, value in asdict(fact).items() if value is not None}
+                self._log.log(level, event, partition=partition, **details)
+
+    def load_finished(self, partition: int, epoch: int, records: int, anomalies: int, seconds: float) -> None:
+        level = logging.WARNING if anomalies else logging.INFO if records else logging.DEBUG
+        took = round(seconds, 3)
+        self._log.log(
+            level, "load finished", partition=partition, epoch=epoch, records=records, anomalies=anomalies, seconds=took
+        )
+
+    def unloaded(self, partition: int, epoch: int) -> None:
+        self._log.debug("partition unloaded", partition=partition, epoch=epoch)
+
+    def failed(self, partition: int, reason: str) -> None:
+        self._log.error("partition failed", partition=partition, reason=reason)
+
+    def append_refused(self, partition: int, batches: int, reason: str) -> None:
+        self._log.warning("append refused", partition=partition, batches=batches, reason=reason)
+
+    def cleaning_failed(self, reason: str) -> None:
+        self._log.warning("cleaning failed", reason=reason)
+
+    def disconnected(self, client: str, reason: str | None) -> None:
+        if reason is not None:
+            self._log.warning("connection ended", client=client, reason=reason)
+
+    def connection_refused(self, client: str, reason: str) -> None:
+        self._log.warning("connection refused", client=client, reason=reason)
+
+    def bug(self, where: str, error: BaseException) -> None:
+        self._log.error("unexpected error", where=where, error=f"{type(error).__name__}: {error}")

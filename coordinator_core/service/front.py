@@ -1,0 +1,135 @@
+"""From a frame to its answer: what every connection shares. Which part of a request goes where, and how the answers come back."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any, get_args
+
+from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.coordinator.messages.groups import FindCoordinatorRequest
+from coordinator_core.coordinator.messages.offsets import TxnMarkerResponse
+from coordinator_core.service.cluster import OFFSETS_TOPIC, Cluster
+from coordinator_core.service.errors_told import errors_told
+from coordinator_core.service.observer import Observer
+from coordinator_core.service.service import CoordinatorService
+from coordinator_core.service.tickets import Gathered, Ticket
+from coordinator_core.wire import (
+    SERVED,
+    PartitionMarker,
+    PartResponse,
+    Peer,
+    RequestHeader,
+    UnsupportedVersion,
+    WireError,
+    WireRequest,
+    read_request,
+    write_refusal,
+    write_response,
+)
+from coordinator_core.wire.cluster_messages import ClusterRequest, FetchRequest
+
+#: A fetch that finds nothing waits as long as its client says, but not longer than this.
+_LONGEST_FETCH_MS = 5_000
+_NAMES = {number: api.name for number, (api, _) in SERVED.items()}
+_CLUSTER_PARTS = frozenset({*get_args(ClusterRequest), FindCoordinatorRequest})
+
+#: Takes the bytes of an answer, or why there is none and the connection has to end.
+Reply = Callable[[bytes | None, str | None], None]
+
+
+class Front:
+    """Answers frames. Every frame has one reply, in the event loop, at once or later."""
+
+    def __init__(self, service: CoordinatorService, cluster: Cluster, observer: Observer) -> None:
+        self._service = service
+        self._cluster = cluster
+        self._observer = observer
+
+    def peer(self, client_host: str) -> Peer:
+        """What a request of this client does not say."""
+        return Peer(client_host, self._cluster.topic_names)
+
+    def handle(self, frame: bytes, peer: Peer, reply: Reply) -> None:
+        """One request, without its length."""
+        started = perf_counter()
+        try:
+            request = read_request(frame, peer, self._cluster.offered)
+        except UnsupportedVersion as error:
+            refusal = None if error.header is None else self._refusal(error.header)
+            reply(refusal, None if refusal else str(error))
+            return
+        except WireError as error:
+            reply(None, str(error))
+            return
+        Exchange(self, request, started, reply).begin()
+
+    def _refusal(self, header: RequestHeader) -> bytes | None:
+        return write_refusal(header, ErrorCode.UNSUPPORTED_VERSION, self._cluster.offered)
+
+    def ask(self, part: Any, ticket: "Ticket | Exchange") -> None:
+        """One part of a request to whoever knows the answer."""
+        kind = type(part)
+        if kind in _CLUSTER_PARTS:
+            _answer_cluster(self._cluster, part, ticket)
+        elif kind is PartitionMarker:
+            self._end_transaction(part, ticket)
+        else:
+            self._service.ask(part, ticket)
+
+    def _end_transaction(self, part: PartitionMarker, ticket: "Ticket | Exchange") -> None:
+        if part.topic == OFFSETS_TOPIC:
+            self._service.end_transaction(part.partition, part.marker, ticket)
+        else:
+            ticket.answer(TxnMarkerResponse(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+
+    def write(self, request: WireRequest, responses: Sequence[PartResponse], started: float, reply: Reply) -> None:
+        """All parts are answered."""
+        try:
+            data = write_response(request, responses)
+        except WireError as error:
+            reply(None, f"the answer has no bytes: {error}")
+            return
+        self._observer.answered(_NAMES[request.header.api_key], perf_counter() - started)
+        errors = errors_told(responses)
+        if errors:
+            self._observer.errors(errors)
+        reply(data, None)
+
+
+class Exchange:
+    """One request until its answer. It is the ticket of its only part, if it has one part."""
+
+    __slots__ = ("_front", "_reply", "_request", "_started")
+
+    def __init__(self, front: Front, request: WireRequest, started: float, reply: Reply) -> None:
+        self._front = front
+        self._request = request
+        self._started = started
+        self._reply = reply
+
+    def begin(self) -> None:
+        """Asks for every part."""
+        parts = self._request.parts
+        if len(parts) == 1:
+            self._front.ask(parts[0], self)
+        elif not parts:
+            self._finish([])
+        else:
+            for part, ticket in zip(parts, Gathered(len(parts), self._finish).tickets(), strict=True):
+                self._front.ask(part, ticket)
+
+    def answer(self, response: PartResponse) -> None:
+        """Of the only part."""
+        self._finish([response])
+
+    def _finish(self, responses: list[Any]) -> None:
+        self._front.write(self._request, responses, self._started, self._reply)
+
+
+def _answer_cluster(cluster: Cluster, part: Any, ticket: Any) -> None:
+    response = cluster.answer(part)
+    if isinstance(part, FetchRequest) and part.max_wait_ms > 0 and not errors_told([response]):
+        wait = min(part.max_wait_ms, _LONGEST_FETCH_MS) / 1000
+        asyncio.get_running_loop().call_later(wait, ticket.answer, response)
+    else:
+        ticket.answer(response)

@@ -1,0 +1,241 @@
+"""The event loop of one log partition.
+
+Requests, timers and the log's answers come to its inbox, and one task takes them out in order; nobody else touches the shard, so
+the core needs no lock. One turn handles all that has come, appends what it writes with one call (group commit), forces it to the
+disk if that is the policy, and tells the shard. Meanwhile more comes, for the next turn.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from time import perf_counter
+from typing import Any, cast
+
+from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.coordinator.refusal import error_response
+from coordinator_core.coordinator.shard import GroupCoordinatorShard, ShardStatus
+from coordinator_core.coordinator.turn import Outcome, Write
+from coordinator_core.segment_log.append_batch import AppendBatch
+from coordinator_core.segment_log.errors import AppendFailed, PartitionFailed
+from coordinator_core.service.events import Asked, Elected, Event, Loaded, LogFailed, Resigned, Stop, TimersDue
+from coordinator_core.service.loading import load
+from coordinator_core.service.observer import Observer
+from coordinator_core.service.ports import PartitionLog
+from coordinator_core.service.tickets import Ticket
+
+#: A timer is not asked for again sooner than this, in seconds.
+_SHORTEST_TIMER = 0.001
+
+
+class PartitionLoop:
+    """`run` is the task. `now_ms` is the clock; `loader` runs loads, `flusher` fsyncs; `flush_always` is the policy."""
+
+    def __init__(
+        self,
+        shard: GroupCoordinatorShard,
+        log: PartitionLog,
+        now_ms: Callable[[], int],
+        observer: Observer,
+        *,
+        loader: Executor,
+        flusher: Executor,
+        flush_always: bool,
+    ) -> None:
+        self.shard = shard
+        self.log = log
+        #: Why the partition has ended, None if it has not.
+        self.failure: str | None = None
+        #: Something was appended since the log was last flushed.
+        self.is_dirty = False
+        self._now_ms = now_ms
+        self._observer = observer
+        self._loader = loader
+        self._flusher = flusher
+        self._flush_always = flush_always
+        self._inbox: deque[Event] = deque()
+        self._wake: asyncio.Future[None] | None = None
+        self._writes: list[Write] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_ms = 0
+        self._stopping = False
+
+    @property
+    def status(self) -> str:
+        """unloaded, loading, active or failed."""
+        return "failed" if self.failure is not None else self.shard.status.value
+
+    @property
+    def is_quiet(self) -> bool:
+        """Is nothing under way?"""
+        return not self._inbox and not self._writes and self._wake is not None
+
+    def submit(self, event: Event) -> None:
+        """For the next turn."""
+        self._inbox.append(event)
+        wake = self._wake
+        if wake is not None and not wake.done():
+            wake.set_result(None)
+
+    async def run(self) -> None:
+        """Turn after turn, until `Stop`."""
+        try:
+            while not self._stopping:
+                if not self._inbox:
+                    self._wake = asyncio.get_running_loop().create_future()
+                    await self._wake
+                    self._wake = None
+                await self._turn()
+        finally:
+            self._cancel_timer()
+
+    async def _turn(self) -> None:
+        try:
+            while self._inbox or self._writes:
+                while self._inbox:
+                    event = self._inbox.popleft()
+                    _HANDLERS[type(event)](self, event)
+                if self._writes:
+                    await self._store()
+        except Exception as error:
+            self._observer.bug(f"partition {self.shard.partition}", error)
+            self._fail(f"{type(error).__name__}: {error}")
+        self._set_timer()
+
+    # ---- events
+
+    def _asked(self, event: Asked) -> None:
+        self._observer.queued(perf_counter() - event.at)
+        try:
+            outcome = self.shard.handle(event.request, event.ticket, self._now_ms())
+        except Exception as error:
+            self._observer.bug(f"partition {self.shard.partition}, {type(event.request).__name__}", error)
+            event.ticket.answer(error_response(event.request, ErrorCode.UNKNOWN_SERVER_ERROR, self.shard.config.behaviour))
+            return
+        self._take(outcome)
+
+    def _elected(self, event: Elected) -> None:
+        if self.failure is not None or not self.shard.begin_load(event.epoch, self._now_ms()):
+            return
+        epoch = event.epoch
+        loading = asyncio.get_running_loop().run_in_executor(
+            self._loader, load, self.shard, self.log, epoch, lambda: self._is_loading(epoch)
+        )
+        loading.add_done_callback(lambda done: self.submit(_loaded(epoch, done)))
+
+    def _loaded(self, event: Loaded) -> None:
+        if not self._is_loading(event.epoch):
+            return
+        if event.error is not None:
+            self._fail(event.error)
+            return
+        outcome = self.shard.finish_load(self._now_ms())
+        self._observer.load_finished(self.shard.partition, event.epoch, event.records, event.anomalies, event.seconds)
+        self._take(outcome)
+
+    def _resigned(self, event: Resigned) -> None:
+        was_ours = self.shard.status is not ShardStatus.UNLOADED
+        self._take(self.shard.unload(event.epoch, self._now_ms()))
+        if was_ours and self.shard.status is ShardStatus.UNLOADED:
+            self._observer.unloaded(self.shard.partition, self.shard.epoch)
+
+    def _timers_due(self, _event: TimersDue) -> None:
+        if self.shard.status is ShardStatus.ACTIVE:
+            self._take(self.shard.timers_due(self._now_ms()))
+
+    def _log_failed(self, event: LogFailed) -> None:
+        self._fail(event.reason)
+
+    def _stop(self, _event: Stop) -> None:
+        self._stopping = True
+
+    def _is_loading(self, epoch: int) -> bool:
+        return self.shard.status is ShardStatus.LOADING and self.shard.epoch == epoch
+
+    # ---- what they cause
+
+    def _take(self, outcome: Outcome) -> None:
+        for answer in outcome.answers:
+            cast(Ticket, answer.ticket).answer(answer.response)
+        if outcome.facts:
+            self._observer.facts(self.shard.partition, outcome.facts)
+        self._writes.extend(outcome.writes)
+
+    async def _store(self) -> None:
+        """All writes of the turn, in order, as one append."""
+        writes, self._writes = self._writes, []
+        started = perf_counter()
+        batches = [AppendBatch(write.encoded, write.producer, write.control_type, write.coordinator_epoch) for write in writes]
+        try:
+            offsets = self.log.append(batches, self._now_ms())
+            self.is_dirty = True
+            self._observer.appended(len(writes), perf_counter() - started)
+            if self._flush_always:
+                await self._flush()
+        except AppendFailed as error:
+            self._observer.append_refused(self.shard.partition, len(writes), str(error))
+            self._refuse(writes)
+            return
+        except PartitionFailed as error:
+            self._refuse(writes)
+            self._fail(str(error))
+            return
+        now_ms = self._now_ms()
+        for write, offset in zip(writes, offsets, strict=True):
+            self._take(self.shard.appended(write, offset, now_ms))
+
+    async def _flush(self) -> None:
+        started = perf_counter()
+        self.is_dirty = False
+        await asyncio.get_running_loop().run_in_executor(self._flusher, self.log.flush)
+        self._observer.flushed(perf_counter() - started)
+
+    def _refuse(self, writes: list[Write]) -> None:
+        now_ms = self._now_ms()
+        for write in writes:
+            self._take(self.shard.append_failed(write, ErrorCode.KAFKA_STORAGE_ERROR, now_ms))
+
+    def _fail(self, reason: str) -> None:
+        """The partition ends: whoever waits is told to look for its coordinator again."""
+        if self.failure is None:
+            self.failure = reason
+            self._observer.failed(self.shard.partition, reason)
+        self._writes.clear()
+        self._take(self.shard.unload(None, self._now_ms()))
+
+    # ---- time
+
+    def _set_timer(self) -> None:
+        deadline = self.shard.next_deadline()
+        if deadline is None:
+            self._cancel_timer()
+        elif self._timer is None or deadline < self._timer_ms:
+            self._cancel_timer()
+            delay = max((deadline - self._now_ms()) / 1000, _SHORTEST_TIMER)
+            self._timer_ms = deadline
+            self._timer = asyncio.get_running_loop().call_later(delay, self._timer_fired)
+
+    def _timer_fired(self) -> None:
+        self._timer = None
+        self.submit(TimersDue())
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def _loaded(epoch: int, done: "asyncio.Future[Loaded]") -> Loaded:
+    error = done.exception()
+    return done.result() if error is None else Loaded(epoch, error=f"{type(error).__name__}: {error}")
+
+
+_HANDLERS: Mapping[type, Callable[[PartitionLoop, Any], None]] = {
+    Asked: PartitionLoop._asked,
+    Elected: PartitionLoop._elected,
+    Loaded: PartitionLoop._loaded,
+    Resigned: PartitionLoop._resigned,
+    TimersDue: PartitionLoop._timers_due,
+    LogFailed: PartitionLoop._log_failed,
+    Stop: PartitionLoop._stop,
+}

@@ -1,0 +1,44 @@
+"""What the service needs of a log, so that one may lie in segment files here and elsewhere later."""
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+from uuid import UUID
+
+from coordinator_core.log.entries import LogRecord
+from coordinator_core.segment_log.append_batch import AppendBatch
+
+
+class PartitionLog(Protocol):
+    """One log partition. `append` is told the time; `flush` and `read` may run in another thread."""
+
+    @property
+    def leader_epoch(self) -> int:
+        """Grows whenever the log is opened."""
+
+    def read(self) -> Iterable[LogRecord]:
+        """Everything, in the order of offsets."""
+
+    def append(self, batches: Sequence[AppendBatch], now_ms: int) -> Sequence[int]:
+        """All batches with one write; their base offsets. AppendFailed: nothing of them is there, and the log goes on.
+        PartitionFailed: it does not."""
+
+    def flush(self) -> object:
+        """Forces what was appended to the disk. PartitionFailed: nobody knows what is there."""
+
+
+class CoordinatorLog(Protocol):
+    """All log partitions of the coordinator."""
+
+    @property
+    def partitions(self) -> int:
+        """How many there are."""
+
+    @property
+    def topic_id(self) -> UUID:
+        """Id of the topic."""
+
+    def partition(self, number: int) -> PartitionLog:
+        """One of them."""
+
+    def clean(self, now_ms: int) -> object:
+        """Compacts the partition that needs it most, if one does; in a thread of its own. CleanFailed: it is as it was."""

@@ -1,0 +1,144 @@
+"""The coordinator as a process: from an open log to the end of the last connection."""
+
+import asyncio
+import os
+import resource
+import signal
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from coordinator_core.coordinator.census import Census, census
+from coordinator_core.coordinator.config import CoordinatorConfig
+from coordinator_core.coordinator.messages.groups import Node
+from coordinator_core.coordinator.messages.versions import offered
+from coordinator_core.coordinator.shard import ShardStatus
+from coordinator_core.service.addresses import Address
+from coordinator_core.service.admin import Admin
+from coordinator_core.service.clock import SteadyClock
+from coordinator_core.service.cluster import Cluster
+from coordinator_core.service.event_log import EventLog
+from coordinator_core.service.front import Front
+from coordinator_core.service.listener import Listener
+from coordinator_core.service.metrics import Metrics
+from coordinator_core.service.ports import CoordinatorLog
+from coordinator_core.service.service import CoordinatorService
+from coordinator_core.service.settings import ServiceSettings
+from coordinator_core.service.watchers import Watchers
+from coordinator_core.wire import AnyApiKey, offered_versions
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+#: Exit code of a process that a second signal ended: 128 + SIGTERM.
+_ENDED_AT_ONCE = 143
+#: Whoever signals a process and its group does so twice.
+_SAME_SIGNAL_SECONDS = 0.2
+
+
+class CannotListen(Exception):
+    """An address that cannot be had; the message names it and says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where to listen, what to tell clients instead (None: the same), and where /health and /metrics are (None: nowhere)."""
+
+    listen: Address
+    advertised: Address | None = None
+    admin: Address | None = None
+
+
+def raise_file_limit() -> None:
+    """As many open files as this process may have: every connection is one."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def new_member_id(name: str) -> str:
+    """`generateMemberId`: the name of client or instance, and a random UUID."""
+    return f"{name}-{uuid.uuid4()}"
+
+
+async def serve(
+    log: CoordinatorLog,
+    config: CoordinatorConfig,
+    settings: ServiceSettings,
+    addresses: Addresses,
+    event_log: EventLog,
+    on_ready: Callable[[Address, Address | None], None],
+) -> None:
+    """Serves until SIGTERM or SIGINT, then ends what is under way; a second signal ends the process at once.
+
+    `on_ready` is called with the addresses once connections are taken; partitions may still be loading then. The log is flushed
+    and left open. Raises CannotListen.
+    """
+    metrics = Metrics()
+    observer = Watchers((metrics, event_log))
+    clock = SteadyClock(time.time, time.monotonic)
+    service = CoordinatorService(config, settings, log, clock.now_ms, new_member_id, observer)
+    metrics.bind(lambda: _census(service), lambda: service.partitions_by_status)
+    admin = Admin(lambda: service.partitions_by_status, metrics.text)
+    listener = Listener(settings, observer)
+    address = await _listening(listener.start(addresses.listen), addresses.listen)
+    admin_address = None if addresses.admin is None else await _listening(admin.start(addresses.admin), addresses.admin)
+    node = Node(settings.node_id, *(addresses.advertised or address))
+    coordinator_versions: dict[AnyApiKey, range] = {api: versions for api, versions in offered(config.era).items()}
+    versions = offered_versions(coordinator_versions)
+    cluster = Cluster(node, settings.cluster_id, settings.topics, log.partitions, log.topic_id, versions)
+    stop = _stop_on_signals()
+    service.start()
+    await listener.serve(Front(service, cluster, observer))
+    on_ready(address, admin_address)
+    signal_name = await stop
+    event_log.say("stopping", reason=signal_name, connections=len(listener))
+    admin.stopping = True
+    await _end(listener, service, settings.drain_ms / 1000)
+    admin.close()
+    event_log.say("stopped")
+
+
+async def _listening(starting: Awaitable[Address], address: Address) -> Address:
+    try:
+        return await starting
+    except OSError as error:
+        raise CannotListen(f"cannot listen on {address}: {error.strerror or error}") from error
+
+
+async def _end(listener: Listener, service: CoordinatorService, drain_seconds: float) -> None:
+    """Nothing new; what the log is to have first is answered, then whoever is parked is sent away, then the sockets close."""
+    give_up = time.monotonic() + drain_seconds
+    listener.stop_accepting()
+    await service.drain(drain_seconds)
+    await service.stop()
+    await listener.wait_closed(max(give_up - time.monotonic(), 0))
+
+
+def _stop_on_signals() -> "asyncio.Future[str]":
+    loop = asyncio.get_running_loop()
+    stop: asyncio.Future[str] = loop.create_future()
+
+    first_at = 0.0
+
+    def stopped(number: signal.Signals) -> None:
+        nonlocal first_at
+        if not stop.done():
+            first_at = loop.time()
+            stop.set_result(number.name)
+        elif loop.time() - first_at > _SAME_SIGNAL_SECONDS:
+            os._exit(_ENDED_AT_ONCE)
+
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, stopped, number)
+    return stop
+
+
+def _census(service: CoordinatorService) -> Census:
+    total = Census()
+    members = 0
+    for loop in service.loops.values():
+        if loop.shard.status is ShardStatus.ACTIVE:
+            counted = census(loop.shard.context)
+            total.groups.update(counted.groups)
+            members += counted.members
+    return Census(total.groups, members)

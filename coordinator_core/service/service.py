@@ -1,0 +1,194 @@
+"""The coordinator as a service: log partitions with their loops, requests to the right one, and what goes on beside them."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from time import perf_counter
+from typing import Any
+
+from coordinator_core.coordinator.config import CoordinatorConfig
+from coordinator_core.coordinator.context import MemberIds
+from coordinator_core.coordinator.coordinator import GroupCoordinator
+from coordinator_core.coordinator.describe import merge_lists
+from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.coordinator.messages.groups import ListGroupsRequest
+from coordinator_core.coordinator.messages.offsets import TxnMarkerRequest, TxnMarkerResponse
+from coordinator_core.coordinator.refusal import Request
+from coordinator_core.coordinator.shard import GroupCoordinatorShard
+from coordinator_core.coordinator.turn import Response
+from coordinator_core.segment_log.errors import SegmentLogError
+from coordinator_core.service.events import Asked, Elected, LogFailed, Resigned, Stop
+from coordinator_core.service.observer import Observer
+from coordinator_core.service.partition_loop import PartitionLoop
+from coordinator_core.service.ports import CoordinatorLog
+from coordinator_core.service.settings import Fsync, ServiceSettings
+from coordinator_core.service.tickets import FutureTicket, Gathered, Ticket
+
+_FLUSHERS = 4
+_DRAIN_POLL_SECONDS = 0.005
+
+
+class CoordinatorService:
+    """One loop for each partition of the log. `start` elects this process for all of them, `stop` gives them back.
+
+    Everything but the threads of loads, fsyncs and cleanings happens in the event loop of asyncio that calls `start`.
+    """
+
+    def __init__(
+        self,
+        config: CoordinatorConfig,
+        settings: ServiceSettings,
+        log: CoordinatorLog,
+        now_ms: Callable[[], int],
+        new_member_id: MemberIds,
+        observer: Observer,
+    ) -> None:
+        self.config = config
+        self.settings = settings
+        self.log = log
+        self._observer = observer
+        self._now_ms = now_ms
+        numbers = range(log.partitions)
+        self._loader = ThreadPoolExecutor(1, "load")
+        self._flusher = ThreadPoolExecutor(_FLUSHERS, "flush")
+        self._cleaner = ThreadPoolExecutor(1, "clean")
+        shards = {number: GroupCoordinatorShard(number, config, new_member_id) for number in numbers}
+        self._coordinator = GroupCoordinator(config, shards)
+        self.loops = {
+            number: PartitionLoop(
+                shards[number],
+                log.partition(number),
+                now_ms,
+                observer,
+                loader=self._loader,
+                flusher=self._flusher,
+                flush_always=settings.fsync is Fsync.ALWAYS,
+            )
+            for number in numbers
+        }
+        self._tasks: list[asyncio.Task[None]] = []
+        self._beside: list[asyncio.Task[None]] = []
+
+    # ---- life
+
+    def start(self) -> None:
+        """Loads every partition; each answers as soon as it is loaded."""
+        self._tasks = [asyncio.create_task(loop.run(), name=f"partition {n}") for n, loop in self.loops.items()]
+        for number, loop in self.loops.items():
+            self.elect(number, loop.log.leader_epoch)
+        if self.settings.fsync is Fsync.INTERVAL:
+            self._begin(self._flush_at_intervals())
+        if self.settings.log_cleaner_interval_ms:
+            self._begin(self._clean_at_intervals())
+
+    def elect(self, partition: int, epoch: int) -> None:
+        """The log partition is ours from this leader epoch on, and is loaded. An epoch that is not above what was seen, or a
+        partition that is ours already, changes nothing (`onElection`). KeyError for a partition that there is not."""
+        self.loops[partition].submit(Elected(epoch))
+
+    def resign(self, partition: int, epoch: int | None) -> None:
+        """The log partition is another's as of this leader epoch; None: its replica is gone (`onResignation`)."""
+        self.loops[partition].submit(Resigned(epoch))
+
+    async def drain(self, seconds: float) -> bool:
+        """Waits until nothing is under way, parked requests aside; False if that took too long."""
+        give_up = perf_counter() + seconds
+        while not all(loop.is_quiet for loop in self.loops.values()):
+            if perf_counter() >= give_up:
+                return False
+            await asyncio.sleep(_DRAIN_POLL_SECONDS)
+        return True
+
+    async def stop(self) -> None:
+        """Whoever waits is told NOT_COORDINATOR; then the loops end, and the logs are flushed. The logs stay open."""
+        self._coordinator.active = False
+        for task in self._beside:
+            task.cancel()
+        for loop in self.loops.values():
+            loop.submit(Resigned(None))
+            loop.submit(Stop())
+        await asyncio.gather(*self._tasks, *self._beside, return_exceptions=True)
+        self._cleaner.shutdown(wait=True)
+        await self._flush_dirty()
+        for executor in (self._loader, self._flusher):
+            executor.shutdown(wait=True)
+
+    # ---- requests
+
+    def ask(self, request: Request, ticket: Ticket) -> None:
+        """Hands a request to the partition of its group; ListGroups to all. The answer comes to the ticket, once."""
+        if isinstance(request, ListGroupsRequest):
+            self._ask_all(request, ticket)
+            return
+        routed = self._coordinator.route(request)
+        if isinstance(routed, GroupCoordinatorShard):
+            self.loops[routed.partition].submit(Asked(request, ticket, perf_counter()))
+        else:
+            ticket.answer(routed)
+
+    def end_transaction(self, partition: int, request: TxnMarkerRequest, ticket: Ticket) -> None:
+        """A marker for one log partition; UNKNOWN_TOPIC_OR_PARTITION where there is none of that number."""
+        loop = self.loops.get(partition)
+        if loop is None:
+            ticket.answer(TxnMarkerResponse(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+        else:
+            loop.submit(Asked(request, ticket, perf_counter()))
+
+    async def answer(self, request: Request) -> Response:
+        """The answer to a request of this process."""
+        ticket = FutureTicket()
+        self.ask(request, ticket)
+        return await ticket.future
+
+    def _ask_all(self, request: ListGroupsRequest, ticket: Ticket) -> None:
+        merged = self.config.behaviour.lists_while_loading
+
+        def answer(responses: list[Any]) -> None:
+            ticket.answer(merge_lists(responses, lists_while_loading=merged))
+
+        gathered = Gathered(len(self.loops), answer)
+        for loop, part in zip(self.loops.values(), gathered.tickets(), strict=True):
+            loop.submit(Asked(request, part, perf_counter()))
+
+    # ---- state
+
+    @property
+    def partitions_by_status(self) -> Mapping[str, int]:
+        """How many log partitions are unloaded, loading, active and failed; without those that are 0."""
+        return Counter(loop.status for loop in self.loops.values())
+
+    # ---- beside the loops
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        self._beside.append(asyncio.create_task(work))
+
+    async def _flush_at_intervals(self) -> None:
+        while True:
+            await asyncio.sleep(self.settings.fsync_interval_ms / 1000)
+            await self._flush_dirty()
+
+    async def _flush_dirty(self) -> None:
+        await asyncio.gather(*(self._flush(loop) for loop in _dirty(self.loops.values())))
+
+    async def _flush(self, loop: PartitionLoop) -> None:
+        started = perf_counter()
+        loop.is_dirty = False
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._flusher, loop.log.flush)
+        except SegmentLogError as error:
+            loop.submit(LogFailed(str(error)))
+        else:
+            self._observer.flushed(perf_counter() - started)
+
+    async def _clean_at_intervals(self) -> None:
+        while True:
+            await asyncio.sleep(self.settings.log_cleaner_interval_ms / 1000)
+            try:
+                await asyncio.get_running_loop().run_in_executor(self._cleaner, self.log.clean, self._now_ms())
+            except (SegmentLogError, OSError) as error:
+                self._observer.cleaning_failed(str(error))
+
+
+def _dirty(loops: Iterable[PartitionLoop]) -> list[PartitionLoop]:
+    return [loop for loop in loops if loop.is_dirty and loop.failure is None]

@@ -1,0 +1,66 @@
+"""Who asked: the service hands a ticket to a shard with a request, and the answer to the ticket."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from coordinator_core.coordinator.turn import Response
+
+
+class Ticket(Protocol):
+    """The asker's end of one request. Compared by identity."""
+
+    def answer(self, response: Response) -> None:
+        """Called once, in the event loop."""
+
+    def __hash__(self) -> int: ...
+
+
+class FutureTicket:
+    """For who awaits the answer."""
+
+    __slots__ = ("future",)
+
+    def __init__(self) -> None:
+        self.future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+
+    def answer(self, response: Response) -> None:
+        """Nobody may be waiting any more."""
+        if not self.future.done():
+            self.future.set_result(response)
+
+
+class GatherTicket:
+    """One part of a request that goes to several shards; the last answer calls `done` with all, in the order of the parts."""
+
+    __slots__ = ("_gathered", "_place")
+
+    def __init__(self, gathered: "Gathered", place: int) -> None:
+        self._gathered = gathered
+        self._place = place
+
+    def answer(self, response: Response) -> None:
+        """Keeps it until all are there."""
+        self._gathered.put(self._place, response)
+
+
+class Gathered:
+    """`count` answers that belong together."""
+
+    __slots__ = ("_done", "_missing", "_responses")
+
+    def __init__(self, count: int, done: Callable[[list[Response]], None]) -> None:
+        self._responses: dict[int, Response] = {}
+        self._missing = count
+        self._done = done
+
+    def tickets(self) -> tuple[GatherTicket, ...]:
+        """One for each part."""
+        return tuple(GatherTicket(self, place) for place in range(self._missing))
+
+    def put(self, place: int, response: Response) -> None:
+        """The answer of one part."""
+        self._responses[place] = response
+        self._missing -= 1
+        if not self._missing:
+            self._done([self._responses[place] for place in sorted(self._responses)])
