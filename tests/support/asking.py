@@ -3,7 +3,6 @@
 kafka-python encodes what it knows; the describe requests of the new group kinds, which it lacks, are in `describe_layouts`.
 """
 
-import socket
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from describe_layouts import DESCRIBE, Reader, array
 from generations import Generation
 from kafka.protocol.admin import DescribeGroupsRequest, DescribeGroupsResponse, ListGroupsRequest, ListGroupsResponse
 from kafka.protocol.consumer import OffsetFetchRequest, OffsetFetchResponse
+from protocol_connection import ProtocolConnection
 
 UNSTABLE_OFFSET_COMMIT = 88
 #: COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR
@@ -69,18 +69,14 @@ class Asker:
     """One connection to a broker of a generation; for one thread. Close it, or use it in a `with`."""
 
     def __init__(self, bootstrap: str, generation: Generation) -> None:
-        host, _, port = bootstrap.rpartition(":")
         self._generation = generation
-        self._socket = socket.create_connection((host, int(port)), 20)
-        self._socket.settimeout(60)
-        self._answers = self._socket.makefile("rb")
+        self._connection = ProtocolConnection(bootstrap, "oracle")
 
     def __enter__(self) -> "Asker":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._answers.close()
-        self._socket.close()
+        self._connection.close()
 
     def offsets(self, groups: Iterable[str]) -> dict[str, Offsets]:
         """OffsetFetch for every topic of every group; groups without offsets have none. Raises NotLoaded."""
@@ -103,7 +99,7 @@ class Asker:
     def listed(self) -> dict[str, ListedGroup]:
         """ListGroups, all states and types."""
         version = self._generation.list_groups
-        response = self._ask(ListGroupsRequest(states_filter=[], types_filter=[]), ListGroupsResponse, version)
+        response = self._connection.ask(ListGroupsRequest(states_filter=[], types_filter=[]), ListGroupsResponse, version)
         if response.error_code:
             raise NotLoaded(f"ListGroups: error {response.error_code}")
         return {
@@ -121,7 +117,7 @@ class Asker:
         described = {}
         for some in _portions(groups):
             request = DescribeGroupsRequest(groups=list(some), include_authorized_operations=False)
-            for group in self._ask(request, DescribeGroupsResponse, version).groups:
+            for group in self._connection.ask(request, DescribeGroupsResponse, version).groups:
                 members = tuple(
                     Member(
                         m.member_id,
@@ -142,8 +138,8 @@ class Asker:
         described = {}
         for some in _portions(groups):
             body = array(some) + b"\0\0"
-            data = self._exchange(struct.pack(">hhihB", key, version, 0, -1, 0) + body)
-            reader = Reader(data, 5)
+            self._connection.send_bytes(struct.pack(">hhihB", key, version, 0, -1, 0) + body)
+            reader = Reader(self._connection.receive_bytes(), 5)
             reader.int32()
             for group in reader.structs(layout):
                 described[group["group_id"]] = _described(kind, group)
@@ -157,7 +153,7 @@ class Asker:
             for group, wanted in asked.items():
                 topics = _topics(OffsetFetchRequest.OffsetFetchRequestTopic, wanted)
                 request = OffsetFetchRequest(group_id=group, topics=topics, require_stable=stable)
-                yield group, _fetched(self._ask(request, OffsetFetchResponse, version), group)
+                yield group, _fetched(self._connection.ask(request, OffsetFetchResponse, version), group)
             return
         Group = OffsetFetchRequest.OffsetFetchRequestGroup  # noqa: N806 - the classes are made from Kafka's schemas
         for some in _portions(list(asked)):
@@ -165,22 +161,11 @@ class Asker:
             for group in some:
                 topics = _topics(Group.OffsetFetchRequestTopics, asked[group])
                 groups.append(Group(group_id=group, member_id=None, member_epoch=-1, topics=topics))
-            response = self._ask(OffsetFetchRequest(groups=groups, require_stable=stable), OffsetFetchResponse, version)
+            response = self._connection.ask(
+                OffsetFetchRequest(groups=groups, require_stable=stable), OffsetFetchResponse, version
+            )
             for found in response.groups:
                 yield found.group_id, _fetched(found, found.group_id)
-
-    def _ask(self, request: Any, response: Any, version: int) -> Any:
-        request.API_VERSION = version
-        request.with_header(0, "oracle")
-        data = self._exchange(request.encode(header=True))
-        return response.decode(data, version=version, header=True)
-
-    def _exchange(self, request: bytes) -> bytes:
-        self._socket.sendall(struct.pack(">i", len(request)) + request)
-        head = self._answers.read(4)
-        if len(head) < 4:
-            raise ConnectionError("the broker closed the connection")
-        return self._answers.read(struct.unpack(">i", head)[0])
 
 
 @dataclass(frozen=True)

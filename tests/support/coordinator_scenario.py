@@ -1,0 +1,389 @@
+"""A scenario for a group coordinator, whoever it is: clients that nobody here wrote make groups of every kind, step by step.
+
+Each step waits for what it caused, so that the same scenario leaves the same records, whatever the speed of the machine. Each
+group is one story. Groups without offsets are left alone once they are empty, since the sweep may come at any time.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+
+from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+from kafka import KafkaConsumer
+from kafka import TopicPartition as PythonPartition
+from kafka.admin import KafkaAdminClient, MemberToRemove
+from kafka.structs import OffsetAndMetadata
+from protocol_member import NEW, NONE, OLD, STATIC, Age, ProtocolMember, finish_rebalance
+from transactional_commits import TransactionalCommits
+
+from pipelines.private_kafka.clients import Clients
+
+TOPICS: Mapping[str, int] = {"orders": 4, "payments": 4, "clicks": 4}
+#: Long enough for all that a test does with a coordinator: who lives at the end of the scenario lives on.
+PATIENT_MS = 300_000
+SWEEP_INTERVAL_MS = 1000
+#: What a coordinator must be set to: no waiting for a group's first members, short sessions, frequent sweeps.
+COORDINATOR_SETTINGS: Mapping[str, int] = {
+    "group.initial.rebalance.delay.ms": 0,
+    "group.min.session.timeout.ms": 100,
+    "group.max.session.timeout.ms": PATIENT_MS,
+    "offsets.retention.check.interval.ms": SWEEP_INTERVAL_MS,
+}
+_LIMIT_SECONDS = 30
+_CONNECT = {"sessioned": b"\x01\x02", "compatible": b"\x00\xff" * 20}
+_SUBSCRIPTION = bytes.fromhex("0001 00000001 0006 6f7264657273 ffffffff 00000000")
+
+
+@dataclass
+class Stage:
+    """Where a scenario is played; what is opened here stays open until the context of `stage` ends."""
+
+    bootstrap: str
+    clients: Clients
+    admin: KafkaAdminClient
+    open: ExitStack = field(default_factory=ExitStack)
+
+    def member(self, group: str, client_id: str, protocols: Mapping[str, bytes], **settings: object) -> ProtocolMember:
+        """A member that sends what it is told to."""
+        member = ProtocolMember(self.bootstrap, group, client_id, protocols, **settings)  # type: ignore[arg-type]
+        return self.open.enter_context(member)
+
+    def state(self, group: str) -> str:
+        """As DescribeGroups says."""
+        return str(self.admin.describe_groups([group])[group]["group_state"])
+
+    def await_state(self, group: str, state: str) -> None:
+        """Until the group is in a state; Dead is gone."""
+        deadline = time.monotonic() + _LIMIT_SECONDS
+        while (found := self.state(group)) != state:
+            assert time.monotonic() < deadline, f"{group} is {found}, not {state}"
+            time.sleep(0.05)
+
+    def await_offsets(self, group: str, offsets: Mapping[tuple[str, int], int]) -> None:
+        """Until exactly these are committed."""
+        deadline = time.monotonic() + _LIMIT_SECONDS
+        while (found := self.offsets(group)) != offsets:
+            assert time.monotonic() < deadline, f"{group} has {found}, not {offsets}"
+            time.sleep(0.05)
+
+    def offsets(self, group: str) -> dict[tuple[str, int], int]:
+        """As OffsetFetch says."""
+        found = self.admin.list_group_offsets(group)[group]
+        return {(tp.topic, tp.partition): each.offset for tp, each in found.items() if each.offset >= 0}
+
+
+@contextmanager
+def stage(bootstrap: str) -> Iterator[Stage]:
+    """Clients of a coordinator whose topics are there. Members of `Stage.member` do not leave when it ends; consumers do, unless
+    the coordinator is gone."""
+    with ExitStack() as opened:
+        clients = opened.enter_context(Clients(bootstrap))
+        admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+        opened.callback(admin.close)
+        yield Stage(bootstrap, clients, admin, opened)
+
+
+def play(on: Stage) -> list[str]:
+    """Plays everything, the names of the groups."""
+    for story in STORIES:
+        story(on, _name(story))
+    return [_name(story) for story in STORIES]
+
+
+def _name(story: Callable[[Stage, str], None]) -> str:
+    return story.__name__.strip("_").replace("_", "-")
+
+
+def _everywhere(topic: str, offset: int) -> list[tuple[str, int, int]]:
+    return [(topic, partition, offset + partition) for partition in range(TOPICS[topic])]
+
+
+# ---- confluent-kafka
+
+
+def _confluent_range(on: Stage, group: str) -> None:
+    """Two members join one after the other and leave one after the other; an eager protocol."""
+    topics = ("orders", "payments")
+    settings = {"partition_assignment_strategy": "range", "session_timeout_ms": PATIENT_MS}
+    first = on.clients.consumer(group, topics, client_id="range-1", **settings)
+    on.clients.settle([first], 8)
+    on.clients.commit_everywhere([first], 10)
+    second = on.clients.consumer(group, topics, client_id="range-2", **settings)
+    on.clients.settle([first, second], 8)
+    on.clients.commit_everywhere([first, second], 20, "with metadata é✓ 𝄞")
+    on.clients.leave(second)
+    on.clients.settle([first], 8)
+    first.commit(offsets=[TopicPartition("orders", 3, 33, "of an epoch", 7)], asynchronous=False)
+    on.clients.leave(first)
+
+
+def _confluent_cooperative(on: Stage, group: str) -> None:
+    """The same with incremental rebalances: partitions are given up in one and given away in the next."""
+    settings = {"partition_assignment_strategy": "cooperative-sticky", "session_timeout_ms": PATIENT_MS}
+    first = on.clients.consumer(group, ("clicks",), client_id="cooperative-1", **settings)
+    on.clients.settle([first], 4)
+    second = on.clients.consumer(group, ("clicks",), client_id="cooperative-2", **settings)
+    on.clients.settle([first, second], 4)
+    on.clients.commit_everywhere([first, second], 5)
+    on.clients.leave(first)
+    on.clients.settle([second], 4)
+    on.clients.leave(second)
+
+
+def _confluent_static(on: Stage, group: str) -> None:
+    """A static member comes back as it was, and is taken out by an admin when it does not any more."""
+
+    def member(number: int) -> object:
+        settings = {"client_id": f"static-{number}", "group_instance_id": f"instance-{number}", "session_timeout_ms": PATIENT_MS}
+        return on.clients.consumer(group, ("orders",), partition_assignment_strategy="roundrobin", **settings)
+
+    first = member(1)
+    on.clients.settle([first], 4)
+    second = member(2)
+    on.clients.settle([first, second], 4)
+    on.clients.commit_everywhere([first, second], 50)
+    on.clients.leave(second)
+    second = member(2)
+    on.clients.settle([first, second], 4)
+    on.clients.leave(second)
+    on.admin.remove_group_members(group, [MemberToRemove(group_instance_id="instance-2")])
+    on.clients.settle([first], 4)
+    on.clients.leave(first)
+    assert on.state(group) == "Stable"
+
+
+def _confluent_simple(on: Stage, group: str) -> None:
+    """Commits without a group: forwards, backwards, with much metadata."""
+    member = on.clients.consumer(group)
+    for offset in (900, 950, 20):
+        on.clients.commit(member, [("orders", 0, offset), ("clicks", 1, 2**62 + offset)])
+    on.clients.commit(member, [("orders", 1, 0)], "m" * 4000)
+    on.clients.leave(member)
+
+
+def _confluent_altered(on: Stage, group: str) -> None:
+    """An admin resets offsets of a group whose members have gone."""
+    member = on.clients.consumer(group, ("payments",), client_id="altered", session_timeout_ms=PATIENT_MS)
+    on.clients.settle([member], 4)
+    on.clients.commit(member, _everywhere("payments", 300))
+    on.clients.leave(member)
+    to = ConsumerGroupTopicPartitions(group, [TopicPartition("payments", 0, 1), TopicPartition("clicks", 2, 2)])
+    on.clients.admin.alter_consumer_group_offsets([to])[group].result(20)
+
+
+def _confluent_deleted(on: Stage, group: str) -> None:
+    """A group with a past is deleted, with offsets of several topics."""
+    member = on.clients.consumer(group, ("payments",), client_id="deleted", session_timeout_ms=PATIENT_MS)
+    on.clients.settle([member], 4)
+    on.clients.commit(member, [*_everywhere("payments", 1), ("clicks", 3, 9), ("orders", 2, 9)])
+    on.clients.leave(member)
+    on.clients.admin.delete_consumer_groups([group])[group].result(20)
+
+
+def _confluent_simple_deleted(on: Stage, group: str) -> None:
+    """A group that only ever had offsets is deleted, and is there again."""
+    member = on.clients.consumer(group)
+    on.clients.commit(member, _everywhere("payments", 1))
+    on.clients.admin.delete_consumer_groups([group])[group].result(20)
+    on.clients.commit(member, [("payments", 2, 4)])
+    on.clients.leave(member)
+
+
+# ---- kafka-python
+
+
+def _python_consumer(on: Stage, group: str) -> None:
+    """The consumer and the admin of another client; an offset of an empty group is deleted."""
+    consumer = KafkaConsumer(
+        bootstrap_servers=on.bootstrap,
+        client_id="python",
+        group_id=group,
+        enable_auto_commit=False,
+        session_timeout_ms=PATIENT_MS,
+        request_timeout_ms=PATIENT_MS + 5000,
+        connections_max_idle_ms=PATIENT_MS + 10_000,
+        heartbeat_interval_ms=200,
+    )
+    # otherwise it may lead its group before it knows of any partition
+    consumer.partitions_for_topic("clicks")
+    consumer.subscribe(["clicks"])
+    deadline = time.monotonic() + _LIMIT_SECONDS
+    while len(consumer.assignment()) < 4:
+        assert time.monotonic() < deadline, f"{group}: no assignment"
+        consumer.poll(timeout_ms=50)
+    consumer.commit({tp: OffsetAndMetadata(40 + tp.partition, "", 3) for tp in sorted(consumer.assignment())})
+    consumer.commit({PythonPartition("payments", 0): OffsetAndMetadata(1, "not mine", -1)})
+    consumer.close()
+    on.admin.delete_group_offsets(group, [PythonPartition("clicks", 1), PythonPartition("payments", 0)])
+
+
+def _python_altered(on: Stage, group: str) -> None:
+    """Offsets of a group that was not there, set and deleted by an admin; the last of them end it in the next sweep."""
+    offsets = {PythonPartition("orders", 0): OffsetAndMetadata(5, "by hand", -1)}
+    on.admin.alter_group_offsets(group, offsets)
+    on.admin.delete_group_offsets(group, list(offsets))
+    on.await_state(group, "Dead")
+
+
+# ---- requests one by one
+
+
+def _two_of_connect(on: Stage, group: str) -> None:
+    """Another protocol type: a vote, members that get nothing, a member that brings other metadata, a leader that goes."""
+    one, two = (on.member(group, f"worker-{n}", _CONNECT, protocol_type="connect") for n in (1, 2))
+    _alone(one, b"all")
+    two.protocols.pop("sessioned")
+    two.send_join()
+    one.await_rebalance()
+    one.send_join()
+    finish_rebalance([one, two], [b"a", b"b" * 300])
+    one.protocols["compatible"] = b"changed"
+    one.send_join()
+    two.await_rebalance()
+    two.send_join()
+    finish_rebalance([one, two], [b"a", None])
+    assert one.commit([("orders", 0, 8, 2, "mine"), ("orders", 1, 9, -1, None)]) == {("orders", 0): NONE, ("orders", 1): NONE}
+    assert one.leave() == [NONE]
+    two.await_rebalance()
+    _alone(two, b"all of it")
+
+
+def _together_and_apart(on: Stage, group: str) -> None:
+    """Members of three ages of the protocol; two leave with one request, the last alone."""
+    members = [on.member(group, f"m-{n}", {"range": _SUBSCRIPTION}, age=age) for n, age in enumerate((OLD, STATIC, NEW))]
+    _gather(members)
+    assert members[0].commit([("clicks", 0, 5, -1, "kept for an hour")], retention_ms=3_600_000) == {("clicks", 0): NONE}
+    assert members[2].commit([("clicks", 1, 6, 4, "")]) == {("clicks", 1): NONE}
+    assert members[2].leave(members[1]) == [NONE, NONE]
+    members[0].await_rebalance()
+    _alone(members[0], b"alone")
+    assert members[0].leave() == [NONE]
+
+
+def _static_members(on: Stage, group: str) -> None:
+    """A follower and then the leader restart while the group is stable, and live on."""
+
+    def member(number: int, age: Age = NEW) -> ProtocolMember:
+        return on.member(group, f"s-{number}", {"range": _SUBSCRIPTION}, age=age, instance_id=f"i-{number}")
+
+    members = [member(1), member(2, STATIC)]
+    _gather(members)
+    again = member(2, STATIC)
+    again.join()
+    again.sync()
+    leader = member(1)
+    leader.join()
+    leader.sync()
+    assert leader.commit([("payments", 1, 12, 1, "")]) == {("payments", 1): NONE}
+
+
+def _session_ends(on: Stage, group: str) -> None:
+    """A member that is not heard of any more."""
+    member = on.member(group, "silent", {"range": _SUBSCRIPTION}, session_ms=1500)
+    _alone(member, b"all")
+    assert member.commit([("payments", 3, 1, -1, "last words")]) == {("payments", 3): NONE}
+    on.await_state(group, "Empty")
+
+
+def _does_not_join(on: Stage, group: str) -> None:
+    """A rebalance goes on without the member that takes too long to join."""
+    members = [on.member(group, f"m-{n}", {"range": _SUBSCRIPTION}, rebalance_ms=1500) for n in (1, 2)]
+    _gather(members)
+    members[0].join()
+    members[0].sync({members[0].member_id: b"of both"})
+
+
+def _does_not_sync(on: Stage, group: str) -> None:
+    """A member that joins and does not sync is out when the time is over (KAFKA-12890)."""
+    one, two = (on.member(group, f"m-{n}", {"range": _SUBSCRIPTION}, rebalance_ms=1500) for n in (1, 2))
+    _alone(one, b"all")
+    two.send_join()
+    one.await_rebalance()
+    one.send_join()
+    one.receive_join()
+    two.receive_join()
+    assert one.leads
+    one.sync({one.member_id: b"1", two.member_id: b"2"})
+    one.await_rebalance()
+    _alone(one, b"all again")
+
+
+def _alone(member: ProtocolMember, assignment: bytes) -> None:
+    member.send_join()
+    finish_rebalance([member], [assignment])
+
+
+def _gather(members: Sequence[ProtocolMember]) -> None:
+    """They join one after the other, each to a stable group; the first leads."""
+    for count, joining in enumerate(members, 1):
+        joining.send_join()
+        for member in members[: count - 1]:
+            member.await_rebalance()
+            member.send_join()
+        finish_rebalance(members[:count], [b"%d of %d" % (n, count) for n in range(count)])
+
+
+# ---- what the sweep takes
+
+
+def _offsets_expire(on: Stage, group: str) -> None:
+    """Offsets with a time of their own (before KIP-211), of which some have passed it."""
+    simple = on.member(group, "old", {}, age=OLD)
+    assert set(simple.commit([("orders", 0, 1, -1, "for a day")], retention_ms=86_400_000).values()) == {NONE}
+    expiring = [("orders", 2, 3, -1, ""), ("clicks", 0, 4, -1, ""), ("orders", 1, 2, -1, "")]
+    assert set(simple.commit(expiring, retention_ms=1).values()) == {NONE}
+    on.await_offsets(group, {("orders", 0): 1})
+
+
+def _group_expires(on: Stage, group: str) -> None:
+    """All offsets of a group without members, and it with them."""
+    simple = on.member(group, "old", {}, age=OLD)
+    assert set(simple.commit([("orders", 2, 3, -1, ""), ("clicks", 0, 4, -1, "")], retention_ms=1).values()) == {NONE}
+    on.await_state(group, "Dead")
+
+
+def _left_without_offsets(on: Stage, group: str) -> None:
+    """Nothing is left of a group whose members have gone and never committed."""
+    member = on.member(group, "short", {"range": _SUBSCRIPTION})
+    _alone(member, b"all")
+    assert member.leave() == [NONE]
+    on.await_state(group, "Dead")
+
+
+# ---- transactions
+
+
+def _in_transactions(on: Stage, group: str) -> None:
+    """Committed, aborted, committed again over it, and still open."""
+    commits = on.open.enter_context(TransactionalCommits(on.bootstrap, group, producer_id=4711))
+    commits.commit([("payments", 0, 10, 1, "one"), ("payments", 1, 20, -1, None)])
+    commits.end(committed=True)
+    commits.commit([("payments", 0, 11, -1, "two")])
+    commits.end(committed=False)
+    simple = on.member(group, "beside", {})
+    assert simple.commit([("payments", 2, 1, -1, "b" * 4096)]) == {("payments", 2): NONE}
+    commits.commit([("payments", 1, 21, -1, "three"), ("clicks", 0, 1, -1, "three")])
+
+
+STORIES: Sequence[Callable[[Stage, str], None]] = (
+    _offsets_expire,
+    _group_expires,
+    _left_without_offsets,
+    _session_ends,
+    _confluent_range,
+    _confluent_cooperative,
+    _confluent_static,
+    _confluent_simple,
+    _confluent_altered,
+    _confluent_deleted,
+    _confluent_simple_deleted,
+    _python_consumer,
+    _python_altered,
+    _two_of_connect,
+    _together_and_apart,
+    _static_members,
+    _does_not_join,
+    _does_not_sync,
+    _in_transactions,
+)

@@ -1,0 +1,212 @@
+"""A member of a classic group that does nothing by itself: it asks when a test says so, in versions of some age."""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kafka.protocol.consumer.group import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from protocol_connection import ProtocolConnection
+
+NONE = 0
+REBALANCE_IN_PROGRESS = 27
+MEMBER_ID_REQUIRED = 79
+_BATCH_LEAVE = 3
+_LIMIT_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Age:
+    """Versions of the requests that a client of some time sends."""
+
+    join: int
+    sync: int
+    heartbeat: int
+    leave: int
+    commit: int
+
+
+#: Before member ids were given out first, with flat LeaveGroup and commits that may say how long they are to be kept.
+OLD = Age(join=2, sync=1, heartbeat=1, leave=1, commit=2)
+#: The first versions with static members; the protocol is not told to SyncGroup.
+STATIC = Age(join=5, sync=3, heartbeat=3, leave=3, commit=7)
+NEW = Age(join=9, sync=5, heartbeat=4, leave=5, commit=9)
+
+
+class ProtocolMember:
+    """Use it in a `with`, which closes the connection and nothing else: the group is not told.
+
+    Assertions fail when an answer is an error that the test did not ask for.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str,
+        group: str,
+        client_id: str,
+        protocols: Mapping[str, bytes],
+        *,
+        protocol_type: str = "consumer",
+        age: Age = NEW,
+        instance_id: str | None = None,
+        session_ms: int = 60_000,
+        rebalance_ms: int = 60_000,
+    ) -> None:
+        self.group = group
+        self.member_id = ""
+        self.generation = -1
+        self.leads = False
+        self.age = age
+        self.instance_id = instance_id
+        self.protocols = dict(protocols)
+        self.rebalance_ms = rebalance_ms
+        self._protocol_type = protocol_type
+        self._protocol: str | None = None
+        self._session_ms = session_ms
+        self._connection = ProtocolConnection(bootstrap, client_id)
+
+    def __enter__(self) -> "ProtocolMember":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    # ---- joining
+
+    def send_join(self) -> None:
+        """JoinGroup, without waiting; a member that has no id yet gets one first, in versions that want that."""
+        self._send_join()
+        if self.age.join >= 4 and self.member_id == "" and self.instance_id is None:
+            refused = self._connection.receive(JoinGroupResponse, self.age.join)
+            assert refused.error_code == MEMBER_ID_REQUIRED, refused
+            self.member_id = refused.member_id
+            self._send_join()
+
+    def receive_join(self) -> Any:
+        answer = self._connection.receive(JoinGroupResponse, self.age.join)
+        assert answer.error_code == NONE, answer
+        self.member_id, self.generation = answer.member_id, answer.generation_id
+        self.leads = answer.leader == answer.member_id
+        self._protocol = answer.protocol_name
+        return answer
+
+    def join(self) -> Any:
+        self.send_join()
+        return self.receive_join()
+
+    def _send_join(self) -> None:
+        request = JoinGroupRequest(
+            group_id=self.group,
+            session_timeout_ms=self._session_ms,
+            rebalance_timeout_ms=self.rebalance_ms,
+            member_id=self.member_id,
+            group_instance_id=self.instance_id,
+            protocol_type=self._protocol_type,
+            protocols=[JoinGroupRequest.JoinGroupRequestProtocol(name=n, metadata=m) for n, m in self.protocols.items()],
+            reason=None,
+        )
+        self._connection.send(request, self.age.join)
+
+    def send_sync(self, assignments: Mapping[str, bytes] | None = None) -> None:
+        """SyncGroup, without waiting; `assignments` by member id, of a leader."""
+        given = [
+            SyncGroupRequest.SyncGroupRequestAssignment(member_id=member, assignment=assignment)
+            for member, assignment in (assignments or {}).items()
+        ]
+        request = SyncGroupRequest(
+            group_id=self.group,
+            generation_id=self.generation,
+            member_id=self.member_id,
+            group_instance_id=self.instance_id,
+            protocol_type=self._protocol_type,
+            protocol_name=self._protocol,
+            assignments=given,
+        )
+        self._connection.send(request, self.age.sync)
+
+    def receive_sync(self) -> bytes:
+        answer = self._connection.receive(SyncGroupResponse, self.age.sync)
+        assert answer.error_code == NONE, answer
+        return bytes(answer.assignment)
+
+    def sync(self, assignments: Mapping[str, bytes] | None = None) -> bytes:
+        self.send_sync(assignments)
+        return self.receive_sync()
+
+    # ---- being a member
+
+    def heartbeat(self) -> int:
+        """The error."""
+        request = HeartbeatRequest(
+            group_id=self.group, generation_id=self.generation, member_id=self.member_id, group_instance_id=self.instance_id
+        )
+        return int(self._connection.ask(request, HeartbeatResponse, self.age.heartbeat).error_code)
+
+    def await_rebalance(self) -> None:
+        """Until heartbeats are told that the group rebalances."""
+        deadline = time.monotonic() + _LIMIT_SECONDS
+        while (error := self.heartbeat()) != REBALANCE_IN_PROGRESS:
+            assert error == NONE, error
+            assert time.monotonic() < deadline, f"{self.group} does not rebalance"
+            time.sleep(0.02)
+
+    def commit(
+        self,
+        offsets: Iterable[tuple[str, int, int, int, str | None]],
+        *,
+        retention_ms: int = -1,
+    ) -> dict[tuple[str, int], int]:
+        """Commits (topic, partition, offset, leader epoch, metadata) as the member that it is; errors by partition."""
+        topics: dict[str, list[Any]] = {}
+        topic_class = OffsetCommitRequest.OffsetCommitRequestTopic
+        for topic, partition, offset, leader_epoch, metadata in offsets:
+            topics.setdefault(topic, []).append(
+                topic_class.OffsetCommitRequestPartition(
+                    partition_index=partition,
+                    committed_offset=offset,
+                    committed_leader_epoch=leader_epoch,
+                    committed_metadata=metadata,
+                )
+            )
+        request = OffsetCommitRequest(
+            group_id=self.group,
+            generation_id_or_member_epoch=self.generation,
+            member_id=self.member_id,
+            group_instance_id=self.instance_id,
+            retention_time_ms=retention_ms,
+            topics=[topic_class(name=name, partitions=partitions) for name, partitions in topics.items()],
+        )
+        answer = self._connection.ask(request, OffsetCommitResponse, self.age.commit)
+        return {(topic.name, each.partition_index): each.error_code for topic in answer.topics for each in topic.partitions}
+
+    def leave(self, *others: "ProtocolMember") -> list[int]:
+        """LeaveGroup for this member and, from v3 on, for others; their errors."""
+        identity = LeaveGroupRequest.MemberIdentity
+        members = [
+            identity(member_id=each.member_id, group_instance_id=each.instance_id, reason=None) for each in (self, *others)
+        ]
+        request = LeaveGroupRequest(group_id=self.group, member_id=self.member_id, members=members)
+        answer = self._connection.ask(request, LeaveGroupResponse, self.age.leave)
+        assert answer.error_code == NONE, answer
+        return [each.error_code for each in answer.members] if self.age.leave >= _BATCH_LEAVE else [answer.error_code]
+
+
+def finish_rebalance(members: Sequence[ProtocolMember], assignments: Sequence[bytes | None]) -> None:
+    """All have sent JoinGroup. The leader gives each its assignment, in their order, and names none that is to get None."""
+    for member in members:
+        member.receive_join()
+    given = {m.member_id: data for m, data in zip(members, assignments, strict=True) if data is not None}
+    for member in sorted(members, key=lambda member: not member.leads):
+        expected = assignments[members.index(member)] or b""
+        assert member.sync(given if member.leads else None) == expected

@@ -1,0 +1,142 @@
+"""What a coordinator wrote into `__consumer_offsets`, group by group, with placeholders where two runs cannot be the same.
+
+Placeholders stand for member ids (the random part), times and topic ids. Only these are replaced: a record is decoded, changed
+and encoded again by a codec of which it is asserted here that it gives back the very bytes that were in the log.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from pathlib import Path
+from uuid import UUID
+
+from live_kafka import records_of
+
+from coordinator_core.codec import Record, decode, encode
+from coordinator_core.codec.messages.classic import GroupMetadataValue, MemberMetadata
+from coordinator_core.codec.messages.offsets import ZERO_UUID, OffsetCommitKey, OffsetCommitValue
+from coordinator_core.log.entries import ControlType, LogRecord
+from coordinator_core.log.segments import SegmentSource
+from coordinator_core.state.registry import group_id_of
+
+_MEMBER_ID = re.compile(r"(.+)-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
+_NO_PRODUCER = (-1, -1)
+
+
+@dataclass(frozen=True)
+class Written:
+    """A record, or a marker with its control record's bytes. `producer` is id and epoch."""
+
+    key: bytes
+    value: bytes | None
+    producer: tuple[int, int] = _NO_PRODUCER
+    marker: ControlType | None = None
+
+    def __str__(self) -> str:
+        what = self.marker.name if self.marker is not None else str(decode(self.key, self.value))
+        return what if self.producer == _NO_PRODUCER else f"{what} of producer {self.producer}"
+
+
+@dataclass
+class _Placeholders:
+    """What stands for what, in one log. `started_ms` and `ended_ms` are the bounds that every time must lie in."""
+
+    started_ms: int
+    ended_ms: int
+    topic_ids: dict[str, UUID] = field(default_factory=dict)
+    _members: dict[tuple[str, str], dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
+
+    def record(self, record: Record) -> Record:
+        value = record.value
+        if isinstance(value, OffsetCommitValue):
+            assert isinstance(record.key, OffsetCommitKey)
+            return replace(record, value=self._commit(record.key.topic, value))
+        if isinstance(value, GroupMetadataValue):
+            return replace(record, value=self._group(group_id_of(record), value))
+        assert value is None, record
+        return record
+
+    def _commit(self, topic: str, value: OffsetCommitValue) -> OffsetCommitValue:
+        self._check_time(value.commit_timestamp)
+        if value.topic_id != ZERO_UUID:
+            assert self.topic_ids.setdefault(topic, value.topic_id) == value.topic_id, topic
+        return replace(
+            value,
+            commit_timestamp=0,
+            expire_timestamp=value.expire_timestamp - (value.commit_timestamp if value.expire_timestamp != -1 else 0),
+            topic_id=ZERO_UUID if value.topic_id == ZERO_UUID else UUID(int=1),
+        )
+
+    def _group(self, group: str, value: GroupMetadataValue) -> GroupMetadataValue:
+        if value.current_state_timestamp != -1:
+            self._check_time(value.current_state_timestamp)
+        # brokers keep members in a map by their random ids
+        members = sorted(value.members, key=lambda member: (member.client_id, member.group_instance_id or ""))
+        return replace(
+            value,
+            leader=None if value.leader is None else self._member_id(group, value.leader),
+            current_state_timestamp=min(value.current_state_timestamp, 0),
+            members=tuple(self._member(group, member) for member in members),
+        )
+
+    def _member(self, group: str, member: MemberMetadata) -> MemberMetadata:
+        return replace(member, member_id=self._member_id(group, member.member_id))
+
+    def _member_id(self, group: str, member_id: str) -> str:
+        match = _MEMBER_ID.fullmatch(member_id)
+        assert match, member_id
+        known = self._members[group, match[1]]
+        return known.setdefault(match[2], f"{match[1]}-{len(known) + 1}")
+
+    def _check_time(self, time_ms: int) -> None:
+        assert self.started_ms <= time_ms <= self.ended_ms, f"{time_ms} is not in {self.started_ms}-{self.ended_ms}"
+
+
+def written(log: Path, started_ms: int, ended_ms: int) -> dict[str, list[Written]]:
+    """By group, in the order of the log; markers are those of `producer N`. Tombstones that follow each other are sorted."""
+    source = SegmentSource(log)
+    starts, ends = source.earliest_offsets(), source.end_offsets()
+    records = records_of((p, columns) for p in source.partitions() for columns in source.read_columns(p, starts[p], ends[p]))
+    placeholders = _Placeholders(started_ms, ended_ms)
+    found: dict[str, list[Written]] = {}
+    for record in records:
+        name, one = _written(record, placeholders)
+        found.setdefault(name, []).append(one)
+    return {name: list(_tombstones_sorted(some)) for name, some in found.items()}
+
+
+def _written(record: LogRecord, placeholders: _Placeholders) -> tuple[str, Written]:
+    producer = (record.producer_id, record.producer_epoch)
+    assert record.key is not None
+    if record.is_control:
+        marker = ControlType(int.from_bytes(record.key[2:4], "big"))
+        return f"producer {record.producer_id}", Written(record.key, record.value, producer, marker)
+    assert record.is_transactional == (producer != _NO_PRODUCER), record
+    decoded = decode(record.key, record.value)
+    assert isinstance(decoded, Record), decoded
+    assert encode(decoded) == (record.key, record.value)
+    key, value = encode(placeholders.record(decoded))
+    assert key is not None
+    return group_id_of(decoded), Written(key, value, producer)
+
+
+def _tombstones_sorted(written: Sequence[Written]) -> Iterator[Written]:
+    """Brokers write the tombstones of a group's offsets in the order of a hash map."""
+    for are_tombstones, run in groupby(written, lambda one: one.value is None):
+        together = list(run)
+        yield from sorted(together, key=lambda one: one.key) if are_tombstones else together
+
+
+def differences(theirs: Mapping[str, Sequence[Written]], ours: Mapping[str, Sequence[Written]]) -> list[str]:
+    """Records that one has where the other has none or another, as lines to read."""
+    found = []
+    for group in sorted(theirs.keys() | ours.keys()):
+        expected, have = list(theirs.get(group, ())), list(ours.get(group, ()))
+        for place in range(max(len(expected), len(have))):
+            one, other = expected[place : place + 1], have[place : place + 1]
+            if one != other:
+                said = [str(side[0]) if side else "nothing" for side in (one, other)]
+                found.append(f"{group}, record {place}:\n  theirs {said[0]}\n  ours   {said[1]}")
+    return found
