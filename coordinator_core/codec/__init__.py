@@ -4,6 +4,7 @@ Layouts are data (`schemas/records`), `schema` reads them, `compiler` turns them
 of `wire`. Decoding is total: a record, or one of the outcomes.
 """
 
+from coordinator_core.codec.classic_group_decoder import ClassicGroupDecoder
 from coordinator_core.codec.consumer_protocol import (
     NoAssignment,
     cooperative_generation,
@@ -23,6 +24,7 @@ from coordinator_core.codec.records import Key, Record, Value, decode, encode
 from coordinator_core.codec.transactions import TransactionRecord, decode_transaction, encode_transaction
 
 __all__ = [
+    "ClassicGroupDecoder",
     "Key",
     "Malformed",
     "NoAssignment",

@@ -7,7 +7,7 @@ side by side are read in one step, and values go into the dataclass by position.
 from collections.abc import Callable, Sequence
 from dataclasses import fields as dataclass_fields
 from functools import cache
-from itertools import chain
+from itertools import chain, takewhile
 from operator import itemgetter
 from typing import Any
 
@@ -28,6 +28,19 @@ class Compiler:
         """Reader of a message, without the version in front of it."""
         layout = self._layouts[name]
         return self._struct_reader(layout, version, layout.is_flexible(version))
+
+    def head_reader(self, name: str, version: int, end: str) -> Reader:
+        """Reader of the values of a message up to its field `end`, not included."""
+        layout = self._layouts[name]
+        plain, _ = _split(layout, version)
+        steps = self._steps(list(takewhile(lambda field: field.attribute != end, plain)), version, layout.is_flexible(version))
+
+        def read(buffer: bytes, position: int, sink: list[Any]) -> int:
+            for step in steps:
+                position = step(buffer, position, sink)
+            return position
+
+        return read
 
     def writer(self, name: str, version: int) -> Writer:
         """Writer of a message, without the version in front of it. Fields that the version lacks are not written."""

@@ -35,7 +35,9 @@ from coordinator_core.log.kafka_topic import (
 from coordinator_core.log.reader import MAX_OFFSET
 
 PARTITION_BYTES = 8 * 1024 * 1024
-RESPONSE_BYTES = 32 * 1024 * 1024
+#: Below the 32 MiB from which glibc maps each buffer anew: the pages of the copies that the library makes of an answer then cost
+#: more than all that is done with its bytes (docs/adr/0013).
+RESPONSE_BYTES = 16 * 1024 * 1024
 #: No batch is larger: segments of the topic are smaller (`offsets.topic.segment.bytes`, 100 MiB).
 LARGEST_BATCH_BYTES = 128 * 1024 * 1024
 

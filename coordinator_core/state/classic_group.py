@@ -1,6 +1,6 @@
 """Classic groups: everything is in one record of type 2 (`GroupMetadataManager.readGroupMessageValue`, `ClassicGroup`)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 from uuid import UUID
@@ -64,19 +64,31 @@ class ClassicGroup:
         self._log_record = log_record
         self._value = value
         self._value_version = value_version
-        self._members = {member.member_id: member for member in value.members}
+        self._members: Mapping[str, MemberMetadata]
+        if before is not None and before._value.members == value.members:
+            self._members = before._members
+        else:
+            self._members = {member.member_id: member for member in value.members}
+        #: None when the group has none; a group with members has that of its record even if that is empty.
+        self.protocol_type = self._read_protocol_type()
         self._views: dict[str, MemberView] = {}
         self._shown: _Shown | None = None
-        if before is not None and before._reads_members_as(self):
+        self._refused: tuple[str, ...] | None = None
+        if before is not None and before.protocol_type == self.protocol_type and before._value_version == value_version:
             self._take_over(before)
 
     def _take_over(self, before: "ClassicGroup") -> None:
         """What is known of the members that did not change."""
-        if before._members == self._members:
-            self._views, self._shown = before._views, before._shown
+        if before._members is self._members:
+            self._views, self._shown, self._refused = before._views, before._shown, before._refused
             return
         same = (m for m, member in self._members.items() if m in before._views and before._members[m] == member)
         self._views = {member_id: before._views[member_id] for member_id in same}
+
+    def _read_protocol_type(self) -> str | None:
+        if self._members:
+            return self._value.protocol_type
+        return (self._value.protocol_type or None) if self._era.empty_groups_keep_protocol_type else None
 
     @property
     def records(self) -> Mapping[bytes, LogRecord]:
@@ -94,25 +106,25 @@ class ClassicGroup:
         """No protocol type and no members: a modern group may take such a group over (`ClassicGroup.isSimpleGroup`)."""
         return not self._value.protocol_type and not self._members
 
-    @property
-    def protocol_type(self) -> str | None:
-        """None when the group has none; a group with members has that of its record even if that is empty."""
-        if self._members:
-            return self._value.protocol_type
-        return (self._value.protocol_type or None) if self._era.empty_groups_keep_protocol_type else None
-
     def duplicate_instance_ids(self) -> tuple[str, ...]:
         """Instance ids that more than one member claims."""
         claims = [m.group_instance_id for m in self._members.values() if m.group_instance_id is not None]
-        return tuple(sorted({claim for claim in claims if claims.count(claim) > 1}))
+        return tuple(sorted({claim for claim in claims if claims.count(claim) > 1})) if claims else ()
 
     def refused_subscriptions(self) -> tuple[str, ...]:
         """Subscriptions over which a loader that looks at them gives up, in words."""
+        if self._refused is None:
+            self._refused = tuple(self._find_refused())
+        return self._refused
+
+    def _find_refused(self) -> Iterator[str]:
         if self.protocol_type != CONSUMER_PROTOCOL_TYPE or not self._era.knows_subscriptions:
-            return ()
-        unread = [view.member_id for view in self._show_members().members if view.subscribed_topics is None]
-        found = ((member_id, refused_by_loaders(self._members[member_id].subscription)) for member_id in unread)
-        return tuple(f"subscription of member {member_id}: {why}" for member_id, why in sorted(found) if why is not None)
+            return
+        for view in self._show_members().members:
+            if view.subscribed_topics is None:
+                why = refused_by_loaders(self._members[view.member_id].subscription)
+                if why is not None:
+                    yield f"subscription of member {view.member_id}: {why}"
 
     def subscribed_topics(self) -> tuple[str, ...] | None:
         """Topics of all subscriptions (`computeSubscribedTopics`); None when unknown: another protocol type, or bytes that
@@ -142,9 +154,6 @@ class ClassicGroup:
             members=self._show_members().members,
             subscribed_topics=self.subscribed_topics(),
         )
-
-    def _reads_members_as(self, other: "ClassicGroup") -> bool:
-        return self.protocol_type == other.protocol_type and self._value_version == other._value_version
 
     def _show_members(self) -> _Shown:
         if self._shown is None:

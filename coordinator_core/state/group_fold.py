@@ -16,8 +16,9 @@ ANOMALY = "anomaly"
 
 
 class Told(NamedTuple):
-    """A change, and the group after it: before it where the record removed the group, None where there was none."""
+    """A change of a group, and the group after it: before it where the record removed the group, None where there was none."""
 
+    group_id: str
     change: Change
     group: GroupView | None
 
@@ -42,7 +43,7 @@ class GroupFold:
         after = self._views[group_id] = self.view(group_id, topic_names)
         shown = after or before
         odd = (Change(ANOMALY, None, anomaly.detail) for anomaly in anomalies)
-        return tuple(Told(change, shown) for change in (*changes(before, after), *odd))
+        return tuple(Told(group_id, change, shown) for change in (*changes(before, after), *odd))
 
     def settle(self, log_record: LogRecord, record: Record, topic_names: Mapping[UUID, str]) -> None:
         """Applies a record whose changes are told elsewhere."""

@@ -18,7 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from coordinator_core.codec import Record, decode
+from coordinator_core.codec import ClassicGroupDecoder, Record
 from coordinator_core.codec.messages.classic import GroupMetadataKey
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.state import reduction_schemas
@@ -93,6 +93,7 @@ class GroupReducer:
     def __init__(self, era: Era, partition: int) -> None:
         self._era = era
         self._partition = partition
+        self._decoder = ClassicGroupDecoder()
         self._fold = GroupFold(era)
         self._runs: dict[str, _Run] = {}
         self._records = _Rows(reduction_schemas.GROUP_RECORDS)
@@ -105,7 +106,7 @@ class GroupReducer:
             self._add(LogRecord(self._partition, offset, timestamp, key, value, producer_id))
 
     def _add(self, log_record: LogRecord) -> None:
-        record = decode(log_record.key, log_record.value)
+        record = self._decoder.decode(log_record.key, log_record.value)
         if not isinstance(record, Record) or not self._era.reads(record.record_type, record.value_version):
             self._hand_on(log_record)
             return
@@ -124,7 +125,7 @@ class GroupReducer:
             return
         run.last, run.removal = log_record, removal or run.removal
         for told in self._fold.apply(log_record, record, {}):
-            self._changes.append(_change_row(group_id, told, log_record))
+            self._changes.append(_change_row(told, log_record))
 
     def _end_run(self, group_id: str, run: _Run) -> None:
         for log_record in run.settled():
@@ -148,7 +149,7 @@ def _record_row(record: LogRecord, *, settled: bool) -> tuple[Any, ...]:
     return (record.offset, record.timestamp, record.producer_id, record.key, record.value, settled)
 
 
-def _change_row(group_id: str, told: Told, record: LogRecord) -> tuple[Any, ...]:
-    change, group = told
+def _change_row(told: Told, record: LogRecord) -> tuple[Any, ...]:
+    group_id, change, group = told
     state = (None, None, None) if group is None else (group.group_type, group.state, group.generation)
     return (record.offset, record.timestamp, group_id, change.change, change.member_id, *state, change.detail)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from coordinator_core.codec.uuids import uuid_text
@@ -19,11 +20,11 @@ class Change:
 
 #: Changes of a group, in the order in which they are told: name, what is compared, how it is told.
 _GROUP_CHANGES: tuple[tuple[str, Callable[[GroupView], Any]], ...] = (
-    ("type_changed", lambda group: group.group_type),
-    ("rebalance", lambda group: group.generation),
-    ("state_changed", lambda group: group.state),
-    ("protocol_changed", lambda group: group.protocol),
-    ("leader_changed", lambda group: group.leader),
+    ("type_changed", attrgetter("group_type")),
+    ("rebalance", attrgetter("generation")),
+    ("state_changed", attrgetter("state")),
+    ("protocol_changed", attrgetter("protocol")),
+    ("leader_changed", attrgetter("leader")),
 )
 _MEMBER_CHANGES: tuple[tuple[str, Callable[[MemberView], Any], Callable[[MemberView], str]], ...] = (
     (
@@ -41,7 +42,7 @@ def changes(before: GroupView | None, after: GroupView | None) -> tuple[Change, 
     `change` is one of group_created, group_deleted, type_changed, rebalance (another generation or group epoch), state_changed,
     protocol_changed, leader_changed, member_joined, member_left, subscription_changed, assignment_changed.
     """
-    if before is None and after is None:
+    if before == after:
         return ()
     if before is None and after is not None:
         return (

@@ -63,8 +63,8 @@ def plan_groups(changed: pa.Table, topics: TopicNames, context: BatchContext) ->
     batch are written again, although no record of theirs is in it.
     """
     plan = GroupsPlan()
-    told, settled = of_kind(changed, Kind.RECORD), of_kind(changed, Kind.SETTLED)
-    records = pa.concat_tables([told, settled])
+    settled = of_kind(changed, Kind.SETTLED)
+    records = pa.concat_tables([of_kind(changed, Kind.RECORD), settled])
     silent = set(zip(*(settled[name].to_pylist() for name in ("log_partition", "log_offset")), strict=True))
     fold, seeded = _seed(_groups_of(records["key"]), context)
     newest: dict[str, LogRecord] = {}
@@ -77,8 +77,7 @@ def plan_groups(changed: pa.Table, topics: TopicNames, context: BatchContext) ->
         if (record.partition, record.offset) in silent:
             fold.settle(record, value, topics.known)
         else:
-            changes = fold.apply(record, value, topics.known)
-            plan.group_history.extend(_history_row(group, change, record, context) for change in changes)
+            plan.group_history.extend(_history_row(told, record, context) for told in fold.apply(record, value, topics.known))
         if fold.registry.removed_at.get(group) == record.offset:
             plan.removed[group] = record
     affected = sorted(newest)
@@ -219,10 +218,10 @@ def _assignments(parts: Iterable[TopicAssignment]) -> list[dict[str, Any]]:
     return [{"topic": p.topic, "topic_id": p.topic_id and uuid_text(p.topic_id), "partitions": list(p.partitions)} for p in parts]
 
 
-def _history_row(group: str, told: Told, record: LogRecord, context: BatchContext) -> dict[str, Any]:
-    change, view = told
+def _history_row(told: Told, record: LogRecord, context: BatchContext) -> dict[str, Any]:
+    group_id, change, view = told
     return {
-        "group_id": group,
+        "group_id": group_id,
         "change": change.change,
         "member_id": change.member_id,
         "group_type": view.group_type if view else None,

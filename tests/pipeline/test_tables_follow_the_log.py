@@ -22,7 +22,6 @@ from coordinator_core.log.entries import ControlType
 from coordinator_core.state.era import Era
 from coordinator_core.state.group_fold import GroupFold
 from coordinator_core.state.group_state import GroupState
-from coordinator_core.state.registry import group_id_of
 from pipelines.batch.groups_plan import to_ms
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
@@ -123,9 +122,9 @@ def told(log: Log, era: Era) -> list[tuple]:
     for log_record in log.records:
         record = None if log_record.is_control else decode(log_record.key, log_record.value)
         if isinstance(record, Record) and era.reads(record.record_type, record.value_version):
-            for change, group in fold.apply(log_record, record, {}):
+            for group_id, change, group in fold.apply(log_record, record, {}):
                 state = (group.group_type, group.state, group.generation) if group else (None, None, None)
-                found.append((group_id_of(record), change.change, change.member_id, *state, change.detail, log_record.offset))
+                found.append((group_id, change.change, change.member_id, *state, change.detail, log_record.offset))
     return found
 
 

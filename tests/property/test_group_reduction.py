@@ -69,8 +69,8 @@ def read_by(era: Era, record: LogRecord) -> Record | None:
     return decoded if isinstance(decoded, Record) and era.reads(decoded.record_type, decoded.value_version) else None
 
 
-def row_of(record: LogRecord, group_id: str, told: Told) -> Row:
-    change, group = told
+def row_of(record: LogRecord, told: Told) -> Row:
+    group_id, change, group = told
     state = (group.group_type, group.state, group.generation) if group else (None, None, None)
     return (record.offset, record.timestamp, group_id, change.change, change.member_id, *state, change.detail)
 
@@ -91,8 +91,7 @@ class Folded:
         if is_settled:
             self.fold.settle(log_record, record, {})
         else:
-            told = self.fold.apply(log_record, record, {})
-            self.history += [row_of(log_record, group_id_of(record), each) for each in told]
+            self.history += [row_of(log_record, told) for told in self.fold.apply(log_record, record, {})]
         if self.fold.registry.removed_at.get(group_id_of(record)) == log_record.offset:
             self.removals[group_id_of(record)] = log_record.offset
 
