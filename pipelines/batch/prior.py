@@ -5,12 +5,14 @@ every read is pinned to the versions of the last `batches` row.
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from deltalake import DeltaTable
 
 from pipelines.tables import definitions
-from pipelines.tables.leaves import Sighting, find_rows, has_leaves, leaves_of
+from pipelines.tables.leaves import Sighting, find_rows, has_leaves, leaves_of, matched_columns
 from pipelines.tables.store import MAX_LITERALS, Batch, TableStore, is_in, query
 
 _TOPIC_ID = "part['topic_id']"
@@ -32,7 +34,7 @@ class Prior:
             return pa.schema([schema.field(name) for name in names]).empty_table()
         wanted = {column: list(set(given)) for column, given in values.items()}
         if list(wanted) == schema.names[:1] and has_leaves(pinned := self._pinned(table)):
-            return self._from_leaves(table, pinned, wanted[schema.names[0]]).select(names)
+            return self._from_leaves(table, pinned, wanted[schema.names[0]], names).select(names)
         conditions = " AND ".join(is_in(column, given) for column, given in wanted.items()) or "TRUE"
         selected = sorted({*names, *wanted})
         found = query({table: self._pinned(table)}, f"SELECT {', '.join(selected)} FROM {table} WHERE {conditions}")
@@ -45,10 +47,10 @@ class Prior:
         """What was read of `table` last, so that the merge need not read it again; None where it has no leaves."""
         return self._sightings.get(table)
 
-    def _from_leaves(self, table: str, pinned: DeltaTable, firsts: list[str]) -> pa.Table:
-        definition = definitions.table(table)
-        ordered = sorted(firsts)
-        columns = pa.schema([field.with_nullable(True) for field in definition.schema])
+    def _from_leaves(self, table: str, pinned: DeltaTable, firsts: list[Any], names: list[str]) -> pa.Table:
+        schema, ordered = definitions.table(table).schema, sorted(firsts)
+        read = {*names, *matched_columns(table)}
+        columns = pa.schema([field.with_nullable(True) for field in schema if field.name in read])
         leaves = [leaf for leaf in leaves_of(pinned) if leaf.may_hold(ordered)]
         found = find_rows(pinned, leaves, columns, pa.array(ordered, columns.field(0).type))
         self._sightings[table] = Sighting(frozenset(firsts), {one.leaf.path: one for one in found})
@@ -68,7 +70,7 @@ class Prior:
         """The version of `table` that the last batch left, 0 before the first."""
         return self.batch.versions.get(table, 0) if self.batch else 0
 
-    def _pinned(self, table: str):
+    def _pinned(self, table: str) -> DeltaTable:
         newest = self._store.table(table)
         version = self.version(table)
         return newest if newest.version() == version else self._store.at(table, version)

@@ -58,6 +58,26 @@ class Leaf:
         return bisect_left(values, self.low) < bisect_right(values, self.high)
 
 
+@dataclass(frozen=True)
+class LeafRows:
+    """Some rows of a leaf: their numbers there, ascending, and columns of them."""
+
+    leaf: Leaf
+    numbers: np.ndarray
+    rows: pa.Table
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """What has been read of a table: all rows whose first column has one of the values `firsts`, by the path of their leaf.
+
+    It stays true, since nothing ever changes a file.
+    """
+
+    firsts: frozenset[str]
+    by_path: Mapping[str, LeafRows]
+
+
 def leaf_threads() -> ThreadPoolExecutor:
     """As many threads as there are cores: Arrow reads and writes without Python's lock."""
     return ThreadPoolExecutor(max_workers=os.cpu_count())
@@ -81,36 +101,40 @@ def leaves_of(table: DeltaTable) -> list[Leaf]:
     return sorted(found, key=lambda leaf: (leaf.low is not None, leaf.low or "", leaf.high or "", leaf.path))
 
 
-def open_leaf(table: DeltaTable, leaf: Leaf, *, dictionary: str | None = None) -> pq.ParquetFile:
-    """The file of a leaf; column `dictionary` is read as one."""
-    source = pa.OSFile(str(_directory(table) / unquote(leaf.path)))
-    return pq.ParquetFile(source, read_dictionary=[dictionary] if dictionary else None)
+def open_leaf(table: DeltaTable, leaf: Leaf, *, dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
+    """The file of a leaf; the columns `dictionaries` are read as such."""
+    return pq.ParquetFile(pa.OSFile(str(_directory(table) / unquote(leaf.path))), read_dictionary=dictionaries)
 
 
-def rows_with(file: pq.ParquetFile, column: str, values: pa.Array) -> np.ndarray:
+def matched_columns(name: str) -> list[str]:
+    """What a merge has to know of the rows of table `name`: their key, and which record they come from."""
+    return [column for column in definitions.table(name).schema.names if column in (*definitions.KEYS[name], "log_offset")]
+
+
+def find_rows(table: DeltaTable, leaves: Iterable[Leaf], columns: pa.Schema, firsts: pa.Array) -> list[LeafRows]:
+    """Rows of leaves whose first column, which is also that of `columns`, has one of the values `firsts`, leaf by leaf."""
+    first = columns.names[0]
+    texts = [field.name for field in columns if pa.types.is_string(field.type)]
+
+    def find(leaf: Leaf) -> LeafRows:
+        file = open_leaf(table, leaf, dictionaries=texts)
+        numbers = _rows_with(file, first, firsts)
+        if not len(numbers):
+            return LeafRows(leaf, numbers, columns.empty_table())
+        found = file.read(columns=columns.names, use_threads=False).select(columns.names)
+        return LeafRows(leaf, numbers, found.take(pa.array(numbers)).cast(columns))
+
+    with leaf_threads() as threads:
+        return list(threads.map(find, leaves))
+
+
+def _rows_with(file: pq.ParquetFile, column: str, values: pa.Array) -> np.ndarray:
     """Numbers of the rows of a file, opened with `column` as dictionary, that have one of the values there."""
     found = file.read(columns=[column], use_threads=False)[column].combine_chunks()
     if isinstance(found, pa.ChunkedArray):
         found = found.chunk(0) if found.num_chunks else pa.array([], pa.dictionary(pa.int32(), pa.string()))
     wanted = pc.is_in(found.dictionary, values).to_numpy(zero_copy_only=False)
     return np.flatnonzero(wanted[found.indices.to_numpy()])
-
-
-def rows_of(table: DeltaTable, columns: pa.Schema, firsts: pa.Array) -> pa.Table:
-    """Columns of the rows whose first column has one of the values `firsts`; only leaves that may hold one are read."""
-    first = table.schema().fields[0].name
-    ordered = sorted(firsts.to_pylist())
-
-    def read(leaf: Leaf) -> pa.Table:
-        file = open_leaf(table, leaf, dictionary=first)
-        numbers = rows_with(file, first, firsts)
-        if not len(numbers):
-            return columns.empty_table()
-        return file.read(columns=columns.names, use_threads=False).select(columns.names).take(pa.array(numbers)).cast(columns)
-
-    with leaf_threads() as threads:
-        found = threads.map(read, [leaf for leaf in leaves_of(table) if leaf.may_hold(ordered)])
-        return pa.concat_tables([columns.empty_table(), *found])
 
 
 def in_leaves(rows: pa.Table) -> list[pa.Table]:

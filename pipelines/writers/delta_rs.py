@@ -4,10 +4,12 @@ Appends are delta-rs'. Merges go into the leaves of the table; where there are n
 delta-rs' as well.
 """
 
+from collections.abc import Callable
+
 from deltalake import DeltaTable, write_deltalake
 
 from pipelines.tables import definitions
-from pipelines.tables.leaves import has_leaves
+from pipelines.tables.leaves import Sighting, has_leaves
 from pipelines.tables.store import is_in
 from pipelines.tables.writer import TablesWriter, stamped
 from pipelines.writers.leaf_merge import merge_into_leaves
@@ -15,17 +17,20 @@ from pipelines.writers.table_write import TableWrite, merge_conditions
 
 
 class DeltaRsWriter:
-    """Merges and appends Arrow rows."""
+    """Merges and appends Arrow rows. `sighting` tells what the plan of the batch has read of a table."""
 
-    def __init__(self, tables: TablesWriter) -> None:
+    def __init__(self, tables: TablesWriter, sighting: Callable[[str], Sighting | None] = lambda _table: None) -> None:
         self._tables = tables
+        self._sighting = sighting
 
     def write(self, write: TableWrite) -> int:
         """Applies `write`; see `Writer`."""
         if not write.rows.num_rows:
             return self._tables.version(write.table)
-        change = _merge if definitions.KEYS.get(write.table) else _append
-        return self._tables.commit(write.table, lambda table, stamp: change(table, write, stamp))
+        if not definitions.KEYS.get(write.table):
+            return self._tables.commit(write.table, lambda table, stamp: _append(table, write, stamp))
+        sighting = self._sighting(write.table)
+        return self._tables.commit(write.table, lambda table, stamp: _merge(table, write, stamp, sighting))
 
 
 def _append(table: DeltaTable, write: TableWrite, stamp: str) -> bool:
@@ -33,9 +38,9 @@ def _append(table: DeltaTable, write: TableWrite, stamp: str) -> bool:
     return True
 
 
-def _merge(table: DeltaTable, write: TableWrite, stamp: str) -> bool:
+def _merge(table: DeltaTable, write: TableWrite, stamp: str, sighting: Sighting | None) -> bool:
     if has_leaves(table):
-        return merge_into_leaves(table, write, stamp)
+        return merge_into_leaves(table, write, stamp, sighting)
     definition = definitions.table(write.table)
     columns = {name: f"s.{name}" for name in definition.schema.names}
     deleted, updated, inserted = merge_conditions(write.table)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from pipelines.tables import definitions, leaf_order, leaves
 from pipelines.tables.leaf_order import order_leaves
-from pipelines.tables.leaves import has_leaves, leaves_of, replace_leaves, rows_of
+from pipelines.tables.leaves import Sighting, find_rows, has_leaves, leaves_of, matched_columns, replace_leaves
 from pipelines.tables.store import query
 from pipelines.tables.writer import CommitConflict
 from pipelines.writers import leaf_merge
@@ -35,7 +35,7 @@ def leaves_of_rows(rows: int) -> Iterator[None]:
     with (
         mock.patch.multiple(leaves, **sizes),
         mock.patch.multiple(leaf_order, **sizes, _SMALL=rows // 2),
-        mock.patch.object(leaf_merge, "MAX_LEAF_ROWS", 2 * rows),
+        mock.patch.multiple(leaf_merge, MAX_LEAF_ROWS=2 * rows, _MANY_RUNS=rows),
     ):
         yield
 
@@ -55,6 +55,12 @@ def table(root: str) -> DeltaTable:
     return DeltaTable.create(root, schema=definition.schema, configuration=dict(definition.properties))
 
 
+def sighting(opened: DeltaTable, firsts: set[str]) -> Sighting:
+    columns = pa.schema([SCHEMA.field(name) for name in matched_columns("offsets")])
+    found = find_rows(opened, leaves_of(opened), columns, pa.array(sorted(firsts)))
+    return Sighting(frozenset(firsts), {one.leaf.path: one for one in found})
+
+
 def contents(root: str) -> dict[tuple[str, str, int], int]:
     found = query({"offsets": DeltaTable(root)}, "SELECT * FROM offsets").to_pylist()
     assert len({tuple(r[name] for name in KEY) for r in found}) == len(found)
@@ -67,9 +73,19 @@ def ranges(opened: DeltaTable) -> list[tuple[str, str]]:
 
 
 @settings(max_examples=25)
-@given(st.lists(operations, min_size=1, max_size=6), st.lists(keys, max_size=6, unique=True), st.integers(1, 4), st.booleans())
+@given(
+    st.lists(operations, min_size=1, max_size=6),
+    st.lists(keys, max_size=6, unique=True),
+    st.integers(1, 4),
+    st.booleans(),
+    st.booleans(),
+)
 def test_merging_is_updating_a_dictionary_unless_something_newer_is_there(
-    writes: list[dict[tuple[str, str, int], tuple[int, bool]]], appended: list[tuple[str, str, int]], leaf_rows: int, tidied: bool
+    writes: list[dict[tuple[str, str, int], tuple[int, bool]]],
+    appended: list[tuple[str, str, int]],
+    leaf_rows: int,
+    tidied: bool,
+    looked: bool,
 ) -> None:
     with leaves_of_rows(leaf_rows), tempfile.TemporaryDirectory() as root:
         opened, expected = table(root), dict.fromkeys(appended, 4)
@@ -83,7 +99,8 @@ def test_merging_is_updating_a_dictionary_unless_something_newer_is_there(
                 if offset >= expected.get(key, -1):
                     expected.pop(key, None)
                     expected.update({} if gone else {key: offset})
-            changed = merge_into_leaves(opened, write(operations_of), "")
+            seen = sighting(opened, {key[0] for key in [*operations_of, *appended]}) if looked else None
+            changed = merge_into_leaves(opened, write(operations_of), "", seen)
             assert contents(root) == expected
             assert opened.version() == version + changed
             assert changed or before == expected
@@ -92,8 +109,9 @@ def test_merging_is_updating_a_dictionary_unless_something_newer_is_there(
                 assert contents(root) == expected
                 assert all(high <= low for (_, high), (low, _) in itertools.pairwise(ranges(opened)))
         wanted = pa.array(["b", "z" * 40])
-        found = rows_of(opened, pa.schema([SCHEMA.field(name) for name in KEY]), wanted).to_pylist()
-        assert {tuple(r.values()) for r in found} == {key for key in expected if key[0] in wanted.to_pylist()}
+        found = find_rows(opened, leaves_of(opened), pa.schema([SCHEMA.field(name) for name in KEY]), wanted)
+        rows = [tuple(r.values()) for one in found for r in one.rows.to_pylist()]
+        assert sorted(rows) == sorted(key for key in expected if key[0] in wanted.to_pylist())
 
 
 def test_only_the_files_that_hold_a_group_are_replaced(tmp_path) -> None:
@@ -126,6 +144,13 @@ def test_checkpoints_come_as_often_as_those_of_other_writers(tmp_path) -> None:
         replace_leaves(opened, [], [], "")
     assert (tmp_path / "_delta_log" / "_last_checkpoint").exists()
     assert DeltaTable(str(tmp_path)).version() == 100
+
+
+def test_what_was_seen_of_other_groups_says_nothing(tmp_path) -> None:
+    opened = table(str(tmp_path))
+    merge_into_leaves(opened, write({("a", "t", 0): (1, False), ("b", "t", 0): (1, False)}), "")
+    merge_into_leaves(opened, write({("b", "t", 0): (2, True)}), "", sighting(opened, {"a"}))
+    assert contents(str(tmp_path)) == {("a", "t", 0): 1}
 
 
 def test_tables_with_newer_features_are_left_to_other_writers(tmp_path) -> None:
