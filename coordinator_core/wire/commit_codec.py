@@ -17,6 +17,7 @@ from coordinator_core.coordinator.messages.versions import ApiKey, means
 from coordinator_core.state.offsets import TopicPartition
 from coordinator_core.wire import library
 from coordinator_core.wire.api_codec import ApiCodec, Parts, by_topic, error_of, given, id_of, only, topic_name
+from coordinator_core.wire.apis import AnyApiKey
 from coordinator_core.wire.errors import Unwritable
 from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.parts import Peer, WireRequest
@@ -197,7 +198,7 @@ def _write_txn_committed(request: WireRequest, responses: Sequence[OffsetCommitR
     )
 
 
-CODECS = {
+CODECS: Mapping[AnyApiKey, ApiCodec] = {
     ApiKey.OFFSET_COMMIT: ApiCodec(
         library.OffsetCommitRequest, library.OffsetCommitResponse, _read_commit, _write_committed, _write_commit, _read_committed
     ),

@@ -23,6 +23,7 @@ from coordinator_core.coordinator.messages.groups import (
 from coordinator_core.coordinator.messages.versions import ApiKey, means
 from coordinator_core.wire import library
 from coordinator_core.wire.api_codec import ApiCodec, BadField, Parts, error_of, given, only
+from coordinator_core.wire.apis import AnyApiKey
 from coordinator_core.wire.errors import Unwritable
 from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.parts import Peer, WireRequest
@@ -225,7 +226,7 @@ def _found(body: Any, key: str) -> FoundCoordinator:
     return FoundCoordinator(key, error_of(body.error_code), Node(body.node_id, given(body.host, "host"), body.port))
 
 
-CODECS = {
+CODECS: Mapping[AnyApiKey, ApiCodec] = {
     ApiKey.DESCRIBE_GROUPS: ApiCodec(
         library.DescribeGroupsRequest,
         library.DescribeGroupsResponse,

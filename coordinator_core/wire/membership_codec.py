@@ -21,6 +21,7 @@ from coordinator_core.coordinator.messages.membership import (
 from coordinator_core.coordinator.messages.versions import ApiKey, means
 from coordinator_core.wire import library
 from coordinator_core.wire.api_codec import ApiCodec, Parts, error_of, given, only
+from coordinator_core.wire.apis import AnyApiKey
 from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.parts import Peer, WireRequest
 
@@ -233,7 +234,7 @@ def _read_left(body: Any, version: int, _names: Mapping[UUID, str]) -> tuple[Lea
     return (LeaveGroupResponse(error, members),)
 
 
-CODECS = {
+CODECS: Mapping[AnyApiKey, ApiCodec] = {
     ApiKey.JOIN_GROUP: ApiCodec(
         library.JoinGroupRequest, library.JoinGroupResponse, _read_join, _write_joined, _write_join, _read_joined
     ),

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from coordinator_core.codec.messages.offsets import ZERO_UUID
 from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.messages.offsets import (
     INVALID_OFFSET,
@@ -22,6 +21,7 @@ from coordinator_core.log.entries import ControlType
 from coordinator_core.state.offsets import TopicPartition
 from coordinator_core.wire import library
 from coordinator_core.wire.api_codec import ApiCodec, Parts, Value, by_topic, error_of, given, id_of, only, topic_name
+from coordinator_core.wire.apis import AnyApiKey
 from coordinator_core.wire.errors import Unwritable
 from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.parts import PartitionMarker, Peer, UnknownTopics, WireRequest
@@ -99,19 +99,17 @@ def _write_fetched(request: WireRequest, responses: Sequence[OffsetFetchResponse
         if response.error is not ErrorCode.NONE and not means(ApiKey.OFFSET_FETCH, version, "all_partitions"):
             # v1 has no error of the whole
             offsets = dict.fromkeys(_fetch_part(request, 0).partitions or (), FetchedOffset(error=response.error))
-        topics = _fetched_topics(library.OffsetFetchResponse.OffsetFetchResponseTopic, "OffsetFetchResponsePartition", offsets)
-        return library.OffsetFetchResponse(throttle_time_ms=0, topics=topics, error_code=response.error)
+        named = _fetched_topics(library.OffsetFetchResponse.OffsetFetchResponseTopic, "OffsetFetchResponsePartition", offsets)
+        return library.OffsetFetchResponse(throttle_time_ms=0, topics=[topic for _, topic in named], error_code=response.error)
     kind = library.OffsetFetchResponse.OffsetFetchResponseGroup
-    by_id = means(ApiKey.OFFSET_FETCH, version, "topic_ids")
     groups = []
     for number, response in enumerate(responses):
         part = _fetch_part(request, number)
-        topics = _fetched_topics(
-            kind.OffsetFetchResponseTopics,
-            "OffsetFetchResponsePartitions",
-            response.offsets,
-            part.topic_ids or {} if by_id else None,
-        )
+        named = _fetched_topics(kind.OffsetFetchResponseTopics, "OffsetFetchResponsePartitions", response.offsets)
+        if means(ApiKey.OFFSET_FETCH, version, "topic_ids"):
+            topics = _with_ids(named, part.topic_ids or {})
+        else:
+            topics = [topic for _, topic in named]
         if request.unknown_topics and response.error is ErrorCode.NONE:
             topics += _unknown_topics(kind.OffsetFetchResponseTopics, request.unknown_topics[number])
         groups.append(kind(group_id=part.group_id, topics=topics, error_code=response.error))
@@ -124,29 +122,35 @@ def _fetch_part(request: WireRequest, number: int) -> OffsetFetchRequest:
     return part
 
 
-def _fetched_topics(
-    kind: Any, partition_kind: str, offsets: Mapping[TopicPartition, FetchedOffset], ids: Mapping[str, UUID] | None = None
-) -> list[Any]:
-    """By id, topics without one are left out, as brokers do when everything is asked for."""
+def _fetched_topics(kind: Any, partition_kind: str, offsets: Mapping[TopicPartition, FetchedOffset]) -> list[tuple[str, Any]]:
+    """Topics with their names."""
     make = getattr(kind, partition_kind)
     return [
-        kind(
-            name=name,
-            topic_id=(ids or {}).get(name, ZERO_UUID),
-            partitions=[
-                make(
-                    partition_index=number,
-                    committed_offset=fetched.offset,
-                    committed_leader_epoch=fetched.leader_epoch,
-                    metadata=fetched.metadata,
-                    error_code=fetched.error,
-                )
-                for number, fetched in partitions
-            ],
+        (
+            name,
+            kind(
+                name=name,
+                partitions=[
+                    make(
+                        partition_index=number,
+                        committed_offset=fetched.offset,
+                        committed_leader_epoch=fetched.leader_epoch,
+                        metadata=fetched.metadata,
+                        error_code=fetched.error,
+                    )
+                    for number, fetched in partitions
+                ],
+            ),
         )
         for name, partitions in by_topic(offsets.items()).items()
-        if ids is None or name in ids
     ]
+
+
+def _with_ids(topics: list[tuple[str, Any]], ids: Mapping[str, UUID]) -> list[Any]:
+    """Those without an id are left out, as brokers do when everything is asked for."""
+    for name, topic in topics:
+        topic.topic_id = ids.get(name)
+    return [topic for name, topic in topics if name in ids]
 
 
 def _unknown_topics(kind: Any, unknown: UnknownTopics) -> list[Any]:
@@ -318,7 +322,7 @@ def _read_marked(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[
     )
 
 
-CODECS = {
+CODECS: Mapping[AnyApiKey, ApiCodec] = {
     ApiKey.OFFSET_FETCH: ApiCodec(
         library.OffsetFetchRequest, library.OffsetFetchResponse, _read_fetch, _write_fetched, _write_fetch, _read_fetched
     ),

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.messages.versions import Versions
-from coordinator_core.wire import cluster_codec, commit_codec, groups_codec, library, membership_codec, offsets_codec
+from coordinator_core.wire import cluster_codec, commit_codec, groups_codec, library, log_codec, membership_codec, offsets_codec
 from coordinator_core.wire.api_codec import ApiCodec, BadField
 from coordinator_core.wire.apis import SERVED, AnyApiKey, ClusterApiKey
 from coordinator_core.wire.cluster_messages import ApiVersionRange, ApiVersionsResponse
@@ -14,9 +14,14 @@ from coordinator_core.wire.header_codec import read_header, skip_tags
 from coordinator_core.wire.library import message_codec
 from coordinator_core.wire.parts import PartResponse, Peer, WireRequest
 
-CODECS: Mapping[AnyApiKey, ApiCodec] = (
-    membership_codec.CODECS | commit_codec.CODECS | offsets_codec.CODECS | groups_codec.CODECS | cluster_codec.CODECS
-)
+CODECS: Mapping[AnyApiKey, ApiCodec] = {
+    **membership_codec.CODECS,
+    **commit_codec.CODECS,
+    **offsets_codec.CODECS,
+    **groups_codec.CODECS,
+    **cluster_codec.CODECS,
+    **log_codec.CODECS,
+}
 
 _NOBODY = Peer()
 

@@ -1,0 +1,210 @@
+"""ListOffsets and Fetch."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from coordinator_core.state.offsets import TopicPartition
+from coordinator_core.wire import library
+from coordinator_core.wire.api_codec import ApiCodec, Parts, by_topic, error_of, given, id_of, only
+from coordinator_core.wire.apis import AnyApiKey, ClusterApiKey
+from coordinator_core.wire.cluster_messages import (
+    FetchedPartition,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    ListedOffset,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+)
+from coordinator_core.wire.header import RequestHeader
+from coordinator_core.wire.parts import Peer, WireRequest
+
+#: A replica id that no broker has.
+_CONSUMER = -1
+_EVERYTHING = 0x7FFFFFFF
+#: First version of Fetch in which topic ids stand for names.
+_BY_ID = 13
+
+
+def _read_offsets(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
+    timestamps = {
+        TopicPartition(given(topic.name, "topic name"), each.partition_index): each.timestamp
+        for topic in given(body.topics, "topics")
+        for each in given(topic.partitions, "partitions")
+    }
+    return Parts((ListOffsetsRequest(timestamps),))
+
+
+def _write_offsets(parts: Sequence[ListOffsetsRequest], version: int) -> Any:
+    kind = library.ListOffsetsRequest.ListOffsetsTopic
+    return library.ListOffsetsRequest(
+        replica_id=_CONSUMER,
+        isolation_level=0,
+        topics=[
+            kind(
+                name=name,
+                partitions=[
+                    kind.ListOffsetsPartition(partition_index=number, current_leader_epoch=-1, timestamp=timestamp)
+                    for number, timestamp in each
+                ],
+            )
+            for name, each in by_topic(only(parts, version).timestamps.items()).items()
+        ],
+        timeout_ms=0,
+    )
+
+
+def _write_offsets_told(request: WireRequest, responses: Sequence[ListOffsetsResponse]) -> Any:
+    kind = library.ListOffsetsResponse.ListOffsetsTopicResponse
+    return library.ListOffsetsResponse(
+        throttle_time_ms=0,
+        topics=[
+            kind(
+                name=name,
+                partitions=[
+                    kind.ListOffsetsPartitionResponse(
+                        partition_index=number,
+                        error_code=listed.error,
+                        timestamp=listed.timestamp,
+                        offset=listed.offset,
+                        leader_epoch=listed.leader_epoch,
+                    )
+                    for number, listed in each
+                ],
+            )
+            for name, each in by_topic(only(responses, request.header.version).offsets.items()).items()
+        ],
+    )
+
+
+def _read_offsets_told(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[ListOffsetsResponse]:
+    return (
+        ListOffsetsResponse(
+            {
+                TopicPartition(given(topic.name, "topic name"), each.partition_index): ListedOffset(
+                    error_of(each.error_code), each.offset, each.timestamp, each.leader_epoch
+                )
+                for topic in given(body.topics, "topics")
+                for each in given(topic.partitions, "partitions")
+            }
+        ),
+    )
+
+
+def _read_fetch(body: Any, header: RequestHeader, peer: Peer) -> Parts:
+    by_id = header.version >= _BY_ID
+    partitions = tuple(
+        FetchPartition(
+            peer.topic_names.get(id_of(topic.topic_id), "") if by_id else given(topic.topic, "topic name"),
+            id_of(topic.topic_id),
+            each.partition,
+            each.fetch_offset,
+        )
+        for topic in given(body.topics, "topics")
+        for each in given(topic.partitions, "partitions")
+    )
+    return Parts((FetchRequest(partitions, body.max_wait_ms, body.min_bytes, body.session_id, body.session_epoch),))
+
+
+def _write_fetch(parts: Sequence[FetchRequest], version: int) -> Any:
+    request = only(parts, version)
+    kind = library.FetchRequest.FetchTopic
+    return library.FetchRequest(
+        replica_id=_CONSUMER,
+        max_wait_ms=request.max_wait_ms,
+        min_bytes=request.min_bytes,
+        max_bytes=_EVERYTHING,
+        isolation_level=0,
+        session_id=request.session_id,
+        session_epoch=request.session_epoch,
+        topics=[
+            kind(
+                topic=topic,
+                topic_id=topic_id,
+                partitions=[
+                    kind.FetchPartition(
+                        partition=each.partition,
+                        current_leader_epoch=-1,
+                        fetch_offset=each.offset,
+                        last_fetched_epoch=-1,
+                        log_start_offset=-1,
+                        partition_max_bytes=_EVERYTHING,
+                    )
+                    for each in partitions
+                ],
+            )
+            for (topic, topic_id), partitions in _by_topic_id(request.partitions).items()
+        ],
+        forgotten_topics_data=[],
+        rack_id="",
+    )
+
+
+def _by_topic_id(partitions: Sequence[Any]) -> dict[tuple[str, UUID], list[Any]]:
+    topics: dict[tuple[str, UUID], list[Any]] = {}
+    for each in partitions:
+        topics.setdefault((each.topic, each.topic_id), []).append(each)
+    return topics
+
+
+def _write_fetched(request: WireRequest, responses: Sequence[FetchResponse]) -> Any:
+    response = only(responses, request.header.version)
+    kind = library.FetchResponse.FetchableTopicResponse
+    return library.FetchResponse(
+        throttle_time_ms=0,
+        error_code=response.error,
+        session_id=response.session_id,
+        responses=[
+            kind(
+                topic=topic,
+                topic_id=topic_id,
+                partitions=[
+                    kind.PartitionData(
+                        partition_index=each.partition,
+                        error_code=each.error,
+                        high_watermark=each.high_watermark,
+                        last_stable_offset=each.high_watermark,
+                        log_start_offset=each.log_start_offset,
+                        aborted_transactions=None,
+                        preferred_read_replica=-1,
+                        records=b"",
+                    )
+                    for each in partitions
+                ],
+            )
+            for (topic, topic_id), partitions in _by_topic_id(response.partitions).items()
+        ],
+    )
+
+
+def _read_fetched(body: Any, version: int, names: Mapping[UUID, str]) -> tuple[FetchResponse]:
+    by_id = version >= _BY_ID
+    partitions = tuple(
+        FetchedPartition(
+            names.get(id_of(topic.topic_id), "") if by_id else given(topic.topic, "topic name"),
+            id_of(topic.topic_id),
+            each.partition_index,
+            error_of(each.error_code),
+            each.high_watermark,
+            each.log_start_offset,
+        )
+        for topic in given(body.responses, "responses")
+        for each in given(topic.partitions, "partitions")
+    )
+    return (FetchResponse(partitions, error_of(body.error_code or 0), body.session_id or 0),)
+
+
+CODECS: Mapping[AnyApiKey, ApiCodec] = {
+    ClusterApiKey.LIST_OFFSETS: ApiCodec(
+        library.ListOffsetsRequest,
+        library.ListOffsetsResponse,
+        _read_offsets,
+        _write_offsets_told,
+        _write_offsets,
+        _read_offsets_told,
+    ),
+    ClusterApiKey.FETCH: ApiCodec(
+        library.FetchRequest, library.FetchResponse, _read_fetch, _write_fetched, _write_fetch, _read_fetched
+    ),
+}

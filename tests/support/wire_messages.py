@@ -1,0 +1,355 @@
+"""Requests and responses of every API and version that the wire speaks, as Hypothesis strategies: what that version can say."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from hypothesis import strategies as st
+
+from coordinator_core.codec.messages.offsets import ZERO_UUID
+from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.coordinator.messages.groups import (
+    CoordinatorType,
+    DeleteGroupRequest,
+    DeleteGroupResponse,
+    DescribedMember,
+    DescribeGroupRequest,
+    DescribeGroupResponse,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    FoundCoordinator,
+    ListedGroup,
+    ListGroupsRequest,
+    ListGroupsResponse,
+    Node,
+)
+from coordinator_core.coordinator.messages.membership import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupMember,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    LeavingMember,
+    LeftMember,
+    Protocol,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from coordinator_core.coordinator.messages.offsets import (
+    FetchedOffset,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    OffsetToCommit,
+    ProducerEpoch,
+    TxnMarkerRequest,
+    TxnMarkerResponse,
+    TxnOffsetCommitRequest,
+)
+from coordinator_core.coordinator.messages.versions import ApiKey, means
+from coordinator_core.log.entries import ControlType
+from coordinator_core.state.offsets import TopicPartition
+from coordinator_core.wire import SERVED, AnyApiKey, ClusterApiKey, PartitionMarker
+from coordinator_core.wire import cluster_messages as cluster
+
+#: Topics that have ids.
+IDS: Mapping[str, UUID] = {f"t{number}": UUID(int=number + 7) for number in range(4)}
+NAMES: Mapping[UUID, str] = {topic_id: name for name, topic_id in IDS.items()}
+
+EVERY_VERSION: tuple[tuple[AnyApiKey, int], ...] = tuple(
+    (api, version) for api, versions in SERVED.values() for version in range(versions.lowest, versions.highest + 1)
+)
+CLIENT_ID, HOST = "client-1", "/127.0.0.1"
+
+TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
+_NULLABLE = st.none() | TEXTS
+_BYTES = st.binary(max_size=20)
+_INT16 = st.integers(-(1 << 15), (1 << 15) - 1)
+_INT32 = st.integers(-(1 << 31), (1 << 31) - 1)
+_INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
+_ERRORS = st.sampled_from(ErrorCode)
+_FILTERS = st.frozensets(TEXTS, max_size=3)
+
+
+def _since(version: int, first: int, strategy: st.SearchStrategy[Any], before: Any) -> st.SearchStrategy[Any]:
+    return strategy if version >= first else st.just(before)
+
+
+def _tuples(strategy: st.SearchStrategy[Any], least: int = 0) -> st.SearchStrategy[Any]:
+    return st.lists(strategy, min_size=least, max_size=3).map(tuple)
+
+
+def _topics(by_id: bool) -> st.SearchStrategy[str]:
+    return st.sampled_from(sorted(IDS)) if by_id else TEXTS
+
+
+def _places(by_id: bool = False) -> st.SearchStrategy[TopicPartition]:
+    return st.builds(TopicPartition, _topics(by_id), _INT32)
+
+
+def _in_order(places: Any) -> tuple[TopicPartition, ...]:
+    """As they stand on the wire: under their topics, each once."""
+    topics: dict[str, list[TopicPartition]] = {}
+    for place in dict.fromkeys(places):
+        topics.setdefault(place.topic, []).append(place)
+    return tuple(place for each in topics.values() for place in each)
+
+
+def _at_places(values: st.SearchStrategy[Any], by_id: bool = False) -> st.SearchStrategy[Any]:
+    return st.dictionaries(_places(by_id), values, max_size=4)
+
+
+def _join(version: int) -> st.SearchStrategy[Any]:
+    def with_v0_timeout(request: JoinGroupRequest) -> JoinGroupRequest:
+        fields = {name: getattr(request, name) for name in JoinGroupRequest.__slots__}
+        return JoinGroupRequest(**fields | {"rebalance_timeout_ms": request.session_timeout_ms})
+
+    made = st.builds(
+        JoinGroupRequest, TEXTS, TEXTS, TEXTS, _tuples(st.builds(Protocol, TEXTS, _BYTES)), _INT32, _INT32,
+        _since(version, 5, _NULLABLE, None), st.just(CLIENT_ID), st.just(HOST), _since(version, 8, _NULLABLE, None),
+        st.just(version >= 4), st.just(version >= 9),
+    )  # fmt: skip
+    return made if version >= 1 else made.map(with_v0_timeout)
+
+
+def _joined(version: int) -> st.SearchStrategy[Any]:
+    members = st.builds(JoinGroupMember, TEXTS, _since(version, 5, _NULLABLE, None), _BYTES)
+    protocol = _NULLABLE if version >= 7 else TEXTS.map(lambda name: name or None)
+    return st.builds(
+        JoinGroupResponse, _ERRORS, TEXTS, _INT32, _since(version, 7, _NULLABLE, None), protocol, TEXTS,
+        _since(version, 9, st.booleans(), False), _tuples(members),
+    )  # fmt: skip
+
+
+def _sync(version: int) -> st.SearchStrategy[Any]:
+    name = _since(version, 5, _NULLABLE, None)
+    assignments = st.dictionaries(TEXTS, _BYTES, max_size=3)
+    return st.builds(SyncGroupRequest, TEXTS, _INT32, TEXTS, _since(version, 3, _NULLABLE, None), name, name, assignments)
+
+
+def _leave(version: int) -> st.SearchStrategy[Any]:
+    if version < 3:
+        return st.builds(LeaveGroupRequest, TEXTS, st.tuples(st.builds(LeavingMember, TEXTS, st.none(), st.none())))
+    return st.builds(
+        LeaveGroupRequest, TEXTS, _tuples(st.builds(LeavingMember, TEXTS, _NULLABLE, _since(version, 5, _NULLABLE, None)))
+    )
+
+
+def _left(version: int) -> st.SearchStrategy[Any]:
+    members = _tuples(st.builds(LeftMember, TEXTS, _NULLABLE, _ERRORS))
+    return st.builds(LeaveGroupResponse, _ERRORS, _since(version, 3, members, ()))
+
+
+def _commit(version: int) -> st.SearchStrategy[Any]:
+    epoch, by_id = _since(version, 6, _INT32, -1), version >= 10
+    plain = _at_places(st.builds(OffsetToCommit, _INT64, epoch, _NULLABLE, st.just(ZERO_UUID)), by_id)
+    offsets = (
+        plain.map(lambda each: {at: value._replace(topic_id=IDS[at.topic]) for at, value in each.items()}) if by_id else plain
+    )
+    return st.builds(
+        OffsetCommitRequest, TEXTS, offsets, TEXTS, _INT32, _since(version, 7, _NULLABLE, None),
+        _INT64 if version <= 4 else st.just(-1), st.just(version >= 9),
+    )  # fmt: skip
+
+
+def _txn_commit(version: int) -> st.SearchStrategy[Any]:
+    offsets = _at_places(st.builds(OffsetToCommit, _INT64, _since(version, 2, _INT32, -1), _NULLABLE, st.just(ZERO_UUID)))
+    return st.builds(
+        TxnOffsetCommitRequest, TEXTS, TEXTS, st.builds(ProducerEpoch, _INT64, _INT16), offsets,
+        _since(version, 3, TEXTS, ""), _since(version, 3, _INT32, -1), _since(version, 3, _NULLABLE, None),
+    )  # fmt: skip
+
+
+def _fetch_parts(version: int) -> st.SearchStrategy[Any]:
+    by_id = version >= 10
+
+    def ids(places: Any) -> Any:
+        if not by_id:
+            return None
+        return dict(IDS) if places is None else {at.topic: IDS[at.topic] for at in places}
+
+    def parts(groups: Any, stable: bool) -> Any:
+        return tuple(OffsetFetchRequest(group, places, stable, ids(places)) for group, places in groups)
+
+    named = st.lists(_places(by_id), max_size=4).map(_in_order)
+    group = st.tuples(TEXTS, named if version < 2 else st.none() | named)
+    groups = st.lists(group, min_size=0 if version >= 8 else 1, max_size=3 if version >= 8 else 1)
+    return st.builds(parts, groups, _since(version, 7, st.booleans(), False))
+
+
+def _fetched(version: int) -> st.SearchStrategy[Any]:
+    epoch = _since(version, 5, _INT32, -1)
+    offsets = _at_places(st.builds(FetchedOffset, _INT64, epoch, TEXTS, _ERRORS), version >= 10)
+    return st.builds(OffsetFetchResponse, _since(version, 2, _ERRORS, ErrorCode.NONE), offsets)
+
+
+def _markers(_version: int) -> st.SearchStrategy[Any]:
+    marker = st.builds(TxnMarkerRequest, st.builds(ProducerEpoch, _INT64, _INT16), st.sampled_from(ControlType), _INT32)
+    places = st.lists(_places(), min_size=1, max_size=3).map(_in_order)
+    return st.dictionaries(marker, places, max_size=3).map(
+        lambda each: tuple(PartitionMarker(*place, marker) for marker, places in each.items() for place in places)
+    )
+
+
+def _find(version: int) -> st.SearchStrategy[Any]:
+    kinds = _since(version, 1, st.sampled_from(CoordinatorType), CoordinatorType.GROUP)
+    return st.builds(FindCoordinatorRequest, _tuples(TEXTS) if version >= 4 else st.tuples(TEXTS), kinds)
+
+
+def _found(version: int) -> st.SearchStrategy[Any]:
+    found = st.builds(FoundCoordinator, _since(version, 4, TEXTS, ""), _ERRORS, st.builds(Node, _INT32, TEXTS, _INT32))
+    return st.builds(FindCoordinatorResponse, _tuples(found) if version >= 4 else st.tuples(found))
+
+
+def _described(version: int) -> st.SearchStrategy[Any]:
+    members = st.builds(DescribedMember, TEXTS, _since(version, 4, _NULLABLE, None), TEXTS, TEXTS, _BYTES, _BYTES)
+    return st.builds(
+        DescribeGroupResponse, _ERRORS, TEXTS, TEXTS, TEXTS, TEXTS, _tuples(members), _since(version, 6, _NULLABLE, None)
+    )
+
+
+def _listed(version: int) -> st.SearchStrategy[Any]:
+    group = st.builds(ListedGroup, TEXTS, TEXTS, _since(version, 4, TEXTS, ""), _since(version, 5, TEXTS, ""))
+    return st.builds(ListGroupsResponse, _ERRORS, _tuples(group))
+
+
+def _metadata(version: int) -> st.SearchStrategy[Any]:
+    topic_ids = _since(version, 10, st.uuids() | st.just(ZERO_UUID), ZERO_UUID)
+    topics = _tuples(st.builds(cluster.RequestedTopic, TEXTS if version < 12 else _NULLABLE, topic_ids), least=version == 0)
+    return st.builds(cluster.MetadataRequest, st.none() | topics, _since(version, 4, st.booleans(), True))
+
+
+def _metadata_told(version: int) -> st.SearchStrategy[Any]:
+    numbers = _tuples(_INT32)
+    partitions = st.builds(cluster.PartitionMetadata, _INT32, _INT32, _since(version, 7, _INT32, -1), numbers, numbers, _ERRORS)
+    topic_ids = _since(version, 10, st.uuids(), ZERO_UUID)
+    internal = _since(version, 1, st.booleans(), False)
+    topics = st.builds(
+        cluster.TopicMetadata, _NULLABLE if version >= 12 else TEXTS, _tuples(partitions), _ERRORS, topic_ids, internal
+    )
+    return st.builds(
+        cluster.MetadataResponse, _tuples(_brokers(version >= 1)), _tuples(topics), _since(version, 2, _NULLABLE, None),
+        _since(version, 1, _INT32, -1), _since(version, 13, _ERRORS, ErrorCode.NONE),
+    )  # fmt: skip
+
+
+def _brokers(with_racks: bool) -> st.SearchStrategy[Any]:
+    return st.builds(cluster.Broker, _INT32, TEXTS, _INT32, _NULLABLE if with_racks else st.none())
+
+
+def _cluster_told(version: int) -> st.SearchStrategy[Any]:
+    return st.builds(
+        cluster.DescribeClusterResponse, _ERRORS, TEXTS, _INT32, _tuples(_brokers(True)), _NULLABLE,
+        _since(version, 1, st.integers(-128, 127), 1),
+    )  # fmt: skip
+
+
+def _listed_offsets(version: int) -> st.SearchStrategy[Any]:
+    listed = st.builds(cluster.ListedOffset, _ERRORS, _INT64, _INT64, _since(version, 4, _INT32, -1))
+    return st.builds(cluster.ListOffsetsResponse, _at_places(listed))
+
+
+def _fetch_places(version: int, kind: Any, *fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    def in_order(each: Any) -> Any:
+        order = list(dict.fromkeys(part[0] for part in each))
+        return tuple(sorted(each, key=lambda part: order.index(part[0])))
+
+    def make(topic: str, *rest: Any) -> Any:
+        return kind(topic, IDS[topic] if version >= 13 else ZERO_UUID, *rest)
+
+    return _tuples(st.builds(make, _topics(version >= 13), _INT32, *fields)).map(in_order)
+
+
+def _records_wanted(version: int) -> st.SearchStrategy[Any]:
+    return st.builds(
+        cluster.FetchRequest, _fetch_places(version, cluster.FetchPartition, _INT64), _INT32, _INT32,
+        _since(version, 7, _INT32, 0), _since(version, 7, _INT32, -1),
+    )  # fmt: skip
+
+
+def _records_told(version: int) -> st.SearchStrategy[Any]:
+    start = _since(version, 5, _INT64, -1)
+    return st.builds(
+        cluster.FetchResponse, _fetch_places(version, cluster.FetchedPartition, _ERRORS, _INT64, start),
+        _since(version, 7, _ERRORS, ErrorCode.NONE), _since(version, 7, _INT32, 0),
+    )  # fmt: skip
+
+
+def _versions_asked(version: int) -> st.SearchStrategy[Any]:
+    name = TEXTS if version >= 3 else st.none()
+    return st.builds(cluster.ApiVersionsRequest, name, name)
+
+
+def _versions_told(_version: int) -> st.SearchStrategy[Any]:
+    ranges = _tuples(st.builds(cluster.ApiVersionRange, _INT16, _INT16, _INT16))
+    return st.builds(cluster.ApiVersionsResponse, st.just(ErrorCode.NONE), ranges)
+
+
+#: API → strategy of one request, or of all parts of a frame, by version.
+_ONE_REQUEST = {
+    ApiKey.JOIN_GROUP: _join,
+    ApiKey.SYNC_GROUP: _sync,
+    ApiKey.HEARTBEAT: lambda version: st.builds(HeartbeatRequest, TEXTS, _INT32, TEXTS, _since(version, 3, _NULLABLE, None)),
+    ApiKey.LEAVE_GROUP: _leave,
+    ApiKey.OFFSET_COMMIT: _commit,
+    ApiKey.TXN_OFFSET_COMMIT: _txn_commit,
+    ApiKey.OFFSET_DELETE: lambda _: st.builds(OffsetDeleteRequest, TEXTS, st.lists(_places(), max_size=4).map(_in_order)),
+    ApiKey.LIST_GROUPS: lambda version: st.builds(
+        ListGroupsRequest, _since(version, 4, _FILTERS, frozenset()), _since(version, 5, _FILTERS, frozenset())
+    ),
+    ApiKey.FIND_COORDINATOR: _find,
+    ClusterApiKey.API_VERSIONS: _versions_asked,
+    ClusterApiKey.METADATA: _metadata,
+    ClusterApiKey.DESCRIBE_CLUSTER: lambda version: st.builds(
+        cluster.DescribeClusterRequest, _since(version, 1, st.integers(-128, 127), 1)
+    ),
+    ClusterApiKey.LIST_OFFSETS: lambda _: st.builds(cluster.ListOffsetsRequest, _at_places(_INT64)),
+    ClusterApiKey.FETCH: _records_wanted,
+}
+_MANY_REQUESTS = {
+    ApiKey.OFFSET_FETCH: _fetch_parts,
+    ApiKey.WRITE_TXN_MARKERS: _markers,
+    ApiKey.DELETE_GROUPS: lambda _: _tuples(st.builds(DeleteGroupRequest, TEXTS)),
+    ApiKey.DESCRIBE_GROUPS: lambda version: _tuples(
+        st.builds(DescribeGroupRequest, TEXTS, st.just(means(ApiKey.DESCRIBE_GROUPS, version, "missing_is_error")))
+    ),
+}
+_RESPONSES = {
+    ApiKey.JOIN_GROUP: _joined,
+    ApiKey.SYNC_GROUP: lambda version: st.builds(
+        SyncGroupResponse, _ERRORS, _since(version, 5, _NULLABLE, None), _since(version, 5, _NULLABLE, None), _BYTES
+    ),
+    ApiKey.HEARTBEAT: lambda _: st.builds(HeartbeatResponse, _ERRORS),
+    ApiKey.LEAVE_GROUP: _left,
+    ApiKey.OFFSET_COMMIT: lambda version: st.builds(OffsetCommitResponse, _at_places(_ERRORS, version >= 10)),
+    ApiKey.TXN_OFFSET_COMMIT: lambda _: st.builds(OffsetCommitResponse, _at_places(_ERRORS)),
+    ApiKey.OFFSET_FETCH: _fetched,
+    ApiKey.OFFSET_DELETE: lambda _: st.builds(OffsetDeleteResponse, _ERRORS, _at_places(_ERRORS)),
+    ApiKey.WRITE_TXN_MARKERS: lambda _: st.builds(TxnMarkerResponse, _ERRORS),
+    ApiKey.DELETE_GROUPS: lambda _: st.builds(DeleteGroupResponse, TEXTS, _ERRORS),
+    ApiKey.DESCRIBE_GROUPS: _described,
+    ApiKey.LIST_GROUPS: _listed,
+    ApiKey.FIND_COORDINATOR: _found,
+    ClusterApiKey.API_VERSIONS: _versions_told,
+    ClusterApiKey.METADATA: _metadata_told,
+    ClusterApiKey.DESCRIBE_CLUSTER: _cluster_told,
+    ClusterApiKey.LIST_OFFSETS: _listed_offsets,
+    ClusterApiKey.FETCH: _records_told,
+}
+
+
+def request_parts(api: AnyApiKey, version: int) -> st.SearchStrategy[Any]:
+    """The parts of one request."""
+    if api in _MANY_REQUESTS:
+        return _MANY_REQUESTS[api](version)
+    return st.tuples(_ONE_REQUEST[api](version))
+
+
+def responses(api: AnyApiKey, version: int) -> st.SearchStrategy[Any]:
+    """The response to one part."""
+    return _RESPONSES[api](version)
