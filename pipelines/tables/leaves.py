@@ -27,7 +27,7 @@ from deltalake import DeltaTable
 
 from pipelines.tables import definitions
 from pipelines.tables.place import local_folder
-from pipelines.tables.writer import CommitConflict
+from pipelines.tables.writer import CommitConflict, checkpoint_when_due
 
 #: Rows of a new leaf. Small leaves are cheap to replace, but every query opens all that it cannot rule out.
 LEAF_ROWS = 4_000
@@ -37,8 +37,6 @@ MAX_LEAF_ROWS = 2 * LEAF_ROWS
 
 #: Columns with statistics, as `delta.dataSkippingNumIndexedCols` of the tables says.
 _INDEXED_COLUMNS = 4
-
-_CHECKPOINT_EVERY = 100
 
 
 @dataclass(frozen=True)
@@ -201,8 +199,7 @@ def replace_leaves(
     ]
     _put(_directory(table) / "_delta_log" / f"{version:020}.json", "".join(f"{_json(action)}\n" for action in actions))
     table.update_incremental()
-    if version % _CHECKPOINT_EVERY == 0:
-        table.create_checkpoint()
+    checkpoint_when_due(table)
 
 
 def _put(path: Path, text: str) -> None:

@@ -17,6 +17,7 @@ from pipelines.errors import TablesError, UsageError
 from pipelines.faults import reached
 from pipelines.tables import definitions
 from pipelines.tables.containment import expect_own_files, expect_own_log
+from pipelines.tables.place import local_folder
 
 #: Application of the transactions that write rows of `batches`; their version is the batch id.
 APP_ID = "grouplake"
@@ -93,10 +94,10 @@ class TableStore:
 
     def table(self, name: str) -> DeltaTable:
         """Table `name` at its newest version."""
-        if name in self._open:
-            self._open[name].update_incremental()
-        else:
+        if name not in self._open:
             self._open[name] = self._load(name)
+        elif not _is_newest(self._open[name]):
+            self._open[name].update_incremental()
         return self._open[name]
 
     def at(self, name: str, version: int) -> DeltaTable:
@@ -158,6 +159,19 @@ class TableStore:
             return [Batch.from_row(row) for row in rows.to_pylist()]
         except Exception as error:  # DataFusion's errors reach Python as bare Exception
             raise TablesError(f"cannot read the table batches ({type(error).__name__}: {first_line(error)})") from error
+
+
+def _is_newest(table: DeltaTable) -> bool:
+    """Whether the log of a table in a local folder plainly ends at the version that it is open at.
+
+    delta-rs lists the whole log to find that out: 20 ms after 10,000 commits, many times per batch. What cleans a log removes its
+    oldest entries, so one that is there without a next is the last.
+    """
+    folder = local_folder(table.table_uri)
+    if folder is None:
+        return False
+    this, following = (folder / "_delta_log" / f"{version:020}.json" for version in (table.version(), table.version() + 1))
+    return this.exists() and not following.exists()
 
 
 def query(tables: Mapping[str, DeltaTable], sql: str) -> pa.Table:

@@ -9,7 +9,7 @@ to light at the next commit there, whose version is not the one expected, and is
 from collections.abc import Callable
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from pipelines.errors import AnotherWriter, TablesError
@@ -24,6 +24,12 @@ WRITER_ID = "grouplake-writer"
 _ATTEMPTS = 20
 
 
+#: What a frequent commit leaves to `checkpoint_when_due` and to `maintain`: delta-rs' way of it lists the whole log each time.
+WITHOUT_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+
+_CHECKPOINT_EVERY = 100
+
+
 class CommitConflict(Exception):
     """Raised by a change that found its table at another version than it expected."""
 
@@ -35,6 +41,12 @@ Change = Callable[[DeltaTable, str], bool]
 def stamped(stamp: str) -> CommitProperties:
     """Properties of a commit that succeeds only as the next version of its table, and whose history says who made it."""
     return CommitProperties(custom_metadata={"userMetadata": stamp}, max_commit_retries=0)
+
+
+def checkpoint_when_due(table: DeltaTable) -> None:
+    """Writes a checkpoint at every hundredth version, as delta-rs does."""
+    if table.version() % _CHECKPOINT_EVERY == 0:
+        table.create_checkpoint()
 
 
 class TablesWriter:
@@ -126,8 +138,12 @@ class TablesWriter:
             table = self.store.table("batches")
             if table.version() == self._batches_version:
                 try:
-                    write_deltalake(table, _as_table(batch), mode="append", commit_properties=properties)
+                    rows = _as_table(batch)
+                    write_deltalake(
+                        table, rows, mode="append", commit_properties=properties, post_commithook_properties=WITHOUT_HOOKS
+                    )
                     self._batches_version += 1
+                    checkpoint_when_due(table)
                     break
                 except CommitFailedError as error:
                     if self.store.table("batches").version() == self._batches_version:

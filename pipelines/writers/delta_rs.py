@@ -11,7 +11,7 @@ from deltalake import DeltaTable, write_deltalake
 from pipelines.tables import definitions
 from pipelines.tables.leaves import Sighting, has_leaves
 from pipelines.tables.store import is_in
-from pipelines.tables.writer import TablesWriter, stamped
+from pipelines.tables.writer import WITHOUT_HOOKS, TablesWriter, checkpoint_when_due, stamped
 from pipelines.writers.leaf_merge import merge_into_leaves
 from pipelines.writers.table_write import TableWrite, merge_conditions
 
@@ -34,7 +34,9 @@ class DeltaRsWriter:
 
 
 def _append(table: DeltaTable, write: TableWrite, stamp: str) -> bool:
-    write_deltalake(table, write.rows, mode="append", commit_properties=stamped(stamp))
+    rows, properties = write.rows, stamped(stamp)
+    write_deltalake(table, rows, mode="append", commit_properties=properties, post_commithook_properties=WITHOUT_HOOKS)
+    checkpoint_when_due(table)
     return True
 
 
