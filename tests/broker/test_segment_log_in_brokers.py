@@ -7,6 +7,7 @@ from log_builder import Log, member
 from coordinator_core.log.compression import Compression
 from coordinator_core.log.fetch import KafkaLog
 from coordinator_core.segment_log.append_batch import AppendBatch
+from coordinator_core.segment_log.errors import LogInUse
 from coordinator_core.segment_log.settings import SegmentLogSettings
 from pipelines.private_kafka.broker import PrivateBroker
 from pipelines.private_kafka.clients import Clients
@@ -54,6 +55,8 @@ def test_a_broker_starts_with_it_and_has_the_same_end(tmp_path, version, compres
         broker.stop()
         broker.place_segments(tmp_path)
         broker.start()
+        with pytest.raises(LogInUse):
+            opened(broker.data, SegmentLogSettings(), partitions=PARTITIONS)
         with KafkaLog(f"kafka://{broker.bootstrap}/__consumer_offsets") as served:
             assert served.end_offsets() == ends
             read = {number: [] for number in ends}
