@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from command_polls import answer_of, asked, checked
 from crash_lives import Workload
 from crash_log import CrashLog
 from real_runs import RealRun
@@ -29,6 +30,12 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 JOBS = int(os.environ.get("CRASH_JOBS", "20"))
 SEED = int(os.environ.get("CRASH_SEED", "20261121"))
 
+#: One poll of so many is made by the commands as well, which take a second each to start.
+COMMANDS_EVERY = 10
+
+#: Kills are spread over that many times the span of a run, so that some runs come to their end and the log goes on.
+SPREAD = 1.25
+
 #: Fault points of the job that are reached once in a run with a batch and a sweep; the first is in a Python worker.
 POINTS = ("source:read=STOP", "claimed", "after:offsets", "before:batches", "after:batches", "sweep:after:offsets")
 
@@ -41,7 +48,8 @@ class Following:
         self._folder = folder
         self._log = CrashLog(folder / "log", seed)
         (folder / "bulk.toml").write_text("[job]\nbulk_rows = 1\n")
-        self._runs: list[RealRun] = []
+        self.commands: list[RealRun] = []
+        self.compared = 0
 
     def grow(self, steps: int) -> None:
         """Lets the log grow by what will be one batch, and applies it undisturbed."""
@@ -56,21 +64,25 @@ class Following:
         conf = ["--conf", str(self._folder / "bulk.toml")] if by_spark else []
         now = str(self._log.time_ms(len(self._log.ends)))
         source = ["--source", self._log.address, "--tables", str(self.tables)]
-        told = self._folder / f"told-{len(self._runs)}"
+        told = self._folder / f"told-{len(self.commands)}"
         run = RealRun(["run", *source, "--expiry", "apply", "--now", now, *conf], told, fault=fault)
-        self._runs.append(run)
+        self.commands.append(run)
         try:
             yield run
         except BaseException:
             run.kill_all()
             raise
 
-    def compare(self, *, by_spark: bool) -> None:
-        """Finishes what is left, and compares."""
+    def finish(self, *, by_spark: bool) -> None:
+        """Does what is left."""
         with self.run(by_spark=by_spark) as run:
             assert run.wait() == 0, run.told
+
+    def compare(self) -> None:
+        """The tables are as if nobody had disturbed the job."""
         assert check(str(self.tables)) == []
         assert contents(self.tables) == contents(self._calm)
+        self.compared += 1
 
     @property
     def steps(self) -> int:
@@ -81,16 +93,15 @@ class Following:
         """Commits of `batches`: the first one of a run is its claim of the tables."""
         return len(list((self.tables / "batches" / "_delta_log").glob("*.json")))
 
-    def states(self) -> set[str]:
-        """Digests of what was there after every batch and sweep, undisturbed."""
+    def states(self) -> list[Snapshot]:
+        """What was there after every batch and sweep, undisturbed."""
         batches = TableStore(str(self._calm)).last_batch()
         assert batches is not None
-        opened = (Snapshot.open(str(self._calm), str(number)) for number in range(batches.batch_id + 1))
-        return {digest(contents_of(snapshot)) for snapshot in opened}
+        return [Snapshot.open(str(self._calm), str(number)) for number in range(batches.batch_id + 1)]
 
     def end(self) -> None:
         """Leaves no process behind."""
-        for run in self._runs:
+        for run in self.commands:
             run.kill_all()
 
 
@@ -101,11 +112,12 @@ def job(tmp_path: Path) -> Iterator[Following]:
     following.end()
 
 
-@pytest.mark.timeout(1_800)
+@pytest.mark.timeout(3_600)
 @pytest.mark.parametrize("by_spark", [False, True], ids=["in the driver", "by Spark"])
 def test_named_steps(by_spark: bool, job: Following) -> None:
     job.grow(2)
-    job.compare(by_spark=by_spark)
+    job.finish(by_spark=by_spark)
+    job.compare()
     job.grow(2)
     for point in POINTS:
         with job.run(point, by_spark=by_spark) as run:
@@ -115,10 +127,11 @@ def test_named_steps(by_spark: bool, job: Following) -> None:
             else:
                 assert run.wait() == -signal.SIGKILL, run.told
         assert check(str(job.tables)) == []
-    job.compare(by_spark=by_spark)
+    job.finish(by_spark=by_spark)
+    job.compare()
 
 
-@pytest.mark.timeout(120 + 60 * JOBS)
+@pytest.mark.timeout(600 + 120 * JOBS)
 def test_random_moments(job: Following) -> None:
     """Moments are spread over the span from the first write of a run to its end."""
     draw, killed, longest, seen = random.Random(SEED), Counter[str](), 3.0, Reader(job.tables)
@@ -129,7 +142,7 @@ def test_random_moments(job: Following) -> None:
         job.grow(1)
         has_ended = False
         while killed.total() < JOBS and not has_ended:
-            by_spark, before, delay = draw.random() < 0.5, max(1, job.commits()), draw.random() * longest
+            by_spark, before, delay = draw.random() < 0.5, max(1, job.commits()), draw.random() * SPREAD * longest
             with job.run(by_spark=by_spark) as run:
                 run.wait_until(lambda before=before: job.commits() > before)
                 began = time.monotonic()
@@ -142,36 +155,59 @@ def test_random_moments(job: Following) -> None:
                     (run.kill_driver if how == "driver alone" else run.kill_all)()
                     killed[how] += 1
                     print(f"kill {killed.total()}: {how}, {delay:.2f} s after the claim of step {job.steps}", flush=True)
-        job.compare(by_spark=False)
+        if not has_ended:
+            job.finish(by_spark=False)
+        job.compare()
     seen.stop()
-    print(f"{dict(killed)}, {time.monotonic() - started:.0f} s, {seen.polls} polls saw {len(seen.digests)} states")
+    states = job.states()
+    print(
+        f"{dict(killed)}, {time.monotonic() - started:.0f} s, {len(job.commands)} starts, {job.compared} comparisons, "
+        f"{seen.polls} polls saw {len(set(seen.digests))} of {len(states)} states, "
+        f"{len(seen.answers)} polls by commands {len(set(seen.answers))}"
+    )
     assert seen.findings == []
-    assert seen.digests <= job.states()
+    for found, of in ((seen.digests, lambda state: digest(contents_of(state))), (seen.answers, answer_of)):
+        known = [of(state) for state in states]
+        assert set(found) <= set(known)
+        order = [known.index(state) for state in found]
+        assert order == sorted(order), "a reader saw the tables go back"
 
 
 class Reader(threading.Thread):
-    """Polls what `sql` and `check` do."""
+    """Polls what `sql` and `check` do, and every few times by the commands themselves."""
 
     def __init__(self, tables: Path) -> None:
         super().__init__(daemon=True)
-        self.digests: set[str] = set()
+        #: What was seen, in this order, by the functions and by the commands.
+        self.digests: list[str] = []
+        self.answers: list[str] = []
         self.findings: list[str] = []
         self.polls = 0
-        self._tables = str(tables)
+        self._tables = tables
         self._is_over = threading.Event()
 
     def run(self) -> None:
         while not self._is_over.wait(0.5):
             try:
-                state = digest(contents_of(Snapshot.open(self._tables)))
-                self.findings += map(str, check(self._tables))
+                state = digest(contents_of(Snapshot.open(str(self._tables))))
+                self.findings += map(str, check(str(self._tables)))
             except UsageError as error:
                 # nothing is to be seen before the first batch
                 if self.digests:
                     self.findings.append(str(error))
             else:
-                self.digests.add(state)
+                self.digests.append(state)
                 self.polls += 1
+                if self.polls % COMMANDS_EVERY == 0:
+                    self._by_commands()
+
+    def _by_commands(self) -> None:
+        answer, failure = asked(self._tables)
+        if answer is None:
+            self.findings.append(failure)
+        else:
+            self.answers.append(answer)
+        self.findings += filter(None, [checked(self._tables)])
 
     def stop(self) -> None:
         """Ends the polling."""

@@ -12,7 +12,7 @@ from pipelines.batch import apply
 from pipelines.tables import writer
 from pipelines.tables.writer import TablesWriter
 
-LIMIT_SECONDS = 30
+LIMIT_SECONDS = 300
 
 
 class Actor:

@@ -25,6 +25,7 @@ from pathlib import Path
 # threads that a library starts would not be there in a fork
 os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
 
+from command_polls import answer_of, asked, checked
 from crash_lives import Workload
 from crash_log import CrashLog
 from table_contents import contents_of, digest
@@ -36,7 +37,10 @@ from pipelines.query.engine import Snapshot
 from pipelines.tables import definitions
 
 #: Lives that are not killed must end by then.
-_LIMIT_SECONDS = 120
+_LIMIT_SECONDS = 600
+
+#: One poll of so many is made by the commands as well, which take a second each to start.
+_COMMANDS_EVERY = 10
 
 #: A snapshot is read again after that many others.
 _HELD_FOR = 12
@@ -50,6 +54,7 @@ class Report:
     rounds: int = 0
     polls: int = 0
     read_again: int = 0
+    commands: int = 0
     states_seen: int = 0
     points: list[str] = field(default_factory=list)
     interrupted: Counter[str] = field(default_factory=Counter)
@@ -65,7 +70,7 @@ class Harness:
         self._workload = workload
         workload.warm_up()
         definitions.tables()
-        self._states, self._span = self._undisturbed()
+        self._states, self._answers, self._span = self._undisturbed()
 
     def kill_at_random(self, kills: int, draw: random.Random) -> None:
         """Rounds of lives, each killed within a few batches of its first write, until there were enough."""
@@ -93,7 +98,7 @@ class Harness:
         told = self._folder / f"reader-{self.report.rounds}.json"
         stop = self._folder / f"stop-{self.report.rounds}"
         # with no time to keep files for, `maintain` takes them from under readers
-        reader = _fork(lambda: _read(root, self._states, stop, told)) if self._workload.vacuum_hours else None
+        reader = _fork(lambda: _read(root, self._states, self._answers, stop, told)) if self._workload.vacuum_hours else None
         try:
             yield root
         finally:
@@ -103,6 +108,7 @@ class Harness:
             found = json.loads(told.read_text()) if told.exists() else {}
             self.report.polls += found.get("polls", 0)
             self.report.read_again += found.get("read_again", 0)
+            self.report.commands += found.get("commands", 0)
             self.report.states_seen += found.get("states", 0)
             self.report.wrong += found.get("wrong", [])
 
@@ -147,26 +153,29 @@ class Harness:
         if _ended(_fork(verify)) != 0:
             self.report.wrong.append(f"{root}: not whole after the restart")
 
-    def _undisturbed(self) -> tuple[list[str], float]:
-        """Digests of the states that readers may see, and how long a life takes without them."""
+    def _undisturbed(self) -> tuple[list[str], list[str], float]:
+        """Digests of the states that readers may see, what the commands answer to each, and how long a life takes alone."""
         told = self._folder / "undisturbed.pickle"
 
         def live() -> None:
             states = self._workload.states(self._folder / "undisturbed")
+            # files of old states stay only where readers are given time
+            kept = range(len(states)) if self._workload.vacuum_hours else ()
+            answers = [answer_of(Snapshot.open(str(self._folder / "undisturbed"), str(number))) for number in kept]
             started = time.monotonic()
             self._workload.live(self._folder / "timed")
             span = time.monotonic() - started
-            told.write_bytes(pickle.dumps(([digest(state) for state in states], span)))
+            told.write_bytes(pickle.dumps(([digest(state) for state in states], answers, span)))
 
         assert _ended(_fork(live)) == 0
         return pickle.loads(told.read_bytes())
 
 
-def _read(root: Path, states: list[str], stop: Path, told: Path) -> None:
+def _read(root: Path, states: list[str], answers: list[str], stop: Path, told: Path) -> None:
     """Polls what `sql` and `check` do, and reads a held snapshot again later, until told to stop."""
     wrong: list[str] = []
     seen: dict[str, int] = {}
-    polls = read_again = 0
+    polls = read_again = commands = 0
     held: tuple[Snapshot, str] | None = None
     while not stop.exists() and not wrong:
         try:
@@ -186,6 +195,14 @@ def _read(root: Path, states: list[str], stop: Path, told: Path) -> None:
             wrong.append("a reader saw the tables go back")
         seen[state] = states.index(state) if state in states else -1
         wrong += [f"check, while the tables are written: {found}" for found in findings]
+        if polls % _COMMANDS_EVERY == 0:
+            commands += 1
+            answer, failure = asked(root)
+            if answer not in answers:
+                wrong.append(f"`grouplake sql` met what the log never had: {failure}")
+            elif max(place for place, known in enumerate(answers) if known == answer) < max(seen.values()):
+                wrong.append("`grouplake sql` saw the tables go back")
+            wrong += filter(None, [checked(root)])
         if held is None:
             held = snapshot, state
         elif polls % _HELD_FOR == 0:
@@ -193,7 +210,8 @@ def _read(root: Path, states: list[str], stop: Path, told: Path) -> None:
             if digest(contents_of(held[0])) != held[1]:
                 wrong.append("a snapshot changed under its reader")
             held = None
-    told.write_text(json.dumps({"polls": polls, "read_again": read_again, "states": len(seen), "wrong": wrong}))
+    counts = {"polls": polls, "read_again": read_again, "commands": commands, "states": len(seen)}
+    told.write_text(json.dumps({**counts, "wrong": wrong}))
 
 
 def _left_behind(root: Path) -> str:

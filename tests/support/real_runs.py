@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pipelines import faults
 
-LIMIT_SECONDS = 180
+LIMIT_SECONDS = 900
 
 _COMMAND = """
 import sys
