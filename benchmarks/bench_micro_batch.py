@@ -137,23 +137,30 @@ def last_phases(store: TableStore, batches: int) -> list[dict[str, int]]:
 
 
 def after_many_batches(size: int, batches: int, folder: Path) -> TableStore:
-    """Tables that have seen so many small batches since anybody ran `maintain`. Kept for the next time."""
-    root = folder / f"tables-{size}-after-{batches}"
-    if not (root / "complete").exists():
-        store = copied(large_tables(size, folder), root)
-        (root / "complete").unlink()
-        apply_small_batches(store, Shape(size), batches)
-        (root / "complete").touch()
+    """Tables that have seen so many batches since anybody ran `maintain`. Kept for the next time, and gone on with if cut short."""
+    root, finished = folder / f"tables-{size}-after-{batches}", folder / f"tables-{size}-after-{batches}" / "complete"
+    if not finished.exists():
+        if not TableStore(str(root)).exists():
+            copied(large_tables(size, folder), root)
+            finished.unlink()
+        store = TableStore(str(root))
+        last = store.last_batch()
+        assert last is not None
+        apply_batches(store, Shape(size), batches - last.batch_id)
+        finished.touch()
     return TableStore(str(root))
 
 
-def apply_small_batches(store: TableStore, shape: Shape, batches: int, offsets: int = 20) -> BatchApplier:
-    """Batches of so many changed offsets of two groups, through everything but Spark."""
+def apply_batches(store: TableStore, shape: Shape, batches: int, groups: int = 20, offsets: int = 1_000) -> BatchApplier:
+    """Batches of so many changed offsets, through everything but Spark."""
+    last = store.last_batch()
+    assert last is not None
     changes = Changes(shape, seed=2)
+    changes.go_on(last.next_offsets)
     applier = BatchApplier(store, ERA, ERA.default_retention_ms, dict, bulk_rows=BULK_ROWS)
     for _ in range(batches):
         start = changes.next_offsets
-        applier.apply_rows(as_change_rows(changes.round(2, offsets, NEWEST_MS), start))
+        applier.apply_rows(as_change_rows(changes.round(groups, offsets, NEWEST_MS), start))
     return applier
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from benchmarks import bench_query
-from benchmarks.bench_micro_batch import apply_small_batches
+from benchmarks.bench_micro_batch import apply_batches
 from benchmarks.large_tables import BULK_ROWS, ERA, Shape, change_rows, copied, large_tables
 from benchmarks.offset_changes import Changes, as_change_rows
 from pipelines.batch import apply
@@ -45,7 +45,7 @@ def test_they_are_those_of_the_job(folder: Path) -> None:
 def test_small_batches_leave_few_files(folder: Path, tmp_path: Path) -> None:
     store = copied(large_tables(SIZE, folder), tmp_path / "copy")
     with mock.patch.object(apply, "COMPACT_EVERY", 5):
-        apply_small_batches(store, Shape(SIZE), 12)
+        apply_batches(store, Shape(SIZE), 12, groups=2, offsets=20)
     assert check(store.root) == []
     assert len(store.table("offset_history").file_uris()) <= 5
     assert len(store.table("batches").file_uris()) <= 5
