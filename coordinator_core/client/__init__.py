@@ -1,1 +1,28 @@
 """Members of groups over TCP, one or a crowd."""
+
+from coordinator_core.client.connection import BrokerConnection, connect
+from coordinator_core.client.crowd import Crowd
+from coordinator_core.client.crowd_script import Action, CrowdSettings, Step, script
+from coordinator_core.client.errors import ClientError, Disconnected, NoCommonVersion, TimedOut
+from coordinator_core.client.group_client import Address, Cluster, Connections
+from coordinator_core.client.runner import MemberRunner
+from coordinator_core.client.settings import ConnectionSettings
+
+__all__ = [
+    "Action",
+    "Address",
+    "BrokerConnection",
+    "ClientError",
+    "Cluster",
+    "ConnectionSettings",
+    "Connections",
+    "Crowd",
+    "CrowdSettings",
+    "Disconnected",
+    "MemberRunner",
+    "NoCommonVersion",
+    "Step",
+    "TimedOut",
+    "connect",
+    "script",
+]

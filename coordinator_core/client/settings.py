@@ -1,0 +1,13 @@
+"""How a client behaves on the network, with the defaults of Kafka's clients."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionSettings:
+    """Times in ms. A broker whose frame is longer than `max_frame_bytes` is hung up on."""
+
+    client_id: str = "grouplake"
+    request_timeout_ms: int = 30_000
+    connect_timeout_ms: int = 10_000
+    max_frame_bytes: int = 100 * 1024 * 1024

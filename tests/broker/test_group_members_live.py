@@ -1,0 +1,154 @@
+"""Members of ours in groups of a real broker: alone, with a client that nobody here wrote, and as a crowd."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from uuid import uuid4
+
+import pytest
+from confluent_kafka import Consumer
+from live_kafka import create_topic
+
+from coordinator_core.assignors import Assignor, CooperativeStickyAssignor, RangeAssignor
+from coordinator_core.client import Cluster, Connections, ConnectionSettings, Crowd, CrowdSettings, MemberRunner
+from coordinator_core.client.group_client import Address
+from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.coordinator.messages.offsets import OffsetToCommit
+from coordinator_core.member import GroupMember, MemberSettings, MemberState
+from coordinator_core.state.offsets import TopicPartition
+from pipelines.private_kafka.broker import PrivateBroker
+
+pytestmark = pytest.mark.broker
+
+PARTITIONS = 6
+_PATIENCE_SECONDS = 30
+
+
+def address_of(broker: PrivateBroker) -> Address:
+    host, port = broker.bootstrap.split(":")
+    return host, int(port)
+
+
+async def until(met: Callable[[], bool]) -> None:
+    async with asyncio.timeout(_PATIENCE_SECONDS):
+        while not met():
+            await asyncio.sleep(0.02)
+
+
+async def started(
+    stack: AsyncExitStack, broker: PrivateBroker, group: str, topic: str, assignors: Sequence[Assignor]
+) -> MemberRunner:
+    settings = ConnectionSettings(client_id="ours")
+    cluster, connections = Cluster([address_of(broker)], settings), Connections(settings)
+    stack.callback(cluster.close)
+    stack.callback(connections.close)
+    member = GroupMember(
+        MemberSettings(group, tuple(assignors), heartbeat_interval_ms=200), (topic,), await cluster.metadata([topic])
+    )
+    runner = MemberRunner(member, cluster, connections)
+    stack.push_async_callback(runner.stop)
+    runner.start()
+    return runner
+
+
+def in_async(test: Callable[[AsyncExitStack], Awaitable[None]]) -> None:
+    async def run() -> None:
+        async with AsyncExitStack() as stack:
+            await test(stack)
+
+    asyncio.run(run())
+
+
+def shared(runners: Sequence[MemberRunner]) -> bool:
+    owned = [partition for runner in runners for partition in runner.member.owned]
+    return (
+        len(set(owned)) == len(owned) == PARTITIONS
+        and all(runner.member.owned for runner in runners)
+        and all(runner.member.state is MemberState.STABLE for runner in runners)
+        and len({runner.member.generation for runner in runners}) == 1
+    )
+
+
+@pytest.mark.parametrize("assignor", [RangeAssignor(), CooperativeStickyAssignor()], ids=lambda each: each.name)
+def test_join_commit_fetch_leave(broker: PrivateBroker, topic: str, assignor: Assignor) -> None:
+    create_topic(broker.bootstrap, topic, PARTITIONS)
+    group = f"group-{uuid4().hex[:8]}"
+
+    async def members(stack: AsyncExitStack) -> None:
+        runners = [await started(stack, broker, group, topic, [assignor]) for _ in range(3)]
+        await until(lambda: shared(runners))
+        for number, runner in enumerate(runners):
+            offsets = {at: OffsetToCommit(100 * number + at.partition, metadata=f"of {number}") for at in runner.member.owned}
+            committed = await runner.commit(offsets)
+            assert committed.errors == dict.fromkeys(offsets, ErrorCode.NONE)
+            fetched = await runner.fetch(runner.member.owned)
+            assert fetched.error is ErrorCode.NONE
+            assert {at: (each.offset, each.metadata) for at, each in fetched.offsets.items()} == {
+                at: (each.offset, each.metadata) for at, each in offsets.items()
+            }
+        first, *others = runners
+        await first.leave()
+        await until(lambda: shared(others))
+        everything = await others[0].fetch(None)
+        assert set(everything.offsets) == {TopicPartition(topic, number) for number in range(PARTITIONS)}
+        for runner in others:
+            await runner.leave()
+
+    in_async(members)
+
+
+def test_a_member_beside_a_client_of_another_kind(broker: PrivateBroker, topic: str) -> None:
+    create_topic(broker.bootstrap, topic, PARTITIONS)
+    group = f"group-{uuid4().hex[:8]}"
+    theirs = Consumer(
+        {"bootstrap.servers": broker.bootstrap, "group.id": group, "partition.assignment.strategy": "range",
+         "heartbeat.interval.ms": 200, "session.timeout.ms": 6000}
+    )  # fmt: skip
+    theirs.subscribe([topic])
+
+    async def members(stack: AsyncExitStack) -> None:
+        stack.callback(theirs.close)
+        ours = await started(stack, broker, group, topic, [RangeAssignor()])
+
+        async def poll() -> None:
+            while True:
+                await asyncio.to_thread(theirs.poll, 0.05)
+
+        polling = asyncio.create_task(poll())
+        try:
+            await until(lambda: len(ours.member.owned) == len(theirs.assignment()) == PARTITIONS // 2)
+            everything = {(each.topic, each.partition) for each in theirs.assignment()} | set(ours.member.owned)
+            assert everything == {(topic, number) for number in range(PARTITIONS)}
+            await ours.leave()
+            await until(lambda: len(theirs.assignment()) == PARTITIONS)
+        finally:
+            polling.cancel()
+            await asyncio.gather(polling, return_exceptions=True)
+
+    in_async(members)
+
+
+def test_a_crowd(broker: PrivateBroker, topic: str) -> None:
+    create_topic(broker.bootstrap, topic, PARTITIONS)
+    settings = CrowdSettings(
+        groups=4, members=12, topics=(topic,), partitions=None, ramp_ms=500, duration_ms=3_000, pause_ms=20, leaves=30,
+        crashes=30, session_timeout_ms=6_000, heartbeat_interval_ms=200, prefix=f"crowd-{uuid4().hex[:8]}",
+    )  # fmt: skip
+
+    async def crowd(stack: AsyncExitStack) -> None:
+        made = Crowd([address_of(broker)], settings)
+        stack.push_async_callback(made.close)
+        await made.run()
+        assert await made.settle(_PATIENCE_SECONDS * 1000), made.counts
+        assert made.failures == []
+        assert made.counts["commit NONE"] > 0
+        by_group: dict[str, dict[TopicPartition, int]] = {}
+        for (group, partition), offset in made.acknowledged.items():
+            by_group.setdefault(group, {})[partition] = offset
+        for number, runner in made.runners.items():
+            acknowledged = by_group.get(settings.group_of(number), {})
+            fetched = await runner.fetch(tuple(acknowledged))
+            assert all(fetched.offsets[at].offset >= offset for at, offset in acknowledged.items())
+        await made.leave()
+
+    in_async(crowd)
