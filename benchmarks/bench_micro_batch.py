@@ -137,7 +137,7 @@ def last_phases(store: TableStore, batches: int) -> list[dict[str, int]]:
 
 
 def after_many_batches(size: int, batches: int, folder: Path) -> TableStore:
-    """Tables that have seen so many batches since anybody ran `maintain`. Kept for the next time; one cut short is gone on with."""
+    """Tables that have seen so many batches since anybody ran `maintain`. Kept for the next time, and ended if cut short."""
     root, finished = folder / f"tables-{size}-after-{batches}", folder / f"tables-{size}-after-{batches}" / "complete"
     if not finished.exists():
         if not TableStore(str(root)).exists():
