@@ -52,17 +52,15 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - which way a client goes makes no difference
         """An answer that is still to come has nobody to go to."""
-        self._listener.gone(self, len(self._buffer), self._reason)
-        self._buffer.clear()
+        self._forget_buffer()
+        self._listener.gone(self, self._reason)
         self._transport = None
 
     def data_received(self, data: bytes) -> None:
         """Any part of a frame, or many."""
         self.active_at = self._listener.now()
         self._buffer += data
-        if not self._listener.hold(len(data)):
-            self.end(f"requests that are not complete take more than {self._listener.settings.queued_max_request_bytes} bytes")
-            return
+        self._listener.hold(len(data))
         self._handle_frames()
 
     def eof_received(self) -> bool:
@@ -82,6 +80,11 @@ class Connection(asyncio.Protocol):
 
     # ---- what the listener calls
 
+    @property
+    def held_bytes(self) -> int:
+        """What came and was not looked at yet."""
+        return len(self._buffer)
+
     def is_idle_since(self, seconds: float) -> bool:
         """Nothing came or went since then, and nothing is under way but answers that nobody takes."""
         return self.active_at < seconds and (not self._busy or not self._writable)
@@ -96,6 +99,7 @@ class Connection(asyncio.Protocol):
         """Closes at once; `reason` is told in one line."""
         if self._transport is not None and self._reason is None:
             self._reason = reason
+            self._forget_buffer()
             self._transport.abort()
 
     # ---- frames
@@ -156,6 +160,10 @@ class Connection(asyncio.Protocol):
         if wanted is not self._reading:
             self._reading = wanted
             (transport.resume_reading if wanted else transport.pause_reading)()
+
+    def _forget_buffer(self) -> None:
+        self._listener.release(len(self._buffer))
+        self._buffer.clear()
 
     def _close(self) -> None:
         """What was written still goes out."""

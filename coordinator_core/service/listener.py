@@ -87,7 +87,7 @@ class Listener:
         self._observer.connected()
         return True
 
-    def gone(self, connection: Connection, held_bytes: int, reason: str | None) -> None:
+    def gone(self, connection: Connection, reason: str | None) -> None:
         """The connection is closed."""
         if connection not in self._connections:
             return
@@ -95,13 +95,15 @@ class Listener:
         self._by_host[connection.host] -= 1
         if not self._by_host[connection.host]:
             del self._by_host[connection.host]
-        self.release(held_bytes)
         self._observer.disconnected(connection.client, reason)
 
-    def hold(self, count: int) -> bool:
-        """So many bytes of requests came; False if that is more than all together may hold."""
+    def hold(self, count: int) -> None:
+        """So many bytes of requests came. If that is more than all together may hold, who holds most is cut off."""
         self._held_bytes += count
-        return self._held_bytes <= self.settings.queued_max_request_bytes
+        most = self.settings.queued_max_request_bytes
+        if self._held_bytes > most and self._connections:
+            greediest = max(self._connections, key=lambda connection: connection.held_bytes)
+            greediest.end(f"of more than {most} bytes of requests that are not complete, it holds {greediest.held_bytes}")
 
     def release(self, count: int) -> None:
         """So many are not held any more."""

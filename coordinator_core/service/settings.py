@@ -51,7 +51,7 @@ class ServiceSettings:
     connections_max_idle_ms: int = 600_000
     #: Answers of one connection that its client has not taken; above, its next request waits.
     write_buffer_bytes: int = 64 * 1024
-    fsync: Fsync = Fsync.ALWAYS
+    fsync: Fsync = Fsync.INTERVAL
     fsync_interval_ms: int = 1_000
     #: 0: the log is not cleaned.
     log_cleaner_interval_ms: int = 15_000

@@ -1,0 +1,300 @@
+"""The coordinator as a process: how it ends, what it keeps, and what hostile clients cannot do to it."""
+
+import json
+import os
+import random
+import resource
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from coordinator_process import GROUPLAKE, PLACE, CoordinatorProcess, Wire
+
+from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.coordinator.messages.membership import JoinGroupRequest, Protocol
+from coordinator_core.coordinator.messages.offsets import OffsetCommitRequest, OffsetToCommit
+from coordinator_core.coordinator.messages.versions import ApiKey
+from coordinator_core.wire import ClusterApiKey
+from coordinator_core.wire.cluster_messages import ApiVersionsRequest, FetchPartition, FetchRequest, MetadataRequest
+
+MIB = 1024 * 1024
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CoordinatorProcess]:
+    process = CoordinatorProcess(
+        tmp_path_factory.mktemp("served"),
+        socket_request_max_bytes=MIB,
+        queued_max_request_bytes=8 * MIB,
+        connections_max_idle_ms=60_000,
+        write_buffer_bytes=16 * 1024,
+    )
+    process.wait_until_loaded()
+    yield process
+    assert process.end() == 0
+
+
+@pytest.fixture
+def client(served: CoordinatorProcess) -> Iterator[Wire]:
+    wire = Wire(served.port)
+    yield wire
+    wire.close()
+
+
+def eventually(holds: Callable[[], bool]) -> None:
+    give_up = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < give_up
+        time.sleep(0.01)
+
+
+def reasons(process: CoordinatorProcess) -> list[str]:
+    return [str(line["reason"]) for line in process.events("connection ended")]
+
+
+def join(group: str, member_id: str = "") -> JoinGroupRequest:
+    return JoinGroupRequest(group, member_id, "consumer", (Protocol("range", b""),), 10_000, 60_000)
+
+
+# ---- what it answers
+
+
+def test_health_and_metrics(served: CoordinatorProcess, client: Wire) -> None:
+    assert client.commit(1, "counted") is ErrorCode.NONE
+    assert served.get("/health") == (200, json.dumps({"status": "ok", "partitions": {"active": 50}}) + "\n")
+    status, text = served.get("/metrics")
+    assert status == 200
+    for line in (
+        'grouplake_coordinator_request_seconds_count{api="OFFSET_COMMIT"}',
+        'grouplake_coordinator_groups{state="Empty",type="classic"}',
+        'grouplake_coordinator_partitions{status="active"} 50.0',
+        "grouplake_coordinator_append_seconds_count",
+    ):
+        assert line in text
+    assert served.get("/other")[0] == 404
+
+
+def test_metadata_names_the_declared_topics(served: CoordinatorProcess, client: Wire) -> None:
+    response = client.ask(ClusterApiKey.METADATA, 12, MetadataRequest())
+    assert {topic.name: len(topic.partitions) for topic in response.topics} == {"orders": 4, "__consumer_offsets": 50}
+    assert [(broker.host, broker.port) for broker in response.brokers] == [("127.0.0.1", served.port)]
+
+
+def test_a_fetch_ends_where_it_was_asked(client: Wire) -> None:
+    topic_id = next(
+        topic.topic_id for topic in client.ask(ClusterApiKey.METADATA, 12, MetadataRequest()).topics if topic.name == "orders"
+    )
+    asked = FetchPartition("orders", topic_id, 0, 42)
+    (fetched,) = client.ask(ClusterApiKey.FETCH, 12, FetchRequest((asked,), max_wait_ms=10)).partitions
+    assert (fetched.error, fetched.high_watermark) == (ErrorCode.NONE, 42)
+    (unknown,) = client.ask(ClusterApiKey.FETCH, 12, FetchRequest((asked._replace(partition=9),), max_wait_ms=10)).partitions
+    assert unknown.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_requests_of_a_connection_are_answered_in_their_order(client: Wire) -> None:
+    frames = [
+        client.frame(ApiKey.OFFSET_COMMIT, 8, OffsetCommitRequest("pipelined", {PLACE: OffsetToCommit(offset)}))
+        for offset in range(300)
+    ]
+    client.socket.sendall(b"".join(frames))
+    assert [int.from_bytes(client.receive()[:4]) for _ in frames] == list(range(1, 301))
+    assert client.committed("pipelined") == 299
+
+
+# ---- hostile clients
+
+
+def test_garbage_ends_the_connection_and_no_other(served: CoordinatorProcess, client: Wire) -> None:
+    random_bytes = random.Random(1).randbytes(200)
+    for garbage in (b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff", b"\x00\x00\x00\x00", b"\x00\x00\x00\xc8" + random_bytes):
+        wire, before = Wire(served.port), len(reasons(served))
+        wire.socket.sendall(garbage)
+        assert wire.receive() == b""
+        eventually(lambda before=before: len(reasons(served)) > before)
+        wire.close()
+    assert "socket.request.max.bytes is 1048576" in reasons(served)[0]
+    assert client.commit(1) is ErrorCode.NONE
+
+
+def test_a_version_that_is_not_served_is_told_once(client: Wire) -> None:
+    frame = bytearray(client.frame(ClusterApiKey.API_VERSIONS, 3, ApiVersionsRequest("c", "1")))
+    frame[6:8] = (99).to_bytes(2)
+    client.socket.sendall(frame)
+    assert client.receive()[4:6] == int(ErrorCode.UNSUPPORTED_VERSION).to_bytes(2)
+    assert client.ask(ClusterApiKey.API_VERSIONS, 3, ApiVersionsRequest("c", "1")).error is ErrorCode.NONE
+
+
+def test_a_half_closed_socket_gets_its_answers(served: CoordinatorProcess) -> None:
+    wire = Wire(served.port)
+    wire.send(ClusterApiKey.METADATA, 12, MetadataRequest())
+    wire.send(ApiKey.OFFSET_COMMIT, 8, OffsetCommitRequest("half", {PLACE: OffsetToCommit(1)}))
+    wire.socket.shutdown(socket.SHUT_WR)
+    assert wire.receive()
+    assert wire.receive()
+    assert wire.receive() == b""
+    wire.close()
+
+
+def test_who_does_not_read_costs_little_and_slows_nobody(served: CoordinatorProcess, client: Wire) -> None:
+    before = served.memory_kib()
+    slow = Wire(served.port, receive_buffer=4096)
+    slow.socket.settimeout(0.2)
+    frame = slow.frame(ClusterApiKey.METADATA, 12, MetadataRequest())
+    with pytest.raises(TimeoutError):
+        slow.socket.sendall(frame * 200_000)
+    assert client.commit(2) is ErrorCode.NONE
+    assert served.memory_kib() - before < 20 * 1024
+    slow.close()
+
+
+def test_unfinished_requests_of_all_connections_are_bounded(served: CoordinatorProcess, client: Wire) -> None:
+    before = served.memory_kib()
+    wires = [Wire(served.port) for _ in range(20)]
+    for wire in wires:
+        wire.socket.settimeout(1)
+        try:
+            wire.socket.sendall(MIB.to_bytes(4) + bytes(MIB - 10))
+        except OSError:
+            continue
+    eventually(lambda: any("not complete, it holds" in reason for reason in reasons(served)))
+    assert served.memory_kib() - before < 40 * 1024
+    for wire in wires:
+        wire.close()
+    eventually(lambda: client.commit(3) is ErrorCode.NONE)
+
+
+def crowd(served: CoordinatorProcess, count: int) -> int:
+    """How much memory so many connections take, in KiB: idle ones, half of a frame, and parked joins."""
+    before = served.memory_kib()
+    wires = [Wire(served.port) for _ in range(count)]
+    for number, wire in enumerate(wires):
+        if number % 3 == 1:
+            wire.socket.sendall(b"\x00\x00\x01\x00half")
+        elif number % 3 == 2:
+            wire.send(ApiKey.JOIN_GROUP, 3, join(f"crowd-{number % 30}"))
+    fresh = Wire(served.port)
+    assert fresh.commit(4, "beside the crowd") is ErrorCode.NONE
+    grown = served.memory_kib() - before
+    for wire in (*wires, fresh):
+        wire.close()
+    return grown
+
+
+def test_200_connections(served: CoordinatorProcess) -> None:
+    assert crowd(served, 200) < 20 * 1024
+
+
+@pytest.mark.slow
+def test_5000_connections(served: CoordinatorProcess) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    grown = crowd(served, 5000)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    print(f"5000 connections: {grown / 1024:.0f} MiB")
+    assert grown < 150 * 1024
+
+
+def test_limits_of_connections(tmp_path: Path) -> None:
+    process = CoordinatorProcess(tmp_path / "few", max_connections_per_ip=2, connections_max_idle_ms=400)
+    wires = [Wire(process.port) for _ in range(3)]
+    assert wires[2].receive() == b""
+    eventually(lambda: bool(process.events("connection refused")))
+    assert wires[0].receive() == b""
+    eventually(lambda: any("connections.max.idle.ms" in reason for reason in reasons(process)))
+    for wire in wires:
+        wire.close()
+    assert process.end() == 0
+
+
+# ---- how it ends
+
+
+def test_sigterm_answers_who_waits_and_keeps_everything(tmp_path: Path) -> None:
+    process = CoordinatorProcess(tmp_path / "one", group_initial_rebalance_delay_ms=60_000)
+    process.wait_until_loaded()
+    wire, parked = Wire(process.port), Wire(process.port)
+    assert wire.commit(7) is ErrorCode.NONE
+    parked.send(ApiKey.JOIN_GROUP, 3, join("parked"))
+    eventually(lambda: bool(process.events("member joined")))
+    assert process.end(signal.SIGTERM) == 0
+    assert parked.receive()[4:10] == b"\x00\x00\x00\x00" + int(ErrorCode.NOT_COORDINATOR).to_bytes(2)
+    assert wire.receive() == b""
+    assert [line["event"] for line in process.lines[-2:]] == ["stopping", "stopped"]
+    again = CoordinatorProcess(tmp_path / "one")
+    again.wait_until_loaded()
+    other = Wire(again.port)
+    assert other.committed() == 7
+    refused = subprocess.run(
+        [*GROUPLAKE, "coordinator", "--listen", "127.0.0.1:0", "--log", f"segments:{again.log}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr.startswith("grouplake: ")
+    assert "another coordinator" in refused.stderr
+    for each in (wire, parked, other):
+        each.close()
+    assert again.end(signal.SIGINT) == 0
+
+
+def test_a_kill_loses_no_commit_that_was_acknowledged(tmp_path: Path) -> None:
+    acknowledged: dict[str, int] = {}
+    for life in range(2):
+        process = CoordinatorProcess(tmp_path / "killed")
+        process.wait_until_loaded()
+        wires = {f"group-{number}": Wire(process.port) for number in range(8)}
+        for group, wire in wires.items():
+            assert wire.committed(group) >= acknowledged.get(group, -1)
+        give_up = time.monotonic() + 0.5 + 0.3 * life
+        offset = 1000 * life
+        while time.monotonic() < give_up:
+            offset += 1
+            for group, wire in wires.items():
+                assert wire.commit(offset, group) is ErrorCode.NONE
+                acknowledged[group] = offset
+        for group, wire in wires.items():
+            wire.send(ApiKey.OFFSET_COMMIT, 8, OffsetCommitRequest(group, {PLACE: OffsetToCommit(offset + 1)}))
+        os.kill(process.process.pid, signal.SIGKILL)
+        assert process.end() == -signal.SIGKILL
+        for wire in wires.values():
+            wire.close()
+    process = CoordinatorProcess(tmp_path / "killed")
+    process.wait_until_loaded()
+    wire = Wire(process.port)
+    for group, offset in acknowledged.items():
+        assert wire.committed(group) in (offset, offset + 1)
+    wire.close()
+    assert process.end() == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (("--listen", "nowhere", "--log", "segments:x"), 2, "HOST:PORT"),
+        (("--listen", "127.0.0.1:0", "--log", "x"), 2, "segments:DIR"),
+        (("--listen", "127.0.0.1:0", "--log", "segments:x", "--conf", "none"), 2, "no configuration file"),
+        (("--listen", "127.0.0.1:{taken}", "--log", "segments:x"), 1, "cannot listen on 127.0.0.1:{taken}"),
+        (("--listen", "127.0.0.1:0", "--log", "segments:/proc/x"), 1, "/proc/x"),
+    ],
+)
+def test_what_cannot_begin_says_why_in_one_line(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+    code: int,
+    says: str,
+) -> None:
+    from pipelines.cli.main import main
+
+    monkeypatch.chdir(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert main(["coordinator", *(argument.replace("{taken}", port) for argument in arguments)]) == code
+    (line,) = (line for line in capsys.readouterr().err.splitlines() if not line.startswith("{"))
+    assert says.replace("{taken}", port) in line

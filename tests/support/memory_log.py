@@ -1,0 +1,74 @@
+"""A log of the coordinator in memory, that fails when a test says so."""
+
+from collections.abc import Iterator, Sequence
+from uuid import UUID
+
+from coordinator_core.log.entries import LogRecord
+from coordinator_core.log.record_batch import control_key
+from coordinator_core.segment_log.append_batch import AppendBatch
+from coordinator_core.segment_log.errors import AppendFailed, PartitionFailed
+
+
+class MemoryPartition:
+    """Keeps what is appended; `appends` has the number of batches of each call. `refuses` and `broken` are what it says
+    instead."""
+
+    def __init__(self, partition: int) -> None:
+        self.partition = partition
+        self.leader_epoch = 1
+        self.records: list[LogRecord] = []
+        self.appends: list[int] = []
+        self.flushes = 0
+        self.end_offset = 0
+        self.refuses: str | None = None
+        self.broken: str | None = None
+        self.unreadable: str | None = None
+
+    def read(self) -> Iterator[LogRecord]:
+        if self.unreadable is not None:
+            raise OSError(self.unreadable)
+        return iter(tuple(self.records))
+
+    def append(self, batches: Sequence[AppendBatch], now_ms: int) -> list[int]:
+        if self.broken is not None:
+            raise PartitionFailed(self.broken)
+        if self.refuses is not None:
+            raise AppendFailed(self.refuses)
+        self.appends.append(len(batches))
+        return [self._append(batch, now_ms) for batch in batches]
+
+    def _append(self, batch: AppendBatch, now_ms: int) -> int:
+        base = self.end_offset
+        producer, epoch = batch.producer or (-1, -1)
+        if batch.control_type is not None:
+            key = control_key(batch.control_type)
+            self.records.append(LogRecord(self.partition, base, now_ms, key, None, producer, epoch, True, True, base))
+        for offset, (key, value) in enumerate(batch.records, base):
+            self.records.append(
+                LogRecord(self.partition, offset, now_ms, key, value, producer, epoch, producer >= 0, False, base)
+            )
+        self.end_offset += batch.count
+        return base
+
+    def flush(self) -> None:
+        if self.broken is not None:
+            raise PartitionFailed(self.broken)
+        self.flushes += 1
+
+
+class MemoryLog:
+    """All partitions."""
+
+    def __init__(self, partitions: int) -> None:
+        self._partitions = [MemoryPartition(number) for number in range(partitions)]
+        self.topic_id = UUID(int=1)
+
+    @property
+    def partitions(self) -> int:
+        return len(self._partitions)
+
+    def partition(self, number: int) -> MemoryPartition:
+        return self._partitions[number]
+
+    def clean(self, now_ms: int) -> None:
+        """There is nothing to clean."""

@@ -1,0 +1,318 @@
+"""Loops of log partitions over a log in memory, with a clock that the test moves: order, group commit, failures, drain."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+from memory_log import MemoryLog, MemoryPartition
+
+from coordinator_core.coordinator.config import CoordinatorConfig
+from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.coordinator.facts import Fact, MemberRemoved
+from coordinator_core.coordinator.messages.groups import ListGroupsRequest
+from coordinator_core.coordinator.messages.membership import HeartbeatRequest, JoinGroupRequest, Protocol
+from coordinator_core.coordinator.messages.offsets import (
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+    OffsetToCommit,
+    ProducerEpoch,
+    TxnMarkerRequest,
+    TxnOffsetCommitRequest,
+)
+from coordinator_core.log.entries import ControlType
+from coordinator_core.service.observer import Observer
+from coordinator_core.service.service import CoordinatorService
+from coordinator_core.service.settings import Fsync, ServiceSettings
+from coordinator_core.service.tickets import FutureTicket
+from coordinator_core.state.offsets import TopicPartition
+
+PLACE = TopicPartition("orders", 0)
+START_MS = 1_700_000_000_000
+
+
+class Heard(Observer):
+    def __init__(self) -> None:
+        self.told: list[Fact] = []
+        self.failures: list[str] = []
+        self.refusals: list[str] = []
+
+    def facts(self, _partition: int, facts: Iterable[Fact]) -> None:
+        self.told += facts
+
+    def failed(self, _partition: int, reason: str) -> None:
+        self.failures.append(reason)
+
+    def append_refused(self, _partition: int, _batches: int, reason: str) -> None:
+        self.refusals.append(reason)
+
+
+class Running:
+    """A service of two partitions; `at` is its log partition of group "g"."""
+
+    def __init__(self, log: MemoryLog | None = None, **settings: Any) -> None:
+        self.log = log or MemoryLog(2)
+        self.now_ms = START_MS
+        self.heard = Heard()
+        config = CoordinatorConfig(offsets_topic_num_partitions=2, group_initial_rebalance_delay_ms=0)
+        self.service = CoordinatorService(
+            config, ServiceSettings(**settings), self.log, lambda: self.now_ms, lambda name: f"{name}-id", self.heard
+        )
+        self.number = self.service._coordinator.partition_for("g")
+        self.at: MemoryPartition = self.log.partition(self.number)
+
+    async def start(self) -> None:
+        self.service.start()
+        while "loading" in self.service.partitions_by_status or "unloaded" in self.service.partitions_by_status:
+            await asyncio.sleep(0.001)
+
+    def send(self, request: Any) -> "asyncio.Future[Any]":
+        ticket = FutureTicket()
+        self.service.ask(request, ticket)
+        return ticket.future
+
+    async def commit(self, offset: int) -> Any:
+        return (await self.send(commit(offset))).errors[PLACE]
+
+    async def committed(self) -> int:
+        return (await self.send(OffsetFetchRequest("g", (PLACE,)))).offsets[PLACE].offset
+
+
+def commit(offset: int) -> OffsetCommitRequest:
+    return OffsetCommitRequest("g", {PLACE: OffsetToCommit(offset)})
+
+
+def join(member_id: str = "") -> JoinGroupRequest:
+    return JoinGroupRequest("g", member_id, "consumer", (Protocol("range", b""),), 10_000, 10_000, client_id="c")
+
+
+def run(work: Callable[[Running], Awaitable[None]], log: MemoryLog | None = None, **settings: Any) -> None:
+    async def life() -> None:
+        running = Running(log, **settings)
+        await running.start()
+        try:
+            await work(running)
+        finally:
+            await running.service.stop()
+
+    asyncio.run(life())
+
+
+def test_what_comes_together_is_appended_together() -> None:
+    async def work(at: Running) -> None:
+        answers = await asyncio.gather(*(at.send(commit(offset)) for offset in range(20)))
+        assert {answer.errors[PLACE] for answer in answers} == {ErrorCode.NONE}
+        assert at.at.appends == [20]
+        assert at.at.flushes == 1
+        assert await at.committed() == 19
+
+    run(work, fsync=Fsync.ALWAYS)
+
+
+def test_requests_come_while_the_disk_is_busy() -> None:
+    async def work(at: Running) -> None:
+        loop = asyncio.get_running_loop()
+        held: asyncio.Future[None] = loop.create_future()
+        flush = at.at.flush
+        at.at.flush = lambda: (asyncio.run_coroutine_threadsafe(_wait(held), loop).result(), flush())[1]  # type: ignore[method-assign]
+        first = at.send(commit(1))
+        await asyncio.sleep(0.01)
+        more = [at.send(commit(offset)) for offset in (2, 3)]
+        await asyncio.sleep(0.01)
+        assert not first.done()
+        held.set_result(None)
+        await asyncio.gather(first, *more)
+        assert at.at.appends == [1, 2]
+
+    run(work, fsync=Fsync.ALWAYS)
+
+
+async def _wait(held: "asyncio.Future[None]") -> None:
+    await held
+
+
+def test_an_append_that_is_refused_changes_nothing_and_the_next_one_may_succeed() -> None:
+    async def work(at: Running) -> None:
+        assert await at.commit(1) is ErrorCode.NONE
+        at.at.refuses = "no space left"
+        assert await at.commit(2) is ErrorCode.NOT_COORDINATOR
+        assert at.heard.refusals == ["no space left"]
+        at.at.refuses = None
+        assert await at.committed() == 1
+        assert await at.commit(3) is ErrorCode.NONE
+        assert at.service.partitions_by_status == {"active": 2}
+
+    run(work)
+
+
+def test_a_log_that_fails_ends_its_partition_and_no_other() -> None:
+    async def work(at: Running) -> None:
+        parked = at.send(join("")), at.send(join("x"))
+        await asyncio.sleep(0)
+        at.at.broken = "input/output error"
+        assert await at.commit(1) is ErrorCode.NOT_COORDINATOR
+        assert at.service.partitions_by_status == {"failed": 1, "active": 1}
+        assert at.heard.failures == ["input/output error"]
+        assert (await at.send(HeartbeatRequest("g", 1, "x"))).error is ErrorCode.NOT_COORDINATOR
+        await asyncio.gather(*parked)
+        at.service.elect(at.number, 9)
+        assert await at.commit(1) is ErrorCode.NOT_COORDINATOR
+
+    run(work)
+
+
+def test_a_flush_that_fails_refuses_what_it_was_for() -> None:
+    async def work(at: Running) -> None:
+        append = at.at.append
+
+        def appended(*what: Any) -> list[int]:
+            offsets = append(*what)
+            at.at.broken = "fsync: input/output error"
+            return offsets
+
+        at.at.append = appended  # type: ignore[method-assign]
+        assert await at.commit(1) is ErrorCode.NOT_COORDINATOR
+        assert at.service.partitions_by_status["failed"] == 1
+
+    run(work, fsync=Fsync.ALWAYS)
+
+
+def test_flushes_at_intervals_find_what_was_appended() -> None:
+    async def work(at: Running) -> None:
+        assert await at.commit(1) is ErrorCode.NONE
+        assert at.at.flushes == 0
+        async with asyncio.timeout(5):
+            while not at.at.flushes:
+                await asyncio.sleep(0.001)
+        at.at.broken = "gone"
+        at.service.loops[at.number].is_dirty = True
+        async with asyncio.timeout(5):
+            while not at.heard.failures:
+                await asyncio.sleep(0.001)
+
+    run(work, fsync=Fsync.INTERVAL, fsync_interval_ms=1)
+
+
+def test_elections_and_resignations() -> None:
+    async def work(at: Running) -> None:
+        assert await at.commit(5) is ErrorCode.NONE
+        parked = at.send(join(""))
+        member_id = (await parked).member_id
+        waiting = at.send(join(member_id))
+        at.service.resign(at.number, 2)
+        assert await at.commit(6) is ErrorCode.NOT_COORDINATOR
+        await waiting
+        at.service.elect(at.number, 1)
+        assert await at.commit(6) is ErrorCode.NOT_COORDINATOR
+        at.service.elect(at.number, 3)
+        assert await at.commit(6) in (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NONE)
+        while at.service.partitions_by_status != {"active": 2}:
+            await asyncio.sleep(0.001)
+        assert await at.committed() in (5, 6)
+        at.service.resign(at.number, None)
+        assert await at.commit(7) is ErrorCode.NOT_COORDINATOR
+
+    run(work)
+
+
+def test_a_partition_is_refused_while_it_loads_and_others_answer() -> None:
+    async def life() -> None:
+        at = Running()
+        loop = asyncio.get_running_loop()
+        held: asyncio.Future[None] = loop.create_future()
+        read = at.at.read
+        at.at.read = lambda: (asyncio.run_coroutine_threadsafe(_wait(held), loop).result(), read())[1]  # type: ignore[method-assign]
+        at.service.start()
+        await asyncio.sleep(0.02)
+        assert await at.commit(1) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        assert (await at.send(ListGroupsRequest())).error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        held.set_result(None)
+        while at.service.partitions_by_status != {"active": 2}:
+            await asyncio.sleep(0.001)
+        assert await at.commit(1) is ErrorCode.NONE
+        assert [group.group_id for group in (await at.send(ListGroupsRequest())).groups] == ["g"]
+        await at.service.stop()
+
+    asyncio.run(life())
+
+
+def test_a_log_that_cannot_be_read_fails_the_partition() -> None:
+    async def life() -> None:
+        at = Running()
+        at.at.unreadable = "input/output error"
+        await at.start()
+        assert at.service.partitions_by_status == {"failed": 1, "active": 1}
+        assert at.heard.failures == ["input/output error"]
+        await at.service.stop()
+
+    asyncio.run(life())
+
+
+def test_timers_follow_the_clock_that_is_given() -> None:
+    async def work(at: Running) -> None:
+        member_id = (await at.send(join(""))).member_id
+        assert not at.heard.told[1:]
+        at.now_ms += 10_001
+        at.service.loops[at.number]._timer_fired()
+        while not any(isinstance(fact, MemberRemoved) for fact in at.heard.told):
+            await asyncio.sleep(0.001)
+        assert at.heard.told[-1] == MemberRemoved("g", member_id, "did not come back with its member id in time")
+
+    run(work)
+
+
+def test_a_timer_goes_off_by_itself() -> None:
+    async def work(at: Running) -> None:
+        member_id = (await at.send(join(""))).member_id
+        response = await asyncio.wait_for(at.send(join(member_id)), 5)
+        assert (response.error, response.generation) == (ErrorCode.NONE, 1)
+
+    run(work)
+
+
+def test_transactions_end_in_the_partition_that_is_named() -> None:
+    async def work(at: Running) -> None:
+        producer = ProducerEpoch(7, 0)
+        pending = TxnOffsetCommitRequest("g", "tx", producer, {PLACE: OffsetToCommit(9)})
+        assert (await at.send(pending)).errors[PLACE] is ErrorCode.NONE
+        assert await at.committed() == -1
+        for number, error in ((at.number, ErrorCode.NONE), (77, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)):
+            ticket = FutureTicket()
+            at.service.end_transaction(number, TxnMarkerRequest(producer, ControlType.COMMIT), ticket)
+            assert (await ticket.future).error is error
+        assert await at.committed() == 9
+
+    run(work)
+
+
+def test_stopping_answers_whoever_waits() -> None:
+    async def life() -> None:
+        at = Running(fsync=Fsync.ALWAYS)
+        await at.start()
+        under_way = [at.send(commit(offset)) for offset in range(5)]
+        assert await at.service.drain(5)
+        assert all(each.done() for each in under_way)
+        member_id = (await at.send(join(""))).member_id
+        waiting = at.send(JoinGroupRequest("g", member_id, "consumer", (Protocol("range", b""),), 10_000, 10_000))
+        await at.service.stop()
+        assert (await waiting).error in (ErrorCode.NONE, ErrorCode.NOT_COORDINATOR)
+        assert (await at.send(commit(1))).errors[PLACE] is ErrorCode.COORDINATOR_NOT_AVAILABLE
+        again = Running(at.log)
+        await again.start()
+        assert await again.committed() == 4
+        await again.service.stop()
+
+    asyncio.run(life())
+
+
+def test_a_bug_in_a_handler_is_an_answer() -> None:
+    async def work(at: Running) -> None:
+        def broken(*_: Any) -> Any:
+            raise RuntimeError("a bug")
+
+        shard = at.service.loops[at.number].shard
+        handle, shard.handle = shard.handle, broken  # type: ignore[method-assign]
+        assert await at.commit(1) is ErrorCode.UNKNOWN_SERVER_ERROR
+        shard.handle = handle  # type: ignore[method-assign]
+        assert await at.commit(1) is ErrorCode.NONE
+
+    run(work)
