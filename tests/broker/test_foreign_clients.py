@@ -8,13 +8,13 @@ import java_tools
 import pytest
 from confluent_kafka import Consumer, ConsumerGroupState, ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
-from coordinator_process import CoordinatorProcess
 from kafka import KafkaConsumer
 from kafka import TopicPartition as PythonPartition
 from kafka.admin import KafkaAdminClient
 from kafka.structs import OffsetAndMetadata
 from live_kafka import create_topic
 
+from pipelines.private_coordinator import PrivateCoordinator
 from pipelines.private_kafka.broker import PrivateBroker
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(120)]
@@ -60,7 +60,7 @@ def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     if request.param == "coordinator":
         log = tmp_path_factory.mktemp("coordinator") / "log"
         settings = {"offsets_topic_num_partitions": 4, "group_initial_rebalance_delay_ms": 0}
-        with CoordinatorProcess(log, topics={TOPIC: PARTITIONS}, **settings) as running:
+        with PrivateCoordinator(log, topics={TOPIC: PARTITIONS}, **settings) as running:
             yield Cluster(running.bootstrap)
         return
     with PrivateBroker("4.1.1", offsets_partitions=4) as running:

@@ -1,0 +1,127 @@
+"""`grouplake coordinator` as a process that belongs to this one, for demonstrations, tests and benchmarks."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pipelines.errors import GrouplakeError
+
+_READY = re.compile(r"listening on (\S+:\d+)(?:, (http://[^/]*)/)?")
+_START_SECONDS = 60
+_STOP_SECONDS = 30
+_POLL_SECONDS = 0.02
+
+
+class PrivateCoordinatorError(GrouplakeError):
+    """The process did not start, or did not end as it should; the message has what it said."""
+
+
+class PrivateCoordinator:
+    """Over the log in `directory`, on a free port of 127.0.0.1. `with` starts it and kills what is left of it.
+
+    `settings` are keys of `[coordinator]`, `topics` those that clients are told of. Its standard error goes to DIRECTORY.log, its
+    configuration is DIRECTORY.toml.
+    """
+
+    def __init__(self, directory: Path, *, topics: Mapping[str, int] | None = None, **settings: int | str | float) -> None:
+        self.directory = directory
+        #: `127.0.0.1:PORT`, once it is started.
+        self.bootstrap = ""
+        #: URL of /health and /metrics, "" where there is none.
+        self.admin = ""
+        self.log = directory.with_name(f"{directory.name}.log")
+        self._configuration = directory.with_name(f"{directory.name}.toml")
+        self._configuration.parent.mkdir(parents=True, exist_ok=True)
+        given = {"admin_listen": "127.0.0.1:0", **settings}
+        lines = ["[coordinator]", *(f"{key} = {json.dumps(value)}" for key, value in given.items())]
+        lines += ["[coordinator.topics]", *(f'"{topic}" = {partitions}' for topic, partitions in (topics or {}).items())]
+        self._configuration.write_text("\n".join([*lines, ""]))
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> "PrivateCoordinator":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    @property
+    def pid(self) -> int:
+        """Of the running process."""
+        return self._running().pid
+
+    def start(self) -> None:
+        """Returns when it takes connections; it may still be loading then. Raises PrivateCoordinatorError if it ends instead."""
+        command = [sys.executable, "-c", "import sys; from pipelines.cli.main import main; sys.exit(main())", "coordinator"]
+        command += ["--listen", "127.0.0.1:0", "--log", f"segments:{self.directory}", "--conf", str(self._configuration)]
+        with self.log.open("ab") as errors:
+            self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
+        # a process that says nothing is ended, and with it the wait for its line
+        watchdog = threading.Timer(_START_SECONDS, self._process.kill)
+        watchdog.start()
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        watchdog.cancel()
+        ready = _READY.match(line)
+        if ready is None:
+            self.kill()
+            raise PrivateCoordinatorError(f"the coordinator did not start: {self.log.read_text()[-2000:]}")
+        self.bootstrap, self.admin = ready[1], ready[2] or ""
+
+    def stop(self) -> None:
+        """SIGTERM. Raises PrivateCoordinatorError unless it ends with exit code 0."""
+        process = self._running()
+        process.send_signal(signal.SIGTERM)
+        code = process.wait(_STOP_SECONDS)
+        self._forget()
+        if code != 0:
+            raise PrivateCoordinatorError(f"the coordinator ended with {code}: {self.log.read_text()[-2000:]}")
+
+    def kill(self) -> None:
+        """SIGKILL, if it lives."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._forget()
+
+    def health(self) -> tuple[int, dict[str, Any]]:
+        """Status and content of /health."""
+        try:
+            with urllib.request.urlopen(f"{self.admin}/health", timeout=10) as response:
+                return response.status, json.load(response)
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, json.load(error)
+
+    def wait_until_loaded(self, seconds: float = _START_SECONDS) -> None:
+        """Until every partition answers."""
+        give_up = time.monotonic() + seconds
+        while (found := self.health())[0] != 200:
+            if time.monotonic() > give_up:
+                raise PrivateCoordinatorError(f"the coordinator is not ready after {seconds:g} s: {found[1]}")
+            time.sleep(_POLL_SECONDS)
+
+    def events(self, event: str) -> list[dict[str, Any]]:
+        """Lines of its log about this."""
+        lines = (json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{") and line.endswith("}"))
+        return [line for line in lines if line["event"] == event]
+
+    def _running(self) -> "subprocess.Popen[str]":
+        if self._process is None:
+            raise PrivateCoordinatorError("the coordinator is not started")
+        return self._process
+
+    def _forget(self) -> None:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+        self._process = None

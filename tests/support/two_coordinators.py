@@ -1,0 +1,146 @@
+"""One scenario played to two coordinators at the same time, a real broker's and ours, and all they say about it."""
+
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from asking import Asker, BrokerAnswers, DescribedGroup, NotLoaded, Offsets
+from coordinator_scenario import COORDINATOR_SETTINGS, TOPICS, play, stage
+from generations import GENERATIONS, Generation
+from written_records import Placeholders, Written, written
+
+from pipelines.private_coordinator import PrivateCoordinator
+from pipelines.private_kafka.broker import PrivateBroker
+from pipelines.private_kafka.clients import Clients
+from pipelines.private_kafka.distribution import version_tuple
+
+LOG_PARTITIONS = 4
+OFFSETS_TOPIC = "__consumer_offsets"
+_PLACES = [(topic, partition) for topic, partitions in TOPICS.items() for partition in range(partitions)]
+_LOAD_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Performance:
+    """What a coordinator said and wrote. `log` is its folder; nobody writes it any more."""
+
+    era: str
+    log: Path
+    groups: Sequence[str]
+    answers: BrokerAnswers
+    started_ms: int
+    ended_ms: int
+
+    def written(self) -> dict[str, list[Written]]:
+        """By group; see `written_records`."""
+        return written(self.log, self.started_ms, self.ended_ms, in_order=self.era == "4")
+
+
+@dataclass(frozen=True)
+class TwoPerformances:
+    """`broker` is stopped, and may be started again."""
+
+    broker: PrivateBroker
+    theirs: Performance
+    ours: Performance
+
+
+def generation_of(version: str) -> Generation:
+    """How a broker of a version, and ours that is as it, are asked."""
+    known = "3.9.1" if version_tuple(version) < (4,) else "4.3.0"
+    return replace(GENERATIONS[known], version=version)
+
+
+def scenario_broker(version: str) -> PrivateBroker:
+    """A broker that is not started, set as the scenario needs it."""
+    settings = {name: str(value) for name, value in COORDINATOR_SETTINGS.items()}
+    # the commits of transactions come without a transaction coordinator that could be asked
+    settings["transaction.partition.verification.enable"] = "false"
+    return PrivateBroker(version, offsets_partitions=LOG_PARTITIONS, properties=settings)
+
+
+def our_coordinator(era: str, directory: Path, **settings: int | str | float) -> PrivateCoordinator:
+    """A coordinator that is not started, set in the same way."""
+    given = {name.replace(".", "_"): value for name, value in COORDINATOR_SETTINGS.items()} | settings
+    return PrivateCoordinator(directory, topics=TOPICS, era=era, offsets_topic_num_partitions=LOG_PARTITIONS, **given)
+
+
+@contextmanager
+def played_to_both(version: str, directory: Path) -> Iterator[TwoPerformances]:
+    """The scenario of brokers of a version; the broker goes away with the context."""
+    generation = generation_of(version)
+    with scenario_broker(version) as broker, our_coordinator(generation.era, directory / "ours") as ours:
+        prepare(broker)
+        with ThreadPoolExecutor(2) as both:
+            theirs = both.submit(perform, generation, broker.bootstrap, broker.data, broker.stop)
+            mine = both.submit(perform, generation, ours.bootstrap, ours.directory, ours.stop)
+        log = directory / "theirs"
+        for folder in theirs.result().log.glob(f"{OFFSETS_TOPIC}-*"):
+            shutil.copytree(folder, log / folder.name)
+        yield TwoPerformances(broker, replace(theirs.result(), log=log), mine.result())
+
+
+def prepare(broker: PrivateBroker) -> None:
+    """Topics of the scenario, and the broker's own for offsets."""
+    with Clients(broker.bootstrap) as clients:
+        clients.create_topics(TOPICS, 4)
+        # whoever asks for a coordinator makes the topic
+        clients.committed("nobody", ["orders"], 1)
+
+
+def perform(generation: Generation, bootstrap: str, log: Path, end: Callable[[], None]) -> Performance:
+    """Plays, asks, and ends the coordinator while members still live."""
+    started_ms = int(time.time() * 1000)
+    with stage(bootstrap) as on:
+        groups = play(on, version_tuple(generation.version))
+        # kafka-python leaves sockets behind when it looks for a broker that has ended
+        on.admin.close()
+        with Asker(bootstrap, generation) as asker:
+            answers = everything(asker, groups)
+        end()
+    return Performance(generation.era, log, groups, answers, started_ms, int(time.time() * 1000))
+
+
+def everything(asker: Asker, groups: Sequence[str]) -> BrokerAnswers:
+    """All that a coordinator says about groups; the order of members means nothing."""
+    answers = BrokerAnswers.collect(asker, groups, _PLACES)
+    return replace(answers, classic={name: _sorted(group) for name, group in answers.classic.items()})
+
+
+def once_loaded(asker: Asker, expected: BrokerAnswers, groups: Sequence[str]) -> BrokerAnswers:
+    """The same, as soon as all the offsets that are expected are there, or the time is over."""
+    deadline = time.monotonic() + _LOAD_SECONDS
+    while time.monotonic() < deadline and not _has_offsets(asker, groups, expected.offsets):
+        time.sleep(0.1)
+    return everything(asker, groups)
+
+
+def without_ids(performance: Performance) -> BrokerAnswers:
+    """The answers with placeholders for member ids."""
+    placeholders = Placeholders(performance.started_ms, performance.ended_ms)
+    classic = {
+        name: replace(
+            group,
+            members=tuple(
+                replace(member, member_id=placeholders.member_id(name, member.member_id))
+                for member in sorted(group.members, key=lambda member: (member.client_id, member.instance_id or ""))
+            ),
+        )
+        for name, group in performance.answers.classic.items()
+    }
+    return replace(performance.answers, classic=classic)
+
+
+def _has_offsets(asker: Asker, groups: Sequence[str], expected: Mapping[str, Offsets]) -> bool:
+    try:
+        return asker.offsets(groups) == expected
+    except NotLoaded:
+        return False
+
+
+def _sorted(group: DescribedGroup) -> DescribedGroup:
+    return replace(group, members=tuple(sorted(group.members, key=lambda member: member.member_id)))
