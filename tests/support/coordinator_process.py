@@ -9,7 +9,6 @@ import sys
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,22 +19,19 @@ from coordinator_core.wire import AnyApiKey, Part, read_response, write_request
 
 #: The command line, in a process of its own.
 GROUPLAKE = (sys.executable, "-c", "import sys; from pipelines.cli import main; sys.exit(main())")
-_TOPICS = {"orders": 4}
 PLACE = TopicPartition("orders", 0)
 _READY = re.compile(r"listening on [^ ]*:(\d+)(?:, http://([^/]*)/)?")
 
 
 class CoordinatorProcess:
-    """Started, and ready. `settings` are lines of `[coordinator]`; `topics` (name → partitions) are those that clients are told of.
+    """Started, and ready. `settings` are lines of `[coordinator]`."""
 
-    The log is in `directory`/log, and may be there already. A `with` kills what is left of it.
-    """
-
-    def __init__(self, directory: Path, *, topics: Mapping[str, int] = _TOPICS, **settings: Any) -> None:
+    def __init__(self, directory: Path, **settings: Any) -> None:
         directory.mkdir(exist_ok=True)
         conf = directory / "coordinator.toml"
         lines = {"admin_listen": "127.0.0.1:0", "group_initial_rebalance_delay_ms": 50} | settings
-        conf.write_text(_toml("coordinator", lines) + _toml("coordinator.topics", topics))
+        topics = "[coordinator.topics]\norders = 4\n"
+        conf.write_text("[coordinator]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in lines.items()) + topics)
         self.log = directory / "log"
         command = [*GROUPLAKE, "coordinator", "--listen", "127.0.0.1:0"]
         self.process = subprocess.Popen(
@@ -52,18 +48,6 @@ class CoordinatorProcess:
         self.lines: list[dict[str, Any]] = []
         self._reader = threading.Thread(target=self._read_log, daemon=True)
         self._reader.start()
-
-    def __enter__(self) -> "CoordinatorProcess":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.process.returncode is None:
-            self.end(signal.SIGKILL)
-
-    @property
-    def bootstrap(self) -> str:
-        """HOST:PORT for clients."""
-        return f"127.0.0.1:{self.port}"
 
     def _read_log(self) -> None:
         assert self.process.stderr is not None
@@ -103,10 +87,6 @@ class CoordinatorProcess:
             assert pipe is not None
             pipe.close()
         return code
-
-
-def _toml(section: str, values: Mapping[str, Any]) -> str:
-    return "\n".join([f"[{section}]", *(f"{json.dumps(key)} = {json.dumps(value)}" for key, value in values.items()), ""])
 
 
 class Wire:
