@@ -89,7 +89,11 @@ def _write_committed(request: WireRequest, responses: Sequence[OffsetCommitRespo
     version = request.header.version
     kind = library.OffsetCommitResponse.OffsetCommitResponseTopic
     by_id = means(ApiKey.OFFSET_COMMIT, version, "topic_id")
-    ids = {at.topic: offset.topic_id for at, offset in request.parts[0].offsets.items()} if by_id else {}  # type: ignore[union-attr]
+    ids: dict[str, UUID] = {}
+    if by_id:
+        part = request.parts[0]
+        assert isinstance(part, OffsetCommitRequest)
+        ids = {at.topic: offset.topic_id for at, offset in part.offsets.items()}
     named = [
         kind(
             name=name,

@@ -29,7 +29,8 @@ from coordinator_core.wire.parts import PartitionMarker, Peer, UnknownTopics, Wi
 
 def _read_fetch(body: Any, header: RequestHeader, peer: Peer) -> Parts:
     if not means(ApiKey.OFFSET_FETCH, header.version, "groups"):
-        partitions = None if body.topics is None else _partitions(body.topics)
+        topics = body.topics if means(ApiKey.OFFSET_FETCH, header.version, "all_partitions") else given(body.topics, "topics")
+        partitions = None if topics is None else _partitions(topics)
         return Parts((OffsetFetchRequest(given(body.group_id, "group_id"), partitions, body.require_stable),))
     read = _read_group_by_id if means(ApiKey.OFFSET_FETCH, header.version, "topic_ids") else _read_group
     groups = [read(group, body.require_stable, peer.topic_names) for group in given(body.groups, "groups")]

@@ -13,6 +13,7 @@ from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.header_codec import read_header, skip_tags
 from coordinator_core.wire.library import message_codec
 from coordinator_core.wire.parts import PartResponse, Peer, WireRequest
+from coordinator_core.wire.repeated import known_answer, known_heartbeat
 
 CODECS: Mapping[AnyApiKey, ApiCodec] = {
     **membership_codec.CODECS,
@@ -42,6 +43,9 @@ def read_request(frame: bytes, peer: Peer = _NOBODY, offered: Mapping[int, range
         raise UnsupportedVersion(f"{api.name} v{header.version} is not in {allowed.start}–{allowed.stop - 1}", header)
     if versions.flexible is not None and header.version >= versions.flexible:
         position = skip_tags(frame, position, header)
+    kept = known_heartbeat(header, frame, position)
+    if kept is not None:
+        return WireRequest(header, *kept)
     codec = CODECS[api]
     body = message_codec(codec.request, header.version).decode(frame, position, header)
     try:
@@ -54,6 +58,10 @@ def read_request(frame: bytes, peer: Peer = _NOBODY, offered: Mapping[int, range
 def write_response(request: WireRequest, responses: Sequence[PartResponse]) -> bytes:
     """The answers to the parts of a request, in their order, as one frame. Raises Unwritable."""
     header = request.header
+    if len(responses) == 1:
+        kept = known_answer(request, responses[0])
+        if kept is not None:
+            return kept
     codec = CODECS[SERVED[header.api_key][0]]
     body = codec.write_response(request, responses)
     return message_codec(codec.response, header.version).encode_response(body, header.correlation_id)

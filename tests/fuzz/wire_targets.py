@@ -1,0 +1,132 @@
+"""Frames of clients and of brokers: mutated requests and responses of every API and version."""
+
+from collections.abc import Sequence
+from functools import cache
+from random import Random
+from typing import Any, NamedTuple
+
+from fuzz_mutations import mutated
+from fuzz_seeds import drawn
+from fuzz_target import Target
+from hypothesis import strategies as st
+from wire_messages import CLIENT_ID, EVERY_VERSION, HOST, NAMES, request_parts, responses
+
+from coordinator_core.coordinator.messages.versions import ApiKey
+from coordinator_core.wire import (
+    AnyApiKey,
+    Malformed,
+    Peer,
+    UnknownApi,
+    UnsupportedVersion,
+    WireRequest,
+    WireResponse,
+    read_request,
+    read_response,
+    write_request,
+    write_response,
+)
+
+_PEER = Peer(HOST, NAMES)
+_OF_EACH = 3
+#: What the header of a request begins with: API, version, correlation id.
+_HEADER = 8
+#: Tagged fields in place of none: unknown ones, an endless number of them, one with an endless size.
+_TAGS = (
+    b"\x01\x63\x02ab",
+    b"\x02\x00\x01\x01\x05\x00",
+    b"\xff\xff\xff\xff\x0f\x01\x01a",
+    b"\x01\x05\xff\xff\xff\xff\x0f",
+    b"\x80" * 40,
+)
+
+
+class Answer(NamedTuple):
+    """A frame of a broker, and what it answers."""
+
+    api: AnyApiKey
+    version: int
+    frame: bytes
+
+
+@cache
+def _frames() -> tuple[tuple[bytes, ...], tuple[Answer, ...]]:
+    requests, answers = [], []
+    for api, version in EVERY_VERSION:
+        for parts, told in drawn(
+            st.tuples(request_parts(api, version), st.lists(responses(api, version), min_size=9, max_size=9)), _OF_EACH
+        ):
+            frame = write_request(api, version, parts, 7, CLIENT_ID)
+            requests.append(frame)
+            # WriteTxnMarkers has a part for each partition
+            answers.append(Answer(api, version, write_response(read_request(frame, _PEER), told[: len(parts)])))
+    return tuple(requests), tuple(answers)
+
+
+@cache
+def _answer_frames() -> tuple[bytes, ...]:
+    return tuple(answer.frame for answer in _frames()[1])
+
+
+def _changed(rng: Random, frame: bytes, others: Sequence[bytes]) -> bytes:
+    kind = rng.random()
+    if kind < 0.15:
+        zeros = [at for at in range(_HEADER, len(frame)) if frame[at] == 0]
+        if zeros:
+            at = rng.choice(zeros)
+            return frame[:at] + rng.choice(_TAGS) + frame[at + 1 :]
+    if kind < 0.9:
+        return frame[:4] + mutated(rng, frame[4:], others)
+    return mutated(rng, frame, others)
+
+
+def _make_request(rng: Random) -> bytes:
+    frames = _frames()[0]
+    return _changed(rng, frames[int(rng.random() * len(frames))], frames)
+
+
+def _make_answer(rng: Random) -> Answer:
+    answers = _frames()[1]
+    answer = answers[int(rng.random() * len(answers))]
+    return answer._replace(frame=_changed(rng, answer.frame, _answer_frames()))
+
+
+def check_requests(frames: Sequence[bytes]) -> None:
+    """A request with parts of its API, or one of the three errors; what was read can be written and read again."""
+    for frame in frames:
+        try:
+            request = read_request(frame, _PEER)
+        except (UnknownApi, UnsupportedVersion, Malformed) as error:
+            if not str(error):
+                raise
+            continue
+        assert isinstance(request, WireRequest)
+        check_written(request)
+
+
+def check_written(request: WireRequest) -> None:
+    """Once it is in our form it says the same again."""
+    header = request.header
+    api: Any = next(each for each, version in EVERY_VERSION if (each, version) == (header.api_key, header.version))
+    if api is ApiKey.LEAVE_GROUP or request.unknown_topics:
+        return
+    frame = write_request(api, header.version, request.parts, header.correlation_id, header.client_id)
+    again = read_request(frame, _PEER)
+    assert read_request(write_request(api, header.version, again.parts, 7, header.client_id), _PEER).parts == again.parts
+
+
+def check_answers(answers: Sequence[Answer]) -> None:
+    """A response, or Malformed."""
+    for answer in answers:
+        try:
+            response = read_response(answer.api, answer.version, answer.frame, NAMES)
+        except Malformed as error:
+            if not str(error):
+                raise
+            continue
+        assert isinstance(response, WireResponse)
+
+
+TARGETS = (
+    Target("wire-requests", _make_request, check_requests, share=60, chunk=32),
+    Target("wire-answers", _make_answer, check_answers, share=30, chunk=32),
+)
