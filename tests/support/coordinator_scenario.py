@@ -1,13 +1,15 @@
 """A scenario for a group coordinator, whoever it is: clients that nobody here wrote make groups of every kind, step by step.
 
 Each step waits for what it caused, so that the same scenario leaves the same records, whatever the speed of the machine. Each
-group is one story. Groups without offsets are left alone once they are empty, since the sweep may come at any time.
+group is one story. The sweep may come at any time, also while a group waits for its first member to come back with the id that it
+was given: so a group has an offset before that, or a first member that is given none.
 """
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from kafka import KafkaConsumer
@@ -22,7 +24,7 @@ from pipelines.private_kafka.clients import Clients
 TOPICS: Mapping[str, int] = {"orders": 4, "payments": 4, "clicks": 4}
 #: Long enough for all that a test does with a coordinator: who lives at the end of the scenario lives on.
 PATIENT_MS = 300_000
-SWEEP_INTERVAL_MS = 1000
+SWEEP_INTERVAL_MS = 500
 #: What a coordinator must be set to: no waiting for a group's first members, short sessions, frequent sweeps.
 COORDINATOR_SETTINGS: Mapping[str, int] = {
     "group.initial.rebalance.delay.ms": 0,
@@ -30,6 +32,8 @@ COORDINATOR_SETTINGS: Mapping[str, int] = {
     "group.max.session.timeout.ms": PATIENT_MS,
     "offsets.retention.check.interval.ms": SWEEP_INTERVAL_MS,
 }
+#: A member that is late is so by this.
+_SHORT_MS = 1000
 _LIMIT_SECONDS = 30
 _CONNECT = {"sessioned": b"\x01\x02", "compatible": b"\x00\xff" * 20}
 _SUBSCRIPTION = bytes.fromhex("0001 00000001 0006 6f7264657273 ffffffff 00000000")
@@ -46,8 +50,15 @@ class Stage:
 
     def member(self, group: str, client_id: str, protocols: Mapping[str, bytes], **settings: object) -> ProtocolMember:
         """A member that sends what it is told to."""
-        member = ProtocolMember(self.bootstrap, group, client_id, protocols, **settings)  # type: ignore[arg-type]
+        given: dict[str, Any] = {"session_ms": PATIENT_MS, **settings}
+        member = ProtocolMember(self.bootstrap, group, client_id, protocols, **given)
         return self.open.enter_context(member)
+
+    def first_offset(self, group: str) -> None:
+        """Makes the group, and keeps the sweep away."""
+        simple = self.clients.consumer(group)
+        self.clients.commit(simple, [("orders", 0, 1)])
+        self.clients.leave(simple)
 
     def state(self, group: str) -> str:
         """As DescribeGroups says."""
@@ -84,11 +95,12 @@ def stage(bootstrap: str) -> Iterator[Stage]:
         yield Stage(bootstrap, clients, admin, opened)
 
 
-def play(on: Stage) -> list[str]:
-    """Plays everything, the names of the groups."""
-    for story in STORIES:
+def play(on: Stage, version: tuple[int, ...]) -> list[str]:
+    """Plays everything that brokers of a version know; the names of the groups."""
+    stories = [*_STORIES, *(_STORIES_SINCE_4_3 if version >= (4, 3) else ())]
+    for story in stories:
         story(on, _name(story))
-    return [_name(story) for story in STORIES]
+    return [_name(story) for story in stories]
 
 
 def _name(story: Callable[[Stage, str], None]) -> str:
@@ -104,6 +116,7 @@ def _everywhere(topic: str, offset: int) -> list[tuple[str, int, int]]:
 
 def _confluent_range(on: Stage, group: str) -> None:
     """Two members join one after the other and leave one after the other; an eager protocol."""
+    on.first_offset(group)
     topics = ("orders", "payments")
     settings = {"partition_assignment_strategy": "range", "session_timeout_ms": PATIENT_MS}
     first = on.clients.consumer(group, topics, client_id="range-1", **settings)
@@ -120,6 +133,7 @@ def _confluent_range(on: Stage, group: str) -> None:
 
 def _confluent_cooperative(on: Stage, group: str) -> None:
     """The same with incremental rebalances: partitions are given up in one and given away in the next."""
+    on.first_offset(group)
     settings = {"partition_assignment_strategy": "cooperative-sticky", "session_timeout_ms": PATIENT_MS}
     first = on.clients.consumer(group, ("clicks",), client_id="cooperative-1", **settings)
     on.clients.settle([first], 4)
@@ -164,6 +178,7 @@ def _confluent_simple(on: Stage, group: str) -> None:
 
 def _confluent_altered(on: Stage, group: str) -> None:
     """An admin resets offsets of a group whose members have gone."""
+    on.first_offset(group)
     member = on.clients.consumer(group, ("payments",), client_id="altered", session_timeout_ms=PATIENT_MS)
     on.clients.settle([member], 4)
     on.clients.commit(member, _everywhere("payments", 300))
@@ -174,6 +189,7 @@ def _confluent_altered(on: Stage, group: str) -> None:
 
 def _confluent_deleted(on: Stage, group: str) -> None:
     """A group with a past is deleted, with offsets of several topics."""
+    on.first_offset(group)
     member = on.clients.consumer(group, ("payments",), client_id="deleted", session_timeout_ms=PATIENT_MS)
     on.clients.settle([member], 4)
     on.clients.commit(member, [*_everywhere("payments", 1), ("clicks", 3, 9), ("orders", 2, 9)])
@@ -195,6 +211,7 @@ def _confluent_simple_deleted(on: Stage, group: str) -> None:
 
 def _python_consumer(on: Stage, group: str) -> None:
     """The consumer and the admin of another client; an offset of an empty group is deleted."""
+    on.first_offset(group)
     consumer = KafkaConsumer(
         bootstrap_servers=on.bootstrap,
         client_id="python",
@@ -231,7 +248,9 @@ def _python_altered(on: Stage, group: str) -> None:
 
 def _two_of_connect(on: Stage, group: str) -> None:
     """Another protocol type: a vote, members that get nothing, a member that brings other metadata, a leader that goes."""
-    one, two = (on.member(group, f"worker-{n}", _CONNECT, protocol_type="connect") for n in (1, 2))
+    ages = (STATIC, NEW)
+    on.first_offset(group)
+    one, two = (on.member(group, f"worker-{n}", _CONNECT, protocol_type="connect", age=age) for n, age in enumerate(ages))
     _alone(one, b"all")
     two.protocols.pop("sessioned")
     two.send_join()
@@ -280,15 +299,21 @@ def _static_members(on: Stage, group: str) -> None:
 
 def _session_ends(on: Stage, group: str) -> None:
     """A member that is not heard of any more."""
-    member = on.member(group, "silent", {"range": _SUBSCRIPTION}, session_ms=1500)
+    member = on.member(group, "silent", {"range": _SUBSCRIPTION}, age=OLD, session_ms=_SHORT_MS)
     _alone(member, b"all")
     assert member.commit([("payments", 3, 1, -1, "last words")]) == {("payments", 3): NONE}
     on.await_state(group, "Empty")
 
 
+def _two_hasty_members(on: Stage, group: str) -> list[ProtocolMember]:
+    return [
+        on.member(group, f"m-{n}", {"range": _SUBSCRIPTION}, age=age, rebalance_ms=_SHORT_MS) for n, age in enumerate((OLD, NEW))
+    ]
+
+
 def _does_not_join(on: Stage, group: str) -> None:
     """A rebalance goes on without the member that takes too long to join."""
-    members = [on.member(group, f"m-{n}", {"range": _SUBSCRIPTION}, rebalance_ms=1500) for n in (1, 2)]
+    members = _two_hasty_members(on, group)
     _gather(members)
     members[0].join()
     members[0].sync({members[0].member_id: b"of both"})
@@ -296,7 +321,7 @@ def _does_not_join(on: Stage, group: str) -> None:
 
 def _does_not_sync(on: Stage, group: str) -> None:
     """A member that joins and does not sync is out when the time is over (KAFKA-12890)."""
-    one, two = (on.member(group, f"m-{n}", {"range": _SUBSCRIPTION}, rebalance_ms=1500) for n in (1, 2))
+    one, two = _two_hasty_members(on, group)
     _alone(one, b"all")
     two.send_join()
     one.await_rebalance()
@@ -345,7 +370,7 @@ def _group_expires(on: Stage, group: str) -> None:
 
 def _left_without_offsets(on: Stage, group: str) -> None:
     """Nothing is left of a group whose members have gone and never committed."""
-    member = on.member(group, "short", {"range": _SUBSCRIPTION})
+    member = on.member(group, "short", {"range": _SUBSCRIPTION}, age=OLD)
     _alone(member, b"all")
     assert member.leave() == [NONE]
     on.await_state(group, "Dead")
@@ -366,7 +391,17 @@ def _in_transactions(on: Stage, group: str) -> None:
     commits.commit([("payments", 1, 21, -1, "three"), ("clicks", 0, 1, -1, "three")])
 
 
-STORIES: Sequence[Callable[[Stage, str], None]] = (
+# ---- since 4.3
+
+
+def _by_topic_id(on: Stage, group: str) -> None:
+    """OffsetCommit v10, which names topics by id."""
+    ids = {topic["name"]: topic["topic_id"] for topic in on.admin.describe_topics(list(TOPICS))}
+    member = on.member(group, "by-id", {}, age=replace(NEW, commit=10), topic_ids=ids)
+    assert set(member.commit([("clicks", 0, 5, 2, "by id"), ("orders", 3, 6, -1, None)]).values()) == {NONE}
+
+
+_STORIES: Sequence[Callable[[Stage, str], None]] = (
     _offsets_expire,
     _group_expires,
     _left_without_offsets,
@@ -387,3 +422,4 @@ STORIES: Sequence[Callable[[Stage, str], None]] = (
     _does_not_sync,
     _in_transactions,
 )
+_STORIES_SINCE_4_3: Sequence[Callable[[Stage, str], None]] = (_by_topic_id,)

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from kafka.protocol.consumer.group import (
     HeartbeatRequest,
@@ -22,6 +23,7 @@ from protocol_connection import ProtocolConnection
 NONE = 0
 REBALANCE_IN_PROGRESS = 27
 MEMBER_ID_REQUIRED = 79
+_NO_ID = UUID(int=0)
 _BATCH_LEAVE = 3
 _LIMIT_SECONDS = 30
 
@@ -62,6 +64,7 @@ class ProtocolMember:
         instance_id: str | None = None,
         session_ms: int = 60_000,
         rebalance_ms: int = 60_000,
+        topic_ids: Mapping[str, UUID] | None = None,
     ) -> None:
         self.group = group
         self.member_id = ""
@@ -74,6 +77,7 @@ class ProtocolMember:
         self._protocol_type = protocol_type
         self._protocol: str | None = None
         self._session_ms = session_ms
+        self._topic_ids = dict(topic_ids or {})
         self._connection = ProtocolConnection(bootstrap, client_id)
 
     def __enter__(self) -> "ProtocolMember":
@@ -185,10 +189,17 @@ class ProtocolMember:
             member_id=self.member_id,
             group_instance_id=self.instance_id,
             retention_time_ms=retention_ms,
-            topics=[topic_class(name=name, partitions=partitions) for name, partitions in topics.items()],
+            topics=[
+                topic_class(name=name, topic_id=self._topic_ids.get(name, _NO_ID), partitions=partitions)
+                for name, partitions in topics.items()
+            ],
         )
         answer = self._connection.ask(request, OffsetCommitResponse, self.age.commit)
-        return {(topic.name, each.partition_index): each.error_code for topic in answer.topics for each in topic.partitions}
+        return {
+            (topic.topic_id or topic.name, each.partition_index): each.error_code
+            for topic in answer.topics
+            for each in topic.partitions
+        }
 
     def leave(self, *others: "ProtocolMember") -> list[int]:
         """LeaveGroup for this member and, from v3 on, for others; their errors."""

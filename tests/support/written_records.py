@@ -40,7 +40,7 @@ class Written:
 
 
 @dataclass
-class _Placeholders:
+class Placeholders:
     """What stands for what, in one log. `started_ms` and `ended_ms` are the bounds that every time must lie in."""
 
     started_ms: int
@@ -76,15 +76,15 @@ class _Placeholders:
         members = sorted(value.members, key=lambda member: (member.client_id, member.group_instance_id or ""))
         return replace(
             value,
-            leader=None if value.leader is None else self._member_id(group, value.leader),
+            leader=None if value.leader is None else self.member_id(group, value.leader),
             current_state_timestamp=min(value.current_state_timestamp, 0),
             members=tuple(self._member(group, member) for member in members),
         )
 
     def _member(self, group: str, member: MemberMetadata) -> MemberMetadata:
-        return replace(member, member_id=self._member_id(group, member.member_id))
+        return replace(member, member_id=self.member_id(group, member.member_id))
 
-    def _member_id(self, group: str, member_id: str) -> str:
+    def member_id(self, group: str, member_id: str) -> str:
         match = _MEMBER_ID.fullmatch(member_id)
         assert match, member_id
         known = self._members[group, match[1]]
@@ -94,20 +94,25 @@ class _Placeholders:
         assert self.started_ms <= time_ms <= self.ended_ms, f"{time_ms} is not in {self.started_ms}-{self.ended_ms}"
 
 
-def written(log: Path, started_ms: int, ended_ms: int) -> dict[str, list[Written]]:
-    """By group, in the order of the log; markers are those of `producer N`. Tombstones that follow each other are sorted."""
+def written(log: Path, started_ms: int, ended_ms: int, *, in_order: bool) -> dict[str, list[Written]]:
+    """By group, in the order of the log; markers are those of `producer N`.
+
+    Tombstones that follow each other are sorted: brokers take them from a hash map. So are the records of one batch unless they
+    are `in_order`: Scala brokers put the commits of a request into a hash map first.
+    """
     source = SegmentSource(log)
     starts, ends = source.earliest_offsets(), source.end_offsets()
     records = records_of((p, columns) for p in source.partitions() for columns in source.read_columns(p, starts[p], ends[p]))
-    placeholders = _Placeholders(started_ms, ended_ms)
+    placeholders = Placeholders(started_ms, ended_ms)
     found: dict[str, list[Written]] = {}
-    for record in records:
-        name, one = _written(record, placeholders)
-        found.setdefault(name, []).append(one)
+    for _, batch in groupby(records, lambda record: (record.partition, record.batch_offset)):
+        together = [_written(record, placeholders) for record in batch]
+        for name, one in together if in_order else sorted(together, key=lambda pair: pair[1].key):
+            found.setdefault(name, []).append(one)
     return {name: list(_tombstones_sorted(some)) for name, some in found.items()}
 
 
-def _written(record: LogRecord, placeholders: _Placeholders) -> tuple[str, Written]:
+def _written(record: LogRecord, placeholders: Placeholders) -> tuple[str, Written]:
     producer = (record.producer_id, record.producer_epoch)
     assert record.key is not None
     if record.is_control:
@@ -123,7 +128,6 @@ def _written(record: LogRecord, placeholders: _Placeholders) -> tuple[str, Writt
 
 
 def _tombstones_sorted(written: Sequence[Written]) -> Iterator[Written]:
-    """Brokers write the tombstones of a group's offsets in the order of a hash map."""
     for are_tombstones, run in groupby(written, lambda one: one.value is None):
         together = list(run)
         yield from sorted(together, key=lambda one: one.key) if are_tombstones else together
