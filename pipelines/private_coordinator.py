@@ -59,6 +59,11 @@ class PrivateCoordinator:
         """Of the running process."""
         return self._running().pid
 
+    @property
+    def port(self) -> int:
+        """Of `bootstrap`."""
+        return int(self.bootstrap.rpartition(":")[2])
+
     def start(self) -> None:
         """Returns when it takes connections; it may still be loading then. Raises PrivateCoordinatorError if it ends instead."""
         command = [sys.executable, "-c", "import sys; from pipelines.cli.main import main; sys.exit(main())", "coordinator"]
@@ -77,12 +82,17 @@ class PrivateCoordinator:
             raise PrivateCoordinatorError(f"the coordinator did not start: {self.log.read_text()[-2000:]}")
         self.bootstrap, self.admin = ready[1], ready[2] or ""
 
-    def stop(self) -> None:
-        """SIGTERM. Raises PrivateCoordinatorError unless it ends with exit code 0."""
+    def end(self, number: signal.Signals) -> int:
+        """Sends a signal, and waits for the exit code."""
         process = self._running()
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(number)
         code = process.wait(_STOP_SECONDS)
         self._forget()
+        return code
+
+    def stop(self) -> None:
+        """SIGTERM. Raises PrivateCoordinatorError unless it ends with exit code 0."""
+        code = self.end(signal.SIGTERM)
         if code != 0:
             raise PrivateCoordinatorError(f"the coordinator ended with {code}: {self.log.read_text()[-2000:]}")
 
@@ -93,27 +103,30 @@ class PrivateCoordinator:
             self._process.wait()
             self._forget()
 
-    def health(self) -> tuple[int, dict[str, Any]]:
-        """Status and content of /health."""
+    def get(self, path: str) -> tuple[int, str]:
+        """Status and body of what `admin` has under a path."""
         try:
-            with urllib.request.urlopen(f"{self.admin}/health", timeout=10) as response:
-                return response.status, json.load(response)
+            with urllib.request.urlopen(f"{self.admin}{path}", timeout=10) as response:
+                return response.status, response.read().decode()
         except urllib.error.HTTPError as error:
             with error:
-                return error.code, json.load(error)
+                return error.code, error.read().decode()
 
     def wait_until_loaded(self, seconds: float = _START_SECONDS) -> None:
         """Until every partition answers."""
         give_up = time.monotonic() + seconds
-        while (found := self.health())[0] != 200:
+        while (found := self.get("/health"))[0] != 200:
             if time.monotonic() > give_up:
                 raise PrivateCoordinatorError(f"the coordinator is not ready after {seconds:g} s: {found[1]}")
             time.sleep(_POLL_SECONDS)
 
+    def told(self) -> list[dict[str, Any]]:
+        """The lines of its log, of all lives."""
+        return [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{") and line.endswith("}")]
+
     def events(self, event: str) -> list[dict[str, Any]]:
         """Lines of its log about this."""
-        lines = (json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{") and line.endswith("}"))
-        return [line for line in lines if line["event"] == event]
+        return [line for line in self.told() if line["event"] == event]
 
     def _running(self) -> "subprocess.Popen[str]":
         if self._process is None:

@@ -1,18 +1,19 @@
 """The coordinator as a process: how it ends, what it keeps, and what hostile clients cannot do to it."""
 
 import json
-import os
 import random
+import re
 import resource
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from coordinator_process import GROUPLAKE, PLACE, CoordinatorProcess, Wire
+from wire_connection import PLACE, Wire
 
 from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.messages.membership import JoinGroupRequest, Protocol
@@ -20,26 +21,40 @@ from coordinator_core.coordinator.messages.offsets import OffsetCommitRequest, O
 from coordinator_core.coordinator.messages.versions import ApiKey
 from coordinator_core.wire import ClusterApiKey
 from coordinator_core.wire.cluster_messages import ApiVersionsRequest, FetchPartition, FetchRequest, MetadataRequest
+from pipelines.private_coordinator import PrivateCoordinator
 
 MIB = 1024 * 1024
 
 
+def begun(log: Path, **settings: int | str) -> PrivateCoordinator:
+    """A coordinator that answers for every partition."""
+    process = PrivateCoordinator(log, topics={"orders": 4}, **{"group_initial_rebalance_delay_ms": 50, **settings})
+    process.start()
+    process.wait_until_loaded()
+    return process
+
+
+def memory_kib(process: PrivateCoordinator) -> int:
+    """Resident memory, from /proc."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    return int(re.search(r"VmRSS:\s+(\d+)", status)[1])  # type: ignore[index]
+
+
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CoordinatorProcess]:
-    process = CoordinatorProcess(
-        tmp_path_factory.mktemp("served"),
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateCoordinator]:
+    process = begun(
+        tmp_path_factory.mktemp("served") / "log",
         socket_request_max_bytes=MIB,
         queued_max_request_bytes=8 * MIB,
         connections_max_idle_ms=60_000,
         write_buffer_bytes=16 * 1024,
     )
-    process.wait_until_loaded()
     yield process
-    assert process.end() == 0
+    process.stop()
 
 
 @pytest.fixture
-def client(served: CoordinatorProcess) -> Iterator[Wire]:
+def client(served: PrivateCoordinator) -> Iterator[Wire]:
     wire = Wire(served.port)
     yield wire
     wire.close()
@@ -52,7 +67,7 @@ def eventually(holds: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def reasons(process: CoordinatorProcess) -> list[str]:
+def reasons(process: PrivateCoordinator) -> list[str]:
     return [str(line["reason"]) for line in process.events("connection ended")]
 
 
@@ -63,7 +78,7 @@ def join(group: str, member_id: str = "") -> JoinGroupRequest:
 # ---- what it answers
 
 
-def test_health_and_metrics(served: CoordinatorProcess, client: Wire) -> None:
+def test_health_and_metrics(served: PrivateCoordinator, client: Wire) -> None:
     assert client.commit(1, "counted") is ErrorCode.NONE
     assert served.get("/health") == (200, json.dumps({"status": "ok", "partitions": {"active": 50}}) + "\n")
     status, text = served.get("/metrics")
@@ -78,7 +93,7 @@ def test_health_and_metrics(served: CoordinatorProcess, client: Wire) -> None:
     assert served.get("/other")[0] == 404
 
 
-def test_metadata_names_the_declared_topics(served: CoordinatorProcess, client: Wire) -> None:
+def test_metadata_names_the_declared_topics(served: PrivateCoordinator, client: Wire) -> None:
     response = client.ask(ClusterApiKey.METADATA, 12, MetadataRequest())
     assert {topic.name: len(topic.partitions) for topic in response.topics} == {"orders": 4, "__consumer_offsets": 50}
     assert [(broker.host, broker.port) for broker in response.brokers] == [("127.0.0.1", served.port)]
@@ -108,7 +123,7 @@ def test_requests_of_a_connection_are_answered_in_their_order(client: Wire) -> N
 # ---- hostile clients
 
 
-def test_garbage_ends_the_connection_and_no_other(served: CoordinatorProcess, client: Wire) -> None:
+def test_garbage_ends_the_connection_and_no_other(served: PrivateCoordinator, client: Wire) -> None:
     random_bytes = random.Random(1).randbytes(200)
     for garbage in (b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff", b"\x00\x00\x00\x00", b"\x00\x00\x00\xc8" + random_bytes):
         wire, before = Wire(served.port), len(reasons(served))
@@ -128,7 +143,7 @@ def test_a_version_that_is_not_served_is_told_once(client: Wire) -> None:
     assert client.ask(ClusterApiKey.API_VERSIONS, 3, ApiVersionsRequest("c", "1")).error is ErrorCode.NONE
 
 
-def test_a_half_closed_socket_gets_its_answers(served: CoordinatorProcess) -> None:
+def test_a_half_closed_socket_gets_its_answers(served: PrivateCoordinator) -> None:
     wire = Wire(served.port)
     wire.send(ClusterApiKey.METADATA, 12, MetadataRequest())
     wire.send(ApiKey.OFFSET_COMMIT, 8, OffsetCommitRequest("half", {PLACE: OffsetToCommit(1)}))
@@ -139,20 +154,20 @@ def test_a_half_closed_socket_gets_its_answers(served: CoordinatorProcess) -> No
     wire.close()
 
 
-def test_who_does_not_read_costs_little_and_slows_nobody(served: CoordinatorProcess, client: Wire) -> None:
-    before = served.memory_kib()
+def test_who_does_not_read_costs_little_and_slows_nobody(served: PrivateCoordinator, client: Wire) -> None:
+    before = memory_kib(served)
     slow = Wire(served.port, receive_buffer=4096)
     slow.socket.settimeout(0.2)
     frame = slow.frame(ClusterApiKey.METADATA, 12, MetadataRequest())
     with pytest.raises(TimeoutError):
         slow.socket.sendall(frame * 200_000)
     assert client.commit(2) is ErrorCode.NONE
-    assert served.memory_kib() - before < 20 * 1024
+    assert memory_kib(served) - before < 20 * 1024
     slow.close()
 
 
-def test_unfinished_requests_of_all_connections_are_bounded(served: CoordinatorProcess, client: Wire) -> None:
-    before = served.memory_kib()
+def test_unfinished_requests_of_all_connections_are_bounded(served: PrivateCoordinator, client: Wire) -> None:
+    before = memory_kib(served)
     wires = [Wire(served.port) for _ in range(20)]
     for wire in wires:
         wire.socket.settimeout(1)
@@ -161,15 +176,15 @@ def test_unfinished_requests_of_all_connections_are_bounded(served: CoordinatorP
         except OSError:
             continue
     eventually(lambda: any("not complete, it holds" in reason for reason in reasons(served)))
-    assert served.memory_kib() - before < 40 * 1024
+    assert memory_kib(served) - before < 40 * 1024
     for wire in wires:
         wire.close()
     eventually(lambda: client.commit(3) is ErrorCode.NONE)
 
 
-def crowd(served: CoordinatorProcess, count: int) -> int:
+def crowd(served: PrivateCoordinator, count: int) -> int:
     """How much memory so many connections take, in KiB: idle ones, half of a frame, and parked joins."""
-    before = served.memory_kib()
+    before = memory_kib(served)
     wires = [Wire(served.port) for _ in range(count)]
     for number, wire in enumerate(wires):
         if number % 3 == 1:
@@ -178,18 +193,18 @@ def crowd(served: CoordinatorProcess, count: int) -> int:
             wire.send(ApiKey.JOIN_GROUP, 3, join(f"crowd-{number % 30}"))
     fresh = Wire(served.port)
     assert fresh.commit(4, "beside the crowd") is ErrorCode.NONE
-    grown = served.memory_kib() - before
+    grown = memory_kib(served) - before
     for wire in (*wires, fresh):
         wire.close()
     return grown
 
 
-def test_200_connections(served: CoordinatorProcess) -> None:
+def test_200_connections(served: PrivateCoordinator) -> None:
     assert crowd(served, 200) < 20 * 1024
 
 
 @pytest.mark.slow
-def test_5000_connections(served: CoordinatorProcess) -> None:
+def test_5000_connections(served: PrivateCoordinator) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     grown = crowd(served, 5000)
@@ -199,7 +214,7 @@ def test_5000_connections(served: CoordinatorProcess) -> None:
 
 
 def test_limits_of_connections(tmp_path: Path) -> None:
-    process = CoordinatorProcess(tmp_path / "few", max_connections_per_ip=2, connections_max_idle_ms=400)
+    process = begun(tmp_path / "few", max_connections_per_ip=2, connections_max_idle_ms=400)
     wires = [Wire(process.port) for _ in range(3)]
     assert wires[2].receive() == b""
     eventually(lambda: bool(process.events("connection refused")))
@@ -207,15 +222,14 @@ def test_limits_of_connections(tmp_path: Path) -> None:
     eventually(lambda: any("connections.max.idle.ms" in reason for reason in reasons(process)))
     for wire in wires:
         wire.close()
-    assert process.end() == 0
+    process.stop()
 
 
 # ---- how it ends
 
 
 def test_sigterm_answers_who_waits_and_keeps_everything(tmp_path: Path) -> None:
-    process = CoordinatorProcess(tmp_path / "one", group_initial_rebalance_delay_ms=60_000)
-    process.wait_until_loaded()
+    process = begun(tmp_path / "one", group_initial_rebalance_delay_ms=60_000)
     wire, parked = Wire(process.port), Wire(process.port)
     assert wire.commit(7) is ErrorCode.NONE
     parked.send(ApiKey.JOIN_GROUP, 3, join("parked"))
@@ -223,13 +237,13 @@ def test_sigterm_answers_who_waits_and_keeps_everything(tmp_path: Path) -> None:
     assert process.end(signal.SIGTERM) == 0
     assert parked.receive()[4:10] == b"\x00\x00\x00\x00" + int(ErrorCode.NOT_COORDINATOR).to_bytes(2)
     assert wire.receive() == b""
-    assert [line["event"] for line in process.lines[-2:]] == ["stopping", "stopped"]
-    again = CoordinatorProcess(tmp_path / "one")
-    again.wait_until_loaded()
+    assert [line["event"] for line in process.told()[-2:]] == ["stopping", "stopped"]
+    again = begun(tmp_path / "one")
     other = Wire(again.port)
     assert other.committed() == 7
+    log = f"segments:{again.directory}"
     refused = subprocess.run(
-        [*GROUPLAKE, "coordinator", "--listen", "127.0.0.1:0", "--log", f"segments:{again.log}"],
+        [Path(sys.executable).with_name("grouplake"), "coordinator", "--listen", "127.0.0.1:0", "--log", log],
         capture_output=True,
         text=True,
         check=False,
@@ -245,8 +259,7 @@ def test_sigterm_answers_who_waits_and_keeps_everything(tmp_path: Path) -> None:
 def test_a_kill_loses_no_commit_that_was_acknowledged(tmp_path: Path) -> None:
     acknowledged: dict[str, int] = {}
     for life in range(2):
-        process = CoordinatorProcess(tmp_path / "killed")
-        process.wait_until_loaded()
+        process = begun(tmp_path / "killed")
         wires = {f"group-{number}": Wire(process.port) for number in range(8)}
         for group, wire in wires.items():
             assert wire.committed(group) >= acknowledged.get(group, -1)
@@ -259,17 +272,15 @@ def test_a_kill_loses_no_commit_that_was_acknowledged(tmp_path: Path) -> None:
                 acknowledged[group] = offset
         for group, wire in wires.items():
             wire.send(ApiKey.OFFSET_COMMIT, 8, OffsetCommitRequest(group, {PLACE: OffsetToCommit(offset + 1)}))
-        os.kill(process.process.pid, signal.SIGKILL)
-        assert process.end() == -signal.SIGKILL
+        process.kill()
         for wire in wires.values():
             wire.close()
-    process = CoordinatorProcess(tmp_path / "killed")
-    process.wait_until_loaded()
+    process = begun(tmp_path / "killed")
     wire = Wire(process.port)
     for group, offset in acknowledged.items():
         assert wire.committed(group) in (offset, offset + 1)
     wire.close()
-    assert process.end() == 0
+    process.stop()
 
 
 @pytest.mark.parametrize(
