@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from asking import Asker, BrokerAnswers, DescribedGroup, NotLoaded, Offsets
-from coordinator_scenario import COORDINATOR_SETTINGS, TOPICS, play, stage
+from coordinator_scenario import COORDINATOR_SETTINGS, TOPICS, Stage, play, stage
 from generations import GENERATIONS, Generation
 from written_records import Placeholders, Written, written
 
@@ -92,11 +92,19 @@ def prepare(broker: PrivateBroker) -> None:
         clients.committed("nobody", ["orders"], 1)
 
 
-def perform(generation: Generation, bootstrap: str, log: Path, end: Callable[[], None]) -> Performance:
-    """Plays, asks, and ends the coordinator while members still live."""
+def perform(
+    generation: Generation,
+    bootstrap: str,
+    log: Path,
+    end: Callable[[], None],
+    then: Callable[[Stage], Sequence[str]] | None = None,
+) -> Performance:
+    """Plays, `then` something more with other groups, asks, and ends the coordinator while members still live."""
     started_ms = int(time.time() * 1000)
     with stage(bootstrap) as on:
         groups = play(on, version_tuple(generation.version))
+        if then is not None:
+            groups += then(on)
         # kafka-python leaves sockets behind when it looks for a broker that has ended
         on.admin.close()
         with Asker(bootstrap, generation) as asker:
