@@ -19,7 +19,7 @@ _LOAD_LIMIT_SECONDS = 300
 _RUNTIME = "org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime"
 
 #: Those of `kafka-run-class.sh` and `kafka-server-start.sh`, in place of the private broker's small ones.
-_JVM = (
+JVM = (
     *("-Xms1g", "-Xmx1g", "-XX:TieredStopAtLevel=4", "-XX:-UseSerialGC", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"),
     *("-XX:InitiatingHeapOccupancyPercent=35", "-XX:+ExplicitGCInvokesConcurrent"),
     f"-Dorg.slf4j.simpleLogger.log.{_RUNTIME}=info",
@@ -29,9 +29,9 @@ _PROPERTIES = {"log.cleaner.enable": "false", "offsets.retention.check.interval.
 
 
 @dataclass(frozen=True, slots=True)
-class BrokerLoad:
-    """A broker's load of all partitions into its cache, in seconds: from the first start of a partition to the last end, the sum
-    over the partitions, and from the start of the process.
+class Load:
+    """A coordinator's load of all partitions into its cache, in seconds: from the first start of a partition to the last end, the
+    sum over the partitions, and from the start of the process to the last end.
     """
 
     wall: float
@@ -52,7 +52,7 @@ class LogBroker:
         """`127.0.0.1:PORT`."""
         return self._broker.bootstrap
 
-    def reload(self) -> BrokerLoad:
+    def reload(self) -> Load:
         """Restarts the broker cleanly, and waits until it has loaded every partition."""
         self._broker.stop()
         lines = self._broker.data.parent / "broker.log"
@@ -65,7 +65,7 @@ class LogBroker:
 @contextmanager
 def broker_with(log: GeneratedLog) -> Iterator[LogBroker]:
     """A broker whose `__consumer_offsets` is `log`, loaded once."""
-    with PrivateBroker(VERSION, offsets_partitions=log.shape.partitions, properties=_PROPERTIES, jvm_arguments=_JVM) as broker:
+    with PrivateBroker(VERSION, offsets_partitions=log.shape.partitions, properties=_PROPERTIES, jvm_arguments=JVM) as broker:
         _make_offsets_topic(broker.bootstrap)
         broker.stop()
         broker.place_segments(log.directory)
@@ -93,7 +93,7 @@ _FINISHED = re.compile(
 )
 
 
-def _await_load(lines: Path, begin: int, started: float, partitions: int) -> BrokerLoad:
+def _await_load(lines: Path, begin: int, started: float, partitions: int) -> Load:
     deadline = time.monotonic() + _LOAD_LIMIT_SECONDS
     while True:
         with lines.open("rb") as file:
@@ -109,4 +109,4 @@ def _await_load(lines: Path, begin: int, started: float, partitions: int) -> Bro
     ends = [datetime.strptime(match[1], "%Y-%m-%d %H:%M:%S.%f").timestamp() for match in found]
     spent = [(int(match[3]) - int(match[4])) / 1000 for match in found]
     first = min(end - seconds for end, seconds in zip(ends, spent, strict=True))
-    return BrokerLoad(max(ends) - first, sum(spent), max(ends) - started, sum(int(match[5]) for match in found))
+    return Load(max(ends) - first, sum(spent), max(ends) - started, sum(int(match[5]) for match in found))

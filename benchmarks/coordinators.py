@@ -1,0 +1,74 @@
+"""Coordinators to compare, each as a process: ours with a policy of fsync, and a broker with Kafka's own JVM settings."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from benchmarks.brokers import JVM, VERSION, Load
+from benchmarks.logs import PARTITIONS, GeneratedLog
+from benchmarks.processes import cpu_seconds
+from pipelines.private_coordinator import PrivateCoordinator
+from pipelines.private_kafka.broker import PrivateBroker
+
+#: One of Kafka's settings: how long the first rebalance of a group waits for more members.
+_DELAY = "group.initial.rebalance.delay.ms"
+_LOAD_LIMIT_SECONDS = 300
+_BROKER = f"Kafka {VERSION}"
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running coordinator: what to call it, where it is, its process."""
+
+    name: str
+    bootstrap: str
+    pid: int
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port."""
+        host, _, port = self.bootstrap.rpartition(":")
+        return host, int(port)
+
+    def cpu_seconds(self) -> float:
+        """CPU time of the process so far."""
+        return cpu_seconds(self.pid)
+
+
+@contextmanager
+def our_coordinator(folder: Path, topic: str, fsync: str, delay_ms: int) -> Iterator[Server]:
+    """Ours over an empty log in `folder`; all else as it comes."""
+    with PrivateCoordinator(folder, topics={topic: 1}, fsync=fsync, **{_DELAY.replace(".", "_"): delay_ms}) as coordinator:
+        coordinator.wait_until_loaded()
+        yield Server(f"ours, fsync {fsync}", coordinator.bootstrap, coordinator.pid)
+        coordinator.stop()
+
+
+@contextmanager
+def kafka_broker(topic: str, delay_ms: int) -> Iterator[Server]:
+    """A broker with as many partitions of `__consumer_offsets`, which it forces to the disk as seldom as brokers do."""
+    with PrivateBroker(VERSION, offsets_partitions=PARTITIONS, properties={_DELAY: str(delay_ms)}, jvm_arguments=JVM) as broker:
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+        for made in admin.create_topics([NewTopic(topic, 1, 1)]).values():
+            made.result(60)
+        yield Server(_BROKER, broker.bootstrap, broker.pid)
+
+
+def our_load(log: GeneratedLog, folder: Path) -> Load:
+    """A start of ours over the log in `folder`, a copy of `log`, until every partition is loaded."""
+    coordinator = PrivateCoordinator(folder, log_cleaner_interval_ms=0, offsets_topic_num_partitions=log.shape.partitions)
+    coordinator.log.unlink(missing_ok=True)
+    started = time.time()
+    with coordinator:
+        coordinator.wait_until_loaded(_LOAD_LIMIT_SECONDS)
+        events = coordinator.events("load finished")
+        coordinator.stop()
+    ends = [datetime.fromisoformat(event["timestamp"]).timestamp() for event in events]
+    seconds = [float(event["seconds"]) for event in events]
+    first = min(end - took for end, took in zip(ends, seconds, strict=True))
+    return Load(max(ends) - first, sum(seconds), max(ends) - started, sum(int(event["records"]) for event in events))

@@ -1,0 +1,171 @@
+"""Members of groups that only do what is measured, over the connections of `coordinator_core.client`, the same for every coordinator."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from coordinator_core.client import BrokerConnection, ConnectionSettings, connect
+from coordinator_core.codec import encode_assignment, encode_subscription
+from coordinator_core.codec.messages.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    ProtocolTopicPartitions,
+)
+from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.coordinator.messages.groups import FindCoordinatorRequest, FindCoordinatorResponse
+from coordinator_core.coordinator.messages.membership import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    Protocol,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from coordinator_core.coordinator.messages.versions import ApiKey
+
+Address = tuple[str, int]
+_SETTINGS = ConnectionSettings(client_id="bench", request_timeout_ms=300_000, connect_timeout_ms=60_000)
+_SESSION_MS = 60_000
+_REBALANCE_MS = 120_000
+_CONNECTING_AT_ONCE = 100
+_FIND_LIMIT_SECONDS = 60
+_ASSIGNOR = "range"
+
+
+@dataclass(slots=True)
+class Member:
+    """A member and its connection; `member_id` and `generation` once it has joined."""
+
+    group: str
+    connection: BrokerConnection
+    member_id: str = ""
+    generation: int = -1
+
+
+@dataclass(slots=True)
+class Joined:
+    """Seconds after the first JoinGroup until JoinGroup was first answered with a generation, and until every member had its
+    assignment."""
+
+    generation: float = 0.0
+    assignments: float = 0.0
+
+
+@dataclass(slots=True)
+class Beats:
+    """Heartbeats that were answered without error, their latencies in seconds, and for how long they went on."""
+
+    seconds: float
+    latencies: list[float] = field(default_factory=list)
+
+    def percentile(self, share: float) -> float:
+        """The latency that this share of all heartbeats stayed below or met."""
+        return sorted(self.latencies)[min(int(len(self.latencies) * share), len(self.latencies) - 1)]
+
+
+async def connections_to(address: Address, count: int) -> list[BrokerConnection]:
+    """So many, which know the versions."""
+    made: list[BrokerConnection] = []
+    while len(made) < count:
+        some = min(_CONNECTING_AT_ONCE, count - len(made))
+        made += await asyncio.gather(*(connect(*address, _SETTINGS) for _ in range(some)))
+    return made
+
+
+async def await_coordinator(connection: BrokerConnection, group: str) -> None:
+    """Until somebody coordinates the group: a broker makes its topic and loads it when it is first asked. TimeoutError."""
+    async with asyncio.timeout(_FIND_LIMIT_SECONDS):
+        while True:
+            found = await connection.ask(ApiKey.FIND_COORDINATOR, FindCoordinatorRequest((group,)))
+            if cast(FindCoordinatorResponse, found).coordinators[0].error is ErrorCode.NONE:
+                beat = await connection.ask(ApiKey.HEARTBEAT, HeartbeatRequest(group, 1, "nobody"))
+                if cast(HeartbeatResponse, beat).error is ErrorCode.UNKNOWN_MEMBER_ID:
+                    return
+            await asyncio.sleep(0.1)
+
+
+async def join_all(members: Sequence[Member], topic: str, round_number: int = 0) -> Joined:
+    """All members of a group join at once and get their assignments; in a later round all of them join again, as others.
+
+    RuntimeError if the coordinator refuses one.
+    """
+    subscription = encode_subscription(ConsumerProtocolSubscription((topic,), b"%d" % round_number))
+    joined, started = Joined(), time.perf_counter()
+
+    async def run(member: Member) -> None:
+        response = await _join(member, subscription)
+        joined.generation = joined.generation or time.perf_counter() - started
+        member.generation = response.generation
+        assignments = _assignments(response, topic) if response.leader == member.member_id else {}
+        request = SyncGroupRequest(
+            member.group, response.generation, member.member_id, None, response.protocol_type, response.protocol_name, assignments
+        )
+        synced = cast(SyncGroupResponse, await member.connection.ask(ApiKey.SYNC_GROUP, request))
+        if synced.error is not ErrorCode.NONE or not synced.assignment:
+            raise RuntimeError(f"SyncGroup of {member.member_id}: {synced.error.name}, {len(synced.assignment)} bytes")
+
+    await asyncio.gather(*(run(member) for member in members))
+    joined.assignments = time.perf_counter() - started
+    if len({member.generation for member in members}) != 1:
+        raise RuntimeError("the members are in different generations")
+    return joined
+
+
+async def _join(member: Member, subscription: bytes) -> JoinGroupResponse:
+    while True:
+        request = JoinGroupRequest(
+            member.group, member.member_id, "consumer", (Protocol(_ASSIGNOR, subscription),), _SESSION_MS, _REBALANCE_MS
+        )
+        response = cast(JoinGroupResponse, await member.connection.ask(ApiKey.JOIN_GROUP, request))
+        member.member_id = response.member_id
+        if response.error is ErrorCode.NONE:
+            return response
+        if response.error is not ErrorCode.MEMBER_ID_REQUIRED:
+            raise RuntimeError(f"JoinGroup of {member.group}: {response.error.name}")
+
+
+def _assignments(response: JoinGroupResponse, topic: str) -> dict[str, bytes]:
+    return {
+        member.member_id: encode_assignment(ConsumerProtocolAssignment((ProtocolTopicPartitions(topic, (number,)),)))
+        for number, member in enumerate(response.members)
+    }
+
+
+async def beat(members: Sequence[Member], interval: float, seconds: float) -> Beats:
+    """Every member sends a heartbeat each `interval`, spread evenly over it, for `seconds`. RuntimeError if one is refused."""
+    loop, beats, refused = asyncio.get_running_loop(), Beats(seconds), set[str]()
+    open_requests = 0
+    started = loop.time()
+    sent = 0
+
+    def send(member: Member) -> None:
+        nonlocal open_requests
+        begun = time.perf_counter()
+        open_requests += 1
+
+        def answered(answer: "asyncio.Future[tuple[object, ...]]") -> None:
+            nonlocal open_requests
+            open_requests -= 1
+            error = cast(HeartbeatResponse, answer.result()[0]).error
+            if error is ErrorCode.NONE:
+                beats.latencies.append(time.perf_counter() - begun)
+            else:
+                refused.add(error.name)
+
+        request = HeartbeatRequest(member.group, member.generation, member.member_id)
+        member.connection.send(ApiKey.HEARTBEAT, (request,)).add_done_callback(answered)
+
+    while (now := loop.time() - started) < seconds:
+        due = int(now / interval * len(members))
+        while sent < due:
+            send(members[sent % len(members)])
+            sent += 1
+        await asyncio.sleep(0.001)
+    while open_requests:
+        await asyncio.sleep(0.001)
+    if refused:
+        raise RuntimeError(f"heartbeats were answered {', '.join(sorted(refused))}")
+    return beats
