@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 UV_VERSION := 0.13.8
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test test-fast test-slow crash lint types contracts fuzz oracle bench lock clean
+.PHONY: help setup demo demo-kafka test test-fast test-slow crash lint types contracts fuzz oracle bench lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -25,8 +25,11 @@ $(READY): requirements.lock pyproject.toml deploy/check-machine.sh
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
 	@touch $(READY)
 
-demo: $(READY) ## A private Kafka, real consumers, the job, and SQL over its tables
+demo: $(READY) ## A coordinator, members that come and go, the job, and SQL over its tables
 	@$(BIN)/grouplake demo
+
+demo-kafka: $(READY) ## The same with a private Kafka and real consumers (KAFKA=4.1.1)
+	@$(BIN)/grouplake demo --kafka $(or $(KAFKA),4.1.1)
 
 test: lint types contracts $(READY) ## Lint, types and all tests but the slow ones
 	@$(BIN)/python -m pytest -m "not slow"

@@ -4,8 +4,8 @@ import asyncio
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import fields
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, TextIO
 
 from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.log.compression import Compression
@@ -15,63 +15,89 @@ from coordinator_core.segment_log.settings import SegmentLogSettings
 from coordinator_core.service.addresses import Address, parse_listen_address
 from coordinator_core.service.cluster import OFFSETS_TOPIC
 from coordinator_core.service.event_log import LEVELS, EventLog
-from coordinator_core.service.process import Addresses, CannotListen, raise_file_limit, serve
+from coordinator_core.service.process import Addresses, CannotListen, Until, raise_file_limit, serve, signalled
 from coordinator_core.service.settings import Fsync, ServiceSettings
 from pipelines.errors import GrouplakeError, UsageError
-
-_SEGMENTS = "segments:"
 
 
 class CoordinatorError(GrouplakeError):
     """The coordinator cannot begin: its folder is another's, its log cannot be read, its address is taken."""
 
 
-def run_coordinator(listen: str, log_address: str, section: Mapping[str, Any]) -> None:
-    """Serves until it is told to end. `section` is `[coordinator]` of the configuration.
+@dataclass(frozen=True)
+class CoordinatorOptions:
+    """What command line and configuration ask for, as far as it can be checked before anything is opened."""
 
-    Raises UsageError for what is not as it must be written, CoordinatorError for what is not to be had.
-    """
-    config = _checked(CoordinatorConfig, section)
-    settings = _checked(ServiceSettings, {**section, "fsync": _fsync(section["fsync"])})
-    log_settings = _log_settings(section)
-    addresses = Addresses(
-        _address(listen, "--listen"),
-        _address(section["advertised_listener"], "coordinator.advertised_listener") if section["advertised_listener"] else None,
-        _address(section["admin_listen"], "coordinator.admin_listen") if section["admin_listen"] else None,
-    )
+    directory: str
+    config: CoordinatorConfig
+    settings: ServiceSettings
+    log: SegmentLogSettings
+    addresses: Addresses
+    log_level: str
+
+
+def coordinator_options(listen: str, directory: str, section: Mapping[str, Any]) -> CoordinatorOptions:
+    """`section` is `[coordinator]` of the configuration. Raises UsageError for what is not as it must be written."""
     if section["log_level"] not in LEVELS:
         raise UsageError(f"coordinator.log_level is {section['log_level']!r}, and must be one of {', '.join(LEVELS)}")
-    event_log = EventLog(sys.stderr, section["log_level"])
+    return CoordinatorOptions(
+        directory,
+        _checked(CoordinatorConfig, section),
+        _checked(ServiceSettings, {**section, "fsync": _fsync(section["fsync"])}),
+        _log_settings(section),
+        Addresses(
+            _address(listen, "the address to listen on"),
+            _address(section["advertised_listener"], "coordinator.advertised_listener")
+            if section["advertised_listener"]
+            else None,
+            _address(section["admin_listen"], "coordinator.admin_listen") if section["admin_listen"] else None,
+        ),
+        section["log_level"],
+    )
+
+
+def run_coordinator(options: CoordinatorOptions, until: Until, stream: TextIO | None = None) -> None:
+    """Serves for as long as `until` takes. What happens is written to `stream` (None: standard error), a JSON object a line.
+
+    Raises CoordinatorError for what is not to be had, and what `until` raises.
+    """
+    event_log = EventLog(stream or sys.stderr, options.log_level)
     raise_file_limit()
-    log = _open(log_address, config.offsets_topic_num_partitions, log_settings, event_log)
+    log = _open(options, event_log)
     try:
-        asyncio.run(serve(log, config, settings, addresses, event_log, _ready))
+        asyncio.run(serve(log, options.config, options.settings, options.addresses, event_log, until))
     except CannotListen as error:
         raise CoordinatorError(str(error)) from error
     finally:
         log.close()
 
 
-def _open(address: str, partitions: int, settings: SegmentLogSettings, event_log: EventLog) -> SegmentLog:
-    if not address.startswith(_SEGMENTS) or not address.removeprefix(_SEGMENTS):
-        raise UsageError(f"--log {address!r}: the log is a folder, {_SEGMENTS}DIR")
+async def until_signalled(address: Address, admin: Address | None) -> str:
+    """Says that connections are taken, and serves until SIGTERM or SIGINT."""
+    signal_name = signalled()
+    tell_ready(address, admin)
+    return await signal_name
+
+
+def tell_ready(address: Address, admin: Address | None) -> None:
+    """One line on standard output, for whoever waits for it."""
+    where = "" if admin is None else f", http://{admin}/health and /metrics"
+    print(f"listening on {address}{where}", flush=True)
+
+
+def _open(options: CoordinatorOptions, event_log: EventLog) -> SegmentLog:
     started = time.perf_counter()
     try:
-        log = SegmentLog.open(address.removeprefix(_SEGMENTS), OFFSETS_TOPIC, partitions, settings)
+        log = SegmentLog.open(options.directory, OFFSETS_TOPIC, options.config.offsets_topic_num_partitions, options.log)
     except LogError as error:
         raise CoordinatorError(str(error)) from error
     except OSError as error:
-        raise CoordinatorError(f"{address}: {error}") from error
+        raise CoordinatorError(f"segments:{options.directory}: {error}") from error
     for tail in log.cut_tails():
         event_log.warn("tail cut off", what=str(tail))
     seconds = round(time.perf_counter() - started, 3)
     event_log.say("log opened", directory=str(log.directory), partitions=log.partitions, seconds=seconds)
     return log
-
-
-def _ready(address: Address, admin: Address | None) -> None:
-    where = "" if admin is None else f", http://{admin}/health and /metrics"
-    print(f"listening on {address}{where}", flush=True)
 
 
 def _checked(kind: Any, section: Mapping[str, Any]) -> Any:

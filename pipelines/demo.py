@@ -1,97 +1,91 @@
-"""`grouplake demo`: a private Kafka, real consumers, the job, and what its tables say."""
+"""`grouplake demo`: a coordinator, members that come and go, the job that follows, and what its tables say meanwhile."""
 
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
 from pathlib import Path
 
+from coordinator_core.client import ClientError
+from coordinator_core.service.addresses import Address
 from coordinator_core.state.era import Era
 from pipelines import job
-from pipelines.cli.main import main
 from pipelines.configuration import load_configuration
+from pipelines.coordinator import CoordinatorOptions, coordinator_options, run_coordinator
+from pipelines.demo_members import DemoError
+from pipelines.demo_story import TOPICS, Story
+from pipelines.driver import job_beside
 from pipelines.errors import UsageError
-from pipelines.private_kafka.broker import PrivateBroker
-from pipelines.private_kafka.distribution import version_tuple
 from pipelines.progress import print_progress
 from pipelines.source.address import parse_address
+from pipelines.tables.store import TableStore
 
-QUERIES = {
-    "the groups": "SELECT group_id, group_type, state, generation, protocol, member_count FROM groups ORDER BY group_id",
-    "who owns what": "SELECT group_id, client_id, topic, partition FROM assignments ORDER BY group_id, topic, partition LIMIT 12",
-    "what OffsetFetch would answer": (
-        "SELECT group_id, topic, partition, committed_offset, producer_id FROM committed_offsets "
-        "ORDER BY group_id, topic, partition LIMIT 12"
-    ),
-    "who went back": (
-        "SELECT group_id, topic, partition, committed_offset, min_offset, commits FROM offset_history WHERE change = 'rewind'"
-    ),
-    "how the groups changed": (
-        "SELECT group_id, change, generation, count(*) AS n FROM group_history "
-        "GROUP BY group_id, change, generation ORDER BY group_id, generation, change LIMIT 15"
-    ),
-    "transactions that are still open": (
-        "SELECT producer_id, group_id, topic, partition, committed_offset FROM pending_offsets ORDER BY partition"
-    ),
-    "what expires next": (
-        "SELECT group_id, topic, min(expires_at) AS first FROM expiring_offsets WHERE expires_at IS NOT NULL "
-        "GROUP BY group_id, topic ORDER BY first LIMIT 5"
-    ),
+_ERA = "4"
+_TRIGGER = "500ms"
+#: What takes minutes or days with the defaults is to be seen within seconds.
+_IMPATIENT = {
+    "group_min_session_timeout_ms": 1_000,
+    "group_initial_rebalance_delay_ms": 500,
+    "offsets_retention_check_interval_ms": 500,
+    "admin_listen": "",
+    "topics": TOPICS,
 }
 
 
-def run_demo(version: str, tables: str | None) -> None:
-    """Runs the demo with a broker of `version`; keeps the tables in `tables`, or nowhere."""
+def run_demo(tables: str | None) -> None:
+    """Runs the demo; the tables go to `tables`, or to a folder of their own. All of it is kept."""
+    folder = Path(tempfile.mkdtemp(prefix="grouplake-demo-"))
+    tables = tables or str(folder / "tables")
+    if TableStore(tables).exists():
+        folder.rmdir()
+        raise UsageError(f"there are tables under {tables} already: the demo begins with an empty folder")
+    log = folder / "log"
+    print_progress(f"a coordinator, and the job that follows its log into {tables}; what they tell goes to {folder}/*.log")
+    with (folder / "coordinator.log").open("w") as events, (folder / "job.log").open("w", buffering=1) as told:
+
+        def progress(line: str) -> None:
+            told.write(f"{line}\n")
+            if not line.startswith("batch "):
+                print_progress(line)
+
+        async def until(address: Address, _admin: Address | None) -> str:
+            print_progress(f"the coordinator listens on {address}")
+            return await job_beside(_told(Story(address, str(log), tables)), _job_options(log, tables), progress, _now_ms)
+
+        run_coordinator(_coordinator_options(log), until, events)
+    print(f"\nThe tables are in {tables}, the log that they were made from in {log}:")
+    print(f'  grouplake sql --tables {tables} "SELECT * FROM group_history"')
+    print(f"  grouplake show --source segments:{log}")
+
+
+async def _told(story: Story) -> str:
     try:
-        from pipelines.private_kafka.clients import Clients
-        from pipelines.private_kafka.scenario import play
-    except ImportError as error:
-        raise UsageError("the demo drives real clients: pip install 'grouplake[demo]' (confluent-kafka)") from error
-    with _folder(tables) as folder:
-        print_progress(f"starting a private Kafka {version}")
-        with PrivateBroker(version, progress=print_progress) as broker, Clients(broker.bootstrap) as clients:
-            play(clients, version, print_progress)
-            _run_job(f"kafka://{broker.bootstrap}/__consumer_offsets", folder, version)
-        for title, query in QUERIES.items():
-            print(f"\n{title}\n  {query}\n", flush=True)
-            main(["sql", "--tables", folder, query])
-        if tables is not None:
-            print(f'\nThe tables are in {tables}: grouplake sql --tables {tables} "SELECT * FROM groups"')
+        await story.tell()
+    except ClientError as error:
+        raise DemoError(str(error)) from error
+    return "the story is told"
 
 
-def _run_job(address: str, folder: str, version: str) -> None:
+def _coordinator_options(log: Path) -> CoordinatorOptions:
+    return coordinator_options("127.0.0.1:0", str(log), {**load_configuration(None).coordinator, **_IMPATIENT})
+
+
+def _job_options(log: Path, tables: str) -> job.RunOptions:
     configuration = load_configuration(None)
-    era = Era.named(_era(version))
-    section = configuration.job
-    options = job.RunOptions(
-        address=parse_address(address),
-        tables=folder,
+    era = Era.named(_ERA)
+    return job.RunOptions(
+        address=parse_address(f"segments:{log}"),
+        tables=tables,
         era=era,
         retention_ms=era.default_retention_ms,
-        trigger="available-now",
+        trigger=_TRIGGER,
         expiry="observe",
         now_ms=None,
-        bulk_rows=section["bulk_rows"],
+        bulk_rows=configuration.job["bulk_rows"],
         max_records=0,
         tasks=0,
         spark=configuration.spark,
         kafka={},
     )
-    job.run(options, print_progress, lambda: 0)
 
 
-def _era(version: str) -> str:
-    number = version_tuple(version)
-    for first, era in (((4,), "4"), ((2, 4), "3"), ((2, 1), "2"), ((0, 11), "1"), ((0, 10, 1), "0.10")):
-        if number >= first:
-            return era
-    return "0.9"
-
-
-@contextmanager
-def _folder(tables: str | None) -> Iterator[str]:
-    if tables is not None:
-        Path(tables).mkdir(parents=True, exist_ok=True)
-        yield tables
-        return
-    with tempfile.TemporaryDirectory(prefix="grouplake-demo-") as folder:
-        yield folder
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -13,6 +13,7 @@ from pipelines.batch.expiry_sweep import sweep
 from pipelines.errors import UsageError
 from pipelines.progress import Progress
 from pipelines.source.address import Address, deleted, open_source, truncated
+from pipelines.stopping import Stopping
 from pipelines.tables.store import Batch, TableStore
 from pipelines.tables.writer import TablesWriter
 from pipelines.tables.writer_lock import writer_lock
@@ -52,8 +53,8 @@ def trigger_arguments(trigger: str) -> dict[str, Any]:
     return {"processingTime": f"{found[1]} {unit}"}
 
 
-def run(options: RunOptions, progress: Progress, clock_ms: Callable[[], int]) -> None:
-    """Runs the job until its trigger is done, or until it is told to stop.
+def run(options: RunOptions, progress: Progress, clock_ms: Callable[[], int], stopping: Stopping | None = None) -> None:
+    """Runs the job until its trigger is done, or until it is told to stop: by `stopping` or, if that is None, by a signal.
 
     Raises:
         UsageError: the source or the tables cannot be opened with these options; nothing was started.
@@ -76,7 +77,7 @@ def run(options: RunOptions, progress: Progress, clock_ms: Callable[[], int]) ->
         # where a lock holds off other jobs, the first batch claims the tables, and a run that finds nothing new writes nothing
         writer = None if is_locked else TablesWriter.claim(store)
         last = writer.last if writer else _last_batch(store, options)
-        writer = _stream(options, store, last, topic_id, trigger, progress, writer)
+        writer = _stream(options, store, last, topic_id, trigger, progress, writer, stopping)
         _tell_torn_ends(options, progress)
         if options.expiry == "apply":
             now_ms = options.now_ms if options.now_ms is not None else clock_ms()
@@ -132,8 +133,11 @@ def _stream(
     trigger: dict[str, Any],
     progress: Progress,
     writer: TablesWriter | None,
+    stopping: Stopping | None,
 ) -> TablesWriter | None:
     """Follows the log, and returns the claim of the tables that was made on the way."""
+    if stopping is not None and stopping.is_told:
+        return writer
     # Spark takes seconds to import; everything above has already said what is wrong by now
     from pipelines.batch.apply import BatchApplier
     from pipelines.session import start_session
@@ -161,7 +165,7 @@ def _stream(
         written = stream.writeStream.foreachBatch(told_briefly(applier)).option("checkpointLocation", checkpoint)
         return written.trigger(**trigger).start()
 
-    if follow(start, progress):
+    if follow(start, progress, stopping):
         session.finish(progress)
     return applier.writer
 

@@ -2,9 +2,8 @@
 
 import logging
 import re
-import signal
-import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -14,16 +13,18 @@ from pyspark.errors import PySparkException
 from coordinator_core.log.errors import LogError
 from pipelines.errors import GrouplakeError, TablesError
 from pipelines.progress import Progress
+from pipelines.stopping import Stopping, told_by_signals
 
-_SIGNAL_CHECK_SECONDS = 1
+_STOP_CHECK_SECONDS = 1
 
 #: What Spark says of a Python process that the machine was too busy to start, and how often the stream is started all the same.
 _SLOW_WORKER = "Python worker failed to connect back"
 _STARTS = 3
 
 
-def follow(start: Callable[[], Any], progress: Progress) -> bool:
-    """Starts a query and waits for its end; SIGTERM and SIGINT end it after the batch that is being applied.
+def follow(start: Callable[[], Any], progress: Progress, stopping: Stopping | None = None) -> bool:
+    """Starts a query and waits for its end. When `stopping` is told it ends after the batch that is being applied; None: SIGTERM
+    and SIGINT tell.
 
     Where a Python worker was too slow for Spark the query is started again: it goes on where it was.
 
@@ -33,44 +34,32 @@ def follow(start: Callable[[], Any], progress: Progress) -> bool:
     Raises:
         GrouplakeError: it ended with an error.
     """
-    for _ in range(_STARTS - 1):
-        try:
-            return _await(_started(start), progress)
-        except TablesError as error:
-            if _SLOW_WORKER not in str(error):
-                raise
-            progress("a Python worker took longer to start than Spark waits (10 s): going on with another")
-    return _await(_started(start), progress)
+    with nullcontext(stopping) if stopping is not None else told_by_signals() as told_to_stop:
+        told_to_stop.then(expect_the_end_of_the_jvm)
+        for _ in range(_STARTS - 1):
+            try:
+                return _run(start, progress, told_to_stop)
+            except TablesError as error:
+                if _SLOW_WORKER not in str(error):
+                    raise
+                progress("a Python worker took longer to start than Spark waits (10 s): going on with another")
+        return _run(start, progress, told_to_stop)
 
 
-def _started(start: Callable[[], Any]) -> Any:
+def _run(start: Callable[[], Any], progress: Progress, stopping: Stopping) -> bool:
+    if stopping.is_told:
+        return False
     try:
-        return start()
-    except PySparkException as error:
-        raise told(error) from error
-
-
-def _await(query: Any, progress: Progress) -> bool:
-    stopping = threading.Event()
-
-    def stop(_signal: int, _frame: object) -> None:
-        stopping.set()
-        expect_the_end_of_the_jvm()
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        while not query.awaitTermination(_SIGNAL_CHECK_SECONDS):
-            if stopping.is_set():
+        query = start()
+        while not query.awaitTermination(_STOP_CHECK_SECONDS):
+            if stopping.is_told:
                 progress("stopping")
                 query.stop()
     except (PySparkException, Py4JError, OSError) as error:
         # what was cut short is completed by the next run
-        if not stopping.is_set():
+        if not stopping.is_told:
             raise told(error) from error
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    return not stopping.is_set()
+    return not stopping.is_told
 
 
 def told_briefly(apply: Callable[[Any, int], None]) -> Callable[[Any, int], None]:

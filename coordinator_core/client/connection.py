@@ -60,10 +60,12 @@ class BrokerConnection(asyncio.Protocol):
         """Nothing can be sent any more."""
         return self._ended is not None
 
-    def version_of(self, api: AnyApiKey) -> int:
-        """The newest version that both sides speak. Raises NoCommonVersion."""
+    def version_of(self, api: AnyApiKey, newest: int | None = None) -> int:
+        """The newest version that both sides speak; `newest` is the last that an older client would. Raises NoCommonVersion."""
         spoken, offered = SERVED[api][1], self._versions.get(api)
         highest = min(spoken.highest, _BY_TOPIC_ID.get(api, spoken.highest + 1) - 1)
+        if newest is not None:
+            highest = min(highest, newest)
         if offered is None or not max(spoken.lowest, offered.start) <= min(highest, offered.stop - 1):
             theirs = "none" if offered is None else f"{offered.start}–{offered.stop - 1}"
             raise NoCommonVersion(f"{api.name}: the broker has {theirs}, {spoken.lowest}–{highest} are spoken here")
@@ -74,9 +76,9 @@ class BrokerConnection(asyncio.Protocol):
         what the common version has no room for."""
         return self._send(api, self.version_of(api), parts, timeout_ms)
 
-    async def ask(self, api: AnyApiKey, part: Part, timeout_ms: int | None = None) -> PartResponse:
-        """Sends a request with one part and waits for its answer. Raises ClientError."""
-        return (await self.send(api, (part,), timeout_ms))[0]
+    async def ask(self, api: AnyApiKey, part: Part, timeout_ms: int | None = None, newest: int | None = None) -> PartResponse:
+        """Sends a request with one part and waits for its answer; `newest` as in `version_of`. Raises ClientError."""
+        return (await self._send(api, self.version_of(api, newest), (part,), timeout_ms))[0]
 
     def close(self) -> None:
         """Hangs up at once."""

@@ -35,6 +35,11 @@ _ENDED_AT_ONCE = 143
 _SAME_SIGNAL_SECONDS = 0.2
 
 
+#: Awaited once connections are taken, with the address for clients and that of /health and /metrics; partitions may still be
+#: loading then. The service ends with it; it returns the reason.
+Until = Callable[[Address, Address | None], Awaitable[str]]
+
+
 class CannotListen(Exception):
     """An address that cannot be had; the message names it and says why."""
 
@@ -66,12 +71,11 @@ async def serve(
     settings: ServiceSettings,
     addresses: Addresses,
     event_log: EventLog,
-    on_ready: Callable[[Address, Address | None], None],
+    until: Until,
 ) -> None:
-    """Serves until SIGTERM or SIGINT, then ends what is under way; a second signal ends the process at once.
+    """Serves for as long as `until` takes, then ends what is under way, also if `until` raises. The log is flushed and left open.
 
-    `on_ready` is called with the addresses once connections are taken; partitions may still be loading then. The log is flushed
-    and left open. Raises CannotListen.
+    Raises CannotListen.
     """
     metrics = Metrics()
     observer = Watchers((metrics, event_log))
@@ -86,16 +90,17 @@ async def serve(
     coordinator_versions: dict[AnyApiKey, range] = {api: versions for api, versions in offered(config.era).items()}
     versions = offered_versions(coordinator_versions)
     cluster = Cluster(node, settings.cluster_id, settings.topics, log.partitions, log.topic_id, versions)
-    stop = _stop_on_signals()
     service.start()
     await listener.serve(Front(service, cluster, observer))
-    on_ready(address, admin_address)
-    signal_name = await stop
-    event_log.say("stopping", reason=signal_name, connections=len(listener))
-    admin.stopping = True
-    await _end(listener, service, settings.drain_ms / 1000)
-    admin.close()
-    event_log.say("stopped")
+    reason = "an error"
+    try:
+        reason = await until(address, admin_address)
+    finally:
+        event_log.say("stopping", reason=reason, connections=len(listener))
+        admin.stopping = True
+        await _end(listener, service, settings.drain_ms / 1000)
+        admin.close()
+        event_log.say("stopped")
 
 
 async def _listening(starting: Awaitable[Address], address: Address) -> Address:
@@ -114,7 +119,8 @@ async def _end(listener: Listener, service: CoordinatorService, drain_seconds: f
     await listener.wait_closed(max(give_up - time.monotonic(), 0))
 
 
-def _stop_on_signals() -> "asyncio.Future[str]":
+def signalled() -> "asyncio.Future[str]":
+    """The name of SIGTERM or SIGINT, once one of them has come; a second one ends the process at once. For the main thread."""
     loop = asyncio.get_running_loop()
     stop: asyncio.Future[str] = loop.create_future()
 

@@ -17,6 +17,7 @@ _ERAS = ("0.9", "0.10", "1", "2", "3", "4")
 _RUN = """examples:
   grouplake run --source segments:/var/lib/kafka/data --tables /data/groups
   grouplake run --source kafka://broker1:9092,broker2:9092/__consumer_offsets --tables /data/groups --conf kafka --trigger 10s
+  grouplake run --with-coordinator 0.0.0.0:9092 --source segments:/var/lib/grouplake --tables /data/groups --conf coordinator.toml
   grouplake run --source jsonl:dump.jsonl --tables out --era 0.10 --expiry apply --now 1795229230560
 """
 _SQL = """examples:
@@ -47,7 +48,8 @@ It is ready when it prints "listening on …". SIGTERM and Ctrl-C end it after w
 """
 _DEMO = """examples:
   grouplake demo
-  grouplake demo --tables /tmp/demo --kafka 3.9.1
+  grouplake demo --tables /tmp/demo
+  grouplake demo --kafka 3.9.1
 """
 _COMPLETION = """examples:
   source <(grouplake completion bash)
@@ -75,7 +77,14 @@ def parser() -> argparse.ArgumentParser:
     run = _command(subparsers, "run", commands.run, "follow a __consumer_offsets log and keep the tables", _RUN)
     _source(run, "kafka://HOST:PORT[,…]/TOPIC, segments:DIR, jsonl:FILE or spark-kafka://HOST:PORT[,…]/TOPIC")
     _tables(run)
-    run.add_argument("--trigger", help="available-now (default), continuous, or an interval such as 10s")
+    run.add_argument("--trigger", help="available-now (default), continuous, or an interval such as 10s (1s with a coordinator)")
+    run.add_argument(
+        "--with-coordinator",
+        nargs="?",
+        const="127.0.0.1:9092",
+        metavar="HOST:PORT",
+        help="serve clients there (default: 127.0.0.1:9092), and write the log that is followed, segments:DIR",
+    )
     run.add_argument("--era", help=f"coordinator generation whose rules apply: {', '.join(_ERAS)} (default 4)")
     run.add_argument("--retention-minutes", type=_positive, metavar="N", help="offsets.retention.minutes of the cluster")
     run.add_argument("--expiry", choices=commands.EXPIRY, help="observe (default): follow the broker; apply: sweep ourselves")
@@ -117,9 +126,16 @@ def parser() -> argparse.ArgumentParser:
     coordinator.add_argument("--log", required=True, metavar="segments:DIR", help="folder of the log; made if it is not there")
     _conf(coordinator)
 
-    demo = _command(subparsers, "demo", commands.demo, "a private Kafka, real consumers, the job, and its tables", _DEMO)
+    demo = _command(subparsers, "demo", commands.demo, "a coordinator, members that come and go, the job, and its tables", _DEMO)
     demo.add_argument("--tables", type=_folder, metavar="DIR", help="keep the tables there (default: a temporary folder)")
-    demo.add_argument("--kafka", default="4.1.1", type=_version, metavar="VERSION", help="broker version (default 4.1.1)")
+    demo.add_argument(
+        "--kafka",
+        nargs="?",
+        const="4.1.1",
+        type=_version,
+        metavar="VERSION",
+        help="with a private Kafka of this version (default 4.1.1) and real consumers instead",
+    )
 
     completion = _command(subparsers, "completion", commands.completion, "print a completion script for a shell", _COMPLETION)
     completion.add_argument("shell", choices=("bash", "zsh", "tcsh"))

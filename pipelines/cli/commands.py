@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from coordinator_core.codec import Record
     from coordinator_core.log.entries import LogRecord
     from coordinator_core.state.era import Era
+    from pipelines.configuration import Configuration
+    from pipelines.job import RunOptions
 
 _MINUTE_MS = 60_000
 
@@ -27,35 +29,52 @@ def run(options: Namespace) -> int:
     from pipelines import job
     from pipelines.configuration import load_configuration
     from pipelines.progress import print_progress
-    from pipelines.source.address import parse_address
 
     configuration = load_configuration(options.conf)
+    run_options = _run_options(options, configuration)
+    if options.with_coordinator is None:
+        job.run(run_options, print_progress, _now_ms)
+        return 0
+
+    from pipelines.coordinator import coordinator_options
+    from pipelines.driver import following, run_with_coordinator
+
+    serving = coordinator_options(options.with_coordinator, run_options.address.location, configuration.coordinator)
+    run_with_coordinator(following(run_options, serving, options.trigger), serving, print_progress, _now_ms)
+    return 0
+
+
+def _run_options(options: Namespace, configuration: "Configuration") -> "RunOptions":
+    from pipelines.job import RunOptions
+    from pipelines.source.address import parse_address
+
     section = configuration.job
     expiry = options.expiry or section["expiry"]
     if expiry not in EXPIRY:
         raise UsageError(f"job.expiry is {expiry!r}, and must be one of {', '.join(EXPIRY)}")
     era = _era(options.era or section["era"])
     minutes = options.retention_minutes or section["retention_minutes"]
-    job.run(
-        job.RunOptions(
-            address=parse_address(options.source),
-            tables=options.tables,
-            era=era,
-            retention_ms=minutes * _MINUTE_MS or era.default_retention_ms,
-            trigger=options.trigger or section["trigger"],
-            expiry=expiry,
-            now_ms=options.now,
-            bulk_rows=section["bulk_rows"],
-            max_records=section["max_records_per_batch"],
-            tasks=section["tasks"],
-            spark=configuration.spark,
-            kafka=configuration.kafka_options,
-            kafka_jvm=configuration.kafka["jvm"],
-        ),
-        print_progress,
-        lambda: time.time_ns() // 1_000_000,
+    if not minutes and options.with_coordinator is not None:
+        minutes = configuration.coordinator["offsets_retention_minutes"]
+    return RunOptions(
+        address=parse_address(options.source),
+        tables=options.tables,
+        era=era,
+        retention_ms=minutes * _MINUTE_MS or era.default_retention_ms,
+        trigger=options.trigger or section["trigger"],
+        expiry=expiry,
+        now_ms=options.now,
+        bulk_rows=section["bulk_rows"],
+        max_records=section["max_records_per_batch"],
+        tasks=section["tasks"],
+        spark=configuration.spark,
+        kafka=configuration.kafka_options,
+        kafka_jvm=configuration.kafka["jvm"],
     )
-    return 0
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def sql(options: Namespace) -> int:
@@ -129,17 +148,25 @@ def maintain(options: Namespace) -> int:
 def coordinator(options: Namespace) -> int:
     """`grouplake coordinator`"""
     from pipelines.configuration import load_configuration
-    from pipelines.coordinator import run_coordinator
+    from pipelines.coordinator import coordinator_options, run_coordinator, until_signalled
 
-    run_coordinator(options.listen, options.log, load_configuration(options.conf).coordinator)
+    scheme, _, directory = options.log.partition(":")
+    if scheme != "segments" or not directory:
+        raise UsageError(f"--log {options.log!r}: the log is a folder, segments:DIR")
+    run_coordinator(coordinator_options(options.listen, directory, load_configuration(options.conf).coordinator), until_signalled)
     return 0
 
 
 def demo(options: Namespace) -> int:
     """`grouplake demo`"""
-    from pipelines.demo import run_demo
+    if options.kafka is not None:
+        from pipelines.demo_kafka import run_demo_with_kafka
 
-    run_demo(options.kafka, options.tables)
+        run_demo_with_kafka(options.kafka, options.tables)
+    else:
+        from pipelines.demo import run_demo
+
+        run_demo(options.tables)
     return 0
 
 
