@@ -46,7 +46,8 @@ class ClassicGroupDecoder:
         if last is not None and value is not None and value.startswith(last.prefix):
             head: list[Any] = []
             if value[_head(value, last.version, head) :] == last.tail:
-                group = GroupMetadataValue(*head, last.value.members, last.value.unknown_tags)
+                fields: tuple[Any, ...] = (*head, last.value.members, last.value.unknown_tags)
+                group = GroupMetadataValue(*fields)
                 return Record(_CLASSIC_GROUP, last.key, group, last.version)
         record = decode(key, value)
         if key is not None:
