@@ -23,7 +23,7 @@ from coordinator_core.wire.server_side import CODECS
 
 PEER = Peer(HOST, NAMES)
 _CORRELATION_ID = 7
-_EXAMPLES = 12
+_EXAMPLES = 6
 BY_TOPIC_ID = ((ApiKey.OFFSET_COMMIT, 10), (ApiKey.OFFSET_FETCH, 10))
 
 each_version = pytest.mark.parametrize(("api", "version"), EVERY_VERSION, ids=lambda each: getattr(each, "name", str(each)))
