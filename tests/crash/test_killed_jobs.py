@@ -33,6 +33,9 @@ SEED = int(os.environ.get("CRASH_SEED", "20261121"))
 #: One poll of so many is made by the commands as well, which take a second each to start.
 COMMANDS_EVERY = 10
 
+#: Seconds from the claim to the end of a run: one that had only the sweep left would tell less.
+SHORTEST = 3.0
+
 #: Kills are spread over that many times the span of a run, so that some runs come to their end and the log goes on.
 SPREAD = 1.25
 
@@ -134,7 +137,7 @@ def test_named_steps(by_spark: bool, job: Following) -> None:
 @pytest.mark.timeout(600 + 120 * JOBS)
 def test_random_moments(job: Following) -> None:
     """Moments are spread over the span from the first write of a run to its end."""
-    draw, killed, longest, seen = random.Random(SEED), Counter[str](), 3.0, Reader(job.tables)
+    draw, killed, longest, seen = random.Random(SEED), Counter[str](), SHORTEST, Reader(job.tables)
     started = time.monotonic()
     print(f"seed {SEED}")
     seen.start()
@@ -148,7 +151,7 @@ def test_random_moments(job: Following) -> None:
                 began = time.monotonic()
                 has_ended = run.has_ended_after(delay)
                 if has_ended:
-                    longest = max(0.5, time.monotonic() - began)
+                    longest = max(SHORTEST, time.monotonic() - began)
                     assert run.wait() == 0, run.told
                 else:
                     how = draw.choice(("driver alone", "all"))
