@@ -19,6 +19,7 @@ from coordinator_core.coordinator.turn import Outcome, Write
 from coordinator_core.segment_log.append_batch import AppendBatch
 from coordinator_core.segment_log.errors import AppendFailed, PartitionFailed
 from coordinator_core.service.events import Asked, Elected, Event, Loaded, LogFailed, Resigned, Stop, TimersDue
+from coordinator_core.service.flusher import Flusher
 from coordinator_core.service.loading import load
 from coordinator_core.service.observer import Observer
 from coordinator_core.service.ports import PartitionLog
@@ -39,7 +40,7 @@ class PartitionLoop:
         observer: Observer,
         *,
         loader: Executor,
-        flusher: Executor,
+        flusher: Flusher,
         flush_always: bool,
     ) -> None:
         self.shard = shard
@@ -187,7 +188,7 @@ class PartitionLoop:
     async def _flush(self) -> None:
         started = perf_counter()
         self.is_dirty = False
-        await asyncio.get_running_loop().run_in_executor(self._flusher, self.log.flush)
+        await self._flusher.flush(self.log)
         self._observer.flushed(perf_counter() - started)
 
     def _refuse(self, writes: list[Write]) -> None:

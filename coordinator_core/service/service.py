@@ -19,13 +19,15 @@ from coordinator_core.coordinator.shard import GroupCoordinatorShard
 from coordinator_core.coordinator.turn import Response
 from coordinator_core.segment_log.errors import SegmentLogError
 from coordinator_core.service.events import Asked, Elected, LogFailed, Resigned, Stop
+from coordinator_core.service.flusher import Flusher
 from coordinator_core.service.observer import Observer
 from coordinator_core.service.partition_loop import PartitionLoop
 from coordinator_core.service.ports import CoordinatorLog
 from coordinator_core.service.settings import Fsync, ServiceSettings
 from coordinator_core.service.tickets import FutureTicket, Gathered, Ticket
 
-_FLUSHERS = 4
+#: fsyncs at the same time share a commit of the file system's journal; more threads than this gain nothing.
+_FLUSHERS = 8
 _DRAIN_POLL_SECONDS = 0.005
 
 
@@ -51,7 +53,7 @@ class CoordinatorService:
         self._now_ms = now_ms
         numbers = range(log.partitions)
         self._loader = ThreadPoolExecutor(1, "load")
-        self._flusher = ThreadPoolExecutor(_FLUSHERS, "flush")
+        self._flusher = Flusher(_FLUSHERS)
         self._cleaner = ThreadPoolExecutor(1, "clean")
         shards = {number: GroupCoordinatorShard(number, config, new_member_id) for number in numbers}
         self._coordinator = GroupCoordinator(config, shards)
@@ -111,8 +113,8 @@ class CoordinatorService:
         await asyncio.gather(*self._tasks, *self._beside, return_exceptions=True)
         self._cleaner.shutdown(wait=True)
         await self._flush_dirty()
-        for executor in (self._loader, self._flusher):
-            executor.shutdown(wait=True)
+        self._loader.shutdown(wait=True)
+        self._flusher.close()
 
     # ---- requests
 
@@ -175,7 +177,7 @@ class CoordinatorService:
         started = perf_counter()
         loop.is_dirty = False
         try:
-            await asyncio.get_running_loop().run_in_executor(self._flusher, loop.log.flush)
+            await self._flusher.flush(loop.log)
         except SegmentLogError as error:
             loop.submit(LogFailed(str(error)))
         else:
