@@ -19,6 +19,10 @@ class LogDamaged(SegmentLogError):
     """Records are damaged where no crash of a writer damages them. Nothing was cut off."""
 
 
+class OldMessages(SegmentLogError):
+    """Records are in a format from before Kafka 0.11, which this log does not keep. Nothing was cut off."""
+
+
 class AppendFailed(SegmentLogError):
     """The log has nothing of what was to be appended, and takes further appends."""
 

@@ -36,7 +36,8 @@ class PartitionLog:
     """
 
     def __init__(self, folder: Path, settings: SegmentLogSettings, first_dirty_offset: int = 0) -> None:
-        """Recovers the folder, which may be empty, and begins a leader epoch. Raises LogDamaged, PartitionFailed, OSError."""
+        """Recovers the folder, which may be empty, and begins a leader epoch. Raises LogDamaged, OldMessages,
+        PartitionFailed, OSError."""
         named = partition_of(folder.name)
         if named is None:
             raise ValueError(f"{folder.name} is not the name of a partition's folder")

@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from coordinator_core.segment_log.errors import LogDamaged
+from coordinator_core.segment_log.errors import LogDamaged, OldMessages
 from coordinator_core.segment_log.producers import ProducerStates
 from coordinator_core.segment_log.segment import (
     CLEANED,
@@ -55,7 +55,8 @@ class Recovered:
 def recover(folder: Path) -> Recovered:
     """Brings the files of a partition in order and reads them through.
 
-    Raises LogDamaged for damage in a segment that is not the last, OSError where the system refuses.
+    Raises LogDamaged for damage in a segment that is not the last, OldMessages for formats before 0.11, OSError where the system
+    refuses.
     """
     finish_interrupted_cleaning(folder)
     remove_derived(folder)
@@ -94,6 +95,11 @@ def _note(found: Recovered, piece: Piece) -> None:
 
 
 def _stopped(found: Recovered, path: Path, stop: Stop, *, is_last: bool) -> None:
+    if stop.is_old:
+        raise OldMessages(
+            f"{path}: at byte {stop.position:,}, offset {found.end_offset}, there are {stop.why}, which this log does not keep. "
+            "Nothing was cut off"
+        )
     if not is_last:
         raise LogDamaged(
             f"{path}: damaged at byte {stop.position:,}, offset {found.end_offset}: {stop.why}. It is not the last segment, so "

@@ -45,6 +45,7 @@ class SegmentLog:
             LogInUse: another process or object has it
             PartitionsDiffer: it has records, and another number of partitions
             LogDamaged: in a segment that is not the last of its partition
+            OldMessages: it has records of a format from before 0.11
             PartitionFailed: what is there cannot be made durable
             OSError: the system refuses
         """

@@ -1,6 +1,7 @@
 """Batches of a segment file one piece at a time, with everything compared that a torn or damaged file could have wrong."""
 
 import os
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,9 @@ PIECE_BYTES = 1024 * 1024
 
 _LEADER_EPOCH = np.arange(12, 16)
 _OUT_OF_ORDER = "offsets that do not follow on those before, or do not belong into this segment"
+#: Of a message of magic 0 or 1: offset, size and checksum, and everything before key and value lengths.
+_OLD_CRC_END = LOG_OVERHEAD + 4
+_OLD_HEADER = _OLD_CRC_END + 2
 _OLD_MESSAGES = "messages of a format from before Kafka 0.11"
 
 
@@ -39,10 +43,14 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Where a segment stops being whole, and why. `position` is the first byte that is not."""
+    """Where a segment stops being whole, and why. `position` is the first byte that is not.
+
+    `is_old`: what is there is whole, but a message of a format from before Kafka 0.11.
+    """
 
     position: int
     why: str
+    is_old: bool = False
 
 
 def pieces(path: Path, base_offset: int, *, upto: int | None = None) -> Iterator[Piece | Stop]:
@@ -60,7 +68,7 @@ def pieces(path: Path, base_offset: int, *, upto: int | None = None) -> Iterator
                 next_offset = int(good["last_offset"][-1]) + 1
                 position += size
             if bad is not None and (bad == 0 or bad < len(batches) - 1 or int(batches["problem"][bad]) != Problem.TORN_TAIL):
-                yield Stop(position, _why(batches[bad]))
+                yield _stop(position, data, batches[bad])
                 return
 
 
@@ -79,11 +87,21 @@ def _first_bad(batches: npt.NDArray[np.void], base_offset: int, next_offset: int
     return int(np.argmax(bad)) if bad.any() else None
 
 
-def _why(batch: npt.NDArray[np.void]) -> str:
+def _stop(position: int, data: bytes, batch: npt.NDArray[np.void]) -> Stop:
+    if _is_old_message(data, batch):
+        return Stop(position, _OLD_MESSAGES, is_old=True)
     number = int(batch["problem"] or batch["crc_problem"])
-    if number:
-        return Problem(number).text.partition(";")[0]
-    return _OLD_MESSAGES if int(batch["magic"]) < 2 else _OUT_OF_ORDER
+    return Stop(position, Problem(number).text.partition(";")[0] if number else _OUT_OF_ORDER)
+
+
+def _is_old_message(data: bytes, batch: npt.NDArray[np.void]) -> bool:
+    """With the checksum of its own format, which is at another place: a torn batch is none of them."""
+    start, end = int(batch["position"]), int(batch["end"])
+    if int(batch["magic"]) >= 2 or int(batch["problem"]) or end - start < _OLD_HEADER:
+        return False
+    return zlib.crc32(data[start + _OLD_CRC_END : end]) == int.from_bytes(
+        data[start + LOG_OVERHEAD : start + _OLD_CRC_END], "big"
+    )
 
 
 def note_producers(states: ProducerStates, batches: npt.NDArray[np.void]) -> None:
