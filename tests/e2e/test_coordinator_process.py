@@ -10,13 +10,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 from wire_connection import PLACE, Wire
 
 from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.membership import JoinGroupRequest, Protocol
+from coordinator_core.coordinator.messages.membership import JoinGroupRequest
+from coordinator_core.coordinator.messages.membership import Protocol as GroupProtocol
 from coordinator_core.coordinator.messages.offsets import OffsetCommitRequest, OffsetToCommit
 from coordinator_core.coordinator.messages.versions import ApiKey
 from coordinator_core.wire import ClusterApiKey
@@ -26,12 +29,22 @@ from pipelines.private_coordinator import PrivateCoordinator
 MIB = 1024 * 1024
 
 
-def begun(log: Path, **settings: int | str) -> PrivateCoordinator:
-    """A coordinator that answers for every partition."""
-    process = PrivateCoordinator(log, topics={"orders": 4}, **{"group_initial_rebalance_delay_ms": 50, **settings})
-    process.start()
-    process.wait_until_loaded()
-    return process
+class Begins(Protocol):
+    def __call__(self, log: Path, **settings: int | str) -> PrivateCoordinator: ...
+
+
+@pytest.fixture(scope="module")
+def begun() -> Iterator[Begins]:
+    """Starts coordinators that answer for every partition; those that are left at the end are killed."""
+    with ExitStack() as running:
+
+        def begin(log: Path, **settings: int | str) -> PrivateCoordinator:
+            given = {"group_initial_rebalance_delay_ms": 50, **settings}
+            process = running.enter_context(PrivateCoordinator(log, topics={"orders": 4}, **given))
+            process.wait_until_loaded()
+            return process
+
+        yield begin
 
 
 def memory_kib(process: PrivateCoordinator) -> int:
@@ -41,7 +54,7 @@ def memory_kib(process: PrivateCoordinator) -> int:
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateCoordinator]:
+def served(tmp_path_factory: pytest.TempPathFactory, begun: Begins) -> Iterator[PrivateCoordinator]:
     process = begun(
         tmp_path_factory.mktemp("served") / "log",
         socket_request_max_bytes=MIB,
@@ -72,7 +85,7 @@ def reasons(process: PrivateCoordinator) -> list[str]:
 
 
 def join(group: str, member_id: str = "") -> JoinGroupRequest:
-    return JoinGroupRequest(group, member_id, "consumer", (Protocol("range", b""),), 10_000, 60_000)
+    return JoinGroupRequest(group, member_id, "consumer", (GroupProtocol("range", b""),), 10_000, 60_000)
 
 
 # ---- what it answers
@@ -213,7 +226,7 @@ def test_5000_connections(served: PrivateCoordinator) -> None:
     assert grown < 150 * 1024
 
 
-def test_limits_of_connections(tmp_path: Path) -> None:
+def test_limits_of_connections(tmp_path: Path, begun: Begins) -> None:
     process = begun(tmp_path / "few", max_connections_per_ip=2, connections_max_idle_ms=400)
     wires = [Wire(process.port) for _ in range(3)]
     assert wires[2].receive() == b""
@@ -228,7 +241,7 @@ def test_limits_of_connections(tmp_path: Path) -> None:
 # ---- how it ends
 
 
-def test_sigterm_answers_who_waits_and_keeps_everything(tmp_path: Path) -> None:
+def test_sigterm_answers_who_waits_and_keeps_everything(tmp_path: Path, begun: Begins) -> None:
     process = begun(tmp_path / "one", group_initial_rebalance_delay_ms=60_000)
     wire, parked = Wire(process.port), Wire(process.port)
     assert wire.commit(7) is ErrorCode.NONE
@@ -256,7 +269,7 @@ def test_sigterm_answers_who_waits_and_keeps_everything(tmp_path: Path) -> None:
     assert again.end(signal.SIGINT) == 0
 
 
-def test_a_kill_loses_no_commit_that_was_acknowledged(tmp_path: Path) -> None:
+def test_a_kill_loses_no_commit_that_was_acknowledged(tmp_path: Path, begun: Begins) -> None:
     acknowledged: dict[str, int] = {}
     for life in range(2):
         process = begun(tmp_path / "killed")
