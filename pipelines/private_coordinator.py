@@ -26,14 +26,22 @@ class PrivateCoordinatorError(GrouplakeError):
 
 
 class PrivateCoordinator:
-    """Over the log in `directory`, on a free port of 127.0.0.1. `with` starts it and kills what is left of it.
+    """Over the log in `directory`, on a free port of 127.0.0.1 or where `listen` says. `with` starts it and kills what is left.
 
     `settings` are keys of `[coordinator]`, `topics` those that clients are told of. Its standard error goes to DIRECTORY.log, its
     configuration is DIRECTORY.toml.
     """
 
-    def __init__(self, directory: Path, *, topics: Mapping[str, int] | None = None, **settings: int | str | float) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        topics: Mapping[str, int] | None = None,
+        listen: str = "127.0.0.1:0",
+        **settings: int | str | float,
+    ) -> None:
         self.directory = directory
+        self._listen = listen
         #: `127.0.0.1:PORT`, once it is started.
         self.bootstrap = ""
         #: URL of /health and /metrics, "" where there is none.
@@ -67,7 +75,7 @@ class PrivateCoordinator:
     def start(self) -> None:
         """Returns when it takes connections; it may still be loading then. Raises PrivateCoordinatorError if it ends instead."""
         command = [sys.executable, "-c", "import sys; from pipelines.cli.main import main; sys.exit(main())", "coordinator"]
-        command += ["--listen", "127.0.0.1:0", "--log", f"segments:{self.directory}", "--conf", str(self._configuration)]
+        command += ["--listen", self._listen, "--log", f"segments:{self.directory}", "--conf", str(self._configuration)]
         with self.log.open("ab") as errors:
             self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
         # a process that says nothing is ended, and with it the wait for its line

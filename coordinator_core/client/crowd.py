@@ -22,8 +22,9 @@ _LOOK_EVERY_SECONDS = 0.02
 class Crowd:
     """`counts` has what happened: requests to join, leaves, crashes, events of members by name, commits by how they ended.
 
-    `acknowledged` has the largest offset of each group and partition whose commit was answered without an error. The offsets of a
-    partition only grow, so what is committed there is never below.
+    `acknowledged` has the largest offset of each group and partition whose commit was answered without an error, `sent` the
+    largest that was sent. The offsets of a partition only grow, so what is committed there is never below the one or above the
+    other.
     """
 
     def __init__(self, servers: Sequence[Address], settings: CrowdSettings) -> None:
@@ -32,13 +33,15 @@ class Crowd:
         self.acknowledged: dict[Place, int] = {}
         self.failures: list[MemberFailed] = []
         self.runners: dict[int, MemberRunner] = {}
-        self._sent: Counter[Place] = Counter()
+        self.sent: Counter[Place] = Counter()
         self._loop = asyncio.get_running_loop()
         self._network = ConnectionSettings(client_id=settings.prefix)
         self._cluster = Cluster(servers, self._network)
         self._connections: dict[int, Connections] = {}
         self._metadata = ClusterMetadata.of_counts({})
         self._tasks: set[asyncio.Task[None]] = set()
+        self._going = asyncio.Event()
+        self._going.set()
 
     async def run(self) -> None:
         """Does what the script says, and waits for the answers. Raises ClientError if the cluster cannot be asked for topics."""
@@ -50,8 +53,20 @@ class Crowd:
         began = self._loop.time()
         for step in script(settings):
             await asyncio.sleep(max(0.0, began + step.at_ms / 1000 - self._loop.time()))
+            paused = self._loop.time()
+            await self._going.wait()
+            began += self._loop.time() - paused
             self._do(step)
         await asyncio.gather(*self._tasks)
+
+    async def pause(self) -> None:
+        """Lets the script wait, and waits for the answers to what it has done. Members stay members."""
+        self._going.clear()
+        await asyncio.gather(*self._tasks)
+
+    def resume(self) -> None:
+        """Goes on with the script; the time of the pause does not count."""
+        self._going.set()
 
     async def settle(self, timeout_ms: int) -> bool:
         """Waits until every member has its partitions and none wants others; whether that came within the time."""
@@ -129,8 +144,8 @@ class Crowd:
             return
         group, offsets = self.settings.group_of(number), {}
         for partition in runner.member.owned:
-            self._sent[group, partition] += 1
-            offsets[partition] = OffsetToCommit(self._sent[group, partition])
+            self.sent[group, partition] += 1
+            offsets[partition] = OffsetToCommit(self.sent[group, partition])
         self._spawn(self._committed(runner, group, offsets))
 
     async def _committed(self, runner: MemberRunner, group: str, offsets: Mapping[TopicPartition, OffsetToCommit]) -> None:

@@ -77,25 +77,21 @@ class GroupMember:
 
     def __init__(self, settings: MemberSettings, topics: Collection[str], metadata: ClusterMetadata) -> None:
         """Raises AssignmentFailed if the assignors have no rebalance protocol in common."""
-        self.settings = settings
-        self.metadata = metadata
+        self.settings, self.metadata = settings, metadata
         self.topics = frozenset(topics)
         self.assignors = settings.assignors
         self.state = MemberState.UNJOINED
-        self.member_id = UNKNOWN_MEMBER_ID
-        self.generation = NO_GENERATION
+        self.member_id, self.generation = UNKNOWN_MEMBER_ID, NO_GENERATION
         self.coordinator: Node | None = None
         self._owned = OwnedPartitions(rebalance_protocol(settings.assignors))
         self._protocol_name = ""
-        self._rejoin = True
-        self._prepared = False
+        self._rejoin, self._prepared, self._stalled = True, False, False
         self._led: Mapping[str, int] | None = None
         self._rebalancing: Request | None = None
         self._heartbeat: HeartbeatRequest | None = None
         self._retry_at = self._next_heartbeat = self._session_ends_at = 0
         self._auto_commit = AutoCommit(settings.auto_commit_interval_ms if settings.enable_auto_commit else None)
         self._polls_end_at: int | None = None
-        self._stalled = False
         self._events: list[Event] = []
         self._requests: list[Request] = []
 
@@ -103,6 +99,11 @@ class GroupMember:
     def owned(self) -> tuple[offset_state.TopicPartition, ...]:
         """What the member may read."""
         return tuple(offset_state.TopicPartition(*partition) for partition in self._owned.partitions)
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether it was the one to assign partitions when it last joined (`isLeader`)."""
+        return self._led is not None
 
     def next_wake(self) -> int | None:
         """When to call `wake`, in ms; None while only a response can change anything. 0 means now."""

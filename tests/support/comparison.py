@@ -6,7 +6,7 @@ from typing import Any
 
 from asking import BrokerAnswers, DescribedGroup, Member, Offsets
 from generations import Generation
-from ours import Answers
+from table_answers import Answers
 
 from coordinator_core.codec import Malformed, NoAssignment, Record, decode, decode_assignment, subscribed_topics
 from coordinator_core.log.entries import LogRecord

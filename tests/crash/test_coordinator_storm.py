@@ -1,0 +1,99 @@
+"""The coordinator killed at random moments under a crowd of members, while tables follow its log.
+
+STORM_MEMBERS, STORM_KILLS and STORM_SEED say how much the long tests do.
+"""
+
+import asyncio
+import os
+import random
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from followers import Follower, JobFollower, ThreadFollower
+from storm import TOPIC, TOPIC_PARTITIONS, Storm, Weather
+
+from coordinator_core.client import CrowdSettings
+
+MEMBERS = int(os.environ.get("STORM_MEMBERS", "1000"))
+KILLS = int(os.environ.get("STORM_KILLS", "100"))
+SEED = int(os.environ.get("STORM_SEED", "20261121"))
+
+#: Longer than any test: the crowd goes on for as long as the test does.
+_FOR_EVER_MS = 100_000_000
+
+
+def crowd(members: int, groups: int, **changed: int) -> CrowdSettings:
+    settings = {"ramp_ms": 500, "pause_ms": 5, "session_timeout_ms": 1_500, "rebalance_timeout_ms": 3_000}
+    settings |= {"heartbeat_interval_ms": 300, "leaves": 30, "crashes": 15} | changed
+    return CrowdSettings(
+        groups, members, (TOPIC,), TOPIC_PARTITIONS, duration_ms=_FOR_EVER_MS, seed=SEED, prefix="crowd", **settings
+    )
+
+
+def stormy(folder: Path, weather: Weather, follower: type, course: Callable[[Storm], Awaitable[None]]) -> None:
+    """Runs the course, and prints what it came to, also if it fails."""
+    log = folder / "log"
+    tables: Follower = follower(log, folder / "tables")
+
+    async def run() -> None:
+        storm = Storm(log, weather, tables)
+        began = time.monotonic()
+        try:
+            await storm.begin()
+            await course(storm)
+            storm.expect_no_findings()
+            storm.expect_generations_to_grow()
+        finally:
+            print(f"seed {weather.seed}, {time.monotonic() - began:.0f} s: {storm.said()}", flush=True)
+            await storm.end()
+
+    asyncio.run(run())
+
+
+async def kills(storm: Storm, count: int, compare_every: int) -> None:
+    """Lives of some tenths of a second to two seconds; some end while they load."""
+    draw, compared_at = random.Random(SEED), 0
+    await storm.live(2.0)
+    while storm.report.kills < count:
+        await storm.kill()
+        await storm.live(draw.uniform(0, 0.25) if draw.random() < 0.2 else draw.uniform(0.3, 2.0))
+        storm.expect_no_findings()
+        if storm.report.kills >= compared_at + compare_every:
+            compared_at = storm.report.kills
+            await storm.check_tables()
+            await storm.compare()
+            print(storm.said(), flush=True)
+    await storm.compare()
+
+
+async def calm(storm: Storm, comparisons: int, seconds: float) -> None:
+    """Nobody is killed."""
+    for _ in range(comparisons):
+        for _ in range(3):
+            await asyncio.sleep(seconds / 3)
+            await storm.check_tables()
+        await storm.compare()
+        print(storm.said(), flush=True)
+
+
+def test_a_few_kills_under_a_small_crowd(tmp_path: Path) -> None:
+    stormy(tmp_path, Weather(crowd(60, 6), seed=SEED), ThreadFollower, lambda storm: kills(storm, 5, 3))
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.timeout(1_800)
+def test_the_job_follows_a_large_crowd(tmp_path: Path) -> None:
+    patient = {"ramp_ms": 20_000, "session_timeout_ms": 10_000, "rebalance_timeout_ms": 30_000, "heartbeat_interval_ms": 3_000}
+    weather = Weather(crowd(MEMBERS, MEMBERS // 20, **patient), clerks=20, segment_bytes=1_000_000, seed=SEED)
+    stormy(tmp_path, weather, JobFollower, lambda storm: calm(storm, 5, 30.0))
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.timeout(600 + 30 * KILLS)
+def test_the_job_follows_through_kills(tmp_path: Path) -> None:
+    members = max(60, MEMBERS // 8)
+    stormy(tmp_path, Weather(crowd(members, members // 8), seed=SEED), JobFollower, lambda storm: kills(storm, KILLS, 10))

@@ -1,0 +1,323 @@
+"""A coordinator in a process that is killed again and again, a crowd of members and some clerks that go on, tables that follow.
+
+What is compared, and when: after every start that comes to it, what was acknowledged; while the crowd pauses, everything that the
+coordinator answers with everything in the tables.
+"""
+
+import asyncio
+import os
+import random
+import re
+import signal
+import socket
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+from asking import Asker, BrokerAnswers, NotLoaded
+from clerks import Clerk
+from comparison import differences
+from followers import Follower, reached
+from generations import GENERATIONS
+from table_answers import answers
+
+from coordinator_core.client import Crowd, CrowdSettings
+from coordinator_core.log.compression import Compression
+from coordinator_core.log.segments import SegmentSource
+from coordinator_core.member import GroupMember, MemberState
+from coordinator_core.segment_log.append_batch import AppendBatch, batch_bytes
+from pipelines.private_coordinator import PrivateCoordinator
+from pipelines.query.check import check
+from pipelines.query.engine import Snapshot
+
+TOPIC, TOPIC_PARTITIONS = "orders", 30
+LOG_PARTITIONS = 4
+_GENERATION = GENERATIONS["4.3.0"]
+_PATIENCE_SECONDS = 180
+#: Shares of lives that find a torn tail, and that are killed before they listen, or soon after.
+_TORN, _CUT_SHORT = 0.3, 0.15
+_QUIET = {"Stable", "Empty"}
+_LOWEST_PORT = 15_000
+
+
+@dataclass(frozen=True)
+class Weather:
+    """How much of everything. Times in ms; `segment_bytes` are small so that segments roll and are cleaned all the time."""
+
+    crowd: CrowdSettings
+    clerks: int = 5
+    clerk_pause_ms: int = 20
+    segment_bytes: int = 60_000
+    cleaner_interval_ms: int = 250
+    seed: int = 1
+
+
+@dataclass
+class Report:
+    """What was counted."""
+
+    kills: int = 0
+    killed_while_starting: int = 0
+    killed_while_loading: int = 0
+    torn_tails: int = 0
+    comparisons: int = 0
+    groups_compared: int = 0
+    checks_of_acknowledged: int = 0
+    checks_of_tables: int = 0
+    lives: Counter[str] = field(default_factory=Counter)
+
+
+class Storm:
+    """For one event loop. `begin` starts everything, `end` ends it."""
+
+    def __init__(self, directory: Path, weather: Weather, follower: Follower) -> None:
+        self.report = Report()
+        self.directory = directory
+        self.follower = follower
+        self._weather = weather
+        self._draw = random.Random(weather.seed)
+        self._port = _free_port(self._draw)
+        self._coordinator = self._next_life()
+        address = "127.0.0.1", self._port
+        self.crowd = Crowd([address], weather.crowd)
+        self.clerks = [
+            Clerk(address, f"clerk-{number}", TOPIC, weather.seed + number, weather.clerk_pause_ms / 1000)
+            for number in range(weather.clerks)
+        ]
+        self._script: asyncio.Task[None] | None = None
+        self._clerks: list[asyncio.Task[None]] = []
+        self._generations: dict[str, int] = {}
+
+    async def begin(self) -> None:
+        """Coordinator, tables, crowd."""
+        await asyncio.to_thread(self._coordinator.start)
+        self.follower.start()
+        self._script = asyncio.create_task(self.crowd.run())
+        self._clerks = [asyncio.create_task(clerk.run()) for clerk in self.clerks]
+
+    async def end(self) -> None:
+        """Leaves nothing running."""
+        tasks = [*self._clerks, *([self._script] if self._script else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.crowd.close()
+        await asyncio.to_thread(self.follower.stop)
+        await asyncio.to_thread(self._coordinator.kill)
+
+    @property
+    def is_over(self) -> bool:
+        """The script of the crowd has ended."""
+        assert self._script is not None
+        return self._script.done()
+
+    # ---- kills
+
+    async def kill(self) -> None:
+        """Kill -9 and the next life, which may be killed before it is up, or find a batch that was cut short."""
+        self._see_generations()
+        await asyncio.to_thread(self._coordinator.kill)
+        self.report.kills += 1
+        if self._draw.random() < _TORN:
+            self._tear()
+        self._coordinator = self._next_life()
+        if self._draw.random() < _CUT_SHORT:
+            await self._kill_while_it_starts(self._draw.uniform(0.2, 2.0))
+        await asyncio.to_thread(self._coordinator.start)
+
+    async def _kill_while_it_starts(self, seconds: float) -> None:
+        starting = asyncio.create_task(asyncio.to_thread(self._coordinator.start))
+        await asyncio.sleep(seconds)
+        self.report.kills += 1
+        self.report.killed_while_starting += not starting.done()
+        os.kill(self._coordinator.pid, signal.SIGKILL)
+        await asyncio.gather(starting, return_exceptions=True)
+        self._coordinator.kill()
+
+    async def live(self, seconds: float) -> None:
+        """Some time of a life, whose beginning is for what was acknowledged before."""
+        began, acknowledged = time.monotonic(), dict(self.crowd.acknowledged)
+        if seconds < 0.25:
+            self.report.killed_while_loading += 1
+        else:
+            await asyncio.to_thread(self._coordinator.wait_until_loaded)
+            await self._check_acknowledged(acknowledged)
+        await asyncio.sleep(max(0.0, began + seconds - time.monotonic()))
+
+    def _next_life(self) -> PrivateCoordinator:
+        weather = self._weather
+        fsync = self._draw.choice(("always", "interval", "never"))
+        self.report.lives[fsync] += 1
+        return PrivateCoordinator(
+            self.directory,
+            topics={TOPIC: TOPIC_PARTITIONS},
+            listen=f"127.0.0.1:{self._port}",
+            fsync=fsync,
+            fsync_interval_ms=100,
+            group_min_session_timeout_ms=500,
+            group_initial_rebalance_delay_ms=50,
+            offsets_topic_num_partitions=LOG_PARTITIONS,
+            offsets_topic_segment_bytes=weather.segment_bytes,
+            log_cleaner_interval_ms=weather.cleaner_interval_ms,
+            log_min_cleanable_ratio=0.1,
+            log_delete_retention_ms=60_000,
+        )
+
+    def _tear(self) -> None:
+        """As if the kill had come in the middle of a write: the beginning of a batch that is next."""
+        number = self._draw.randrange(LOG_PARTITIONS)
+        end = SegmentSource(self.directory).end_offsets()[number]
+        (*_, last) = sorted(self.directory.glob(f"*-{number}/*.log"))
+        records = [(b"\x00\x01torn", self._draw.randbytes(self._draw.randrange(1, 9_000)))]
+        whole = batch_bytes(AppendBatch(records), end, 1_000, int(time.time() * 1000), Compression.NONE)
+        with last.open("ab") as file:
+            file.write(whole[: self._draw.randrange(1, len(whole))])
+        self.report.torn_tails += 1
+
+    # ---- what was acknowledged
+
+    async def _check_acknowledged(self, acknowledged: Mapping[object, int]) -> None:
+        groups = sorted({group for group, _ in self.crowd.acknowledged})
+        found = await asyncio.to_thread(self._asked_offsets, groups)
+        wrong = [
+            f"{group} {at}: {offset} was acknowledged, {found[group].get(tuple(at), (-1,))[0]} is there"
+            for (group, at), offset in acknowledged.items()
+            if found[group].get(tuple(at), (-1,))[0] < offset
+        ]
+        sent = {(group, tuple(at)): offset for (group, at), offset in self.crowd.sent.items()}
+        wrong += [
+            f"{group} {at}: {offset} is there, {sent.get((group, at), 0)} was the largest that was sent"
+            for group, offsets in found.items()
+            for at, (offset, _, _) in offsets.items()
+            if offset > sent.get((group, at), 0)
+        ]
+        assert wrong == []
+        self.report.checks_of_acknowledged += 1
+
+    def _asked_offsets(self, groups: Sequence[str]) -> Mapping[str, Mapping[tuple[str, int], tuple[int, int, str]]]:
+        with Asker(self._coordinator.bootstrap, _GENERATION) as asker:
+            return asker.offsets(groups)
+
+    def expect_no_findings(self) -> None:
+        """Of the clerks, and of members that gave up."""
+        assert [finding for clerk in self.clerks for finding in clerk.findings] == []
+        assert self.crowd.failures == []
+
+    # ---- tables
+
+    async def check_tables(self) -> None:
+        """In the middle of everything."""
+        self.follower.expect_alive()
+        if reached(self.follower):
+            assert await asyncio.to_thread(check, str(self.follower.tables)) == []
+            self.report.checks_of_tables += 1
+
+    async def compare(self) -> None:
+        """Everybody pauses, until the tables have what the log has: they say what the coordinator says."""
+        await self.crowd.pause()
+        for clerk in self.clerks:
+            clerk.going.clear()
+        await asyncio.gather(*(clerk.idle.wait() for clerk in self.clerks))
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            while not await self._compared():
+                await asyncio.sleep(0.1)
+        for clerk in self.clerks:
+            clerk.going.set()
+        self.crowd.resume()
+
+    async def _compared(self) -> bool:
+        """False when something moved meanwhile."""
+        assert await self.crowd.settle(_PATIENCE_SECONDS * 1000), self.crowd.counts
+        ends = self._ends()
+        said = await asyncio.to_thread(self._asked)
+        if said is None:
+            return False
+        while reached(self.follower) != ends:
+            self.follower.expect_alive()
+            if self._ends() != ends:
+                return False
+            await asyncio.sleep(0.1)
+        have = await asyncio.to_thread(answers, self.follower.tables)
+        states = self._states()
+        if self._ends() != ends or states is None:
+            return False
+        groups = sorted(said.listed.keys() | have.groups.keys() | have.offsets.keys())
+        assert differences(_GENERATION, groups, said, have) == []
+        for group, (generation, leader) in states.items():
+            row = have.groups[group]
+            assert (row["generation"], row["leader"]) == (generation, leader), group
+            assert generation >= self._generations.get(group, 0), f"the generation of {group} fell"
+        self._see_generations()
+        assert await asyncio.to_thread(check, str(self.follower.tables)) == []
+        self.report.comparisons += 1
+        self.report.groups_compared += len(groups)
+        return True
+
+    def _ends(self) -> dict[int, int]:
+        return SegmentSource(self.directory).end_offsets()
+
+    def _asked(self) -> BrokerAnswers | None:
+        """None while a group rebalances."""
+        with Asker(self._coordinator.bootstrap, _GENERATION) as asker:
+            try:
+                groups = sorted(asker.listed())
+                said = BrokerAnswers.collect(asker, groups, [(TOPIC, 0)])
+            except NotLoaded:
+                return None
+        return said if {group.state for group in said.listed.values()} <= _QUIET else None
+
+    def _states(self) -> dict[str, tuple[int, str]] | None:
+        """Generation and leader of each group, as its members know them; None while they do not agree."""
+        found: dict[str, set[int]] = {}
+        leaders: dict[str, list[str]] = {}
+        for group, member in self._members():
+            found.setdefault(group, set()).add(member.generation)
+            leaders.setdefault(group, []).extend([member.member_id] if member.is_leader else [])
+            if member.state is not MemberState.STABLE:
+                return None
+        if any(len(each) != 1 for each in (*found.values(), *leaders.values())):
+            return None
+        return {group: (*found[group], *leaders[group]) for group in found}
+
+    def _see_generations(self) -> None:
+        """The greatest generation in which a member of a group ever had its partitions."""
+        for group, member in self._members():
+            if member.state is MemberState.STABLE:
+                self._generations[group] = max(member.generation, self._generations.get(group, 0))
+
+    def _members(self) -> Iterator[tuple[str, GroupMember]]:
+        for number, runner in self.crowd.runners.items():
+            yield self._weather.crowd.group_of(number), runner.member
+
+    def expect_generations_to_grow(self) -> None:
+        """In the history of the groups of the crowd, which are never deleted."""
+        query = "SELECT group_id, generation FROM group_history WHERE generation IS NOT NULL ORDER BY group_id, log_offset"
+        rows = [(row["group_id"], row["generation"]) for row in Snapshot.open(str(self.follower.tables)).query(query).to_pylist()]
+        assert [pair for pair in pairwise(rows) if pair[0][0] == pair[1][0] and pair[0][1] > pair[1][1]] == []
+
+    def said(self) -> str:
+        """Numbers for people."""
+        counts, report = self.crowd.counts, self.report
+        events = Counter(line["event"] for line in self._coordinator.told())
+        clerks = sum((clerk.counts for clerk in self.clerks), Counter[str]())
+        return (
+            f"{self._weather.crowd.members} members in {self._weather.crowd.groups} groups: {counts['join']} joins, "
+            f"{counts['leave']} leaves, {counts['crash']} crashes; {events['group rebalances']} rebalances; "
+            f"commits of {counts['commit NONE']:,} partitions acknowledged, clerks: {dict(clerks)}; {report}"
+        )
+
+
+def _free_port(draw: random.Random) -> int:
+    """One that no client of this machine gets for its own end, which would find itself there while nobody listens."""
+    first = int(re.findall(r"\d+", Path("/proc/sys/net/ipv4/ip_local_port_range").read_text())[0])
+    while True:
+        port = draw.randrange(_LOWEST_PORT, max(first, _LOWEST_PORT + 1_000))
+        with socket.socket() as tried:
+            try:
+                tried.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
