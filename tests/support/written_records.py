@@ -45,6 +45,7 @@ class Placeholders:
 
     started_ms: int
     ended_ms: int
+    with_topic_ids: bool = True
     topic_ids: dict[str, UUID] = field(default_factory=dict)
     _members: dict[tuple[str, str], dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
 
@@ -66,7 +67,7 @@ class Placeholders:
             value,
             commit_timestamp=0,
             expire_timestamp=value.expire_timestamp - (value.commit_timestamp if value.expire_timestamp != -1 else 0),
-            topic_id=ZERO_UUID if value.topic_id == ZERO_UUID else UUID(int=1),
+            topic_id=UUID(int=1) if self.with_topic_ids and value.topic_id != ZERO_UUID else ZERO_UUID,
         )
 
     def _group(self, group: str, value: GroupMetadataValue) -> GroupMetadataValue:
@@ -94,16 +95,18 @@ class Placeholders:
         assert self.started_ms <= time_ms <= self.ended_ms, f"{time_ms} is not in {self.started_ms}-{self.ended_ms}"
 
 
-def written(log: Path, started_ms: int, ended_ms: int, *, in_order: bool) -> dict[str, list[Written]]:
+def written(
+    log: Path, started_ms: int, ended_ms: int, *, in_order: bool, with_topic_ids: bool = True
+) -> dict[str, list[Written]]:
     """By group, in the order of the log; markers are those of `producer N`.
 
     Tombstones that follow each other are sorted: brokers take them from a hash map. So are the records of one batch unless they
-    are `in_order`: Scala brokers put the commits of a request into a hash map first.
+    are `in_order`: Scala brokers put the commits of a request into a hash map first. Without `with_topic_ids` no commit has one.
     """
     source = SegmentSource(log)
     starts, ends = source.earliest_offsets(), source.end_offsets()
     records = records_of((p, columns) for p in source.partitions() for columns in source.read_columns(p, starts[p], ends[p]))
-    placeholders = Placeholders(started_ms, ended_ms)
+    placeholders = Placeholders(started_ms, ended_ms, with_topic_ids)
     found: dict[str, list[Written]] = {}
     for _, batch in groupby(records, lambda record: (record.partition, record.batch_offset)):
         together = [_written(record, placeholders) for record in batch]
