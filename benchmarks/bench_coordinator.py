@@ -1,7 +1,7 @@
 """The coordinator beside a broker: commits, joins, the load at the start, heartbeats. One after the other, with the same clients.
 
 `python -m benchmarks.bench_coordinator [--only commits joins load heartbeats] [--records 1M] [--seconds 10] [--rounds 3]`. The
-broker runs with the JVM settings of Kafka's own scripts. It leaves it to the system when its log is written: "never", by our names.
+broker runs with the JVM settings of Kafka's own scripts. It leaves it to the system when its log is written: "never", as we call it.
 Commits are confluent-kafka's, the rest are the members of `coordinator_core.client`. The best of the rounds counts, for all.
 """
 
@@ -54,9 +54,11 @@ def _servers(fsyncs: Sequence[str], delay_ms: int = _DELAY_MS) -> Iterator[Start
 
 @contextmanager
 def _ours(fsync: str, delay_ms: int) -> Iterator[Server]:
-    with tempfile.TemporaryDirectory(prefix="grouplake-benchmark-") as scratch:
-        with our_coordinator(Path(scratch, "log"), _TOPIC, fsync, delay_ms) as server:
-            yield server
+    with (
+        tempfile.TemporaryDirectory(prefix="grouplake-benchmark-") as scratch,
+        our_coordinator(Path(scratch, "log"), _TOPIC, fsync, delay_ms) as server,
+    ):
+        yield server
 
 
 # ---- commits
@@ -145,7 +147,12 @@ def _loads(options: Any) -> None:
             theirs = [broker.reload() for _ in range(options.rounds)]
         assert all(load.records == records for load in (*ours, *theirs))
         rows = [_load_row("ours", ours), _load_row(f"Kafka {VERSION}", theirs)]
-        head = [f"load of {short(records)}, s", "first start to last end", "sum over partitions", "start of the process to last end"]
+        head = [
+            f"load of {short(records)}, s",
+            "first start to last end",
+            "sum over partitions",
+            "start of the process to last end",
+        ]
         print_table(head, rows)
 
 
@@ -162,9 +169,9 @@ def _heartbeats(options: Any) -> None:
     for start in _servers(("always",), _SHORT_DELAY_MS):
         with start() as server:
             beats, cpu = asyncio.run(_idle(server, options.idle, options.seconds, options.rounds))
-        rate = len(beats.latencies) / beats.seconds
+        done = len(beats.latencies)
         latencies = (f"{beats.percentile(share) * 1e3:.2f}" for share in (0.5, 0.99))
-        rows.append((server.name, f"{rate:,.0f}", *latencies, f"{cpu / beats.seconds:.2f}", f"{cpu / rate / beats.seconds * 1e6:.0f}"))
+        rows.append((server.name, f"{done / beats.seconds:,.0f}", *latencies, f"{cpu / beats.seconds:.2f}", f"{cpu / done * 1e6:.0f}"))
     head = [f"{short(options.idle)} idle members", "heartbeats per second", "p50, ms", "p99, ms"]
     print_table([*head, "server's CPU, cores", "server's CPU, µs per heartbeat"], rows)
 

@@ -1,4 +1,4 @@
-"""Members of groups that only do what is measured, over the connections of `coordinator_core.client`, the same for every coordinator."""
+"""Members of groups that only do what is measured, over the connections of `coordinator_core.client`."""
 
 import asyncio
 import time

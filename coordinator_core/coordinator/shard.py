@@ -41,9 +41,11 @@ from coordinator_core.coordinator.offsets.fetch import fetch_offsets
 from coordinator_core.coordinator.refusal import Request, refusal
 from coordinator_core.coordinator.timers import Due, HeartbeatDue, JoinDue, SweepDue, SyncDue
 from coordinator_core.coordinator.turn import Continuation, Outcome, Ticket, Turn, Write
+from coordinator_core.log.columns import RecordColumns
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.log.record_batch import control_key
 from coordinator_core.state.anomaly import Anomaly
+from coordinator_core.state.bulk_load import load_columns
 from coordinator_core.state.group_state import GroupState
 
 _HANDLERS: Mapping[type, Callable[[CoordinatorContext, Turn, Any, Ticket], None]] = {
@@ -116,6 +118,10 @@ class GroupCoordinatorShard:
         for record in log_records:
             found += state.apply(record, None if record.is_control else decode(record.key, record.value))
         return tuple(found)
+
+    def replay_columns(self, pieces: Iterable[RecordColumns]) -> tuple[Anomaly, ...]:
+        """The whole log as columns, in the order of offsets: the same as `replay` of all its records, and much quicker."""
+        return load_columns(self._context.state, self.partition, pieces)
 
     def finish_load(self, now_ms: int) -> Outcome:
         """The log was read to its end. Sessions of all members begin now; groups that are too large by now rebalance."""

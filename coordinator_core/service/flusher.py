@@ -1,7 +1,7 @@
 """Threads that force log partitions to the disk.
 
-Each fsync of a file system with a journal waits for a commit of the journal, and fsyncs that wait at the same time share one: many
-files in parallel take little longer than one. What is done is told to the event loop together, with one wake-up.
+Each fsync of a file system with a journal waits for a commit of the journal, and fsyncs that wait at the same time share one:
+many files in parallel take little longer than one. What is done is told to the event loop together, with one wake-up.
 """
 
 import asyncio

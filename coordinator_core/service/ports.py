@@ -4,19 +4,19 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 from uuid import UUID
 
-from coordinator_core.log.entries import LogRecord
+from coordinator_core.log.columns import RecordColumns
 from coordinator_core.segment_log.append_batch import AppendBatch
 
 
 class PartitionLog(Protocol):
-    """One log partition. `append` is told the time; `flush` and `read` may run in another thread."""
+    """One log partition. `append` is told the time; `flush` and `read_columns` may run in another thread."""
 
     @property
     def leader_epoch(self) -> int:
         """Grows whenever the log is opened."""
 
-    def read(self) -> Iterable[LogRecord]:
-        """Everything, in the order of offsets."""
+    def read_columns(self) -> Iterable[RecordColumns]:
+        """Everything, in pieces in the order of offsets."""
 
     def append(self, batches: Sequence[AppendBatch], now_ms: int) -> Sequence[int]:
         """All batches with one write; their base offsets. AppendFailed: nothing of them is there, and the log goes on.

@@ -1,9 +1,10 @@
 """The load of a log partition from its beginning, by reduction: what `GroupState.apply` makes of every record, in a fraction of
-the time, since only the last commit of each key becomes an object."""
+the time, since only the last commit of each key becomes an object, and only when its group is asked for."""
 
 import gc
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -17,18 +18,28 @@ from coordinator_core.log.entries import LogRecord
 from coordinator_core.state.anomaly import Anomaly
 from coordinator_core.state.era import Era
 from coordinator_core.state.group_state import GroupState
-from coordinator_core.state.offsets import CommittedOffset, Offsets, Producer, TopicPartition
+from coordinator_core.state.loaded_commits import loaded_commits
+from coordinator_core.state.offsets import CommittedOffset, Producer, TopicPartition
 from coordinator_core.state.reduction import PartitionReducer, Reduction
 
 _NO_PRODUCER = -1
+_COLUMNS = (
+    *("group_id", "topic", "partition", "committed_offset", "leader_epoch", "metadata", "commit_timestamp"),
+    *("expire_timestamp", "topic_id", "producer_id", "log_offset"),
+)
 
 
 def load_columns(state: GroupState, partition: int, pieces: Iterable[RecordColumns]) -> tuple[Anomaly, ...]:
     """Applies a whole log partition, in pieces in log order; `state` has nothing of it yet. Anomalies as `apply` reports them."""
-    reducer = PartitionReducer(state.era, partition)
+    return load_reduction(state, reduce_columns(state.era, partition, pieces))
+
+
+def reduce_columns(era: Era, partition: int, pieces: Iterable[RecordColumns]) -> Reduction:
+    """A whole log partition, in pieces in log order, as what it comes to."""
+    reducer = PartitionReducer(era, partition)
     for columns in pieces:
         reducer.add(columns)
-    return load_reduction(state, reducer.finish())
+    return reducer.finish()
 
 
 def load_reduction(state: GroupState, reduction: Reduction) -> tuple[Anomaly, ...]:
@@ -51,37 +62,32 @@ def _nothing_to_collect() -> Iterator[None]:
 
 def _load(state: GroupState, reduction: Reduction) -> tuple[Anomaly, ...]:
     partition, offsets = reduction.partition, state.offsets
-    for _, group, place, commit in _commits(reduction.commits, partition, state):
-        _put(offsets.committed, group, place, commit)
-    for producer, group, place, commit in _commits(reduction.pending, partition, state):
-        _put(offsets.pending.setdefault(Producer(partition, producer), {}), group, place, commit)
+    rows = partial(_commits, partition, state.era, state.retention_ms)
+    for group, commits in loaded_commits(reduction.commits.select(list(_COLUMNS)), rows).items():
+        if group in offsets.committed:
+            offsets.committed[group].update(commits)
+        else:
+            offsets.committed[group] = commits
+    for group, place, commit in rows(reduction.pending):
+        offsets.pending.setdefault(Producer(partition, commit.producer_id), {}).setdefault(group, {})[place] = commit
     groups, last = (reduction.touched.column(name).to_pylist() for name in ("group_id", "last_value_offset"))
     offsets.last_commit_at.update({group: at for group, at in zip(groups, last, strict=True) if at >= 0})
     return tuple(anomaly for row in reduction.others.to_pylist() for anomaly in _apply(state, partition, row))
 
 
-def _put(layer: Offsets, group: str, place: TopicPartition, commit: CommittedOffset) -> None:
-    commits = layer.get(group)
-    if commits is None:
-        commits = layer[group] = {}
-    commits[place] = commit
-
-
-def _commits(table: pa.Table, partition: int, state: GroupState) -> Iterable[tuple[int, str, TopicPartition, CommittedOffset]]:
-    names = ("group_id", "topic", "partition", "committed_offset", "leader_epoch", "metadata", "commit_timestamp")
-    more = ("expire_timestamp", "topic_id", "producer_id", "log_offset")
-    columns = [table.column(name).to_pylist() for name in (*names, *more)]
-    epochs = {raw: _leader_epoch(state.era, raw) for raw in set(columns[4])}
+def _commits(
+    partition: int, era: Era, retention_ms: int, table: pa.Table
+) -> Iterable[tuple[str, TopicPartition, CommittedOffset]]:
+    columns = [table.column(name).to_pylist() for name in _COLUMNS]
+    epochs = {raw: _leader_epoch(era, raw) for raw in set(columns[4])}
     ids: dict[str | None, UUID | None] = {text: None if text is None else uuid_from_text(text) for text in set(columns[8])}
-    default_ms = state.retention_ms if state.era.expiry_defaults_at_load else None
+    default_ms = retention_ms if era.expiry_defaults_at_load else None
     for group, topic, number, offset, epoch, metadata, at, expires, topic_id, producer, log_offset in zip(*columns, strict=True):
         expiry = expires if expires != -1 else None if default_ms is None else at + default_ms
         owner = _NO_PRODUCER if producer is None else producer
-        place = TopicPartition(topic, number)
         yield (
-            owner,
             group,
-            place,
+            TopicPartition(topic, number),
             CommittedOffset(offset, epochs[epoch], metadata, at, expiry, ids[topic_id], owner, partition, log_offset),
         )
 

@@ -7,7 +7,7 @@ different batches compare alike in all three, and two of the same batch are in t
 record offset, serves every era. (Two batches with the same first offset cannot exist in one log.)
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
@@ -50,7 +50,7 @@ class CommittedOffset:
     log_offset: int
 
 
-Offsets = dict[str, dict[TopicPartition, CommittedOffset]]
+Offsets = dict[str, MutableMapping[TopicPartition, CommittedOffset]]
 
 
 class OffsetState:

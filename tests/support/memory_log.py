@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from uuid import UUID
 
+from coordinator_core.log.columns import RecordColumns, columns_of
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.log.record_batch import control_key
 from coordinator_core.segment_log.append_batch import AppendBatch
@@ -24,10 +25,10 @@ class MemoryPartition:
         self.broken: str | None = None
         self.unreadable: str | None = None
 
-    def read(self) -> Iterator[LogRecord]:
+    def read_columns(self) -> Iterator[RecordColumns]:
         if self.unreadable is not None:
             raise OSError(self.unreadable)
-        return iter(tuple(self.records))
+        return iter((columns_of(tuple(self.records), next_offset=self.end_offset),))
 
     def append(self, batches: Sequence[AppendBatch], now_ms: int) -> list[int]:
         if self.broken is not None:

@@ -219,8 +219,8 @@ def test_a_partition_is_refused_while_it_loads_and_others_answer() -> None:
         at = Running()
         loop = asyncio.get_running_loop()
         held: asyncio.Future[None] = loop.create_future()
-        read = at.at.read
-        at.at.read = lambda: (asyncio.run_coroutine_threadsafe(_wait(held), loop).result(), read())[1]  # type: ignore[method-assign]
+        read = at.at.read_columns
+        at.at.read_columns = lambda: (asyncio.run_coroutine_threadsafe(_wait(held), loop).result(), read())[1]  # type: ignore[method-assign]
         at.service.start()
         await asyncio.sleep(0.02)
         assert await at.commit(1) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS

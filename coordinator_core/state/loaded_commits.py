@@ -1,0 +1,96 @@
+"""Offsets of a load, as columns until somebody asks for those of a group.
+
+Most groups of a log are not asked for in the first minutes after a load. So objects are made when they are wanted, of one block
+at a time: the rows of a few groups, or of a large one.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
+
+import numpy as np
+import pyarrow as pa
+
+from coordinator_core.state.offsets import CommittedOffset, TopicPartition
+
+#: A block has at least so many rows, unless it is the last: making one of few rows costs as much as ten rows.
+_BLOCK_ROWS = 256
+
+#: Rows of a reduction's `commits` to group, place and commit.
+Rows = Callable[[pa.Table], Iterable[tuple[str, TopicPartition, CommittedOffset]]]
+Commits = MutableMapping[TopicPartition, CommittedOffset]
+
+
+class LoadedCommits(MutableMapping[TopicPartition, CommittedOffset]):
+    """The committed offsets of one group. Knows how many there are before they are made."""
+
+    __slots__ = ("_block", "_made", "_size")
+
+    def __init__(self, block: "_Block", size: int) -> None:
+        self._block: _Block | None = block
+        self._size = size
+        self._made: dict[TopicPartition, CommittedOffset] = {}
+
+    def __getitem__(self, place: TopicPartition) -> CommittedOffset:
+        return self._commits()[place]
+
+    def __setitem__(self, place: TopicPartition, commit: CommittedOffset) -> None:
+        self._commits()[place] = commit
+
+    def __delitem__(self, place: TopicPartition) -> None:
+        del self._commits()[place]
+
+    def __iter__(self) -> Iterator[TopicPartition]:
+        return iter(self._commits())
+
+    def __len__(self) -> int:
+        return self._size if self._block is not None else len(self._made)
+
+    def take(self, made: dict[TopicPartition, CommittedOffset]) -> None:
+        """What the columns have."""
+        self._block, self._made = None, made
+
+    def _commits(self) -> dict[TopicPartition, CommittedOffset]:
+        if self._block is not None:
+            self._block.make()
+        return self._made
+
+
+class _Block:
+    """Neighbouring rows of a table that is sorted by group, and the groups that they are of."""
+
+    __slots__ = ("_rows", "_table", "groups")
+
+    def __init__(self, table: pa.Table, rows: Rows) -> None:
+        self._table = table
+        self._rows = rows
+        self.groups: dict[str, LoadedCommits] = {}
+
+    def make(self) -> None:
+        """Objects for all groups of the block."""
+        found: dict[str, dict[TopicPartition, CommittedOffset]] = {group: {} for group in self.groups}
+        for group, place, commit in self._rows(self._table):
+            found[group][place] = commit
+        for group, commits in found.items():
+            self.groups[group].take(commits)
+
+
+def loaded_commits(commits: pa.Table, rows: Rows) -> dict[str, Commits]:
+    """The rows by group, without making them. `commits` has a column `group_id` and one row per key."""
+    if not len(commits):
+        return {}
+    ids = commits.column("group_id").combine_chunks().dictionary_encode()
+    codes = ids.indices.to_numpy()
+    order = np.argsort(codes, kind="stable")
+    ordered = commits.take(pa.array(order)).combine_chunks()
+    sizes = np.bincount(codes, minlength=len(ids.dictionary))
+    ends = np.cumsum(sizes)
+    found: dict[str, Commits] = {}
+    groups, counts, stops = ids.dictionary.to_pylist(), sizes.tolist(), ends.tolist()
+    first = start = 0
+    for last, stop in enumerate(stops):
+        if stop - start < _BLOCK_ROWS and last < len(groups) - 1:
+            continue
+        block = _Block(ordered.slice(start, stop - start), rows)
+        block.groups = {groups[each]: LoadedCommits(block, counts[each]) for each in range(first, last + 1)}
+        found |= block.groups
+        first, start = last + 1, stop
+    return found
