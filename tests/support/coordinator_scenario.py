@@ -33,7 +33,7 @@ COORDINATOR_SETTINGS: Mapping[str, int] = {
     "offsets.retention.check.interval.ms": SWEEP_INTERVAL_MS,
 }
 #: A member that is late is so by this.
-_SHORT_MS = 1000
+_SHORT_MS = 2500
 _LIMIT_SECONDS = 30
 _CONNECT = {"sessioned": b"\x01\x02", "compatible": b"\x00\xff" * 20}
 _SUBSCRIPTION = bytes.fromhex("0001 00000001 0006 6f7264657273 ffffffff 00000000")
