@@ -121,12 +121,19 @@ class PrivateCoordinator:
                 return error.code, error.read().decode()
 
     def wait_until_loaded(self, seconds: float = _START_SECONDS) -> None:
-        """Until every partition answers."""
+        """Until every partition answers. Raises PrivateCoordinatorError if that takes longer, or the process has ended."""
         give_up = time.monotonic() + seconds
-        while (found := self.get("/health"))[0] != 200:
-            if time.monotonic() > give_up:
+        while (found := self._health())[0] != 200:
+            if time.monotonic() > give_up or self._running().poll() is not None:
                 raise PrivateCoordinatorError(f"the coordinator is not ready after {seconds:g} s: {found[1]}")
             time.sleep(_POLL_SECONDS)
+
+    def _health(self) -> tuple[int, str]:
+        try:
+            return self.get("/health")
+        except OSError as error:
+            # it hangs up on a request that took too long, as when the machine stood still
+            return 0, str(error)
 
     def told(self) -> list[dict[str, Any]]:
         """The lines of its log, of all lives."""
