@@ -1,5 +1,6 @@
 """Reading a log partition into its shard, beside everything else that goes on."""
 
+import gc
 from collections.abc import Callable, Iterator
 from time import perf_counter
 
@@ -28,4 +29,6 @@ def load(shard: GroupCoordinatorShard, log: PartitionLog, epoch: int, is_wanted:
         anomalies = shard.replay_columns(pieces())
     except (LogError, OSError) as error:
         return Loaded(epoch, count, 0, perf_counter() - started, str(error))
+    # what was loaded stays: nobody has to look for garbage among it again and again
+    gc.freeze()
     return Loaded(epoch, count, len(anomalies), perf_counter() - started)
