@@ -32,12 +32,10 @@ _IMPATIENT = {
 
 def run_demo(tables: str | None) -> None:
     """Runs the demo; the tables go to `tables`, or to a folder of their own. All of it is kept."""
-    folder = Path(tempfile.mkdtemp(prefix="grouplake-demo-"))
-    tables = tables or str(folder / "tables")
-    if TableStore(tables).exists():
-        folder.rmdir()
+    if tables is not None and TableStore(tables).exists():
         raise UsageError(f"there are tables under {tables} already: the demo begins with an empty folder")
-    log = folder / "log"
+    folder = Path(tempfile.mkdtemp(prefix="grouplake-demo-"))
+    tables, log = tables or str(folder / "tables"), folder / "log"
     print_progress(f"a coordinator, and the job that follows its log into {tables}; what they tell goes to {folder}/*.log")
     with (folder / "coordinator.log").open("w") as events, (folder / "job.log").open("w", buffering=1) as told:
 

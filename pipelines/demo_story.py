@@ -14,13 +14,13 @@ from pipelines.source.address import Address, open_source
 from pipelines.tables.store import TableStore
 
 TOPICS = {"orders": 6, "payments": 4, "clicks": 2}
-_RETENTION_MS = 4_000
+_RETENTION_MS = 5_000
 _CROWD = CrowdSettings(
     groups=3,
     members=30,
     topics=("orders",),
     partitions=TOPICS["orders"],
-    duration_ms=8_000,
+    duration_ms=7_000,
     session_timeout_ms=SESSION_TIMEOUT_MS,
     heartbeat_interval_ms=SESSION_TIMEOUT_MS // 4,
 )

@@ -1,0 +1,166 @@
+"""`grouplake run --with-coordinator`: members commit over TCP, the tables show it, one signal ends both, and both go on later."""
+
+import asyncio
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from log_builder import Log
+from table_logs import applied
+from wire_connection import Wire
+
+from coordinator_core.client import Crowd, CrowdSettings
+from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.state.era import Era
+from pipelines.cli import main
+from pipelines.errors import UsageError
+from pipelines.query.check import check
+from pipelines.query.engine import Snapshot
+
+GROUPLAKE = (sys.executable, "-c", "import sys; from pipelines.cli import main; sys.exit(main())")
+LIMIT_SECONDS = 120
+CROWD = CrowdSettings(groups=2, members=6, topics=("orders",), partitions=4, duration_ms=2_000, ramp_ms=200, absence_ms=300)
+Captured = pytest.CaptureFixture[str]
+
+
+class Driver:
+    """The command as a process, in a process group of its own; ready."""
+
+    def __init__(self, folder: Path, conf: Path) -> None:
+        self.tables = folder / "tables"
+        self.command = [*GROUPLAKE, "run", "--source", f"segments:{folder / 'log'}", "--tables", str(self.tables)]
+        self.command += ["--with-coordinator", "127.0.0.1:0", "--conf", str(conf)]
+        self.process = subprocess.Popen(
+            self.command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
+        assert self.process.stdout is not None
+        ready = re.match(r"listening on 127.0.0.1:(\d+)$", self.process.stdout.readline())
+        self.lines: list[str] = []
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        assert ready, self.lines
+        self.port = int(ready[1])
+
+    def _read(self) -> None:
+        assert self.process.stderr is not None
+        self.lines += (line.rstrip() for line in iter(self.process.stderr.readline, ""))
+
+    @property
+    def events(self) -> list[str]:
+        """What the coordinator's lines are about, and those of the job, in order."""
+        return [json.loads(line)["event"] if line.startswith("{") else line for line in tuple(self.lines)]
+
+    def wait_for_rows(self, query: str, wanted: object) -> None:
+        """Until the tables answer this."""
+        give_up = time.monotonic() + LIMIT_SECONDS
+        while (found := self._rows(query)) != wanted:
+            assert self.process.poll() is None, self.lines
+            assert time.monotonic() < give_up, found
+            time.sleep(0.1)
+
+    def _rows(self, query: str) -> object:
+        try:
+            return {tuple(row.values()) for row in Snapshot.open(str(self.tables)).query(query).to_pylist()}
+        except UsageError:
+            return None
+
+    def kill(self) -> None:
+        """Whatever is left of it."""
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self._reader.join()
+        for pipe in (self.process.stdout, self.process.stderr):
+            assert pipe is not None
+            pipe.close()
+
+
+@pytest.fixture(scope="module")
+def conf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("conf") / "coordinator.toml"
+    path.write_text(
+        '[coordinator]\nadmin_listen = ""\ngroup_initial_rebalance_delay_ms = 50\noffsets_topic_num_partitions = 3\n'
+        "[coordinator.topics]\norders = 4\n"
+    )
+    return path
+
+
+async def churn(port: int) -> Crowd:
+    crowd = Crowd([("127.0.0.1", port)], CROWD)
+    await crowd.run()
+    await crowd.leave()
+    await crowd.close()
+    return crowd
+
+
+def commit(port: int, offset: int) -> ErrorCode:
+    wire = Wire(port)
+    try:
+        while (error := wire.commit(offset, "alone")) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            time.sleep(0.01)
+        return ErrorCode(error)
+    finally:
+        wire.close()
+
+
+@pytest.mark.spark
+def test_one_signal_ends_both_and_both_go_on_later(tmp_path: Path, conf: Path) -> None:
+    first = Driver(tmp_path, conf)
+    try:
+        # long before Spark can have started
+        assert commit(first.port, 7) is ErrorCode.NONE
+        assert not first.tables.joinpath("_checkpoint").exists()
+        crowd = asyncio.run(churn(first.port))
+        acknowledged = {(group, topic, partition, offset) for (group, (topic, partition)), offset in crowd.acknowledged.items()}
+        assert acknowledged
+        committed = "SELECT group_id, topic, partition, committed_offset FROM committed_offsets"
+        first.wait_for_rows(committed, {*acknowledged, ("alone", "orders", 0, 7)})
+        first.wait_for_rows(
+            "SELECT group_id, state FROM groups", {(f"crowd-{n}", "Empty") for n in (0, 1)} | {("alone", "Empty")}
+        )
+
+        second = subprocess.run(first.command, capture_output=True, text=True, timeout=60, check=False)
+        assert (second.returncode, second.stdout) == (1, "")
+        assert re.fullmatch(r"grouplake: .*log.*\n", second.stderr)
+
+        first.process.send_signal(signal.SIGTERM)
+        assert first.process.wait(LIMIT_SECONDS) == 0
+        assert first.events[-3:] == ["stopping", "stopping", "stopped"]
+        assert not [line for line in first.lines if "Traceback" in line or "Exception" in line]
+    finally:
+        first.kill()
+    assert check(str(first.tables)) == []
+
+    again = Driver(tmp_path, conf)
+    try:
+        assert commit(again.port, 8) is ErrorCode.NONE
+        again.wait_for_rows(committed, {*acknowledged, ("alone", "orders", 0, 8)})
+        # Ctrl-C reaches every process of the group
+        os.killpg(again.process.pid, signal.SIGINT)
+        assert again.process.wait(LIMIT_SECONDS) == 0
+        assert not [line for line in again.lines if "Traceback" in line or "Exception" in line]
+    finally:
+        again.kill()
+    assert check(str(first.tables)) == []
+
+
+def test_a_job_that_cannot_begin_ends_the_coordinator(tmp_path: Path, conf: Path, capfd: Captured) -> None:
+    log, tables = str(tmp_path / "log"), str(tmp_path / "tables")
+    older = Log(partition=0)
+    older.commit(0, 5, group="g")
+    applied(older, Era.named("3"), [], tables)
+    command = ["run", "--source", f"segments:{log}", "--tables", tables, "--with-coordinator", "127.0.0.1:0"]
+    assert main([*command, "--conf", str(conf)]) == 2
+    out, err = capfd.readouterr()
+    assert out.startswith("listening on 127.0.0.1:")
+    *events, line = err.splitlines()
+    assert [json.loads(event)["event"] for event in events] == ["log opened", "stopping", "stopped"]
+    assert line.startswith("grouplake: ")
+    assert "were made with era 3, not 4" in line
