@@ -6,7 +6,7 @@ CREATE TABLE batches (
   era STRING NOT NULL COMMENT 'Era whose rules made the tables',
   retention_ms BIGINT NOT NULL COMMENT 'Offset retention that expires_at is counted with',
   records_read BIGINT NOT NULL COMMENT 'Records read from the log',
-  records_kept BIGINT NOT NULL COMMENT 'Records left after only the last per key was kept',
+  records_kept BIGINT NOT NULL COMMENT 'Records that the tasks handed on: the last per key, and group records whose effect depends on the tables',
   next_offsets MAP<INT, BIGINT> NOT NULL COMMENT 'Log partition → offset that the next batch starts at',
   versions MAP<STRING, BIGINT> NOT NULL COMMENT 'Table → Delta version that belongs to this batch',
   phase_ms MAP<STRING, BIGINT> NOT NULL COMMENT 'Milliseconds per phase'
