@@ -145,9 +145,15 @@ def _stream(
     from pipelines.streaming_query import follow, told_briefly
 
     progress("starting Spark")
-    session = start_session(options.spark, progress, spark_jars(options, progress), records_classes=True)
-    if session.is_fresh:
-        warm_up(session.spark, options)
+    try:
+        session = start_session(options.spark, progress, spark_jars(options, progress), records_classes=True)
+        if session.is_fresh:
+            warm_up(session.spark, options)
+    except Exception:
+        # a signal to the whole process group ends the JVM as well, wherever it is in its start
+        if stopping is None or not stopping.is_told:
+            raise
+        return writer
     applier = BatchApplier(
         store=store,
         era=options.era,

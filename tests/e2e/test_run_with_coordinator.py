@@ -151,6 +151,23 @@ def test_one_signal_ends_both_and_both_go_on_later(tmp_path: Path, conf: Path) -
     assert check(str(first.tables)) == []
 
 
+@pytest.mark.spark
+def test_a_signal_to_the_whole_group_while_spark_starts(tmp_path: Path, conf: Path) -> None:
+    driver = Driver(tmp_path, conf)
+    try:
+        assert commit(driver.port, 7) is ErrorCode.NONE
+        while "starting Spark" not in driver.lines:
+            assert driver.process.poll() is None
+            time.sleep(0.05)
+        time.sleep(0.5)
+        os.killpg(driver.process.pid, signal.SIGTERM)
+        assert driver.process.wait(LIMIT_SECONDS) == 0
+    finally:
+        driver.kill()
+    assert driver.events[-2:] == ["stopping", "stopped"]
+    assert not [line for line in driver.lines if "Traceback" in line or "Exception" in line]
+
+
 def test_a_job_that_cannot_begin_ends_the_coordinator(tmp_path: Path, conf: Path, capfd: Captured) -> None:
     log, tables = str(tmp_path / "log"), str(tmp_path / "tables")
     older = Log(partition=0)
