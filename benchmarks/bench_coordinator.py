@@ -1,7 +1,7 @@
 """The coordinator beside a broker: commits, joins, the load at the start, heartbeats. One after the other, with the same clients.
 
 `python -m benchmarks.bench_coordinator [--only commits joins load heartbeats] [--records 1M] [--seconds 10] [--rounds 3]`. The
-broker runs with the JVM settings of Kafka's own scripts. It leaves it to the system when its log is written: "never", as we call it.
+broker runs with the JVM settings of Kafka's own scripts, and leaves it to the system when its log is written ("never", here).
 Commits are confluent-kafka's, the rest are the members of `coordinator_core.client`. The best of the rounds counts, for all.
 """
 
@@ -28,7 +28,7 @@ _GROUP_SIZE = 100
 #: This many groups of idle members share the connections.
 _GROUPS_AT_ONCE = 10
 #: Of first rebalances: Kafka's default, and a short one where many groups are only to be there.
-_DELAY_MS, _SHORT_DELAY_MS = 3_000, 200
+_DELAY_MS, _SHORT_DELAY_MS = 3_000, 2_000
 
 Start = Callable[[], AbstractContextManager[Server]]
 

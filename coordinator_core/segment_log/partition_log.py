@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from coordinator_core.log.columns import RecordColumns, to_log_records
 from coordinator_core.log.entries import LogRecord
@@ -18,6 +19,14 @@ from coordinator_core.segment_log.errors import AppendFailed, CleanFailed, Parti
 from coordinator_core.segment_log.recovery import CutTail, recover
 from coordinator_core.segment_log.segment import MOST_OFFSETS, ActiveSegment, Segment, log_path, sync_folder
 from coordinator_core.segment_log.settings import SegmentLogSettings
+
+
+class PendingFlush(NamedTuple):
+    """A flush that has begun: the file to fsync, and what is durable once that is done."""
+
+    descriptor: int
+    end_offset: int
+    folder_changed: bool
 
 
 class PartitionLog:
@@ -128,24 +137,40 @@ class PartitionLog:
         Raises PartitionFailed when the system cannot: what of the data is on disk is unknown from then on, whatever a later fsync
         says, so that the partition takes nothing more.
         """
+        pending = self.begin_flush()
+        if pending is None:
+            return self.flushed_offset
+        try:
+            os.fsync(pending.descriptor)
+        except OSError as error:
+            return self.end_flush(pending, error)
+        return self.end_flush(pending, None)
+
+    def begin_flush(self) -> PendingFlush | None:
+        """The first half of `flush`: which file to fsync, None for none. `end_flush` must follow. Raises PartitionFailed."""
         self._check()
         end_offset, folder_changed = self.end_offset, self._folder_changed
         if end_offset == self.flushed_offset and not folder_changed:
-            return end_offset
+            return None
         self._flushing = True
+        # asked for once, after the flag: a roll meanwhile leaves this file open
+        return PendingFlush(self._active.descriptor, end_offset, folder_changed)
+
+    def end_flush(self, pending: PendingFlush, error: OSError | None) -> int:
+        """The second half, with what the fsync said; returns and raises as `flush` does."""
         try:
-            # asked for once, after the flag: a roll meanwhile leaves this file open
-            os.fsync(self._active.descriptor)
-            if folder_changed:
+            if error is not None:
+                raise error
+            if pending.folder_changed:
                 self._folder_changed = False
                 sync_folder(self._folder)
-        except OSError as error:
-            raise self._failed(f"fsync: {error.strerror}") from error
+        except OSError as refused:
+            raise self._failed(f"fsync: {refused.strerror}") from refused
         finally:
             self._flushing = False
             self._close_retired()
-        self.flushed_offset = end_offset
-        return end_offset
+        self.flushed_offset = pending.end_offset
+        return pending.end_offset
 
     def roll_due(self, now_ms: int) -> bool:
         """Whether the active segment is older than `segment_ms`, counted from its first batch. Appends ask themselves."""

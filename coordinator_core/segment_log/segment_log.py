@@ -1,6 +1,6 @@
 """A topic that the coordinator keeps by itself: a folder per partition, in the format of a broker's log directory."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -8,7 +8,8 @@ from coordinator_core.codec.uuids import uuid_text
 from coordinator_core.log.partition_metadata import format_topic_id, parse_topic_id, partition_of
 from coordinator_core.segment_log.checkpoints import read_cleaner_offsets, write_cleaner_offsets
 from coordinator_core.segment_log.cleaner import CleanResult
-from coordinator_core.segment_log.errors import PartitionsDiffer
+from coordinator_core.segment_log.errors import PartitionFailed, PartitionsDiffer
+from coordinator_core.segment_log.flushing import flush_together
 from coordinator_core.segment_log.lock import FolderLock
 from coordinator_core.segment_log.partition_log import PartitionLog
 from coordinator_core.segment_log.recovery import CutTail
@@ -74,6 +75,10 @@ class SegmentLog:
     def partition(self, number: int) -> PartitionLog:
         """One of them."""
         return self._partitions[number]
+
+    def flush(self, partitions: Sequence[int]) -> list[PartitionFailed | None]:
+        """Forces several partitions to the disk (`PartitionLog.flush`); the error of each, None for none."""
+        return flush_together([self._partitions[number] for number in partitions])
 
     def cut_tails(self) -> tuple[CutTail, ...]:
         """What opening cut off."""

@@ -1,23 +1,28 @@
 """Threads that force log partitions to the disk.
 
 Each fsync of a file system with a journal waits for a commit of the journal, and fsyncs that wait at the same time share one:
-many files in parallel take little longer than one. What is done is told to the event loop together, with one wake-up.
+many files in a few threads take little longer than one. A thread takes what has gathered while all were busy, so that the more
+there is to do, the less of it is Python; what is done is told to the event loop together, with one wake-up.
 """
 
 import asyncio
 import threading
 from collections import deque
-from queue import SimpleQueue
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 
-from coordinator_core.service.ports import PartitionLog
+from coordinator_core.service.ports import CoordinatorLog
 
-_Job = tuple[PartitionLog, "asyncio.Future[None]"]
+_Job = tuple[int, "asyncio.Future[None]"]
+#: Files that one thread takes at once.
+_MOST_AT_ONCE = 8
 
 
 class Flusher:
-    """`threads` of them, until `close`. Made and called in the event loop that is told."""
+    """For the partitions of `log`, with so many `threads` until `close`."""
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, log: CoordinatorLog, threads: int) -> None:
+        self._log = log
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._done: deque[tuple[asyncio.Future[None], BaseException | None]] = deque()
         self._told = False
@@ -26,11 +31,11 @@ class Flusher:
         for thread in self._threads:
             thread.start()
 
-    def flush(self, log: PartitionLog) -> "asyncio.Future[None]":
-        """What was appended so far; has what `PartitionLog.flush` raises."""
+    def flush(self, partition: int) -> "asyncio.Future[None]":
+        """What was appended to the partition so far. The future has the error if there is one. In the event loop."""
         self._loop = asyncio.get_running_loop()
         flushed: asyncio.Future[None] = self._loop.create_future()
-        self._jobs.put((log, flushed))
+        self._jobs.put((partition, flushed))
         return flushed
 
     def close(self) -> None:
@@ -42,13 +47,19 @@ class Flusher:
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
-            log, flushed = job
-            error: BaseException | None = None
+            jobs = [job]
+            with suppress(Empty):
+                while len(jobs) < _MOST_AT_ONCE and (more := self._jobs.get_nowait()) is not None:
+                    jobs.append(more)
+                if len(jobs) < _MOST_AT_ONCE:
+                    # the end is for whoever asks next
+                    self._jobs.put(None)
+            errors: list[BaseException | None]
             try:
-                log.flush()
-            except Exception as failure:
-                error = failure
-            self._done.append((flushed, error))
+                errors = [*self._log.flush([partition for partition, _ in jobs])]
+            except Exception as error:
+                errors = [error] * len(jobs)
+            self._done.extend((flushed, error) for (_, flushed), error in zip(jobs, errors, strict=True))
             if not self._told and self._loop is not None:
                 self._told = True
                 self._loop.call_soon_threadsafe(self._settle)

@@ -188,7 +188,7 @@ class PartitionLoop:
     async def _flush(self) -> None:
         started = perf_counter()
         self.is_dirty = False
-        await self._flusher.flush(self.log)
+        await self._flusher.flush(self.shard.partition)
         self._observer.flushed(perf_counter() - started)
 
     def _refuse(self, writes: list[Write]) -> None:

@@ -6,10 +6,11 @@ from uuid import UUID
 
 from coordinator_core.log.columns import RecordColumns
 from coordinator_core.segment_log.append_batch import AppendBatch
+from coordinator_core.segment_log.errors import PartitionFailed
 
 
 class PartitionLog(Protocol):
-    """One log partition. `append` is told the time; `flush` and `read_columns` may run in another thread."""
+    """One log partition. `append` is told the time; `read_columns` may run in another thread."""
 
     @property
     def leader_epoch(self) -> int:
@@ -22,12 +23,9 @@ class PartitionLog(Protocol):
         """All batches with one write; their base offsets. AppendFailed: nothing of them is there, and the log goes on.
         PartitionFailed: it does not."""
 
-    def flush(self) -> object:
-        """Forces what was appended to the disk. PartitionFailed: nobody knows what is there."""
-
 
 class CoordinatorLog(Protocol):
-    """All log partitions of the coordinator."""
+    """All log partitions of the coordinator. `flush` and `clean` run in other threads."""
 
     @property
     def partitions(self) -> int:
@@ -39,6 +37,9 @@ class CoordinatorLog(Protocol):
 
     def partition(self, number: int) -> PartitionLog:
         """One of them."""
+
+    def flush(self, partitions: Sequence[int]) -> Sequence[PartitionFailed | None]:
+        """Forces what was appended to these to the disk. The error of each, None for none: nobody knows what is there then."""
 
     def clean(self, now_ms: int) -> object:
         """Compacts the partition that needs it most, if one does; in a thread of its own. CleanFailed: it is as it was."""

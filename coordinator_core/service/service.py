@@ -27,7 +27,7 @@ from coordinator_core.service.settings import Fsync, ServiceSettings
 from coordinator_core.service.tickets import FutureTicket, Gathered, Ticket
 
 #: fsyncs at the same time share a commit of the file system's journal; more threads than this gain nothing.
-_FLUSHERS = 8
+_FLUSHERS = 4
 _DRAIN_POLL_SECONDS = 0.005
 
 
@@ -53,7 +53,7 @@ class CoordinatorService:
         self._now_ms = now_ms
         numbers = range(log.partitions)
         self._loader = ThreadPoolExecutor(1, "load")
-        self._flusher = Flusher(_FLUSHERS)
+        self._flusher = Flusher(log, _FLUSHERS)
         self._cleaner = ThreadPoolExecutor(1, "clean")
         shards = {number: GroupCoordinatorShard(number, config, new_member_id) for number in numbers}
         self._coordinator = GroupCoordinator(config, shards)
@@ -177,7 +177,7 @@ class CoordinatorService:
         started = perf_counter()
         loop.is_dirty = False
         try:
-            await self._flusher.flush(loop.log)
+            await self._flusher.flush(loop.shard.partition)
         except SegmentLogError as error:
             loop.submit(LogFailed(str(error)))
         else:

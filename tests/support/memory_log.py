@@ -71,5 +71,15 @@ class MemoryLog:
     def partition(self, number: int) -> MemoryPartition:
         return self._partitions[number]
 
+    def flush(self, partitions: Sequence[int]) -> list[PartitionFailed | None]:
+        return [self._flush(number) for number in partitions]
+
+    def _flush(self, number: int) -> PartitionFailed | None:
+        try:
+            self._partitions[number].flush()
+        except PartitionFailed as failure:
+            return failure
+        return None
+
     def clean(self, now_ms: int) -> None:
         """There is nothing to clean."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import bench_cold_load, bench_log_columns, bench_memory, bench_reader
+from benchmarks import bench_cold_load, bench_coordinator, bench_log_columns, bench_memory, bench_reader
 from benchmarks.arguments import counts, short
 from benchmarks.logs import LogShape, generated_log
 from coordinator_core.log.compression import Compression
@@ -53,6 +53,14 @@ def test_reader_of_a_broker(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 def test_cold_load(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bench_cold_load.main(["--records", "3k,6k", "--keys", "1k", "--rounds", "1", "--cache", str(tmp_path)])
     assert _rows(capsys) > 8
+
+
+@pytest.mark.slow
+@pytest.mark.broker
+def test_coordinator(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    few = ["--rounds", "1", "--seconds", "0.5", "--members", "20", "--idle", "40"]
+    bench_coordinator.main([*_TOY, *few, "--cache", str(tmp_path)])
+    assert _rows(capsys) == 8 + 3 + 2 + 2
 
 
 @pytest.mark.slow

@@ -1,0 +1,33 @@
+"""Partitions forced to the disk together."""
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+
+from coordinator_core.codec.arrays import Int32s
+from coordinator_core.segment_log.errors import PartitionFailed
+from coordinator_core.segment_log.partition_log import PartitionLog, PendingFlush
+from coordinator_core.segment_log.sync_kernels import sync_files
+
+
+def flush_together(logs: Sequence[PartitionLog]) -> list[PartitionFailed | None]:
+    """What `PartitionLog.flush` does, for several partitions; the error of each, None for those that are durable."""
+    failures: list[PartitionFailed | None] = [None] * len(logs)
+    pending: list[tuple[int, PendingFlush]] = []
+    for number, log in enumerate(logs):
+        try:
+            begun = log.begin_flush()
+        except PartitionFailed as failure:
+            failures[number] = failure
+            continue
+        if begun is not None:
+            pending.append((number, begun))
+    errors: Int32s = np.zeros(len(pending), np.int32)
+    sync_files(np.array([flush.descriptor for _, flush in pending], np.int32), errors)
+    for (number, flush), error in zip(pending, errors.tolist(), strict=True):
+        try:
+            logs[number].end_flush(flush, OSError(error, os.strerror(error)) if error else None)
+        except PartitionFailed as failure:
+            failures[number] = failure
+    return failures
