@@ -78,6 +78,13 @@ class ShardStatus(Enum):
     ACTIVE = "active"
 
 
+_REFUSED_WHILE: Mapping[ShardStatus, ErrorCode] = {
+    ShardStatus.UNLOADED: ErrorCode.NOT_COORDINATOR,
+    ShardStatus.LOADING: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ShardStatus.ACTIVE: ErrorCode.NONE,
+}
+
+
 class GroupCoordinatorShard:
     """Coordinator of `partition` of the log; not loaded at first. `new_member_id` makes member ids of client or instance ids."""
 
@@ -244,12 +251,7 @@ class GroupCoordinatorShard:
             then(error, turn)
 
     def _refusal(self, request: Request) -> Any:
-        error = {
-            ShardStatus.UNLOADED: ErrorCode.NOT_COORDINATOR,
-            ShardStatus.LOADING: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-            ShardStatus.ACTIVE: ErrorCode.NONE,
-        }[self.status]
-        return refusal(request, error, self.config)
+        return refusal(request, _REFUSED_WHILE[self.status], self.config)
 
     def _fresh_context(self, now_ms: int) -> CoordinatorContext:
         state = GroupState(self.config.rules, now_ms, self.config.offsets_retention_ms)

@@ -1,8 +1,22 @@
 """Which partition of `__consumer_offsets` holds a group."""
 
+from functools import lru_cache
+
+#: Partitions of longer ids are not kept, so that the memory for them has a bound.
+_LONGEST_KEPT = 256
+
 
 def partition_for(group_id: str, partitions: int) -> int:
     """The partition of `group_id` among `partitions` (`GroupMetadataManager.partitionFor`; `Utils.abs(MIN_VALUE)` is 0)."""
+    return _kept(group_id, partitions) if len(group_id) <= _LONGEST_KEPT else _computed(group_id, partitions)
+
+
+@lru_cache(maxsize=1 << 14)
+def _kept(group_id: str, partitions: int) -> int:
+    return _computed(group_id, partitions)
+
+
+def _computed(group_id: str, partitions: int) -> int:
     code = java_string_hash(group_id)
     return 0 if code == -(1 << 31) else abs(code) % partitions
 
