@@ -171,7 +171,9 @@ def _heartbeats(options: Any) -> None:
             beats, cpu = asyncio.run(_idle(server, options.idle, options.seconds, options.rounds))
         done = len(beats.latencies)
         latencies = (f"{beats.percentile(share) * 1e3:.2f}" for share in (0.5, 0.99))
-        rows.append((server.name, f"{done / beats.seconds:,.0f}", *latencies, f"{cpu / beats.seconds:.2f}", f"{cpu / done * 1e6:.0f}"))
+        rows.append(
+            (server.name, f"{done / beats.seconds:,.0f}", *latencies, f"{cpu / beats.seconds:.2f}", f"{cpu / done * 1e6:.0f}")
+        )
     head = [f"{short(options.idle)} idle members", "heartbeats per second", "p50, ms", "p99, ms"]
     print_table([*head, "server's CPU, cores", "server's CPU, µs per heartbeat"], rows)
 
