@@ -13,6 +13,7 @@ from coordinator_scenario import COORDINATOR_SETTINGS, TOPICS, Stage, play, stag
 from generations import GENERATIONS, Generation
 from written_records import Placeholders, Written, written
 
+from coordinator_core.log.partitioner import partition_for
 from pipelines.private_coordinator import PrivateCoordinator
 from pipelines.private_kafka.broker import PrivateBroker
 from pipelines.private_kafka.clients import Clients
@@ -92,8 +93,14 @@ def prepare(broker: PrivateBroker) -> None:
     """Topics of the scenario, and the broker's own for offsets."""
     with Clients(broker.bootstrap) as clients:
         clients.create_topics(TOPICS, 4)
-        # whoever asks for a coordinator makes the topic
-        clients.committed("nobody", ["orders"], 1)
+        _await_coordinators(clients)
+
+
+def _await_coordinators(clients: Clients) -> None:
+    """Until every log partition is loaded; of a broker, whoever asks first makes the topic."""
+    names = {partition_for(name := f"nobody-{number}", LOG_PARTITIONS): name for number in range(10 * LOG_PARTITIONS)}
+    for name in names.values():
+        clients.committed(name, ["orders"], 1)
 
 
 def perform(
@@ -106,6 +113,7 @@ def perform(
     """Plays, `then` something more with other groups, asks, and ends the coordinator while members still live."""
     started_ms = int(time.time() * 1000)
     with stage(bootstrap) as on:
+        _await_coordinators(on.clients)
         groups = play(on, version_tuple(generation.version))
         if then is not None:
             groups += then(on)
