@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +49,8 @@ def main(arguments: list[str] | None = None) -> None:
 def _servers(fsyncs: Sequence[str], delay_ms: int = _DELAY_MS) -> Iterator[Start]:
     """Ours with each policy, and a broker."""
     for fsync in fsyncs:
-        yield lambda fsync=fsync: _ours(fsync, delay_ms)
-    yield lambda: kafka_broker(_TOPIC, delay_ms)
+        yield partial(_ours, fsync, delay_ms)
+    yield partial(kafka_broker, _TOPIC, delay_ms)
 
 
 @contextmanager

@@ -58,7 +58,7 @@ class Joined:
 class Beats:
     """Heartbeats that were answered without error, their latencies in seconds, and for how long they went on."""
 
-    seconds: float
+    seconds: float = 0.0
     latencies: list[float] = field(default_factory=list)
 
     def percentile(self, share: float) -> float:
@@ -136,7 +136,7 @@ def _assignments(response: JoinGroupResponse, topic: str) -> dict[str, bytes]:
 
 async def beat(members: Sequence[Member], interval: float, seconds: float) -> Beats:
     """Every member sends a heartbeat each `interval`, spread evenly over it, for `seconds`. RuntimeError if one is refused."""
-    loop, beats, refused = asyncio.get_running_loop(), Beats(seconds), set[str]()
+    loop, beats, refused = asyncio.get_running_loop(), Beats(), set[str]()
     open_requests = 0
     started = loop.time()
     sent = 0
@@ -166,6 +166,7 @@ async def beat(members: Sequence[Member], interval: float, seconds: float) -> Be
         await asyncio.sleep(0.001)
     while open_requests:
         await asyncio.sleep(0.001)
+    beats.seconds = loop.time() - started
     if refused:
         raise RuntimeError(f"heartbeats were answered {', '.join(sorted(refused))}")
     return beats
