@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -43,7 +44,8 @@ class Server:
 @contextmanager
 def our_coordinator(folder: Path, topic: str, fsync: str, delay_ms: int) -> Iterator[Server]:
     """Ours over an empty log in `folder`; all else as it comes."""
-    with PrivateCoordinator(folder, topics={topic: 1}, fsync=fsync, **{_DELAY.replace(".", "_"): delay_ms}) as coordinator:
+    settings: dict[str, Any] = {"fsync": fsync, _DELAY.replace(".", "_"): delay_ms}
+    with PrivateCoordinator(folder, topics={topic: 1}, **settings) as coordinator:
         coordinator.wait_until_loaded()
         yield Server(f"ours, fsync {fsync}", coordinator.bootstrap, coordinator.pid)
         coordinator.stop()

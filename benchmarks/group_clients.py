@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
 from coordinator_core.client import BrokerConnection, ConnectionSettings, connect
 from coordinator_core.codec import encode_assignment, encode_subscription
@@ -146,7 +146,7 @@ async def beat(members: Sequence[Member], interval: float, seconds: float) -> Be
         begun = time.perf_counter()
         open_requests += 1
 
-        def answered(answer: "asyncio.Future[tuple[object, ...]]") -> None:
+        def answered(answer: "asyncio.Future[Any]") -> None:
             nonlocal open_requests
             open_requests -= 1
             error = cast(HeartbeatResponse, answer.result()[0]).error
