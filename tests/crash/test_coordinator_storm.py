@@ -45,6 +45,7 @@ def stormy(folder: Path, weather: Weather, follower: type, course: Callable[[Sto
             await course(storm)
             storm.expect_no_findings()
             storm.expect_generations_to_grow()
+            assert storm.crowd.counts["commit NONE"] > 0
         finally:
             print(f"seed {weather.seed}, {time.monotonic() - began:.0f} s: {storm.said()}", flush=True)
             await storm.end()
@@ -52,13 +53,16 @@ def stormy(folder: Path, weather: Weather, follower: type, course: Callable[[Sto
     asyncio.run(run())
 
 
-async def kills(storm: Storm, count: int, compare_every: int) -> None:
-    """Lives of some tenths of a second to two seconds; some end while they load."""
+async def kills(storm: Storm, count: int, compare_every: int, longest: float = 2.0) -> None:
+    """Lives of up to `longest` seconds, most of them counted from the first commit of a member; some end while they load."""
     draw, compared_at = random.Random(SEED), 0
-    await storm.live(2.0)
+    await storm.live(1.0, until_busy=True)
     while storm.report.kills < count:
         await storm.kill()
-        await storm.live(draw.uniform(0, 0.25) if draw.random() < 0.2 else draw.uniform(0.3, 2.0))
+        if draw.random() < 0.15:
+            await storm.load_for(draw.uniform(0, 0.2))
+        else:
+            await storm.live(draw.uniform(0, longest), until_busy=draw.random() < 0.7)
         storm.expect_no_findings()
         if storm.report.kills >= compared_at + compare_every:
             compared_at = storm.report.kills
@@ -66,6 +70,7 @@ async def kills(storm: Storm, count: int, compare_every: int) -> None:
             await storm.compare()
             print(storm.said(), flush=True)
     await storm.compare()
+    assert storm.report.checks_of_acknowledged > 0
 
 
 async def calm(storm: Storm, comparisons: int, seconds: float) -> None:
@@ -79,7 +84,7 @@ async def calm(storm: Storm, comparisons: int, seconds: float) -> None:
 
 
 def test_a_few_kills_under_a_small_crowd(tmp_path: Path) -> None:
-    stormy(tmp_path, Weather(crowd(60, 6), seed=SEED), ThreadFollower, lambda storm: kills(storm, 5, 3))
+    stormy(tmp_path, Weather(crowd(60, 6), seed=SEED), ThreadFollower, lambda storm: kills(storm, 5, 3, 1.0))
 
 
 @pytest.mark.slow

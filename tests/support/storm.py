@@ -39,6 +39,7 @@ _GENERATION = GENERATIONS["4.3.0"]
 _PATIENCE_SECONDS = 180
 #: Shares of lives that find a torn tail, and that are killed before they listen, or soon after.
 _TORN, _CUT_SHORT = 0.3, 0.15
+_BUSY_SECONDS = 10
 _QUIET = {"Stable", "Empty"}
 _LOWEST_PORT = 15_000
 
@@ -61,7 +62,7 @@ class Report:
 
     kills: int = 0
     killed_while_starting: int = 0
-    killed_while_loading: int = 0
+    ended_while_loading: int = 0
     torn_tails: int = 0
     comparisons: int = 0
     groups_compared: int = 0
@@ -79,7 +80,7 @@ class Storm:
         self.follower = follower
         self._weather = weather
         self._draw = random.Random(weather.seed)
-        self._port = _free_port(self._draw)
+        self._port = _free_port()
         self._coordinator = self._next_life()
         address = "127.0.0.1", self._port
         self.crowd = Crowd([address], weather.crowd)
@@ -137,15 +138,23 @@ class Storm:
         await asyncio.gather(starting, return_exceptions=True)
         self._coordinator.kill()
 
-    async def live(self, seconds: float) -> None:
-        """Some time of a life, whose beginning is for what was acknowledged before."""
-        began, acknowledged = time.monotonic(), dict(self.crowd.acknowledged)
-        if seconds < 0.25:
-            self.report.killed_while_loading += 1
-        else:
-            await asyncio.to_thread(self._coordinator.wait_until_loaded)
-            await self._check_acknowledged(acknowledged)
-        await asyncio.sleep(max(0.0, began + seconds - time.monotonic()))
+    async def load_for(self, seconds: float) -> None:
+        """Some time of a life, whether it has loaded then or not."""
+        self.report.ended_while_loading += 1
+        await asyncio.sleep(seconds)
+
+    async def live(self, seconds: float, *, until_busy: bool) -> None:
+        """Some time of a life that has loaded; first comes what was acknowledged before.
+
+        `until_busy` waits for the commit of a member before that time begins, so that slow machines have lives with traffic too.
+        """
+        acknowledged, commits = dict(self.crowd.acknowledged), self.crowd.counts["commit NONE"]
+        await asyncio.to_thread(self._coordinator.wait_until_loaded)
+        await self._check_acknowledged(acknowledged)
+        give_up = time.monotonic() + _BUSY_SECONDS
+        while until_busy and self.crowd.counts["commit NONE"] == commits and time.monotonic() < give_up:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(seconds)
 
     def _next_life(self) -> PrivateCoordinator:
         weather = self._weather
@@ -306,15 +315,19 @@ class Storm:
         return (
             f"{self._weather.crowd.members} members in {self._weather.crowd.groups} groups: {counts['join']} joins, "
             f"{counts['leave']} leaves, {counts['crash']} crashes; {events['group rebalances']} rebalances; "
-            f"commits of {counts['commit NONE']:,} partitions acknowledged, clerks: {dict(clerks)}; {report}"
+            f"{events['tail cut off']} torn tails cut off; commits of {counts['commit NONE']:,} partitions acknowledged; "
+            f"crowd: {dict(counts)}, clerks: {dict(clerks)}; {report}"
         )
 
 
-def _free_port(draw: random.Random) -> int:
-    """One that no client of this machine gets for its own end, which would find itself there while nobody listens."""
+def _free_port() -> int:
+    """One that no client of this machine gets for its own end, which would find itself there while nobody listens.
+
+    Drawn without the seed: two tests may run at once.
+    """
     first = int(re.findall(r"\d+", Path("/proc/sys/net/ipv4/ip_local_port_range").read_text())[0])
     while True:
-        port = draw.randrange(_LOWEST_PORT, max(first, _LOWEST_PORT + 1_000))
+        port = random.randrange(_LOWEST_PORT, max(first, _LOWEST_PORT + 1_000))
         with socket.socket() as tried:
             try:
                 tried.bind(("127.0.0.1", port))
