@@ -13,6 +13,7 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -29,7 +30,7 @@ from coordinator_core.log.compression import Compression
 from coordinator_core.log.segments import SegmentSource
 from coordinator_core.member import GroupMember, MemberState
 from coordinator_core.segment_log.append_batch import AppendBatch, batch_bytes
-from pipelines.private_coordinator import PrivateCoordinator
+from pipelines.private_coordinator import PrivateCoordinator, PrivateCoordinatorError
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 
@@ -134,7 +135,9 @@ class Storm:
         await asyncio.sleep(seconds)
         self.report.kills += 1
         self.report.killed_while_starting += not starting.done()
-        os.kill(self._coordinator.pid, signal.SIGKILL)
+        # a machine that stood still may not have made the process yet
+        with suppress(PrivateCoordinatorError):
+            os.kill(self._coordinator.pid, signal.SIGKILL)
         await asyncio.gather(starting, return_exceptions=True)
         self._coordinator.kill()
 
