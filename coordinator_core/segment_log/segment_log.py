@@ -60,6 +60,8 @@ class SegmentLog:
             dirty = read_cleaner_offsets(folder, topic)
             for number in range(partitions):
                 opened.append(PartitionLog(_folder_of(folder, topic, number), settings, dirty.get(number, 0)))
+            # what flushes is compiled now, and not while the first client waits
+            flush_together([])
         except BaseException:
             for partition in opened:
                 partition.close()
