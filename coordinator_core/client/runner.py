@@ -165,11 +165,14 @@ class MemberRunner:
                     self._loop.create_task(self._find(request))
                 else:
                     self._post(await self._coordinator(), request, answer)
-            except NoCommonVersion:
+            except asyncio.CancelledError:
+                _fail(answer, Disconnected("the member has stopped"))
                 raise
             except (ClientError, Unwritable) as error:
                 failure = Disconnected(str(error))
                 _fail(answer, failure)
+                if isinstance(error, NoCommonVersion):
+                    raise
                 self._lose(self._link, failure)
 
     async def _find(self, request: FindCoordinatorRequest) -> None:
@@ -204,11 +207,13 @@ class MemberRunner:
         if failure is not None:
             _fail(answer, failure)
             self._lose(link, failure)
-        elif link is self._link:
+        else:
             response = cast(Response, sent.result()[0])
             if answer is not None and not answer.done():
                 answer.set_result(response)
-            self._inbox.append(lambda: self.member.receive(request, response, self._now_ms()))
+            # what the coordinator has done it has done, but a member that has given up the link expects no answers from it
+            if link is self._link:
+                self._inbox.append(lambda: self.member.receive(request, response, self._now_ms()))
         self._stirred.set()
 
     def _lose(self, link: BrokerConnection | None, failure: BaseException) -> None:

@@ -1,0 +1,98 @@
+"""Whatever becomes of a member, whoever sent a commit through it hears of it."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from coordinator_core.assignors import ClusterMetadata
+from coordinator_core.client import Cluster, ConnectionSettings, Disconnected, MemberRunner
+from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.coordinator.messages.groups import Node
+from coordinator_core.coordinator.messages.offsets import OffsetCommitResponse, OffsetToCommit
+from coordinator_core.member import GroupMember, MemberSettings
+from coordinator_core.state.offsets import TopicPartition
+
+PLACE = TopicPartition("orders", 0)
+OFFSETS = {PLACE: OffsetToCommit(7)}
+HERE = Node(0, "127.0.0.1", 9)
+
+
+class Link:
+    """A connection on which answers come when the test says so."""
+
+    def __init__(self) -> None:
+        self.sent: list[asyncio.Future[Any]] = []
+
+    def send(self, _api: Any, _parts: Any, _timeout_ms: int | None = None) -> "asyncio.Future[Any]":
+        self.sent.append(asyncio.get_running_loop().create_future())
+        return self.sent[-1]
+
+
+class Links:
+    """Gives a link, or never does."""
+
+    settings = ConnectionSettings()
+
+    def __init__(self, link: Link | None) -> None:
+        self._link = link
+
+    async def to(self, _host: str, _port: int) -> Link:
+        while self._link is None:
+            await asyncio.sleep(60)
+        return self._link
+
+
+async def once(met: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not met():
+            await asyncio.sleep(0)
+
+
+def running(link: Link | None) -> MemberRunner:
+    member = GroupMember(MemberSettings("g"), ("orders",), ClusterMetadata.of_counts({"orders": 1}))
+    runner = MemberRunner(member, Cluster([], ConnectionSettings()), Links(link))  # type: ignore[arg-type]
+    member.coordinator = HERE
+    runner.start()
+    return runner
+
+
+def in_async(test: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def within() -> None:
+        async with asyncio.timeout(10):
+            await test()
+
+    asyncio.run(within())
+
+
+def test_a_member_that_stops_while_it_connects() -> None:
+    async def stopped() -> None:
+        runner = running(None)
+        answer = runner.send(runner.member.commit(OFFSETS))
+        await asyncio.sleep(0.01)
+        await runner.stop()
+        with pytest.raises(Disconnected, match="the member has stopped"):
+            await answer
+
+    in_async(stopped)
+
+
+def test_an_answer_to_a_member_that_looks_for_its_coordinator_again() -> None:
+    async def answered() -> None:
+        link = Link()
+        runner = running(link)
+        first = runner.send(runner.member.commit(OFFSETS))
+        # the member joins beside
+        await once(lambda: len(link.sent) == 2)
+        second = runner.send(runner.member.commit(OFFSETS))
+        runner.member.disconnected(0)
+        with pytest.raises(Disconnected, match="no coordinator"):
+            await second
+        taken = OffsetCommitResponse({PLACE: ErrorCode.NONE})
+        for sent in link.sent:
+            sent.set_result((taken,))
+        assert await first == taken
+        await runner.stop()
+
+    in_async(answered)
