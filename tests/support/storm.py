@@ -229,11 +229,11 @@ class Storm:
 
     async def compare(self) -> None:
         """Everybody pauses, until the tables have what the log has: they say what the coordinator says."""
-        await self.crowd.pause()
-        for clerk in self.clerks:
-            clerk.going.clear()
-        await asyncio.gather(*(clerk.idle.wait() for clerk in self.clerks))
         async with asyncio.timeout(_PATIENCE_SECONDS):
+            await self.crowd.pause()
+            for clerk in self.clerks:
+                clerk.going.clear()
+            await asyncio.gather(*(clerk.idle.wait() for clerk in self.clerks))
             while not await self._compared():
                 await asyncio.sleep(0.1)
         for clerk in self.clerks:
