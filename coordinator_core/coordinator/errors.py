@@ -6,8 +6,7 @@ from types import MappingProxyType
 
 
 class ErrorCode(IntEnum):
-    """`Errors` of Kafka: the ones that the coordinator and its service answer, that a log may give them, and that a broker may tell
-    a member."""
+    """`Errors` of Kafka: those that the coordinator and its service answer, a log may give them, or a broker may tell a member."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
