@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 
 class ErrorCode(IntEnum):
-    """`Errors` of Kafka: those that the coordinator and its service answer, a log may give them, or a broker may tell a member."""
+    """`Errors` of Kafka: what the coordinator and its service answer, what a log may give them, what a broker may tell a member."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
