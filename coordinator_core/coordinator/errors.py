@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 
 class ErrorCode(IntEnum):
-    """`Errors` of Kafka: what the coordinator and its service answer, what a log may give them, what a broker may tell a member."""
+    """`Errors` of Kafka, as far as the coordinator and its service answer them, logs may give them, or brokers tell members."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
