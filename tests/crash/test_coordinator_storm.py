@@ -84,7 +84,7 @@ async def calm(storm: Storm, comparisons: int, seconds: float) -> None:
 
 
 def test_a_few_kills_under_a_small_crowd(tmp_path: Path) -> None:
-    stormy(tmp_path, Weather(crowd(60, 6), seed=SEED), ThreadFollower, lambda storm: kills(storm, 5, 3, 1.0))
+    stormy(tmp_path, Weather(crowd(60, 6), seed=SEED), ThreadFollower, lambda storm: kills(storm, 5, 3, 0.5))
 
 
 @pytest.mark.slow
