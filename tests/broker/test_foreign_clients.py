@@ -178,12 +178,13 @@ class TestKafkaPython:
         )
         other = cluster.consumer(group)
         try:
+            # its range assignor leaves out a topic whose metadata has not come yet, and the group may stay so for good
+            until(lambda: len(mine.partitions_for_topic(TOPIC) or ()) == PARTITIONS, "the first member knows the partitions")
 
             def alone() -> bool:
                 mine.poll(timeout_ms=50)
                 return len(mine.assignment()) == PARTITIONS
 
-            # its range assignor leaves out a topic whose metadata it has not asked for yet, and the group stays so
             until(alone, "the first member owns every partition")
             other.subscribe([TOPIC])
 

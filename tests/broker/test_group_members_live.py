@@ -21,7 +21,9 @@ from pipelines.private_kafka.broker import PrivateBroker
 pytestmark = pytest.mark.broker
 
 PARTITIONS = 6
-_PATIENCE_SECONDS = 30
+#: Longer than the session of a member that a broker was never told to forget.
+_PATIENCE_SECONDS = 60
+_SESSION_MS = 10_000
 
 
 def address_of(broker: PrivateBroker) -> Address:
@@ -29,10 +31,17 @@ def address_of(broker: PrivateBroker) -> Address:
     return host, int(port)
 
 
-async def until(met: Callable[[], bool]) -> None:
-    async with asyncio.timeout(_PATIENCE_SECONDS):
-        while not met():
-            await asyncio.sleep(0.02)
+async def until(met: Callable[[], bool], *runners: MemberRunner) -> None:
+    loop = asyncio.get_running_loop()
+    end = loop.time() + _PATIENCE_SECONDS
+    while not met():
+        assert loop.time() < end, "\n".join(described(runner.member) for runner in runners)
+        await asyncio.sleep(0.02)
+
+
+def described(member: GroupMember) -> str:
+    partitions = {topic: len(found) for topic, found in member.metadata.topics.items()}
+    return f"{member.member_id}: {member.state}, generation {member.generation}, owns {member.owned} of {partitions}"
 
 
 async def started(
@@ -43,7 +52,9 @@ async def started(
     stack.callback(cluster.close)
     stack.callback(connections.close)
     member = GroupMember(
-        MemberSettings(group, tuple(assignors), heartbeat_interval_ms=200), (topic,), await cluster.metadata([topic])
+        MemberSettings(group, tuple(assignors), session_timeout_ms=_SESSION_MS, heartbeat_interval_ms=200),
+        (topic,),
+        await cluster.metadata([topic]),
     )
     runner = MemberRunner(member, cluster, connections)
     stack.push_async_callback(runner.stop)
@@ -76,7 +87,7 @@ def test_join_commit_fetch_leave(broker: PrivateBroker, topic: str, assignor: As
 
     async def members(stack: AsyncExitStack) -> None:
         runners = [await started(stack, broker, group, topic, [assignor]) for _ in range(3)]
-        await until(lambda: shared(runners))
+        await until(lambda: shared(runners), *runners)
         for number, runner in enumerate(runners):
             offsets = {at: OffsetToCommit(100 * number + at.partition, metadata=f"of {number}") for at in runner.member.owned}
             committed = await runner.commit(offsets)
@@ -88,7 +99,7 @@ def test_join_commit_fetch_leave(broker: PrivateBroker, topic: str, assignor: As
             }
         first, *others = runners
         await first.leave()
-        await until(lambda: shared(others))
+        await until(lambda: shared(others), *others)
         everything = await others[0].fetch(None)
         assert set(everything.offsets) == {TopicPartition(topic, number) for number in range(PARTITIONS)}
         for runner in others:
@@ -116,7 +127,7 @@ def test_a_member_beside_a_client_of_another_kind(broker: PrivateBroker, topic: 
 
         polling = asyncio.create_task(poll())
         try:
-            await until(lambda: len(ours.member.owned) == len(theirs.assignment()) == PARTITIONS // 2)
+            await until(lambda: len(ours.member.owned) == len(theirs.assignment()) == PARTITIONS // 2, ours)
             everything = {(each.topic, each.partition) for each in theirs.assignment()} | set(ours.member.owned)
             assert everything == {(topic, number) for number in range(PARTITIONS)}
             await ours.leave()
