@@ -45,6 +45,8 @@ JOIN: Remedies = MappingProxyType(
 SYNC: Remedies = MappingProxyType(
     _COORDINATOR_GONE
     | {
+        # coordinators of 2.0 to 3.9 say REBALANCE_IN_PROGRESS while they load, those of 4 this, which ends Kafka's own consumer
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: Remedy.RETRY_LATER,
         ErrorCode.REBALANCE_IN_PROGRESS: Remedy.RETRY_NOW,
         ErrorCode.ILLEGAL_GENERATION: Remedy.NEW_GENERATION,
         ErrorCode.UNKNOWN_MEMBER_ID: Remedy.NEW_MEMBER,

@@ -200,6 +200,16 @@ def test_sync_that_came_too_late(error, member_id):
     assert again.member_id == member_id
 
 
+def test_sync_at_a_coordinator_that_loads_anew():
+    member = a_member()
+    member.receive(joined(member), SyncGroupResponse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS), 10)
+
+    assert member.next_wake() == 10 + member.settings.retry_backoff_ms
+    again = only(member.wake(member.next_wake()))
+    assert isinstance(again, JoinGroupRequest)
+    assert again.member_id == "m"
+
+
 @pytest.mark.parametrize("error", GONE)
 def test_sync_at_somebody_who_does_not_coordinate(error):
     member = a_member()
