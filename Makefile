@@ -32,7 +32,7 @@ demo-kafka: $(READY) ## The same with a private Kafka and real consumers (KAFKA=
 	@$(BIN)/grouplake demo --kafka $(or $(KAFKA),4.1.1)
 
 test: lint types contracts $(READY) ## Lint, types and all tests but the slow ones
-	@$(BIN)/python -m pytest -m "not slow"
+	@$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile
 
 test-fast: $(READY) ## Tests without Spark and brokers
 	@$(BIN)/python -m pytest -m "not slow and not spark and not broker and not browser"
