@@ -1,6 +1,5 @@
 """Answers of brokers: mutated responses through the client library's decoder and the reader of `kafka://`, without sockets."""
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from random import Random
@@ -159,7 +158,6 @@ def _make(rng: Random) -> Answers:
 
 def check(given: Sequence[Answers]) -> None:
     """Records, or an error of the log."""
-    logging.disable(logging.CRITICAL)
     for answers in given:
         try:
             _read(_Connection(answers))
