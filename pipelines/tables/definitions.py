@@ -45,13 +45,19 @@ _PRIMITIVES = {
 
 @dataclass(frozen=True)
 class TableDefinition:
-    """One table: Arrow schema (comments as field metadata), description, Delta properties, key columns (empty: append-only)."""
+    """One table: Arrow schema, comments of columns, description, Delta properties, key columns (empty: append-only)."""
 
     name: str
     schema: pa.Schema
+    comments: dict[str, str]
     description: str
     properties: dict[str, str]
     key: tuple[str, ...]
+
+    @property
+    def commented_schema(self) -> pa.Schema:
+        """To create the table with. Rows go without: a table keeps the comments that it was made with, whatever is said today."""
+        return pa.schema([field.with_metadata({"comment": self.comments[field.name]}) for field in self.schema])
 
 
 @cache
@@ -67,6 +73,9 @@ def table(name: str) -> TableDefinition:
     return TableDefinition(
         name=name,
         schema=pa.schema([_field(column) for column in statement.this.expressions]),
+        comments={
+            column.name: _constraints(column)["CommentColumnConstraint"].this.this for column in statement.this.expressions
+        },
         description=comment.this.this,
         properties={p.this.this: p.args["value"].this for p in properties if type(p) is exp.Property},
         key=KEYS.get(name, ()),
@@ -92,15 +101,12 @@ def spark_view_sql(name: str) -> str:
     return sql
 
 
+def _constraints(column) -> dict:
+    return {type(constraint.kind).__name__: constraint.kind for constraint in column.constraints}
+
+
 def _field(column) -> pa.Field:
-    constraints = {type(c.kind).__name__: c.kind for c in column.constraints}
-    comment = constraints.get("CommentColumnConstraint")
-    return pa.field(
-        column.name,
-        _arrow_type(column.kind),
-        nullable="NotNullColumnConstraint" not in constraints,
-        metadata={"comment": comment.this.this} if comment else None,
-    )
+    return pa.field(column.name, _arrow_type(column.kind), nullable="NotNullColumnConstraint" not in _constraints(column))
 
 
 def _arrow_type(kind) -> pa.DataType:

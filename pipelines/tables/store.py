@@ -82,7 +82,7 @@ class TableStore:
                 try:
                     DeltaTable.create(
                         self.path(table.name),
-                        schema=table.schema,
+                        schema=table.commented_schema,
                         description=table.description,
                         configuration=dict(table.properties),
                         mode="ignore",

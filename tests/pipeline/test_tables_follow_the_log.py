@@ -2,9 +2,12 @@
 
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from uuid import UUID
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loaded_logs import replay
@@ -25,6 +28,7 @@ from coordinator_core.state.group_state import GroupState
 from pipelines.batch.groups_plan import to_ms
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
+from pipelines.tables import definitions
 
 NOW_MS = 1_800_000_000_000
 DAY_MS = 86_400_000
@@ -237,3 +241,20 @@ def test_a_name_that_is_learned_late_reaches_the_members(tmp_path) -> None:
         snapshot = Snapshot(store, store.batch_as_of(batch_id))
         ((assigned,),) = rows(snapshot, "SELECT assigned FROM members")
         assert [(part["topic"], part["partitions"]) for part in assigned] == [(topic, [0, 1])]
+
+
+def test_tables_made_with_other_comments_are_written_on(tmp_path: Path) -> None:
+    for name, definition in definitions.tables().items():
+        said = pa.schema([field.with_metadata({"comment": "As said before"}) for field in definition.schema])
+        DeltaTable.create(tmp_path / name, schema=said, configuration=dict(definition.properties))
+    log = Log(partition=3)
+    log.group([member()], group="a")
+    log.commit(0, 5, group="a")
+    log.commit(0, 6, group="b", producer=7)
+    log.raw(b"?", b"?")
+    log.commit(0, 7, group="a")
+    applied(log, Era.named("4"), [2, 4], str(tmp_path))
+
+    assert check(str(tmp_path)) == []
+    fields = DeltaTable(tmp_path / "offsets").schema().fields
+    assert {field.metadata["comment"] for field in fields} == {"As said before"}
