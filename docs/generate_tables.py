@@ -32,7 +32,7 @@ def described(name: str) -> str:
     table = definitions.table(name)
     key = f"Key: {', '.join(f'`{column}`' for column in table.key)}." if table.key else "Append-only."
     rows = [
-        f"| `{field.name}` | `{type_name(field.type)}`{'?' if field.nullable else ''} | {field.metadata[b'comment'].decode()} |"
+        f"| `{field.name}` | `{type_name(field.type)}`{'?' if field.nullable else ''} | {table.comments[field.name]} |"
         for field in table.schema
     ]
     return "\n".join([f"{table.description}. {key}", "", "| column | type | |", "|---|---|---|", *rows])
