@@ -15,8 +15,10 @@ from coordinator_core.log.record_batch import (
     CONTROL,
     CRC_START,
     HEADER_SIZE,
+    LEADER_EPOCH_START,
     LOG_APPEND_TIME,
     LOG_OVERHEAD,
+    NO_LEADER_EPOCH,
     SMALLEST_LENGTH,
     SMALLEST_RECORD,
     TRANSACTIONAL,
@@ -171,17 +173,21 @@ def read_frames(data: Bytes, start_offset: int, batches: npt.NDArray[np.void]) -
 
 
 @njit(cache=True)
-def last_offset(data: Bytes) -> tuple[Int, int]:
-    """The greatest offset that any frame covers, -1 for none, and where reading ends; nothing but headers is looked at."""
-    greatest = np.int64(-1)
+def last_frame(data: Bytes) -> tuple[Int, Int, int]:
+    """The greatest offset that any frame covers, the leader epoch of the last one, and where reading ends.
+
+    Offset and epoch are -1 where there is none. Nothing but headers is looked at.
+    """
+    greatest = epoch = np.int64(NO_LEADER_EPOCH)
     position = 0
     while position < len(data):
         end, _, last, problem = _frame(data, position)
         greatest = max(greatest, last)
         if problem in (_TORN_TAIL, _IMPOSSIBLE_LENGTH):
             break
+        epoch = _int32(data, position + LEADER_EPOCH_START) if data[position + 16] == 2 else np.int64(NO_LEADER_EPOCH)
         position = end
-    return greatest, position
+    return greatest, epoch, position
 
 
 @njit(cache=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import crc32c
 import numpy as np
@@ -19,6 +20,7 @@ __all__ = [
     "BATCH",
     "IS_CONTROL",
     "IS_TRANSACTIONAL",
+    "LogEnd",
     "RecordColumns",
     "batches_of",
     "columns_of",
@@ -130,10 +132,21 @@ def _frames(data: npt.NDArray[np.uint8], start: int, end: int) -> tuple[npt.NDAr
     return batches, consumed
 
 
-def end_of(buffer: bytes) -> tuple[int, int]:
-    """Offset behind the last whole batch, 0 for none, and how many bytes are whole batches; records are not looked at. Total."""
-    last, consumed = batch_kernels.last_offset(np.frombuffer(buffer, np.uint8))
-    return int(last) + 1, int(consumed)
+class LogEnd(NamedTuple):
+    """How far whole batches reach: the offset behind them (0 for none), and `consumed` bytes.
+
+    `leader_epoch` is that of the last one, -1 where that has none.
+    """
+
+    offset: int
+    leader_epoch: int
+    consumed: int
+
+
+def end_of(buffer: bytes) -> LogEnd:
+    """Where the whole batches of `buffer` end; records are not looked at. Total."""
+    last, epoch, consumed = batch_kernels.last_frame(np.frombuffer(buffer, np.uint8))
+    return LogEnd(int(last) + 1, int(epoch), int(consumed))
 
 
 def _next_offset(start: int, end: int, last_offset: int) -> int:

@@ -15,6 +15,8 @@ LOG_OVERHEAD = 12
 HEADER_SIZE = 61
 #: The smallest length field a v2 batch can have: a header without records.
 SMALLEST_LENGTH = HEADER_SIZE - LOG_OVERHEAD
+#: Four bytes; of messages of the old formats the checksum is there.
+LEADER_EPOCH_START = 12
 #: The checksum covers everything from the attributes on.
 CRC_START = 21
 #: Length, attributes, timestamp, offset, key length, value length, header count: one byte each at least.

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from coordinator_core.log.columns import RecordColumns, end_of, parse_columns
+from coordinator_core.log.columns import LogEnd, RecordColumns, end_of, parse_columns
 from coordinator_core.log.damage import ENDS_READING
 from coordinator_core.log.errors import LogUnreadable
 from coordinator_core.log.record_batch import LOG_OVERHEAD
@@ -57,16 +57,17 @@ class SegmentFile:
             if end is not None and start >= end:
                 return
 
-    def scan_end(self, position: int, chunk_bytes: int) -> tuple[int, int]:
-        """Byte and offset (0 for none) behind the last whole batch from `position` on, by headers alone."""
-        self._position, offset = position, 0
+    def scan_end(self, position: int, chunk_bytes: int) -> LogEnd | None:
+        """Where the whole batches from `position` on end, by headers alone; None where there is none."""
+        self._position, end = position, None
         while data := self._bytes(chunk_bytes):
-            found, consumed = end_of(data)
-            self._position += consumed
-            offset = max(offset, found)
-            if consumed == 0:
+            found = end_of(data)
+            self._position += found.consumed
+            if found.consumed == 0:
                 break
-        return self._position, offset
+            offset = found.offset if end is None else max(end.offset, found.offset)
+            end = LogEnd(offset, found.leader_epoch, self._position - position)
+        return end
 
     def status(self) -> os.stat_result:
         """Inode, size and time of the open file."""

@@ -10,9 +10,11 @@ from uuid import UUID
 from coordinator_core.log.columns import RecordColumns
 from coordinator_core.log.damage import TornEnd
 from coordinator_core.log.errors import LogNotFound, LogTruncated, LogUnreadable, RecordsDeleted
+from coordinator_core.log.leader_epochs import first_begun_after, read_leader_epochs
 from coordinator_core.log.partition_metadata import partition_of, read_topic_ids
+from coordinator_core.log.record_batch import NO_LEADER_EPOCH
 from coordinator_core.log.segment_file import SegmentFile
-from coordinator_core.log.source import WithoutLeaders, one_after_another
+from coordinator_core.log.source import one_after_another
 
 CONSUMER_OFFSETS = "__consumer_offsets"
 CHUNK_BYTES = 4 * 1024 * 1024
@@ -24,16 +26,17 @@ _SEGMENT_NAME = re.compile(r"(\d{20})\.log")
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """How far a segment was once scanned: `position` and `offset` behind its last whole batch."""
+    """How far a segment was once scanned: `position` and `offset` behind its last whole batch, and the leader epoch of that."""
 
     inode: int
     size: int
     modified: int
-    position: int
-    offset: int
+    position: int = 0
+    offset: int = 0
+    leader_epoch: int = NO_LEADER_EPOCH
 
 
-class SegmentSource(WithoutLeaders):
+class SegmentSource:
     """The partitions of `topic` found as `TOPIC-N` folders in `directory`; implements `LogSource`.
 
     `directory` may also be one such folder. Files may grow, be rolled, compacted or deleted while they are read. Raises
@@ -44,6 +47,8 @@ class SegmentSource(WithoutLeaders):
         self._directory = Path(directory)
         self._topic = topic
         self._ends: dict[Path, _End] = {}
+        #: The newest segment of each partition when its end was last asked for.
+        self._newest: dict[int, _End] = {}
         if not self._folders():
             raise LogNotFound(f"{self._directory}: no {topic}-N folder in it")
 
@@ -104,6 +109,32 @@ class SegmentSource(WithoutLeaders):
     def topic_ids(self) -> dict[UUID, str]:
         """Topic ids from the `partition.metadata` files of all topics in the directory."""
         return read_topic_ids(self._directory.parent if self._is_folder() else self._directory)
+
+    @property
+    def topic_id(self) -> UUID | None:
+        """None: a log that is put into another topic's folder, as when a broker takes it over, is still the same log."""
+        return None
+
+    def leader_epochs(self) -> dict[int, int]:
+        """Leader epoch of the last batch of each partition when `end_offsets` last asked.
+
+        Those without batches in their newest segment, or with batches of formats that have no epochs, are left out.
+        """
+        return {p: end.leader_epoch for p, end in self._newest.items() if end.leader_epoch != NO_LEADER_EPOCH}
+
+    def cut_back(self, positions: Mapping[int, tuple[int, int]]) -> dict[int, int]:
+        """Where logs were cut back below a position, however far they have grown again since; see `LogSource`.
+
+        Whoever opens the log to write begins a leader epoch where the log ends then (`LeaderEpochFileCache`): below a position
+        of an earlier epoch only if what was between is lost.
+        """
+        folders = self._folders()
+        begun = {
+            partition: first_begun_after(epoch, read_leader_epochs(folders[partition]))
+            for partition, (_, epoch) in positions.items()
+            if partition in folders
+        }
+        return {p: offset for p, offset in begun.items() if offset is not None and offset < positions[p][0]}
 
     def close(self) -> None:
         """Nothing stays open between calls."""
@@ -178,7 +209,8 @@ class SegmentSource(WithoutLeaders):
         if not segments:
             return 0
         base, path = list(segments.items())[-1]
-        return max(base, self._scanned(path).offset)
+        self._newest[partition] = end = self._scanned(path)
+        return max(base, end.offset)
 
     def _torn_end(self, partition: int) -> TornEnd | None:
         segments = self._segments(partition)
@@ -201,9 +233,12 @@ class SegmentSource(WithoutLeaders):
             if known is not None and (known.inode, known.size, known.modified) == stamp:
                 return known
             if known is None or known.inode != status.st_ino or status.st_size < known.size:
-                known = _End(*stamp, 0, 0)
-            position, offset = file.scan_end(known.position, CHUNK_BYTES)
+                known = _End(*stamp)
+            further = file.scan_end(known.position, CHUNK_BYTES)
         finally:
             file.close()
-        self._ends[path] = end = _End(*stamp, position, max(known.offset, offset))
+        end = _End(*stamp, known.position, known.offset, known.leader_epoch)
+        if further is not None:
+            end = _End(*stamp, known.position + further.consumed, max(known.offset, further.offset), further.leader_epoch)
+        self._ends[path] = end
         return end

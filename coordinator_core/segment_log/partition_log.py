@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from coordinator_core.log.columns import RecordColumns, to_log_records
 from coordinator_core.log.entries import LogRecord
+from coordinator_core.log.leader_epochs import read_leader_epochs, with_new_epoch, write_leader_epochs
 from coordinator_core.log.partition_metadata import partition_of
 from coordinator_core.log.segments import SegmentSource
 from coordinator_core.segment_log.append_batch import AppendBatch, batch_bytes
-from coordinator_core.segment_log.checkpoints import read_leader_epochs, with_new_epoch, write_leader_epochs
 from coordinator_core.segment_log.cleaner import CleanResult, clean_in_slices
 from coordinator_core.segment_log.cleaning_plan import CleaningPlan, plan_cleaning
 from coordinator_core.segment_log.errors import AppendFailed, CleanFailed, PartitionFailed

@@ -6,8 +6,8 @@ from uuid import UUID, uuid4
 
 from coordinator_core.codec.uuids import uuid_text
 from coordinator_core.log.partition_metadata import format_topic_id, parse_topic_id, partition_of
-from coordinator_core.segment_log.checkpoints import read_cleaner_offsets, write_cleaner_offsets
 from coordinator_core.segment_log.cleaner import CleanResult
+from coordinator_core.segment_log.cleaner_offsets import read_cleaner_offsets, write_cleaner_offsets
 from coordinator_core.segment_log.errors import PartitionFailed, PartitionsDiffer
 from coordinator_core.segment_log.flushing import flush_together
 from coordinator_core.segment_log.lock import FolderLock

@@ -11,14 +11,14 @@ import numpy.typing as npt
 
 from coordinator_core.log.columns import batches_of
 from coordinator_core.log.damage import Problem
-from coordinator_core.log.record_batch import CONTROL, LOG_OVERHEAD, NO_PRODUCER_ID, TRANSACTIONAL
+from coordinator_core.log.record_batch import CONTROL, LEADER_EPOCH_START, LOG_OVERHEAD, NO_PRODUCER_ID, TRANSACTIONAL
 from coordinator_core.segment_log.producers import ProducerStates
 from coordinator_core.segment_log.segment import MOST_OFFSETS
 
 #: Small enough that other threads are not kept waiting, large enough that calls do not count.
 PIECE_BYTES = 1024 * 1024
 
-_LEADER_EPOCH = np.arange(12, 16)
+_LEADER_EPOCH = np.arange(LEADER_EPOCH_START, LEADER_EPOCH_START + 4)
 _OUT_OF_ORDER = "offsets that do not follow on those before, or do not belong into this segment"
 #: Of a message of magic 0 or 1: offset, size and checksum, and everything before key and value lengths.
 _OLD_CRC_END = LOG_OVERHEAD + 4

@@ -106,7 +106,7 @@ def cut_back(address: Address, partition: int, position: int, end: int) -> LogTr
     """The error of a log that has lost what the tables were made from, and was written on since."""
     return LogTruncated(
         f"{address}, partition {partition}: the log was cut back to offset {end}, before offset {position} where the tables "
-        "continue, and written anew from there (an unclean leader election, or a broker that lost its disk): "
+        "continue, and written anew from there (an unclean leader election, or a disk or a machine that failed): "
         "start over with an empty --tables folder"
     )
 

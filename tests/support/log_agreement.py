@@ -23,5 +23,6 @@ def check(data: bytes, start: int = 0, end: int | None = None) -> RecordColumns:
     behind = max((frame.last_offset + 1 for frame in whole), default=0)
     assert columns.next_offset == max(start, behind if end is None else min(behind, end))
     if start == 0 and end is None:
-        assert end_of(data) == (columns.next_offset, columns.consumed)
+        found = end_of(data)
+        assert (found.offset, found.consumed) == (columns.next_offset, columns.consumed)
     return columns

@@ -63,7 +63,7 @@ def test_range(start, end, offsets, next_offset):
 def test_next_offset_is_behind_empty_batches():
     data = batch(0) + write_batch([], base_offset=5, last_offset=9, producer_id=1, producer_epoch=0)
     assert parse_columns(data).next_offset == 10
-    assert end_of(data) == (10, len(data))
+    assert end_of(data) == (10, 0, len(data))
 
 
 def test_torn_tail_leaves_the_rest_to_the_next_call():
@@ -74,7 +74,7 @@ def test_torn_tail_leaves_the_rest_to_the_next_call():
     assert [(damage.problem, damage.offset, damage.position) for damage in columns.damages] == [
         (Problem.TORN_TAIL, 3, len(batch(0)))
     ]
-    assert end_of(data[:-1]) == (3, len(batch(0)))
+    assert end_of(data[:-1]) == (3, 0, len(batch(0)))
 
 
 @pytest.mark.parametrize("wrap", [write_batch, write_message_set], ids=["v2", "v1"])

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from coordinator_core.log.compression import Compression
 from coordinator_core.log.entries import ControlType, LogRecord
+from coordinator_core.log.leader_epochs import EpochEntry, read_leader_epochs
 from coordinator_core.log.reader import read_log
 from coordinator_core.log.record_batch import BatchRecord, end_transaction_marker, write_batch
 from coordinator_core.segment_log.append_batch import AppendBatch, batch_bytes
-from coordinator_core.segment_log.checkpoints import EpochEntry, read_leader_epochs
 from coordinator_core.segment_log.errors import AppendFailed, LogDamaged, LogInUse, PartitionFailed, PartitionsDiffer
 from coordinator_core.segment_log.settings import SegmentLogSettings
 

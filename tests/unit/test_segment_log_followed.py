@@ -6,10 +6,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
-from appended_logs import NOW_MS, commit, opened, whole_log
+from appended_logs import NOW_MS, commit, folder_of, opened, whole_log
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from log_builder import Log, member
 
-from coordinator_core.log.columns import to_log_records
+from coordinator_core.log.columns import batches_of, to_log_records
 from coordinator_core.log.segments import SegmentSource
 from coordinator_core.segment_log.settings import SegmentLogSettings
 from pipelines.cli import main
@@ -122,3 +124,37 @@ def test_segments_and_show_read_it(tmp_path, capsys, codec):
         (2, 3, 2),
         (2, 4, 1),
     ]
+
+
+def cut_off(directory, batches):
+    """A power failure: the newest segment without its last `batches`; what is left of it."""
+    path = max(folder_of(directory).glob("*.log"))
+    with path.open("r+b") as file:
+        whole = batches_of(file.read())[0]
+        kept = max(len(whole) - batches, 0)
+        file.truncate(int(whole["end"][kept - 1]) if kept else 0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(["append", "kill", "power failure", "look"]), st.integers(1, 5)), max_size=30))
+def test_a_position_tells_whether_records_before_it_are_lost(tmp_path_factory, steps):
+    directory = tmp_path_factory.mktemp("log")
+    log, source, seen = opened(directory, SETTINGS), SegmentSource(directory), []
+    for number, (step, size) in enumerate(steps):
+        if step == "append":
+            for _ in range(size):
+                log.partition(0).append([commit(b"key", b"%d" % number)], NOW_MS)
+        elif step == "look":
+            end, epochs = source.end_offsets()[0], source.leader_epochs()
+            if epochs:
+                seen.append((end, epochs[0], list(log.partition(0).read())))
+        else:
+            log.close()
+            if step == "power failure":
+                cut_off(directory, size)
+            log = opened(directory, SETTINGS)
+    end, now = source.end_offsets()[0], list(log.partition(0).read())
+    for offset, epoch, then in seen:
+        is_noticed = end < offset or bool(source.cut_back({0: (offset, epoch)}))
+        assert is_noticed == (now[:offset] != then)
+    log.close()

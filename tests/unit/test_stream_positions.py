@@ -1,13 +1,16 @@
 """Where a stream stands, and what it does when the log does not go on from there. No broker, no Spark session."""
 
+from pathlib import Path
 from uuid import UUID
 
 import pytest
+from appended_logs import NOW_MS, commit, folder_of, opened
 from fake_cluster import TOPIC, TOPIC_ID, FakeCluster, FakePartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from coordinator_core.codec.uuids import uuid_text
 from coordinator_core.log.errors import LogTruncated, TopicRecreated
+from coordinator_core.segment_log.settings import SegmentLogSettings
 from pipelines.source.data_source import LogStreamReader, SourceOptions
 from pipelines.source.position import Position
 
@@ -108,3 +111,26 @@ def test_a_topic_that_was_recreated_ends_the_stream(cluster: FakeCluster) -> Non
         stream.latestOffset(end, ReadAllAvailable())
     with pytest.raises(TopicRecreated):
         reader().initialOffset()
+
+
+def test_a_log_of_the_coordinator_that_lost_records_and_has_grown_again_ends_the_stream(tmp_path: Path) -> None:
+    def written(values: list[bytes]) -> None:
+        log = opened(tmp_path, SegmentLogSettings())
+        log.partition(0).append([commit(b"key", value) for value in values], NOW_MS)
+        log.close()
+
+    def stream() -> LogStreamReader:
+        return LogStreamReader(SourceOptions.parse({"path": f"segments:{tmp_path}"}))
+
+    written([b"1", b"2"])
+    written([b"3"])
+    begin = stream().initialOffset()
+    end = stream().latestOffset(begin, ReadAllAvailable())
+    assert end == {"0": 3, "leader_epochs": {"0": 1}}
+    (path,) = folder_of(tmp_path).glob("*.log")
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size // 3)
+    written([b"4", b"5", b"6"])
+    with pytest.raises(LogTruncated, match="partition 0: the log was cut back to offset 1, before offset 3 where the tables"):
+        stream().latestOffset(end, ReadAllAvailable())
+    assert stream().latestOffset(begin, ReadAllAvailable()) == {"0": 4, "leader_epochs": {"0": 2}}
