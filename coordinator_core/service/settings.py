@@ -43,7 +43,8 @@ class ServiceSettings:
 
     node_id: int = 1
     cluster_id: str = "grouplake"
-    socket_request_max_bytes: int = 100 * 1024 * 1024
+    #: Brokers allow 100 MiB. Taking a request apart keeps all other clients waiting, here up to a second for each MiB.
+    socket_request_max_bytes: int = 2 * 1024 * 1024
     #: Of all connections together: what has arrived of requests that are not complete.
     queued_max_request_bytes: int = 256 * 1024 * 1024
     max_connections: int = _INT32_MAX
