@@ -9,6 +9,8 @@ from coordinator_core.log.checkpoint_file import read_lines, write_lines
 
 LEADER_EPOCHS = "leader-epoch-checkpoint"
 
+#: The highest number an epoch can have (int32), which leaves none for the next.
+_HIGHEST = 2**31 - 1
 _ENTRY = re.compile(r"(\d{1,10}) (\d{1,19})", re.ASCII)
 
 
@@ -23,7 +25,8 @@ class EpochEntry:
 def read_leader_epochs(folder: Path) -> list[EpochEntry]:
     """The epochs of a partition, ascending. A file that is missing or cannot be understood has none."""
     matches = map(_ENTRY.fullmatch, read_lines(folder / LEADER_EPOCHS))
-    return [EpochEntry(int(match[1]), int(match[2])) for match in matches if match]
+    entries = [EpochEntry(int(match[1]), int(match[2])) for match in matches if match]
+    return [entry for entry in entries if entry.epoch < _HIGHEST]
 
 
 def write_leader_epochs(folder: Path, entries: Iterable[EpochEntry]) -> None:
