@@ -7,7 +7,6 @@ from pathlib import Path
 from coordinator_core.client import ClientError
 from coordinator_core.service.addresses import Address
 from coordinator_core.state.era import Era
-from pipelines import job
 from pipelines.configuration import load_configuration
 from pipelines.coordinator import CoordinatorOptions, coordinator_options, run_coordinator
 from pipelines.demo_members import DemoError
@@ -15,6 +14,7 @@ from pipelines.demo_story import TOPICS, Story
 from pipelines.driver import job_beside
 from pipelines.errors import UsageError
 from pipelines.progress import print_progress
+from pipelines.run_options import RunOptions
 from pipelines.source.address import parse_address
 from pipelines.tables.store import TableStore
 
@@ -66,10 +66,10 @@ def _coordinator_options(log: Path) -> CoordinatorOptions:
     return coordinator_options("127.0.0.1:0", str(log), {**load_configuration(None).coordinator, **_IMPATIENT})
 
 
-def _job_options(log: Path, tables: str) -> job.RunOptions:
+def _job_options(log: Path, tables: str) -> RunOptions:
     configuration = load_configuration(None)
     era = Era.named(_ERA)
-    return job.RunOptions(
+    return RunOptions(
         address=parse_address(f"segments:{log}"),
         tables=tables,
         era=era,

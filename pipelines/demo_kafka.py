@@ -7,12 +7,14 @@ from pathlib import Path
 
 from coordinator_core.state.era import Era
 from pipelines import job
-from pipelines.cli.main import main
 from pipelines.configuration import load_configuration
 from pipelines.errors import UsageError
 from pipelines.private_kafka.broker import PrivateBroker
 from pipelines.private_kafka.distribution import version_tuple
 from pipelines.progress import print_progress
+from pipelines.query.engine import Snapshot
+from pipelines.query.output import to_stdout
+from pipelines.run_options import RunOptions
 from pipelines.source.address import parse_address
 
 QUERIES = {
@@ -53,7 +55,7 @@ def run_demo_with_kafka(version: str, tables: str | None) -> None:
             _run_job(f"kafka://{broker.bootstrap}/__consumer_offsets", folder, version)
         for title, query in QUERIES.items():
             print(f"\n{title}\n  {query}\n", flush=True)
-            main(["sql", "--tables", folder, query])
+            to_stdout(Snapshot.open(folder).query(query), "table")
         if tables is not None:
             print(f'\nThe tables are in {tables}: grouplake sql --tables {tables} "SELECT * FROM groups"')
 
@@ -62,7 +64,7 @@ def _run_job(address: str, folder: str, version: str) -> None:
     configuration = load_configuration(None)
     era = Era.named(_era(version))
     section = configuration.job
-    options = job.RunOptions(
+    options = RunOptions(
         address=parse_address(address),
         tables=folder,
         era=era,

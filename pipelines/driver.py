@@ -10,6 +10,7 @@ from pipelines import job
 from pipelines.coordinator import CoordinatorOptions, run_coordinator, tell_ready
 from pipelines.errors import UsageError
 from pipelines.progress import Progress
+from pipelines.run_options import RunOptions, trigger_arguments
 from pipelines.stopping import Stopping
 
 _AVAILABLE_NOW = "available-now"
@@ -17,7 +18,7 @@ _AVAILABLE_NOW = "available-now"
 _TRIGGER = "1s"
 
 
-def following(options: job.RunOptions, coordinator: CoordinatorOptions, trigger: str | None) -> job.RunOptions:
+def following(options: RunOptions, coordinator: CoordinatorOptions, trigger: str | None) -> RunOptions:
     """The options of a job that follows this coordinator. `trigger` is what the command line says, if it says something.
 
     Raises UsageError for a job that would end by itself, or that reads another log or by other rules than the coordinator's.
@@ -37,13 +38,13 @@ def following(options: job.RunOptions, coordinator: CoordinatorOptions, trigger:
 
 
 def run_with_coordinator(
-    options: job.RunOptions, coordinator: CoordinatorOptions, progress: Progress, clock_ms: Callable[[], int]
+    options: RunOptions, coordinator: CoordinatorOptions, progress: Progress, clock_ms: Callable[[], int]
 ) -> None:
     """Runs both until SIGTERM or SIGINT, or until one fails; the job ends first, after the batch that is being applied.
 
     Raises what either of them raises.
     """
-    job.trigger_arguments(options.trigger)
+    trigger_arguments(options.trigger)
 
     async def until(address: Address, admin: Address | None) -> str:
         signal_name = signalled()
@@ -53,7 +54,7 @@ def run_with_coordinator(
     run_coordinator(coordinator, until)
 
 
-async def job_beside(other: Awaitable[str], options: job.RunOptions, progress: Progress, clock_ms: Callable[[], int]) -> str:
+async def job_beside(other: Awaitable[str], options: RunOptions, progress: Progress, clock_ms: Callable[[], int]) -> str:
     """Runs the job in a thread until `other` is done, or the other way round. Returns what `other` returns; raises what either
     of them raises."""
     stopping = Stopping()

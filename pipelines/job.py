@@ -1,56 +1,20 @@
 """The job: a source, the tables, a trigger."""
 
-import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
 from coordinator_core.codec.uuids import uuid_from_text, uuid_text
 from coordinator_core.log.errors import LogError
-from coordinator_core.state.era import Era
 from pipelines.batch.expiry_sweep import sweep
 from pipelines.errors import UsageError
 from pipelines.progress import Progress
-from pipelines.source.address import Address, deleted, open_source, truncated
+from pipelines.run_options import RunOptions, trigger_arguments
+from pipelines.source.address import deleted, open_source, truncated
 from pipelines.stopping import Stopping
 from pipelines.tables.store import Batch, TableStore
 from pipelines.tables.writer import TablesWriter
 from pipelines.tables.writer_lock import writer_lock
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """What `grouplake run` was asked to do. Times in ms; `now_ms` is the time of the expiry sweep."""
-
-    address: Address
-    tables: str
-    era: Era
-    retention_ms: int
-    trigger: str
-    expiry: str
-    now_ms: int | None
-    bulk_rows: int
-    max_records: int
-    tasks: int
-    #: May hold the keys of an object store.
-    spark: Mapping[str, Any] = field(repr=False)
-    kafka: Mapping[str, str] = field(repr=False)
-    #: Further options of Kafka's Java client, for spark-kafka:// sources.
-    kafka_jvm: Mapping[str, Any] = field(repr=False, default_factory=dict)
-
-
-def trigger_arguments(trigger: str) -> dict[str, Any]:
-    """`available-now`, `continuous` or an interval such as `10s`, as arguments of `DataStreamWriter.trigger`."""
-    if trigger == "available-now":
-        return {"availableNow": True}
-    if trigger == "continuous":
-        return {"processingTime": "0 seconds"}
-    found = re.fullmatch(r"(\d+)(ms|s|m|h)", trigger)
-    if not found:
-        raise UsageError(f"not a trigger: {trigger!r} (expected available-now, continuous, or an interval such as 10s or 5m)")
-    unit = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours"}[found[2]]
-    return {"processingTime": f"{found[1]} {unit}"}
 
 
 def run(options: RunOptions, progress: Progress, clock_ms: Callable[[], int], stopping: Stopping | None = None) -> None:

@@ -5,22 +5,48 @@ channel does. So a client costs at most its next bytes, one request that is unde
 """
 
 import asyncio
-from typing import TYPE_CHECKING, cast
+from typing import Protocol, cast
 
 from coordinator_core.service.addresses import java_host
-
-if TYPE_CHECKING:
-    from coordinator_core.service.listener import Listener
+from coordinator_core.service.front import Front
+from coordinator_core.service.settings import ServiceSettings
 
 _SIZE_BYTES = 4
 #: While a request is under way, no more than about this is read of what is behind it.
 _READ_AHEAD_BYTES = 64 * 1024
 
 
+class ConnectionOwner(Protocol):
+    """What a connection asks of the listener that made it: the limits of all together, and who answers."""
+
+    @property
+    def settings(self) -> ServiceSettings:
+        """The limits."""
+
+    @property
+    def front(self) -> Front:
+        """Who answers requests."""
+
+    def now(self) -> float:
+        """Seconds of the event loop's clock."""
+
+    def admit(self, connection: "Connection") -> bool:
+        """Is there room for one more?"""
+
+    def gone(self, connection: "Connection", reason: str | None) -> None:
+        """It is closed."""
+
+    def hold(self, count: int) -> None:
+        """So many bytes of requests came."""
+
+    def release(self, count: int) -> None:
+        """So many are not held any more."""
+
+
 class Connection(asyncio.Protocol):
     """Made by its listener, which has the limits and knows when to give up."""
 
-    def __init__(self, listener: "Listener") -> None:
+    def __init__(self, listener: ConnectionOwner) -> None:
         self._listener = listener
         self._transport: asyncio.Transport | None = None
         self._buffer = bytearray()

@@ -139,6 +139,7 @@ def parser() -> argparse.ArgumentParser:
 
     completion = _command(subparsers, "completion", commands.completion, "print a completion script for a shell", _COMPLETION)
     completion.add_argument("shell", choices=("bash", "zsh", "tcsh"))
+    completion.set_defaults(parser=top)
     return top
 
 

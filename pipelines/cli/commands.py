@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from coordinator_core.log.entries import LogRecord
     from coordinator_core.state.era import Era
     from pipelines.configuration import Configuration
-    from pipelines.job import RunOptions
+    from pipelines.run_options import RunOptions
 
 _MINUTE_MS = 60_000
 
@@ -45,7 +45,7 @@ def run(options: Namespace) -> int:
 
 
 def _run_options(options: Namespace, configuration: "Configuration") -> "RunOptions":
-    from pipelines.job import RunOptions
+    from pipelines.run_options import RunOptions
     from pipelines.source.address import parse_address
 
     section = configuration.job
@@ -174,9 +174,7 @@ def completion(options: Namespace) -> int:
     """`grouplake completion`"""
     import shtab
 
-    from pipelines.cli.arguments import parser
-
-    print(shtab.complete(parser(), shell=options.shell))
+    print(shtab.complete(options.parser, shell=options.shell))
     return 0
 
 

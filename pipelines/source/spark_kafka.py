@@ -25,7 +25,7 @@ from pipelines.source.ranges import Offsets
 from pipelines.source.reduction_rows import change_rows
 
 if TYPE_CHECKING:
-    from pipelines.job import RunOptions
+    from pipelines.run_options import RunOptions
 
 #: The clients must be those that Spark was built with: its old way of fetching offsets calls what 4.x has not.
 _CONNECTOR = (

@@ -13,9 +13,9 @@ from coordinator_core.log.segments import SegmentSource
 from coordinator_core.state.era import Era
 from pipelines import job
 from pipelines.batch.apply import BatchApplier
-from pipelines.job import RunOptions
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
+from pipelines.run_options import RunOptions
 from pipelines.source.changes import SCHEMA
 from pipelines.source.data_source import SourceOptions, read_ranges
 from pipelines.source.ranges import ranges

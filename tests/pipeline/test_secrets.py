@@ -14,10 +14,11 @@ from coordinator_core.codec import Record, encode
 from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommitValue
 from coordinator_core.log.fetch import KafkaLog
 from coordinator_core.state.era import Era
-from pipelines import job, streaming_query
+from pipelines import streaming_query
 from pipelines.cli import main
 from pipelines.configuration import Configuration, load_configuration
 from pipelines.errors import UsageError
+from pipelines.run_options import RunOptions
 from pipelines.source.address import parse_address
 from pipelines.source.data_source import KAFKA_PREFIX, ConsumerOffsetsDataSource, SourceOptions
 from pipelines.source.spark_kafka import jvm_settings
@@ -44,8 +45,8 @@ def configured(tmp_path: Path, protocol: str = "SASL_PLAINTEXT") -> str:
     return str(path)
 
 
-def run_options(configuration: Configuration, source: str, tables: Path) -> job.RunOptions:
-    return job.RunOptions(
+def run_options(configuration: Configuration, source: str, tables: Path) -> RunOptions:
+    return RunOptions(
         address=parse_address(source),
         tables=str(tables),
         era=Era.named("4"),

@@ -5,6 +5,7 @@ from typing import Any
 from coordinator_core.state.era import Era
 from pipelines import job
 from pipelines.configuration import load_configuration
+from pipelines.run_options import RunOptions
 from pipelines.source.address import parse_address
 
 NOW_MS = 1_795_300_000_000
@@ -29,5 +30,5 @@ def run_job(source: str, tables: Any, *, era: str = "4", **changed: Any) -> list
         "kafka": {},
     }
     lines: list[str] = []
-    job.run(job.RunOptions(**{**options, **changed}), lines.append, lambda: NOW_MS)
+    job.run(RunOptions(**{**options, **changed}), lines.append, lambda: NOW_MS)
     return lines
