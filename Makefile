@@ -40,7 +40,7 @@ test-fast: $(READY) ## Tests without Spark and brokers
 test-slow: $(READY) ## The tests that take minutes: every broker generation
 	@$(BIN)/python -m pytest -m slow
 
-crash: $(READY) ## Kill -9 at every step and at random moments, and two writers at once (KILLS=200 JOBS=20)
+crash: $(READY) ## Kill -9 at every step and at random moments, and two writers at once (KILLS=200 JOBS=20; STORM_MEMBERS, STORM_KILLS)
 	@CRASH_KILLS=$(or $(KILLS),200) CRASH_JOBS=$(or $(JOBS),20) $(BIN)/python -m pytest -s -m "slow or not slow" tests/crash tests/pipeline/test_two_writers.py
 
 lint: $(READY)
