@@ -5,12 +5,11 @@ import gc
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
 from uuid import UUID
 
 import pyarrow as pa
 
-from coordinator_core.codec import decode
+from coordinator_core.codec import ClassicGroupDecoder
 from coordinator_core.codec.messages.offsets import ZERO_UUID, OffsetCommitValue
 from coordinator_core.codec.uuids import uuid_from_text
 from coordinator_core.log.columns import RecordColumns
@@ -23,9 +22,15 @@ from coordinator_core.state.offsets import CommittedOffset, Producer, TopicParti
 from coordinator_core.state.reduction import PartitionReducer, Reduction
 
 _NO_PRODUCER = -1
+#: Nothing that is loaded asks for the epoch of a producer.
+_NO_EPOCH = -1
 _COLUMNS = (
     *("group_id", "topic", "partition", "committed_offset", "leader_epoch", "metadata", "commit_timestamp"),
     *("expire_timestamp", "topic_id", "producer_id", "log_offset"),
+)
+_OTHERS = (
+    *("log_offset", "record_timestamp", "key", "value", "producer_id"),
+    *("is_transactional", "is_control", "batch_offset"),
 )
 
 
@@ -72,7 +77,7 @@ def _load(state: GroupState, reduction: Reduction) -> tuple[Anomaly, ...]:
         offsets.pending.setdefault(Producer(partition, commit.producer_id), {}).setdefault(group, {})[place] = commit
     groups, last = (reduction.touched.column(name).to_pylist() for name in ("group_id", "last_value_offset"))
     offsets.last_commit_at.update({group: at for group, at in zip(groups, last, strict=True) if at >= 0})
-    return tuple(anomaly for row in reduction.others.to_pylist() for anomaly in _apply(state, partition, row))
+    return tuple(_apply_others(state, partition, reduction.others))
 
 
 def _commits(
@@ -96,17 +101,11 @@ def _leader_epoch(era: Era, raw: int) -> int | None:
     return era.leader_epoch(OffsetCommitValue(0, raw, "", 0, -1, ZERO_UUID))
 
 
-def _apply(state: GroupState, partition: int, row: dict[str, Any]) -> tuple[Anomaly, ...]:
-    record = LogRecord(
-        partition,
-        row["log_offset"],
-        row["record_timestamp"],
-        row["key"],
-        row["value"],
-        row["producer_id"],
-        -1,
-        row["is_transactional"],
-        row["is_control"],
-        row["batch_offset"],
-    )
-    return state.apply(record, None if record.is_control else decode(record.key, record.value))
+def _apply_others(state: GroupState, partition: int, others: pa.Table) -> Iterator[Anomaly]:
+    decoder = ClassicGroupDecoder()
+    columns = (others.column(name).to_pylist() for name in _OTHERS)
+    for offset, timestamp, key, value, producer_id, is_transactional, is_control, batch_offset in zip(*columns, strict=True):
+        record = LogRecord(
+            partition, offset, timestamp, key, value, producer_id, _NO_EPOCH, is_transactional, is_control, batch_offset
+        )
+        yield from state.apply(record, None if is_control else decoder.decode(key, value))
