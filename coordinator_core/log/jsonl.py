@@ -17,7 +17,7 @@ from coordinator_core.log.damage import TornEnd
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.log.errors import LogNotFound, LogTruncated, LogUnreadable
 from coordinator_core.log.reader import MAX_OFFSET
-from coordinator_core.log.source import WithoutLeaders, one_after_another
+from coordinator_core.log.source import one_after_another
 
 #: Records per piece of columns.
 CHUNK_RECORDS = 50_000
@@ -28,7 +28,7 @@ _OPTIONAL = {"producer_id": -1, "producer_epoch": -1, "is_transactional": False,
 _BITS = {"partition": 32, "offset": 64, "timestamp": 64, "producer_id": 64, "producer_epoch": 16, "batch_offset": 64}
 
 
-class JsonlSource(WithoutLeaders):
+class JsonlSource:
     """The partitions that occur in one file; implements `LogSource`. The file is read once, into memory.
 
     Lines may come in any order. Raises `LogNotFound` where there is no such file, `LogUnreadable` with the number of the first
@@ -70,6 +70,19 @@ class JsonlSource(WithoutLeaders):
     def read_many(self, wanted: Mapping[int, tuple[int, int]]) -> Iterator[tuple[int, RecordColumns]]:
         """Several partitions, one after the other; see `LogSource`."""
         return one_after_another(self.read_columns, wanted)
+
+    @property
+    def topic_id(self) -> UUID | None:
+        """None: a dump does not say."""
+        return None
+
+    def leader_epochs(self) -> dict[int, int]:
+        """None: a dump does not say."""
+        return {}
+
+    def cut_back(self, positions: Mapping[int, tuple[int, int]]) -> dict[int, int]:  # noqa: ARG002 - nothing tells it
+        """None: a dump cannot tell."""
+        return {}
 
     def torn_ends(self) -> tuple[TornEnd, ...]:
         """None: a line that is not whole is an error."""

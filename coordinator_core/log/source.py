@@ -64,23 +64,6 @@ class LogSource(Protocol):
         ...
 
 
-class WithoutLeaders:
-    """A log that nobody is elected to lead: the part of `LogSource` about that."""
-
-    @property
-    def topic_id(self) -> UUID | None:
-        """None."""
-        return None
-
-    def leader_epochs(self) -> dict[int, int]:
-        """None."""
-        return {}
-
-    def cut_back(self, positions: Mapping[int, tuple[int, int]]) -> dict[int, int]:  # noqa: ARG002
-        """None."""
-        return {}
-
-
 def one_after_another(
     read_columns: Callable[[int, int, int], Iterator[RecordColumns]], wanted: Mapping[int, tuple[int, int]]
 ) -> Iterator[tuple[int, RecordColumns]]:
