@@ -178,7 +178,7 @@ def last_frame(data: Bytes) -> tuple[Int, Int, int]:
 
     Offset and epoch are -1 where there is none. Nothing but headers is looked at.
     """
-    greatest = epoch = np.int64(NO_LEADER_EPOCH)
+    greatest, epoch = np.int64(-1), np.int64(NO_LEADER_EPOCH)
     position = 0
     while position < len(data):
         end, _, last, problem = _frame(data, position)

@@ -8,7 +8,7 @@ from pathlib import Path
 from coordinator_core.log.columns import LogEnd, RecordColumns, end_of, parse_columns
 from coordinator_core.log.damage import ENDS_READING
 from coordinator_core.log.errors import LogUnreadable
-from coordinator_core.log.record_batch import LOG_OVERHEAD
+from coordinator_core.log.record_batch import LOG_OVERHEAD, NO_LEADER_EPOCH
 
 _OVERHEAD = 12
 
@@ -57,17 +57,16 @@ class SegmentFile:
             if end is not None and start >= end:
                 return
 
-    def scan_end(self, position: int, chunk_bytes: int) -> LogEnd | None:
-        """Where the whole batches from `position` on end, by headers alone; None where there is none."""
-        self._position, end = position, None
+    def scan_end(self, position: int, chunk_bytes: int) -> LogEnd:
+        """Where the whole batches from `position` on end, by headers alone."""
+        self._position, offset, epoch = position, 0, NO_LEADER_EPOCH
         while data := self._bytes(chunk_bytes):
             found = end_of(data)
-            self._position += found.consumed
             if found.consumed == 0:
                 break
-            offset = found.offset if end is None else max(end.offset, found.offset)
-            end = LogEnd(offset, found.leader_epoch, self._position - position)
-        return end
+            self._position += found.consumed
+            offset, epoch = max(offset, found.offset), found.leader_epoch
+        return LogEnd(offset, epoch, self._position - position)
 
     def status(self) -> os.stat_result:
         """Inode, size and time of the open file."""

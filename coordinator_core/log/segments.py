@@ -237,8 +237,6 @@ class SegmentSource:
             further = file.scan_end(known.position, CHUNK_BYTES)
         finally:
             file.close()
-        end = _End(*stamp, known.position, known.offset, known.leader_epoch)
-        if further is not None:
-            end = _End(*stamp, known.position + further.consumed, max(known.offset, further.offset), further.leader_epoch)
-        self._ends[path] = end
+        epoch = further.leader_epoch if further.consumed else known.leader_epoch
+        self._ends[path] = end = _End(*stamp, known.position + further.consumed, max(known.offset, further.offset), epoch)
         return end
