@@ -12,7 +12,7 @@ import pytest
 from log_builder import Log, member
 from table_logs import applied
 
-from coordinator_core.state.era import Era
+from coordinator_core.state.era import ERAS, Era
 from pipelines.cli import main
 from pipelines.tables import definitions
 
@@ -54,6 +54,12 @@ def test_the_help_of_sql_names_every_table_and_view(capsys: Captured) -> None:
     text = helped(capsys, "sql")
     assert set(re.search(r"^tables:(.*)", text, re.MULTILINE)[1].split()) == set(definitions.WRITE_ORDER)
     assert set(re.search(r"^views:(.*)", text, re.MULTILINE)[1].split()) == set(definitions.VIEWS)
+
+
+@pytest.mark.parametrize("command", ["run", "show"])
+def test_the_help_names_every_era(command: str, capsys: Captured) -> None:
+    text = " ".join(helped(capsys, command).split())
+    assert f": {', '.join(ERAS)} (default 4)" in text
 
 
 def test_version(capsys: Captured) -> None:

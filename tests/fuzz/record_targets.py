@@ -15,9 +15,9 @@ from coordinator_core import codec
 from coordinator_core.codec import Malformed, NoAssignment, Record, TransactionRecord, UnknownType, UnknownVersion
 from coordinator_core.codec.columnar import KeyDictionary
 from coordinator_core.codec.text import classic_line, dump_form, json_form, transaction_json_form
+from coordinator_core.state.era import ERAS
 
 _UNDECODABLE = (UnknownType, UnknownVersion, Malformed)
-_ERAS = ("0.9", "0.10", "1", "2", "3", "4")
 
 
 def _mutated_pair(rng: Random, pairs: tuple[Pair, ...], parts: tuple[bytes, ...]) -> Pair:
@@ -62,7 +62,7 @@ def check_texts(pairs: Sequence[Pair]) -> None:
         if isinstance(record, Record):
             dumped = dump_form(record)
             json.dumps([json_form(record), dumped.key, dumped.payload])
-            for era in _ERAS:
+            for era in ERAS:
                 classic_line(record, era)
 
 
