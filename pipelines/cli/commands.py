@@ -170,6 +170,14 @@ def demo(options: Namespace) -> int:
     return 0
 
 
+def example(options: Namespace) -> int:
+    """`grouplake example`"""
+    from pipelines.example.example_log import write_example_log
+
+    print(write_example_log(options.directory))
+    return 0
+
+
 def completion(options: Namespace) -> int:
     """`grouplake completion`"""
     import shtab
