@@ -12,7 +12,7 @@ from coordinator_core.coordinator.context import MemberIds
 from coordinator_core.coordinator.coordinator import GroupCoordinator
 from coordinator_core.coordinator.describe import merge_lists
 from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.groups import ListGroupsRequest
+from coordinator_core.coordinator.messages.groups import ListGroupsRequest, ListGroupsResponse
 from coordinator_core.coordinator.messages.offsets import TxnMarkerRequest, TxnMarkerResponse
 from coordinator_core.coordinator.refusal import Request
 from coordinator_core.coordinator.shard import GroupCoordinatorShard
@@ -118,7 +118,7 @@ class CoordinatorService:
 
     # ---- requests
 
-    def ask(self, request: Request, ticket: Ticket) -> None:
+    def ask(self, request: Request, ticket: Ticket[Response]) -> None:
         """Hands a request to the partition of its group; ListGroups to all. The answer comes to the ticket, once."""
         if isinstance(request, ListGroupsRequest):
             self._ask_all(request, ticket)
@@ -129,7 +129,7 @@ class CoordinatorService:
         else:
             ticket.answer(routed)
 
-    def end_transaction(self, partition: int, request: TxnMarkerRequest, ticket: Ticket) -> None:
+    def end_transaction(self, partition: int, request: TxnMarkerRequest, ticket: Ticket[Response]) -> None:
         """A marker for one log partition; UNKNOWN_TOPIC_OR_PARTITION where there is none of that number."""
         loop = self.loops.get(partition)
         if loop is None:
@@ -143,11 +143,12 @@ class CoordinatorService:
         self.ask(request, ticket)
         return await ticket.future
 
-    def _ask_all(self, request: ListGroupsRequest, ticket: Ticket) -> None:
+    def _ask_all(self, request: ListGroupsRequest, ticket: Ticket[Response]) -> None:
         merged = self.config.behaviour.lists_while_loading
 
-        def answer(responses: list[Any]) -> None:
-            ticket.answer(merge_lists(responses, lists_while_loading=merged))
+        def answer(responses: list[Response]) -> None:
+            lists = (response for response in responses if isinstance(response, ListGroupsResponse))
+            ticket.answer(merge_lists(lists, lists_while_loading=merged))
 
         gathered = Gathered(len(self.loops), answer)
         for loop, part in zip(self.loops.values(), gathered.tickets(), strict=True):

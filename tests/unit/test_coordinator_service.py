@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
+from eventually import equal_to, eventually_async
 from memory_log import MemoryLog, MemoryPartition
 
 from coordinator_core.coordinator.config import CoordinatorConfig
@@ -62,8 +63,16 @@ class Running:
 
     async def start(self) -> None:
         self.service.start()
-        while "loading" in self.service.partitions_by_status or "unloaded" in self.service.partitions_by_status:
-            await asyncio.sleep(0.001)
+        await eventually_async(
+            "every partition is loaded, or failed",
+            lambda: self.service.partitions_by_status,
+            lambda statuses: statuses.keys().isdisjoint({"loading", "unloaded"}),
+            pause_seconds=0.001,
+        )
+
+    async def active(self) -> None:
+        statuses = equal_to({"active": 2})
+        await eventually_async("both are active", lambda: self.service.partitions_by_status, statuses, pause_seconds=0.001)
 
     def send(self, request: Any) -> "asyncio.Future[Any]":
         ticket = FutureTicket()
@@ -180,14 +189,10 @@ def test_flushes_at_intervals_find_what_was_appended() -> None:
     async def work(at: Running) -> None:
         assert await at.commit(1) is ErrorCode.NONE
         assert at.at.flushes == 0
-        async with asyncio.timeout(5):
-            while not at.at.flushes:
-                await asyncio.sleep(0.001)
+        await eventually_async("the log is flushed", lambda: at.at.flushes, pause_seconds=0.001)
         at.at.broken = "gone"
         at.service.loops[at.number].is_dirty = True
-        async with asyncio.timeout(5):
-            while not at.heard.failures:
-                await asyncio.sleep(0.001)
+        await eventually_async("the failure is heard of", lambda: at.heard.failures, pause_seconds=0.001)
 
     run(work, fsync=Fsync.INTERVAL, fsync_interval_ms=1)
 
@@ -205,8 +210,7 @@ def test_elections_and_resignations() -> None:
         assert await at.commit(6) is ErrorCode.NOT_COORDINATOR
         at.service.elect(at.number, 3)
         assert await at.commit(6) in (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NONE)
-        while at.service.partitions_by_status != {"active": 2}:
-            await asyncio.sleep(0.001)
+        await at.active()
         assert await at.committed() in (5, 6)
         at.service.resign(at.number, None)
         assert await at.commit(7) is ErrorCode.NOT_COORDINATOR
@@ -226,8 +230,7 @@ def test_a_partition_is_refused_while_it_loads_and_others_answer() -> None:
         assert await at.commit(1) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         assert (await at.send(ListGroupsRequest())).error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         held.set_result(None)
-        while at.service.partitions_by_status != {"active": 2}:
-            await asyncio.sleep(0.001)
+        await at.active()
         assert await at.commit(1) is ErrorCode.NONE
         assert [group.group_id for group in (await at.send(ListGroupsRequest())).groups] == ["g"]
         await at.service.stop()
@@ -253,8 +256,12 @@ def test_timers_follow_the_clock_that_is_given() -> None:
         assert not at.heard.told[1:]
         at.now_ms += 10_001
         at.service.loops[at.number]._timer_fired()
-        while not any(isinstance(fact, MemberRemoved) for fact in at.heard.told):
-            await asyncio.sleep(0.001)
+        await eventually_async(
+            "the member is removed",
+            lambda: at.heard.told,
+            lambda told: any(isinstance(fact, MemberRemoved) for fact in told),
+            pause_seconds=0.001,
+        )
         assert at.heard.told[-1] == MemberRemoved("g", member_id, "did not come back with its member id in time")
 
     run(work)
