@@ -243,8 +243,9 @@ class PartitionLog:
     # ---- cleaning
 
     def cleanable_ratio(self, now_ms: int) -> float:
-        """Which part of the bytes that a cleaning may touch has not been cleaned yet, 0–1."""
-        return self._plan(now_ms).dirty_ratio
+        """Which part of the bytes that a cleaning may touch has not been cleaned yet, 0–1. 0 after a cleaning that stopped, so
+        that the other partitions are cleaned (Kafka's `markPartitionUncleanable`)."""
+        return 0.0 if self._cleaning_failure is not None else self._plan(now_ms).dirty_ratio
 
     def clean(self, now_ms: int) -> CleanResult:
         """One cleaning of all closed segments that it may touch, however little of them is dirty. See `cleaning`."""
@@ -266,6 +267,9 @@ class PartitionLog:
         except (CleanFailed, OSError) as error:
             self._cleaning_failure = f"{self._folder}: the cleaning stopped: {error}"
             raise CleanFailed(self._cleaning_failure) from error
+        except Exception as error:
+            self._cleaning_failure = f"{self._folder}: the cleaning stopped: {type(error).__name__}: {error}"
+            raise
         self.first_dirty_offset = max(self.first_dirty_offset, plan.end_offset)
 
     def _plan(self, now_ms: int) -> CleaningPlan:
