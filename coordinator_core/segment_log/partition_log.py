@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from coordinator_core.log.columns import RecordColumns, to_log_records
 from coordinator_core.log.entries import LogRecord
+from coordinator_core.log.force import force
 from coordinator_core.log.leader_epochs import read_leader_epochs, with_new_epoch, write_leader_epochs
 from coordinator_core.log.partition_metadata import partition_of
 from coordinator_core.log.segments import SegmentSource
@@ -141,7 +142,7 @@ class PartitionLog:
         if pending is None:
             return self.flushed_offset
         try:
-            os.fsync(pending.descriptor)
+            force(pending.descriptor)
         except OSError as error:
             return self.end_flush(pending, error)
         return self.end_flush(pending, None)
@@ -195,7 +196,7 @@ class PartitionLog:
         if old.size == 0:
             return
         try:
-            os.fsync(old.descriptor)
+            force(old.descriptor)
         except OSError as error:
             raise self._failed(f"fsync: {error.strerror}") from error
         path = log_path(self._folder, self.end_offset)

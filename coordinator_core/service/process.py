@@ -7,6 +7,7 @@ import signal
 import time
 import uuid
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -32,6 +33,8 @@ from coordinator_core.service.settings import ServiceSettings
 from coordinator_core.service.watchers import Watchers
 from coordinator_core.wire import AnyApiKey, offered_versions
 
+#: macOS has an unlimited hard limit and refuses it as a soft one; setrlimit(2) there names OPEN_MAX instead.
+_OPEN_MAX = 10_240
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 #: Exit code of a process that a second signal ended: 128 + SIGTERM.
 _ENDED_AT_ONCE = 143
@@ -58,10 +61,14 @@ class Addresses:
 
 
 def raise_file_limit() -> None:
-    """As many open files as this process may have: every connection is one."""
+    """As many open files as this process may have: every connection is one. The limit stays where the system refuses."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    if soft in (hard, resource.RLIM_INFINITY):
+        return
+    for wanted in (hard, max(soft, _OPEN_MAX)):
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            return
 
 
 def new_member_id(name: str) -> str:
