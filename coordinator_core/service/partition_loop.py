@@ -86,21 +86,30 @@ class PartitionLoop:
                     self._wake = asyncio.get_running_loop().create_future()
                     await self._wake
                     self._wake = None
-                await self._turn()
+                try:
+                    await self._turn()
+                except Exception as error:
+                    self._end_after(error)
         finally:
             self._cancel_timer()
 
     async def _turn(self) -> None:
-        try:
-            while self._inbox or self._writes:
-                while self._inbox:
-                    self._handle(self._inbox.popleft())
-                if self._writes:
-                    await self._store()
-        except Exception as error:
-            self._observer.bug(f"partition {self.shard.partition}", error)
-            self._fail(f"{type(error).__name__}: {error}")
+        while self._inbox or self._writes:
+            while self._inbox:
+                self._handle(self._inbox.popleft())
+            if self._writes:
+                await self._store()
         self._set_timer()
+
+    def _end_after(self, error: Exception) -> None:
+        """The partition ends by an error that should not be; its loop goes on, so that requests are refused, not left waiting."""
+        where = f"partition {self.shard.partition}"
+        self._observer.bug(where, error)
+        try:
+            self._fail(f"{type(error).__name__}: {error}")
+        except Exception as further:
+            self._observer.bug(f"{where}, unloading", further)
+            self.shard.status = ShardStatus.UNLOADED
 
     # ---- events
 

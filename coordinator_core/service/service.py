@@ -2,10 +2,9 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
-from typing import Any
 
 from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.coordinator.context import MemberIds
@@ -18,6 +17,7 @@ from coordinator_core.coordinator.refusal import Request
 from coordinator_core.coordinator.shard import GroupCoordinatorShard
 from coordinator_core.coordinator.turn import Response
 from coordinator_core.segment_log.errors import SegmentLogError
+from coordinator_core.service.background import BackgroundTasks
 from coordinator_core.service.events import Asked, Elected, LogFailed, Resigned, Stop
 from coordinator_core.service.flusher import Flusher
 from coordinator_core.service.observer import Observer
@@ -45,11 +45,13 @@ class CoordinatorService:
         now_ms: Callable[[], int],
         new_member_id: MemberIds,
         observer: Observer,
+        background: BackgroundTasks,
     ) -> None:
         self.config = config
         self.settings = settings
         self.log = log
         self._observer = observer
+        self._background = background
         self._now_ms = now_ms
         numbers = range(log.partitions)
         self._loader = ThreadPoolExecutor(1, "load")
@@ -80,9 +82,9 @@ class CoordinatorService:
         for number, loop in self.loops.items():
             self.elect(number, loop.log.leader_epoch)
         if self.settings.fsync is Fsync.INTERVAL:
-            self._begin(self._flush_at_intervals())
+            self._repeat("log-flusher", self.settings.fsync_interval_ms, self._flush_dirty)
         if self.settings.log_cleaner_interval_ms:
-            self._begin(self._clean_at_intervals())
+            self._repeat("log-cleaner", self.settings.log_cleaner_interval_ms, self._clean)
 
     def elect(self, partition: int, epoch: int) -> None:
         """The log partition is ours from this leader epoch on, and is loaded. An epoch that is not above what was seen, or a
@@ -163,13 +165,8 @@ class CoordinatorService:
 
     # ---- beside the loops
 
-    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        self._beside.append(asyncio.create_task(work))
-
-    async def _flush_at_intervals(self) -> None:
-        while True:
-            await asyncio.sleep(self.settings.fsync_interval_ms / 1000)
-            await self._flush_dirty()
+    def _repeat(self, name: str, interval_ms: int, run: Callable[[], Awaitable[None]]) -> None:
+        self._beside.append(self._background.repeat(name, interval_ms / 1000, run))
 
     async def _flush_dirty(self) -> None:
         await asyncio.gather(*(self._flush(loop) for loop in _dirty(self.loops.values())))
@@ -181,16 +178,19 @@ class CoordinatorService:
             await self._flusher.flush(loop.shard.partition)
         except SegmentLogError as error:
             loop.submit(LogFailed(str(error)))
+        except Exception as error:
+            # whatever the reason: what was appended may not be on the disk, so the partition fails as after an I/O error
+            # (Kafka's LogDirFailureChannel)
+            self._observer.bug(f"fsync of partition {loop.shard.partition}", error)
+            loop.submit(LogFailed(f"fsync: {type(error).__name__}: {error}"))
         else:
             self._observer.flushed(perf_counter() - started)
 
-    async def _clean_at_intervals(self) -> None:
-        while True:
-            await asyncio.sleep(self.settings.log_cleaner_interval_ms / 1000)
-            try:
-                await asyncio.get_running_loop().run_in_executor(self._cleaner, self.log.clean, self._now_ms())
-            except (SegmentLogError, OSError) as error:
-                self._observer.cleaning_failed(str(error))
+    async def _clean(self) -> None:
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._cleaner, self.log.clean, self._now_ms())
+        except (SegmentLogError, OSError) as error:
+            self._observer.cleaning_failed(str(error))
 
 
 def _dirty(loops: Iterable[PartitionLoop]) -> list[PartitionLoop]:

@@ -55,7 +55,9 @@ def _run_options(options: Namespace, configuration: "Configuration") -> "RunOpti
     era = _era(options.era or section["era"])
     minutes = options.retention_minutes or section["retention_minutes"]
     if not minutes and options.with_coordinator is not None:
-        minutes = configuration.coordinator["offsets_retention_minutes"]
+        from pipelines.coordinator import coordinator_config
+
+        minutes = coordinator_config(configuration.coordinator).offsets_retention_minutes
     return RunOptions(
         address=parse_address(options.source),
         tables=options.tables,

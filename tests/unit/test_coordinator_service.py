@@ -21,6 +21,7 @@ from coordinator_core.coordinator.messages.offsets import (
     TxnOffsetCommitRequest,
 )
 from coordinator_core.log.entries import ControlType
+from coordinator_core.service.background import BackgroundTasks
 from coordinator_core.service.observer import Observer
 from coordinator_core.service.service import CoordinatorService
 from coordinator_core.service.settings import Fsync, ServiceSettings
@@ -36,6 +37,10 @@ class Heard(Observer):
         self.told: list[Fact] = []
         self.failures: list[str] = []
         self.refusals: list[str] = []
+        self.bugs: list[str] = []
+
+    def bug(self, where: str, error: BaseException) -> None:
+        self.bugs.append(f"{where}: {error}")
 
     def facts(self, _partition: int, facts: Iterable[Fact]) -> None:
         self.told += facts
@@ -56,7 +61,13 @@ class Running:
         self.heard = Heard()
         config = CoordinatorConfig(offsets_topic_num_partitions=2, group_initial_rebalance_delay_ms=0)
         self.service = CoordinatorService(
-            config, ServiceSettings(**settings), self.log, lambda: self.now_ms, lambda name: f"{name}-id", self.heard
+            config,
+            ServiceSettings(**settings),
+            self.log,
+            lambda: self.now_ms,
+            lambda name: f"{name}-id",
+            self.heard,
+            BackgroundTasks(self.heard),
         )
         self.number = self.service._coordinator.partition_for("g")
         self.at: MemoryPartition = self.log.partition(self.number)
@@ -321,5 +332,40 @@ def test_a_bug_in_a_handler_is_an_answer() -> None:
         assert await at.commit(1) is ErrorCode.UNKNOWN_SERVER_ERROR
         shard.handle = handle  # type: ignore[method-assign]
         assert await at.commit(1) is ErrorCode.NONE
+
+    run(work)
+
+
+def broken(*_: Any) -> Any:
+    raise RuntimeError("a bug")
+
+
+def test_a_flush_that_raises_what_nobody_expects_fails_the_partition_and_answers() -> None:
+    async def work(at: Running) -> None:
+        at.log.flush = broken  # type: ignore[method-assign]
+        assert await asyncio.wait_for(at.commit(1), 5) is ErrorCode.NOT_COORDINATOR
+        assert at.service.partitions_by_status == {"failed": 1, "active": 1}
+        assert (at.heard.bugs, at.heard.failures) == ([f"partition {at.number}: a bug"], ["RuntimeError: a bug"])
+
+    run(work, fsync=Fsync.ALWAYS)
+
+
+def test_a_log_that_answers_for_too_few_partitions_does_not_end_the_flusher() -> None:
+    async def work(at: Running) -> None:
+        at.log.flush = lambda _: []  # type: ignore[method-assign]
+        assert await asyncio.wait_for(at.commit(1), 5) is ErrorCode.NOT_COORDINATOR
+
+    run(work, fsync=Fsync.ALWAYS)
+
+
+def test_requests_are_answered_after_a_failure_that_fails_itself() -> None:
+    async def work(at: Running) -> None:
+        shard = at.service.loops[at.number].shard
+        shard.timers_due = shard.unload = broken  # type: ignore[method-assign]
+        at.service.loops[at.number]._timer_fired()
+        assert await asyncio.wait_for(at.commit(1), 5) is ErrorCode.NOT_COORDINATOR
+        assert at.heard.bugs == [f"partition {at.number}: a bug", f"partition {at.number}, unloading: a bug"]
+        assert at.service.partitions_by_status == {"failed": 1, "active": 1}
+        del shard.unload
 
     run(work)
