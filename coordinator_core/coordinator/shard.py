@@ -21,7 +21,12 @@ from coordinator_core.coordinator.classic.sync import sync_group
 from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.coordinator.context import CoordinatorContext, MemberIds
 from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.groups import DeleteGroupRequest, DescribeGroupRequest, ListGroupsRequest
+from coordinator_core.coordinator.messages.groups import (
+    ConsumerGroupDescribeRequest,
+    DeleteGroupRequest,
+    DescribeGroupRequest,
+    ListGroupsRequest,
+)
 from coordinator_core.coordinator.messages.membership import (
     HeartbeatRequest,
     JoinGroupRequest,
@@ -59,6 +64,7 @@ _HANDLERS: Mapping[type, Callable[[CoordinatorContext, Turn, Any, Ticket], None]
     OffsetFetchRequest: fetch_offsets,
     OffsetDeleteRequest: delete_offsets,
     DescribeGroupRequest: describe.describe_group,
+    ConsumerGroupDescribeRequest: describe.describe_consumer_group,
     ListGroupsRequest: describe.list_groups,
     DeleteGroupRequest: removal.delete_group,
 }

@@ -7,7 +7,7 @@ from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.messages.groups import FindCoordinatorResponse
 from coordinator_core.coordinator.messages.membership import LeaveGroupResponse
 from coordinator_core.coordinator.messages.offsets import OffsetCommitResponse, OffsetDeleteResponse, OffsetFetchResponse
-from coordinator_core.wire.cluster_messages import FetchResponse, ListOffsetsResponse, MetadataResponse
+from coordinator_core.wire.cluster_messages import FetchResponse, ListOffsetsResponse, MetadataResponse, ProduceResponse
 
 
 def errors_told(responses: Sequence[Any]) -> list[str]:
@@ -32,5 +32,6 @@ _ERRORS: Mapping[type, Callable[[Any], Iterable[ErrorCode]]] = {
     FindCoordinatorResponse: lambda response: (found.error for found in response.coordinators),
     MetadataResponse: lambda response: (response.error, *(topic.error for topic in response.topics)),
     ListOffsetsResponse: lambda response: (offset.error for offset in response.offsets.values()),
+    ProduceResponse: lambda response: (partition.error for partition in response.partitions),
     FetchResponse: lambda response: (response.error, *(partition.error for partition in response.partitions)),
 }
