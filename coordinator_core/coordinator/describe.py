@@ -1,4 +1,4 @@
-"""DescribeGroups and ListGroups (`handleDescribeGroup`, `handleListGroups`)."""
+"""DescribeGroups, ConsumerGroupDescribe and ListGroups (`handleDescribeGroup`, `consumerGroupDescribe`, `handleListGroups`)."""
 
 from collections.abc import Iterable
 
@@ -8,6 +8,8 @@ from coordinator_core.coordinator.classic.rebalance import DEAD, STABLE
 from coordinator_core.coordinator.context import CoordinatorContext
 from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.messages.groups import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
     DescribedMember,
     DescribeGroupRequest,
     DescribeGroupResponse,
@@ -52,6 +54,19 @@ def _described(behaviour: Behaviour, group: ClassicGroup) -> DescribeGroupRespon
         protocol or "",
         members,
     )
+
+
+def describe_consumer_group(
+    context: CoordinatorContext, turn: Turn, request: ConsumerGroupDescribeRequest, ticket: Ticket
+) -> None:
+    """GROUP_ID_NOT_FOUND with the messages of `GroupMetadataManager.consumerGroup`, on which clients go on to DescribeGroups.
+
+    A group of the consumer protocol that another broker left in the log is not found: nobody keeps it here.
+    """
+    group_id = request.group_id
+    found = context.find(group_id) is not None
+    message = f"Group {group_id} is not a consumer group." if found else f"Group {group_id} not found."
+    turn.answer(ticket, ConsumerGroupDescribeResponse(ErrorCode.GROUP_ID_NOT_FOUND, group_id, message))
 
 
 def list_groups(context: CoordinatorContext, turn: Turn, request: ListGroupsRequest, ticket: Ticket) -> None:

@@ -8,6 +8,8 @@ from coordinator_core.coordinator.behaviour import BEHAVIOURS, Behaviour
 from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.messages.groups import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
     DeleteGroupRequest,
     DeleteGroupResponse,
     DescribeGroupRequest,
@@ -51,6 +53,7 @@ Request = (
     | OffsetFetchRequest
     | OffsetDeleteRequest
     | DescribeGroupRequest
+    | ConsumerGroupDescribeRequest
     | ListGroupsRequest
     | DeleteGroupRequest
 )
@@ -71,6 +74,7 @@ _APIS: Mapping[type, ApiKey] = {
     OffsetFetchRequest: ApiKey.OFFSET_FETCH,
     OffsetDeleteRequest: ApiKey.OFFSET_DELETE,
     DescribeGroupRequest: ApiKey.DESCRIBE_GROUPS,
+    ConsumerGroupDescribeRequest: ApiKey.CONSUMER_GROUP_DESCRIBE,
     ListGroupsRequest: ApiKey.LIST_GROUPS,
     DeleteGroupRequest: ApiKey.DELETE_GROUPS,
 }
@@ -91,6 +95,7 @@ _ERROR_RESPONSES: Mapping[type, Callable[[Any, ErrorCode], Response]] = {
     OffsetFetchRequest: lambda _, error: OffsetFetchResponse(error, {}),
     OffsetDeleteRequest: lambda _, error: OffsetDeleteResponse(error, {}),
     DescribeGroupRequest: lambda request, error: DescribeGroupResponse(error, request.group_id),
+    ConsumerGroupDescribeRequest: lambda request, error: ConsumerGroupDescribeResponse(error, request.group_id),
     ListGroupsRequest: lambda _, error: ListGroupsResponse(error),
     DeleteGroupRequest: lambda request, error: DeleteGroupResponse(request.group_id, error),
 }

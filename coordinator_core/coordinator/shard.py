@@ -21,7 +21,12 @@ from coordinator_core.coordinator.classic.sync import sync_group
 from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.coordinator.context import CoordinatorContext, MemberIds
 from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.groups import DeleteGroupRequest, DescribeGroupRequest, ListGroupsRequest
+from coordinator_core.coordinator.messages.groups import (
+    ConsumerGroupDescribeRequest,
+    DeleteGroupRequest,
+    DescribeGroupRequest,
+    ListGroupsRequest,
+)
 from coordinator_core.coordinator.messages.membership import (
     HeartbeatRequest,
     JoinGroupRequest,
@@ -70,6 +75,7 @@ _HANDLERS = dict(
         _handler(OffsetFetchRequest, fetch_offsets),
         _handler(OffsetDeleteRequest, delete_offsets),
         _handler(DescribeGroupRequest, describe.describe_group),
+        _handler(ConsumerGroupDescribeRequest, describe.describe_consumer_group),
         _handler(ListGroupsRequest, describe.list_groups),
         _handler(DeleteGroupRequest, removal.delete_group),
     )

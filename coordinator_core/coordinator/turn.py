@@ -7,6 +7,7 @@ from coordinator_core.codec import Record, encode
 from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.facts import Fact, WriteRefused
 from coordinator_core.coordinator.messages.groups import (
+    ConsumerGroupDescribeResponse,
     DeleteGroupResponse,
     DescribeGroupResponse,
     ListGroupsResponse,
@@ -39,6 +40,7 @@ Response = (
     | OffsetDeleteResponse
     | TxnMarkerResponse
     | DescribeGroupResponse
+    | ConsumerGroupDescribeResponse
     | ListGroupsResponse
     | DeleteGroupResponse
 )

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import assert_never
 from uuid import UUID, uuid5
 
+from coordinator_core.codec.messages.offsets import ZERO_UUID
 from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.find import find_coordinators
 from coordinator_core.coordinator.messages.groups import (
@@ -30,11 +31,16 @@ from coordinator_core.wire.cluster_messages import (
     FetchRequest,
     FetchResponse,
     ListedOffset,
+    ListOffsetsPosition,
     ListOffsetsRequest,
     ListOffsetsResponse,
     MetadataRequest,
     MetadataResponse,
     PartitionMetadata,
+    ProducedPartition,
+    ProducePartition,
+    ProduceRequest,
+    ProduceResponse,
     RequestedTopic,
     TopicMetadata,
 )
@@ -44,6 +50,11 @@ OFFSETS_TOPIC = "__consumer_offsets"
 #: `FetchRequest.INVALID_SESSION_ID`: no session is kept, and none is offered.
 _NO_SESSION = 0
 _BROKERS = 1
+#: Positions that an empty partition has; it has no record for any other.
+_AT_THE_ENDS = frozenset({ListOffsetsPosition.LATEST, ListOffsetsPosition.EARLIEST, ListOffsetsPosition.EARLIEST_LOCAL})
+#: What producers of Produce v8+ report.
+_NO_DATA = "The topics of this coordinator hold no data: they exist so that consumers can be assigned partitions."
+_ACKS = frozenset({-1, 0, 1})
 _TOPIC_IDS = UUID("6f9a1c5e-53d8-4c9b-9a3e-2f6f0a7c3b11")
 
 
@@ -85,6 +96,8 @@ class Cluster:
                 return self._api_versions(request)
             case DescribeClusterRequest():
                 return self._describe(request)
+            case ProduceRequest():
+                return self._produce(request)
             case _:
                 assert_never(request)
 
@@ -112,7 +125,7 @@ class Cluster:
         return MetadataResponse((self._broker,), topics, self._cluster_id, self._node.node_id)
 
     def _topic(self, asked: RequestedTopic) -> TopicMetadata:
-        name = self.topic_names.get(asked.topic_id) if asked.name is None else asked.name
+        name = asked.name if asked.topic_id == ZERO_UUID else self.topic_names.get(asked.topic_id)
         if name is None:
             return TopicMetadata(None, error=ErrorCode.UNKNOWN_TOPIC_ID, topic_id=asked.topic_id)
         if name not in self._partitions:
@@ -128,14 +141,19 @@ class Cluster:
         return DescribeClusterResponse(ErrorCode.NONE, self._cluster_id, self._node.node_id, (self._broker,))
 
     def _list_offsets(self, request: ListOffsetsRequest) -> ListOffsetsResponse:
-        empty, unknown = ListedOffset(ErrorCode.NONE, 0, leader_epoch=0), ListedOffset(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        at_a_time = ListedOffset(ErrorCode.NONE)
         return ListOffsetsResponse(
-            {
-                place: (at_a_time if timestamp >= 0 else empty) if self._has(*place) else unknown
-                for place, timestamp in request.timestamps.items()
-            }
+            {place: self._listed_offset(request, *place, timestamp) for place, timestamp in request.timestamps.items()}
         )
+
+    def _listed_offset(self, request: ListOffsetsRequest, topic: str, partition: int, timestamp: int) -> ListedOffset:
+        """As of a partition that was never written to: no record has a timestamp, and nothing is tiered."""
+        if timestamp < request.lowest_timestamp:
+            return ListedOffset(ErrorCode.UNSUPPORTED_VERSION)
+        if not self._has(topic, partition):
+            return ListedOffset(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if timestamp in _AT_THE_ENDS:
+            return ListedOffset(ErrorCode.NONE, 0, leader_epoch=0)
+        return ListedOffset(ErrorCode.NONE)
 
     def _fetch(self, request: FetchRequest) -> FetchResponse:
         if request.session_id != _NO_SESSION:
@@ -149,6 +167,20 @@ class Cluster:
         if not self._has(name, asked.partition):
             return FetchedPartition(asked.topic, asked.topic_id, asked.partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return FetchedPartition(asked.topic, asked.topic_id, asked.partition, ErrorCode.NONE, max(asked.offset, 0), 0)
+
+    def _produce(self, request: ProduceRequest) -> ProduceResponse:
+        return ProduceResponse(tuple(self._refused(asked, request.acks) for asked in request.partitions))
+
+    def _refused(self, asked: ProducePartition, acks: int) -> ProducedPartition:
+        """INVALID_TOPIC_EXCEPTION, as brokers answer for topics that no client may write to: clients do not retry it."""
+        name = asked.topic or self.topic_names.get(asked.topic_id)
+        if acks not in _ACKS:
+            return ProducedPartition(*asked, ErrorCode.INVALID_REQUIRED_ACKS)
+        if name is None:
+            return ProducedPartition(*asked, ErrorCode.UNKNOWN_TOPIC_ID)
+        if name == OFFSETS_TOPIC or self._has(name, asked.partition):
+            return ProducedPartition(*asked, ErrorCode.INVALID_TOPIC_EXCEPTION, _NO_DATA)
+        return ProducedPartition(*asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
     def _has(self, topic: str, partition: int) -> bool:
         return 0 <= partition < self._declared.get(topic, 0)

@@ -168,11 +168,12 @@ class Connection(asyncio.Protocol):
         transport, self._busy = self._transport, False
         if transport is None:
             return
-        if data is None:
-            self.end(problem or "no answer")
+        if problem is not None:
+            self.end(problem)
             return
         self.active_at = self._listener.now()
-        transport.write(len(data).to_bytes(_SIZE_BYTES) + data)
+        if data is not None:
+            transport.write(len(data).to_bytes(_SIZE_BYTES) + data)
         if self._draining:
             self._close()
         elif self._buffer or self._ended or not self._reading:

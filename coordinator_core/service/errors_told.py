@@ -8,7 +8,7 @@ from coordinator_core.coordinator.messages.groups import FindCoordinatorResponse
 from coordinator_core.coordinator.messages.membership import LeaveGroupResponse
 from coordinator_core.coordinator.messages.offsets import OffsetCommitResponse, OffsetDeleteResponse, OffsetFetchResponse
 from coordinator_core.wire import PartResponse
-from coordinator_core.wire.cluster_messages import FetchResponse, ListOffsetsResponse, MetadataResponse
+from coordinator_core.wire.cluster_messages import FetchResponse, ListOffsetsResponse, MetadataResponse, ProduceResponse
 
 Answer = TypeVar("Answer", bound=PartResponse)
 
@@ -46,6 +46,7 @@ _ERRORS = dict(
         _of(FindCoordinatorResponse, lambda response: (found.error for found in response.coordinators)),
         _of(MetadataResponse, lambda response: (response.error, *(topic.error for topic in response.topics))),
         _of(ListOffsetsResponse, lambda response: (offset.error for offset in response.offsets.values())),
+        _of(ProduceResponse, lambda response: (partition.error for partition in response.partitions)),
         _of(FetchResponse, lambda response: (response.error, *(partition.error for partition in response.partitions))),
     )
 )

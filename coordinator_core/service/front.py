@@ -37,7 +37,7 @@ _LONGEST_FETCH_MS = 5_000
 _NAMES = {number: api.name for number, (api, _) in SERVED.items()}
 _CLUSTER_PARTS = frozenset({*get_args(ClusterRequest), FindCoordinatorRequest})
 
-#: Takes the bytes of an answer, or why there is none and the connection has to end.
+#: Takes the bytes of an answer; None and a reason where the connection has to end; None twice for a request without an answer.
 Reply = Callable[[bytes | None, str | None], None]
 
 
@@ -87,16 +87,22 @@ class Front:
 
     def write(self, request: WireRequest, responses: Sequence[PartResponse], started: float, reply: Reply) -> None:
         """All parts are answered."""
-        try:
-            data = write_response(request, responses)
-        except WireError as error:
-            reply(None, f"the answer has no bytes: {error}")
-            return
+        data = None
+        if request.has_response:
+            try:
+                data = write_response(request, responses)
+            except WireError as error:
+                reply(None, f"the answer has no bytes: {error}")
+                return
         self._observer.answered(_NAMES[request.header.api_key], perf_counter() - started)
         errors = errors_told(responses)
         if errors:
             self._observer.errors(errors)
-        reply(data, None)
+        if data is None and errors:
+            # the only way to let the producer know (`KafkaApis.handleProduceRequest`)
+            reply(None, f"Produce with acks=0 failed: {', '.join(sorted(set(errors)))}")
+        else:
+            reply(data, None)
 
 
 class Exchange:

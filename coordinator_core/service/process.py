@@ -15,7 +15,6 @@ from typing import Any
 from coordinator_core.coordinator.census import Census, census
 from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.coordinator.messages.groups import Node
-from coordinator_core.coordinator.messages.versions import offered
 from coordinator_core.coordinator.shard import ShardStatus
 from coordinator_core.service.addresses import Address
 from coordinator_core.service.admin import Admin
@@ -31,7 +30,7 @@ from coordinator_core.service.ports import CoordinatorLog
 from coordinator_core.service.service import CoordinatorService
 from coordinator_core.service.settings import ServiceSettings
 from coordinator_core.service.watchers import Watchers
-from coordinator_core.wire import AnyApiKey, offered_versions
+from coordinator_core.wire import offered_versions
 
 #: macOS has an unlimited hard limit and refuses it as a soft one; setrlimit(2) there names OPEN_MAX instead.
 _OPEN_MAX = 10_240
@@ -100,8 +99,7 @@ async def serve(
     address = await _listening(listener.start(addresses.listen), addresses.listen)
     admin_address = None if addresses.admin is None else await _listening(admin.start(addresses.admin), addresses.admin)
     node = Node(settings.node_id, *(addresses.advertised or address))
-    coordinator_versions: dict[AnyApiKey, range] = {api: versions for api, versions in offered(config.era).items()}
-    versions = offered_versions(coordinator_versions)
+    versions = offered_versions(config.era)
     cluster = Cluster(node, settings.cluster_id, settings.topics, log.partitions, log.topic_id, versions)
     service.start()
     await listener.serve(Front(service, cluster, observer))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
 from coordinator_core.codec.messages.offsets import ZERO_UUID
@@ -13,6 +13,21 @@ from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.parts import Part, PartResponse, Peer, UnknownTopics, WireRequest
 
 Value = TypeVar("Value")
+
+
+class NamedTopic(Protocol):
+    """What belongs to a topic: the name, and the id or ZERO_UUID."""
+
+    @property
+    def topic(self) -> str:
+        """Name of the topic."""
+
+    @property
+    def topic_id(self) -> UUID:
+        """Id of the topic."""
+
+
+OfTopic = TypeVar("OfTopic", bound=NamedTopic)
 
 
 class Parts(NamedTuple):
@@ -70,6 +85,14 @@ def by_topic(values: Iterable[tuple[TopicPartition, Value]]) -> dict[str, list[t
     topics: dict[str, list[tuple[int, Value]]] = {}
     for (topic, partition), value in values:
         topics.setdefault(topic, []).append((partition, value))
+    return topics
+
+
+def by_topic_id(partitions: Iterable[OfTopic]) -> dict[tuple[str, UUID], list[OfTopic]]:
+    """Partitions under the names and ids of their topics, in the order in which they come."""
+    topics: dict[tuple[str, UUID], list[OfTopic]] = {}
+    for each in partitions:
+        topics.setdefault((each.topic, each.topic_id), []).append(each)
     return topics
 
 

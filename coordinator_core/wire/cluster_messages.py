@@ -7,6 +7,7 @@ Times in ms.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import NamedTuple
 from uuid import UUID
 
@@ -53,7 +54,7 @@ class Broker(NamedTuple):
 
 
 class RequestedTopic(NamedTuple):
-    """By name, or by id with a name of None (v12+)."""
+    """By name or, since v12, by id: an id that is not zero wins over whatever name there is."""
 
     name: str | None
     topic_id: UUID = ZERO_UUID
@@ -112,11 +113,24 @@ class DescribeClusterResponse:
     endpoint_type: int = 1
 
 
+class ListOffsetsPosition(IntEnum):
+    """Negative timestamps of ListOffsets (`ListOffsetsRequest`)."""
+
+    LATEST = -1
+    EARLIEST = -2
+    MAX_TIMESTAMP = -3
+    EARLIEST_LOCAL = -4
+    LATEST_TIERED = -5
+    EARLIEST_PENDING_UPLOAD = -6
+
+
 @dataclass(frozen=True, slots=True)
 class ListOffsetsRequest:
-    """Partition → timestamp, or one of Kafka's: -1 latest, -2 earliest, -3 of the largest timestamp, …"""
+    """Partition → timestamp in ms, or a negative one that names a position (`ListOffsetsPosition`). Below `lowest_timestamp`
+    the version of the request names none."""
 
     timestamps: Mapping[TopicPartition, int]
+    lowest_timestamp: int
 
 
 class ListedOffset(NamedTuple):
@@ -169,5 +183,40 @@ class FetchResponse:
     session_id: int = 0
 
 
-ClusterRequest = ApiVersionsRequest | MetadataRequest | DescribeClusterRequest | ListOffsetsRequest | FetchRequest
-ClusterResponse = ApiVersionsResponse | MetadataResponse | DescribeClusterResponse | ListOffsetsResponse | FetchResponse
+class ProducePartition(NamedTuple):
+    """By topic name up to v12, by topic id from v13 on. Its records are not kept."""
+
+    topic: str
+    topic_id: UUID
+    partition: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProduceRequest:
+    """`acks` 0: the producer takes no response."""
+
+    partitions: tuple[ProducePartition, ...]
+    acks: int = -1
+
+
+class ProducedPartition(NamedTuple):
+    """A partition that took nothing; the message is sent since v8 (KIP-467)."""
+
+    topic: str
+    topic_id: UUID
+    partition: int
+    error: ErrorCode
+    error_message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProduceResponse:
+    partitions: tuple[ProducedPartition, ...]
+
+
+ClusterRequest = (
+    ApiVersionsRequest | MetadataRequest | DescribeClusterRequest | ListOffsetsRequest | FetchRequest | ProduceRequest
+)
+ClusterResponse = (
+    ApiVersionsResponse | MetadataResponse | DescribeClusterResponse | ListOffsetsResponse | FetchResponse | ProduceResponse
+)

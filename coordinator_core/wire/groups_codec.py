@@ -1,4 +1,4 @@
-"""DescribeGroups, ListGroups, DeleteGroups and FindCoordinator."""
+"""DescribeGroups, ConsumerGroupDescribe, ListGroups, DeleteGroups and FindCoordinator."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,6 +6,8 @@ from uuid import UUID
 
 from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.messages.groups import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
     CoordinatorType,
     DeleteGroupRequest,
     DeleteGroupResponse,
@@ -27,6 +29,9 @@ from coordinator_core.wire.apis import AnyApiKey
 from coordinator_core.wire.errors import Unwritable
 from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.parts import Peer, WireRequest
+
+#: `MessageUtil` has it for operations that the client did not ask for.
+_NOT_REQUESTED = -(1 << 31)
 
 
 def _read_describe(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
@@ -90,6 +95,42 @@ def _read_described(body: Any, _version: int, _names: Mapping[UUID, str]) -> tup
             ),
             error_message=group.error_message,
         )
+        for group in given(body.groups, "groups")
+    )
+
+
+def _read_consumer_describe(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
+    group_ids = given(body.group_ids, "group_ids")
+    return Parts(tuple(ConsumerGroupDescribeRequest(given(group_id, "group_id")) for group_id in group_ids))
+
+
+def _write_consumer_describe(parts: Sequence[ConsumerGroupDescribeRequest], _version: int) -> Any:
+    return library.ConsumerGroupDescribeRequest(group_ids=[part.group_id for part in parts], include_authorized_operations=False)
+
+
+def _write_consumer_described(_request: WireRequest, responses: Sequence[ConsumerGroupDescribeResponse]) -> Any:
+    return library.ConsumerGroupDescribeResponse(
+        throttle_time_ms=0,
+        groups=[
+            library.ConsumerGroupDescribeResponse.DescribedGroup(
+                error_code=response.error,
+                error_message=response.error_message,
+                group_id=response.group_id,
+                group_state="",
+                group_epoch=0,
+                assignment_epoch=0,
+                assignor_name="",
+                members=[],
+                authorized_operations=_NOT_REQUESTED,
+            )
+            for response in responses
+        ],
+    )
+
+
+def _read_consumer_described(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[ConsumerGroupDescribeResponse, ...]:
+    return tuple(
+        ConsumerGroupDescribeResponse(error_of(group.error_code), given(group.group_id, "group_id"), group.error_message)
         for group in given(body.groups, "groups")
     )
 
@@ -234,6 +275,14 @@ CODECS: Mapping[AnyApiKey, ApiCodec] = {
         _write_described,
         _write_describe,
         _read_described,
+    ),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: ApiCodec(
+        library.ConsumerGroupDescribeRequest,
+        library.ConsumerGroupDescribeResponse,
+        _read_consumer_describe,
+        _write_consumer_described,
+        _write_consumer_describe,
+        _read_consumer_described,
     ),
     ApiKey.LIST_GROUPS: ApiCodec(
         library.ListGroupsRequest, library.ListGroupsResponse, _read_list, _write_listed, _write_list, _read_listed

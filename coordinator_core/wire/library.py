@@ -15,14 +15,17 @@ from typing import Any, NoReturn
 
 from kafka.protocol.admin import cluster as _cluster
 from kafka.protocol.admin import groups as _groups
+from kafka.protocol.api_message import ApiMessage as _ApiMessage
 from kafka.protocol.consumer import fetch as _fetch
 from kafka.protocol.consumer import group as _group
 from kafka.protocol.consumer import offsets as _offsets
 from kafka.protocol.metadata import api_versions as _api_versions
 from kafka.protocol.metadata import find_coordinator as _find_coordinator
 from kafka.protocol.metadata import metadata as _metadata
+from kafka.protocol.producer import produce as _produce
 from kafka.protocol.producer import transaction as _transactions
 
+from coordinator_core.wire import definitions as _definitions
 from coordinator_core.wire.errors import Malformed, Unwritable
 from coordinator_core.wire.header import RequestHeader
 
@@ -111,6 +114,16 @@ def message_codec(message: Any, version: int) -> MessageCodec:
 
 ApiVersionsRequest: Any = _api_versions.ApiVersionsRequest
 ApiVersionsResponse: Any = _api_versions.ApiVersionsResponse
+
+
+class ConsumerGroupDescribeRequest(_ApiMessage, load_json=_definitions):  # type: ignore[call-arg]
+    """KIP-848, which the library does not know."""
+
+
+class ConsumerGroupDescribeResponse(_ApiMessage, load_json=_definitions):  # type: ignore[call-arg]
+    """See the request."""
+
+
 DeleteGroupsRequest: Any = _groups.DeleteGroupsRequest
 DeleteGroupsResponse: Any = _groups.DeleteGroupsResponse
 DescribeClusterRequest: Any = _cluster.DescribeClusterRequest
@@ -139,6 +152,8 @@ OffsetDeleteRequest: Any = _group.OffsetDeleteRequest
 OffsetDeleteResponse: Any = _group.OffsetDeleteResponse
 OffsetFetchRequest: Any = _group.OffsetFetchRequest
 OffsetFetchResponse: Any = _group.OffsetFetchResponse
+ProduceRequest: Any = _produce.ProduceRequest
+ProduceResponse: Any = _produce.ProduceResponse
 SyncGroupRequest: Any = _group.SyncGroupRequest
 SyncGroupResponse: Any = _group.SyncGroupResponse
 TxnOffsetCommitRequest: Any = _transactions.TxnOffsetCommitRequest

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from coordinator_core.state.offsets import TopicPartition
 from coordinator_core.wire import library
-from coordinator_core.wire.api_codec import ApiCodec, Parts, by_topic, error_of, given, id_of, only
+from coordinator_core.wire.api_codec import ApiCodec, Parts, by_topic, by_topic_id, error_of, given, id_of, only
 from coordinator_core.wire.apis import AnyApiKey, ClusterApiKey
 from coordinator_core.wire.cluster_messages import (
     FetchedPartition,
@@ -14,6 +14,7 @@ from coordinator_core.wire.cluster_messages import (
     FetchRequest,
     FetchResponse,
     ListedOffset,
+    ListOffsetsPosition,
     ListOffsetsRequest,
     ListOffsetsResponse,
 )
@@ -27,13 +28,29 @@ _EVERYTHING = 0x7FFFFFFF
 _BY_ID = 13
 
 
-def _read_offsets(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
+#: First version of ListOffsets that has a position (`ReplicaManager.timestampMinSupportedVersion`).
+_POSITION_SINCE = {
+    ListOffsetsPosition.LATEST: 0,
+    ListOffsetsPosition.EARLIEST: 0,
+    ListOffsetsPosition.MAX_TIMESTAMP: 7,
+    ListOffsetsPosition.EARLIEST_LOCAL: 8,
+    ListOffsetsPosition.LATEST_TIERED: 9,
+    ListOffsetsPosition.EARLIEST_PENDING_UPLOAD: 11,
+}
+
+
+def lowest_timestamp(version: int) -> int:
+    """The lowest timestamp that means something in a version of ListOffsets."""
+    return min(position for position, since in _POSITION_SINCE.items() if since <= version)
+
+
+def _read_offsets(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
     timestamps = {
         TopicPartition(given(topic.name, "topic name"), each.partition_index): each.timestamp
         for topic in given(body.topics, "topics")
         for each in given(topic.partitions, "partitions")
     }
-    return Parts((ListOffsetsRequest(timestamps),))
+    return Parts((ListOffsetsRequest(timestamps, lowest_timestamp(header.version)),))
 
 
 def _write_offsets(parts: Sequence[ListOffsetsRequest], version: int) -> Any:
@@ -134,18 +151,11 @@ def _write_fetch(parts: Sequence[FetchRequest], version: int) -> Any:
                     for each in partitions
                 ],
             )
-            for (topic, topic_id), partitions in _by_topic_id(request.partitions).items()
+            for (topic, topic_id), partitions in by_topic_id(request.partitions).items()
         ],
         forgotten_topics_data=[],
         rack_id="",
     )
-
-
-def _by_topic_id(partitions: Sequence[Any]) -> dict[tuple[str, UUID], list[Any]]:
-    topics: dict[tuple[str, UUID], list[Any]] = {}
-    for each in partitions:
-        topics.setdefault((each.topic, each.topic_id), []).append(each)
-    return topics
 
 
 def _write_fetched(request: WireRequest, responses: Sequence[FetchResponse]) -> Any:
@@ -173,7 +183,7 @@ def _write_fetched(request: WireRequest, responses: Sequence[FetchResponse]) -> 
                     for each in partitions
                 ],
             )
-            for (topic, topic_id), partitions in _by_topic_id(response.partitions).items()
+            for (topic, topic_id), partitions in by_topic_id(response.partitions).items()
         ],
     )
 

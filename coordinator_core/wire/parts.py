@@ -10,7 +10,7 @@ from coordinator_core.coordinator.messages.groups import FindCoordinatorRequest,
 from coordinator_core.coordinator.messages.offsets import TxnMarkerRequest
 from coordinator_core.coordinator.refusal import Request
 from coordinator_core.coordinator.turn import Response
-from coordinator_core.wire.cluster_messages import ClusterRequest, ClusterResponse
+from coordinator_core.wire.cluster_messages import ClusterRequest, ClusterResponse, ProduceRequest
 from coordinator_core.wire.header import RequestHeader
 
 
@@ -49,6 +49,11 @@ class WireRequest:
     header: RequestHeader
     parts: tuple[Part, ...]
     unknown_topics: tuple[UnknownTopics, ...] = ()
+
+    @property
+    def has_response(self) -> bool:
+        """False for Produce with `acks` 0, whose producer reads none."""
+        return not (len(self.parts) == 1 and isinstance(self.parts[0], ProduceRequest) and self.parts[0].acks == 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,19 @@
 from collections.abc import Mapping, Sequence
 
 from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.versions import Versions
-from coordinator_core.wire import cluster_codec, commit_codec, groups_codec, library, log_codec, membership_codec, offsets_codec
+from coordinator_core.coordinator.messages.versions import Versions, offered
+from coordinator_core.wire import (
+    cluster_codec,
+    commit_codec,
+    groups_codec,
+    library,
+    log_codec,
+    membership_codec,
+    offsets_codec,
+    produce_codec,
+)
 from coordinator_core.wire.api_codec import ApiCodec, BadField
-from coordinator_core.wire.apis import SERVED, AnyApiKey, ClusterApiKey
+from coordinator_core.wire.apis import SERVED, AnyApiKey, ClusterApiKey, cluster_versions
 from coordinator_core.wire.cluster_messages import ApiVersionRange, ApiVersionsResponse
 from coordinator_core.wire.errors import Malformed, UnknownApi, UnsupportedVersion
 from coordinator_core.wire.header import RequestHeader
@@ -22,6 +31,7 @@ CODECS: Mapping[AnyApiKey, ApiCodec] = {
     **groups_codec.CODECS,
     **cluster_codec.CODECS,
     **log_codec.CODECS,
+    **produce_codec.CODECS,
 }
 
 _NOBODY = Peer()
@@ -80,14 +90,13 @@ def write_refusal(header: RequestHeader, error: ErrorCode, offered: Mapping[int,
     return message_codec(library.ApiVersionsResponse, 0).encode_response(body, header.correlation_id)
 
 
-def offered_versions(coordinator: Mapping[AnyApiKey, range] | None = None) -> Mapping[int, range]:
-    """What a server answers to ApiVersions: the cluster's APIs, and the coordinator's in all versions or in those that
-    `versions.offered` names for an era."""
-    everything = {number: _range(versions) for number, (_, versions) in SERVED.items()}
-    if coordinator is None:
-        return everything
-    cluster = {number: versions for number, versions in everything.items() if isinstance(SERVED[number][0], ClusterApiKey)}
-    return dict(sorted((cluster | {int(api): versions for api, versions in coordinator.items()}).items()))
+def offered_versions(era: str | None = None) -> Mapping[int, range]:
+    """What a server answers to ApiVersions: every API in every version, or as brokers of an era list them. KeyError for an era
+    that is none."""
+    if era is None:
+        return {number: _range(versions) for number, (_, versions) in SERVED.items()}
+    of_era: dict[int, range] = {int(api): versions for api, versions in cluster_versions(era).items()}
+    return dict(sorted((of_era | {int(api): versions for api, versions in offered(era).items()}).items()))
 
 
 def _range(versions: Versions) -> range:

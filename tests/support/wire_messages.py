@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from coordinator_core.codec.messages.offsets import ZERO_UUID
 from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.messages.groups import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
     CoordinatorType,
     DeleteGroupRequest,
     DeleteGroupResponse,
@@ -56,6 +58,7 @@ from coordinator_core.log.entries import ControlType
 from coordinator_core.state.offsets import TopicPartition
 from coordinator_core.wire import SERVED, AnyApiKey, ClusterApiKey, PartitionMarker
 from coordinator_core.wire import cluster_messages as cluster
+from coordinator_core.wire.log_codec import lowest_timestamp
 
 #: Topics that have ids.
 IDS: Mapping[str, UUID] = {f"t{number}": UUID(int=number + 7) for number in range(4)}
@@ -280,6 +283,11 @@ def _records_told(version: int) -> st.SearchStrategy[Any]:
     )  # fmt: skip
 
 
+def _produced(version: int) -> st.SearchStrategy[Any]:
+    message = _since(version, 8, _NULLABLE, None)
+    return st.builds(cluster.ProduceResponse, _fetch_places(version, cluster.ProducedPartition, _ERRORS, message))
+
+
 def _versions_asked(version: int) -> st.SearchStrategy[Any]:
     name = TEXTS if version >= 3 else st.none()
     return st.builds(cluster.ApiVersionsRequest, name, name)
@@ -308,13 +316,19 @@ _ONE_REQUEST = {
     ClusterApiKey.DESCRIBE_CLUSTER: lambda version: st.builds(
         cluster.DescribeClusterRequest, _since(version, 1, st.integers(-128, 127), 1)
     ),
-    ClusterApiKey.LIST_OFFSETS: lambda _: st.builds(cluster.ListOffsetsRequest, _at_places(_INT64)),
+    ClusterApiKey.LIST_OFFSETS: lambda version: st.builds(
+        cluster.ListOffsetsRequest, _at_places(_INT64), st.just(lowest_timestamp(version))
+    ),
     ClusterApiKey.FETCH: _records_wanted,
+    ClusterApiKey.PRODUCE: lambda version: st.builds(
+        cluster.ProduceRequest, _fetch_places(version, cluster.ProducePartition), _INT16
+    ),
 }
 _MANY_REQUESTS = {
     ApiKey.OFFSET_FETCH: _fetch_parts,
     ApiKey.WRITE_TXN_MARKERS: _markers,
     ApiKey.DELETE_GROUPS: lambda _: _tuples(st.builds(DeleteGroupRequest, TEXTS)),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: lambda _: _tuples(st.builds(ConsumerGroupDescribeRequest, TEXTS)),
     ApiKey.DESCRIBE_GROUPS: lambda version: _tuples(
         st.builds(DescribeGroupRequest, TEXTS, st.just(means(ApiKey.DESCRIBE_GROUPS, version, "missing_is_error")))
     ),
@@ -333,6 +347,7 @@ _RESPONSES = {
     ApiKey.WRITE_TXN_MARKERS: lambda _: st.builds(TxnMarkerResponse, _ERRORS),
     ApiKey.DELETE_GROUPS: lambda _: st.builds(DeleteGroupResponse, TEXTS, _ERRORS),
     ApiKey.DESCRIBE_GROUPS: _described,
+    ApiKey.CONSUMER_GROUP_DESCRIBE: lambda _: st.builds(ConsumerGroupDescribeResponse, _ERRORS, TEXTS, _NULLABLE),
     ApiKey.LIST_GROUPS: _listed,
     ApiKey.FIND_COORDINATOR: _found,
     ClusterApiKey.API_VERSIONS: _versions_told,
@@ -340,6 +355,7 @@ _RESPONSES = {
     ClusterApiKey.DESCRIBE_CLUSTER: _cluster_told,
     ClusterApiKey.LIST_OFFSETS: _listed_offsets,
     ClusterApiKey.FETCH: _records_told,
+    ClusterApiKey.PRODUCE: _produced,
 }
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from eventually import eventually_awaited
 from wire_connection import Wire
 
 from coordinator_core.coordinator.config import CoordinatorConfig
@@ -42,7 +43,7 @@ class Served:
         async def until(address: Address, admin: Address | None) -> str:
             assert admin is not None
             self.address, self.admin = address, admin
-            await self.eventually(lambda: "loading" not in self.health()[1]["status"])
+            await self.eventually("the partitions are loaded", lambda: "loading" not in self.health()[1]["status"])
             await work(self)
             return "the test is over"
 
@@ -53,10 +54,9 @@ class Served:
         finally:
             self.log.close()
 
-    async def eventually(self, holds: Callable[[], Any]) -> None:
-        async with asyncio.timeout(10):
-            while not await asyncio.to_thread(holds):
-                await asyncio.sleep(0.005)
+    async def eventually(self, what: str, probe: Callable[[], Any]) -> None:
+        """The probe runs in a thread: it may be a request to the service on this loop."""
+        await eventually_awaited(what, lambda: asyncio.to_thread(probe))
 
     def events(self, name: str) -> list[dict[str, Any]]:
         return [line for line in map(json.loads, self._events.getvalue().splitlines()) if line["event"] == name]
@@ -97,7 +97,7 @@ def test_a_cleaner_that_raises_is_reported_and_goes_on(tmp_path: Path) -> None:
     clean, served.log.clean = served.log.clean, broken  # type: ignore[method-assign]
 
     async def work(at: Served) -> None:
-        await at.eventually(lambda: len(at.events("unexpected error")) >= 2)
+        await at.eventually("two unexpected errors are logged", lambda: len(at.events("unexpected error")) >= 2)
         assert at.events("unexpected error")[0] | {"timestamp": ""} == {
             "event": "unexpected error",
             "level": "error",
@@ -111,7 +111,7 @@ def test_a_cleaner_that_raises_is_reported_and_goes_on(tmp_path: Path) -> None:
         assert await asyncio.to_thread(at.metric, "unexpected_errors_total") >= 2
         assert await asyncio.to_thread(at.metric, 'background_task_failing{task="log-cleaner"}') == 1
         at.log.clean = clean  # type: ignore[method-assign]
-        await at.eventually(lambda: at.health() == (200, {"status": "ok", "partitions": {"active": 2}}))
+        await at.eventually("the service is healthy", lambda: at.health() == (200, {"status": "ok", "partitions": {"active": 2}}))
         assert at.events("background task recovered")[0]["task"] == "log-cleaner"
         assert await asyncio.to_thread(at.metric, 'background_task_failing{task="log-cleaner"}') == 0
 
@@ -132,13 +132,13 @@ def test_a_flush_that_raises_ends_its_partition_and_the_others_are_still_synced(
 
     async def work(at: Served) -> None:
         await asyncio.to_thread(commit, at, group_in(1))
-        await at.eventually(lambda: at.events("partition failed"))
+        await at.eventually("the partition has failed", lambda: at.events("partition failed"))
         assert f"{type(failure).__name__}: {failure}" in at.events("partition failed")[0]["reason"]
         assert at.events("unexpected error")[0]["where"] == "fsync of partition 1"
         assert await asyncio.to_thread(at.health) == (503, {"status": "failed", "partitions": {"active": 1, "failed": 1}})
         before = at.log.partition(0).flushed_offset
         await asyncio.to_thread(commit, at, group_in(0))
-        await at.eventually(lambda: at.log.partition(0).flushed_offset > before)
+        await at.eventually("the log is flushed", lambda: at.log.partition(0).flushed_offset > before)
 
     served.run(work)
 
@@ -150,12 +150,12 @@ def test_a_check_for_idle_connections_that_raises_is_reported_and_goes_on(
 
     async def work(at: Served) -> None:
         reader, writer = await asyncio.open_connection(*at.address)
-        await at.eventually(lambda: at.events("unexpected error"))
+        await at.eventually("an unexpected error is logged", lambda: at.events("unexpected error"))
         assert at.events("unexpected error")[0]["where"] == "background task idle-connections"
         assert (await asyncio.to_thread(at.health))[1]["failing_tasks"] == {"idle-connections": "RuntimeError: a bug"}
         monkeypatch.undo()
         assert await asyncio.wait_for(reader.read(), 10) == b""
-        await at.eventually(lambda: at.health()[0] == 200)
+        await at.eventually("the service is healthy", lambda: at.health()[0] == 200)
         writer.close()
 
     Served(tmp_path, connections_max_idle_ms=100).run(work)
@@ -164,7 +164,7 @@ def test_a_check_for_idle_connections_that_raises_is_reported_and_goes_on(
 def test_an_error_in_a_callback_of_the_event_loop_is_reported(tmp_path: Path) -> None:
     async def work(at: Served) -> None:
         asyncio.get_running_loop().call_soon(broken)
-        await at.eventually(lambda: at.events("unexpected error"))
+        await at.eventually("an unexpected error is logged", lambda: at.events("unexpected error"))
         assert at.events("unexpected error")[0]["error"] == "RuntimeError: a bug"
         assert await asyncio.to_thread(at.metric, "unexpected_errors_total") == 1
 

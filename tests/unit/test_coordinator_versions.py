@@ -3,6 +3,7 @@
 import pytest
 
 from coordinator_core.coordinator.messages.versions import BROKER_VERSIONS, SINCE, VERSIONS, ApiKey, known, means, offered
+from coordinator_core.wire.apis import ClusterApiKey, cluster_versions
 
 
 def test_what_a_field_begins_in_exists() -> None:
@@ -25,7 +26,7 @@ def test_member_ids_are_required_since_version_4() -> None:
         ("1", (0, 3), (2, 4), (1, 4), 11),
         ("2", (0, 5), (2, 7), (1, 5), 11),
         ("3", (0, 9), (2, 9), (1, 9), 13),
-        ("4", (0, 9), (2, 10), (1, 10), 13),
+        ("4", (0, 9), (2, 10), (1, 10), 14),
     ],
 )
 def test_what_a_coordinator_offers(
@@ -43,3 +44,13 @@ def test_what_an_era_knows() -> None:
     assert [era for era in BROKER_VERSIONS if known(era, ApiKey.JOIN_GROUP, "group_instance_id")] == ["2", "3", "4"]
     assert [era for era in BROKER_VERSIONS if known(era, ApiKey.OFFSET_FETCH, "require_stable")] == ["3", "4"]
     assert not known("0.10", ApiKey.TXN_OFFSET_COMMIT, "member_id")
+
+
+@pytest.mark.parametrize(
+    ("era", "produce", "fetch"), [("0.9", 2, 0), ("0.10", 2, 0), ("1", 6, 0), ("2", 7, 0), ("3", 11, 0), ("4", 13, 4)]
+)
+def test_what_it_offers_beside_groups(era: str, produce: int, fetch: int) -> None:
+    """Java clients before 2.8 and franz-go insist on Produce; Sarama sends the Fetch of the Kafka that it is set to."""
+    versions = cluster_versions(era)
+    assert versions[ClusterApiKey.PRODUCE] == range(produce + 1)
+    assert versions[ClusterApiKey.FETCH].start == fetch

@@ -17,7 +17,7 @@ from coordinator_core.coordinator.messages.offsets import (
     OffsetFetchResponse,
     OffsetToCommit,
 )
-from coordinator_core.coordinator.messages.versions import ApiKey, offered
+from coordinator_core.coordinator.messages.versions import ApiKey
 from coordinator_core.state.offsets import TopicPartition
 from coordinator_core.wire import (
     ClusterApiKey,
@@ -83,8 +83,8 @@ def test_varints_that_lie_are_malformed(body: bytes) -> None:
 
 def test_unknown_apis_and_versions_keep_the_header() -> None:
     with pytest.raises(UnknownApi) as unknown:
-        read_request(header(0, 9))
-    assert unknown.value.header == RequestHeader(0, 9, 7, "c")
+        read_request(header(19, 9))
+    assert unknown.value.header == RequestHeader(19, 9, 7, "c")
     with pytest.raises(UnsupportedVersion, match="API_VERSIONS v99 is not in 0–4") as unsupported:
         read_request(header(ClusterApiKey.API_VERSIONS, 99))
     assert unsupported.value.header == RequestHeader(18, 99, 7, "c")
@@ -99,7 +99,7 @@ def test_unknown_versions_of_api_versions_are_answered_as_v0() -> None:
 
 
 def test_an_era_narrows_what_is_read() -> None:
-    old = offered_versions(offered("0.10"))
+    old = offered_versions("0.10")
     assert ApiKey.OFFSET_DELETE not in old
     assert list(old[ApiKey.HEARTBEAT]) == [0]
     with pytest.raises(UnsupportedVersion):

@@ -1,4 +1,4 @@
-"""DescribeGroups, ListGroups, DeleteGroups and FindCoordinator, each for one group or one log partition."""
+"""DescribeGroups, ConsumerGroupDescribe, ListGroups, DeleteGroups, FindCoordinator: each for one group or one log partition."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -32,6 +32,22 @@ class DescribeGroupResponse:
     protocol_type: str = ""
     protocol: str = ""
     members: tuple[DescribedMember, ...] = ()
+    error_message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerGroupDescribeRequest:
+    """About groups of the consumer protocol (KIP-848)."""
+
+    group_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerGroupDescribeResponse:
+    """Always an error: this coordinator has no groups of the consumer protocol."""
+
+    error: ErrorCode
+    group_id: str
     error_message: str | None = None
 
 

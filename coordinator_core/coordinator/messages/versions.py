@@ -22,6 +22,7 @@ class ApiKey(IntEnum):
     TXN_OFFSET_COMMIT = 28
     DELETE_GROUPS = 42
     OFFSET_DELETE = 47
+    CONSUMER_GROUP_DESCRIBE = 69
 
 
 class Versions(NamedTuple):
@@ -48,6 +49,7 @@ VERSIONS: Mapping[ApiKey, Versions] = MappingProxyType(
         ApiKey.TXN_OFFSET_COMMIT: Versions(0, 5, 3),
         ApiKey.DELETE_GROUPS: Versions(0, 2, 2),
         ApiKey.OFFSET_DELETE: Versions(0, 0, None),
+        ApiKey.CONSUMER_GROUP_DESCRIBE: Versions(0, 1, 0),
     }
 )
 

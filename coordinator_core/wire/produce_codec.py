@@ -1,0 +1,101 @@
+"""Produce. Its records are not looked at: there is no topic that could hold them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from coordinator_core.wire import library
+from coordinator_core.wire.api_codec import ApiCodec, Parts, by_topic_id, error_of, given, id_of, only
+from coordinator_core.wire.apis import AnyApiKey, ClusterApiKey
+from coordinator_core.wire.cluster_messages import ProducedPartition, ProducePartition, ProduceRequest, ProduceResponse
+from coordinator_core.wire.header import RequestHeader
+from coordinator_core.wire.parts import Peer, WireRequest
+
+#: First version in which topic ids stand for names.
+_BY_ID = 13
+#: First version in which a partition has an error message (KIP-467).
+_ERROR_MESSAGES = 8
+#: `ProduceResponse.INVALID_OFFSET`.
+_NO_OFFSET = -1
+
+
+def _read_produce(body: Any, header: RequestHeader, peer: Peer) -> Parts:
+    by_id = header.version >= _BY_ID
+    partitions = tuple(
+        ProducePartition(
+            peer.topic_names.get(id_of(topic.topic_id), "") if by_id else given(topic.name, "topic name"),
+            id_of(topic.topic_id),
+            each.index,
+        )
+        for topic in given(body.topic_data, "topic_data")
+        for each in given(topic.partition_data, "partition_data")
+    )
+    return Parts((ProduceRequest(partitions, body.acks),))
+
+
+def _write_produce(parts: Sequence[ProduceRequest], version: int) -> Any:
+    request = only(parts, version)
+    kind = library.ProduceRequest.TopicProduceData
+    return library.ProduceRequest(
+        transactional_id=None,
+        acks=request.acks,
+        timeout_ms=0,
+        topic_data=[
+            kind(
+                name=topic,
+                topic_id=topic_id,
+                partition_data=[kind.PartitionProduceData(index=each.partition, records=None) for each in partitions],
+            )
+            for (topic, topic_id), partitions in by_topic_id(request.partitions).items()
+        ],
+    )
+
+
+def _write_produced(request: WireRequest, responses: Sequence[ProduceResponse]) -> Any:
+    response = only(responses, request.header.version)
+    kind = library.ProduceResponse.TopicProduceResponse
+    return library.ProduceResponse(
+        responses=[
+            kind(
+                name=topic,
+                topic_id=topic_id,
+                partition_responses=[
+                    kind.PartitionProduceResponse(
+                        index=each.partition,
+                        error_code=each.error,
+                        base_offset=_NO_OFFSET,
+                        log_append_time_ms=-1,
+                        log_start_offset=-1,
+                        record_errors=[],
+                        error_message=each.error_message,
+                    )
+                    for each in partitions
+                ],
+            )
+            for (topic, topic_id), partitions in by_topic_id(response.partitions).items()
+        ],
+        throttle_time_ms=0,
+    )
+
+
+def _read_produced(body: Any, version: int, names: Mapping[UUID, str]) -> tuple[ProduceResponse]:
+    by_id = version >= _BY_ID
+    partitions = tuple(
+        ProducedPartition(
+            names.get(id_of(topic.topic_id), "") if by_id else given(topic.name, "topic name"),
+            id_of(topic.topic_id),
+            each.index,
+            error_of(each.error_code),
+            each.error_message if version >= _ERROR_MESSAGES else None,
+        )
+        for topic in given(body.responses, "responses")
+        for each in given(topic.partition_responses, "partition_responses")
+    )
+    return (ProduceResponse(partitions),)
+
+
+CODECS: Mapping[AnyApiKey, ApiCodec] = {
+    ClusterApiKey.PRODUCE: ApiCodec(
+        library.ProduceRequest, library.ProduceResponse, _read_produce, _write_produced, _write_produce, _read_produced
+    ),
+}

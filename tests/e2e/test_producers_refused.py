@@ -1,0 +1,83 @@
+"""Producers at a coordinator whose topics hold no data: every version of Produce is read, and no record is taken."""
+
+from collections.abc import Iterator
+from uuid import UUID
+
+import pytest
+from confluent_kafka import KafkaError, Message, Producer
+from wire_connection import Wire
+
+from coordinator_core.codec.messages.offsets import ZERO_UUID
+from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.wire import ClusterApiKey
+from coordinator_core.wire.apis import CLUSTER_VERSIONS
+from coordinator_core.wire.cluster_messages import (
+    ApiVersionsRequest,
+    MetadataRequest,
+    ProducePartition,
+    ProduceRequest,
+    RequestedTopic,
+)
+from pipelines.private_coordinator import PrivateCoordinator
+
+TOPIC = "orders"
+FIRST_WITH_MESSAGES, FIRST_BY_ID = 8, 13
+PRODUCE = CLUSTER_VERSIONS[ClusterApiKey.PRODUCE]
+
+
+@pytest.fixture(scope="module")
+def coordinator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateCoordinator]:
+    with PrivateCoordinator(tmp_path_factory.mktemp("coordinator") / "log", topics={TOPIC: 2}) as running:
+        yield running
+        running.stop()
+
+
+@pytest.fixture
+def client(coordinator: PrivateCoordinator) -> Iterator[Wire]:
+    wire = Wire(coordinator.port)
+    yield wire
+    wire.close()
+
+
+@pytest.mark.parametrize("version", range(PRODUCE.lowest, PRODUCE.highest + 1))
+def test_every_partition_has_its_error(client: Wire, version: int) -> None:
+    (known,) = client.ask(ClusterApiKey.METADATA, 12, MetadataRequest((RequestedTopic(TOPIC),))).topics
+    by_id = version >= FIRST_BY_ID
+    here, elsewhere = (("", known.topic_id), ("", UUID(int=9))) if by_id else ((TOPIC, ZERO_UUID), ("unknown", ZERO_UUID))
+    asked = (ProducePartition(*here, 0), ProducePartition(*here, 7), ProducePartition(*elsewhere, 0))
+    answer = client.ask(ClusterApiKey.PRODUCE, version, ProduceRequest(asked))
+    missing = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert [(each.partition, each.error) for each in answer.partitions] == [
+        (0, ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (7, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (0, missing),
+    ]
+    message = answer.partitions[0].error_message
+    assert (message is not None and "hold no data" in message) is (version >= FIRST_WITH_MESSAGES)
+    (other,) = client.ask(ClusterApiKey.PRODUCE, version, ProduceRequest(asked[:1], acks=2)).partitions
+    assert other.error is ErrorCode.INVALID_REQUIRED_ACKS
+
+
+def test_a_producer_without_acks_is_disconnected(coordinator: PrivateCoordinator, client: Wire) -> None:
+    """It reads no answer, so that is how it learns of the error, from brokers as well."""
+    client.send(ClusterApiKey.PRODUCE, 7, ProduceRequest((ProducePartition(TOPIC, ZERO_UUID, 0),), acks=0))
+    assert client.receive() == b""
+    reasons = [line["reason"] for line in coordinator.events("connection ended")]
+    assert reasons[-1] == "Produce with acks=0 failed: INVALID_TOPIC_EXCEPTION"
+
+
+def test_nothing_without_acks_has_no_answer(client: Wire) -> None:
+    client.send(ClusterApiKey.PRODUCE, 7, ProduceRequest((), acks=0))
+    assert client.ask(ClusterApiKey.API_VERSIONS, 3, ApiVersionsRequest("c", "1")).error is ErrorCode.NONE
+
+
+def test_librdkafka_reports_the_error_at_once(coordinator: PrivateCoordinator) -> None:
+    failures: list[KafkaError | None] = []
+
+    def delivered(error: KafkaError | None, _message: Message) -> None:
+        failures.append(error)
+
+    producer = Producer({"bootstrap.servers": coordinator.bootstrap, "log_level": 0})
+    producer.produce(TOPIC, b"value", on_delivery=delivered)
+    assert producer.flush(20) == 0
+    assert [error and error.code() for error in failures] == [KafkaError.TOPIC_EXCEPTION]

@@ -1,0 +1,18 @@
+"""What a coordinator says of a group to a client of another kind: its committed offsets, its state and its members."""
+
+from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions
+from confluent_kafka.admin import AdminClient
+
+_SECONDS = 20
+
+
+def committed(admin: AdminClient, group: str) -> dict[tuple[str, int], int]:
+    """(topic, partition) → offset of everything that the group has committed."""
+    answer = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)], request_timeout=_SECONDS)
+    return {(each.topic, each.partition): each.offset for each in answer[group].result().topic_partitions}
+
+
+def group_state(admin: AdminClient, group: str) -> tuple[ConsumerGroupState, list[str]]:
+    """The state, and the client ids of the members in alphabetical order."""
+    described = admin.describe_consumer_groups([group], request_timeout=_SECONDS)[group].result()
+    return described.state, sorted(member.client_id for member in described.members)

@@ -1,0 +1,167 @@
+"""Kafka's Java client in any version, in a JVM of its own that Python drives through py4j of PySpark: no compiler needed."""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import contextmanager
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+from py4j.protocol import Py4JJavaError
+
+from pipelines.jars import java_executable, resolved_jars, spark_jars
+
+_LOGGING = "org.slf4j:slf4j-simple:1.7.36"
+_BYTES = "org.apache.kafka.common.serialization.ByteArray"
+_JVM = (
+    "-Xmx128m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Xshare:auto",
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=off",
+)
+_POLL_MS = 50
+_CLOSE_SECONDS = 30
+
+
+class JavaMember:
+    """A `KafkaConsumer` that a thread of its own polls until it is closed: old ones do not return from `poll` before they have
+    joined, so members of a group cannot take turns."""
+
+    def __init__(self, jvm: Any, settings: Mapping[str, str], topic: str) -> None:
+        self._jvm = jvm
+        self._settings = dict(settings)
+        self._topic = topic
+        self._work: SimpleQueue[Callable[[Any], None]] = SimpleQueue()
+        self._closing = threading.Event()
+        self._failure: BaseException | None = None
+        #: Partitions that it owned after its last poll.
+        self.owned: frozenset[int] = frozenset()
+        self._thread = threading.Thread(target=self._live, daemon=True)
+        self._thread.start()
+
+    def commit(self, offsets: Mapping[int, int]) -> None:
+        """`commitSync` of partition → offset. Raises what the client throws."""
+        done: Future[None] = Future()
+
+        def work(consumer: Any) -> None:
+            try:
+                self._commit(consumer, offsets)
+            except Py4JJavaError as error:
+                done.set_exception(error)
+            else:
+                done.set_result(None)
+
+        self._work.put(work)
+        done.result(_CLOSE_SECONDS)
+
+    def failure(self) -> str | None:
+        """Why its thread has ended before it was closed."""
+        return None if self._failure is None else str(self._failure)
+
+    def close(self) -> None:
+        """Leave the group. Raises what the client threw since it began."""
+        self._closing.set()
+        self._thread.join(_CLOSE_SECONDS)
+        assert not self._thread.is_alive(), "the consumer does not close"
+        if self._failure is not None:
+            raise self._failure
+
+    def _live(self) -> None:
+        try:
+            consumer = self._jvm.org.apache.kafka.clients.consumer.KafkaConsumer(_properties(self._jvm, self._settings))
+            topics = self._jvm.java.util.ArrayList()
+            topics.add(self._topic)
+            consumer.subscribe(topics)
+            try:
+                self._poll(consumer)
+            finally:
+                consumer.close()
+        except BaseException as error:
+            self._failure = error
+
+    def _poll(self, consumer: Any) -> None:
+        while not self._closing.is_set():
+            consumer.poll(_POLL_MS)
+            self.owned = frozenset(each.partition() for each in consumer.assignment())
+            try:
+                self._work.get_nowait()(consumer)
+            except Empty:
+                continue
+
+    def _commit(self, consumer: Any, offsets: Mapping[int, int]) -> None:
+        wanted = self._jvm.java.util.HashMap()
+        for partition, offset in offsets.items():
+            at = self._jvm.org.apache.kafka.common.TopicPartition(self._topic, partition)
+            wanted.put(at, self._jvm.org.apache.kafka.clients.consumer.OffsetAndMetadata(offset))
+        consumer.commitSync(wanted)
+
+
+class JavaClients:
+    """Clients of one version, in one JVM."""
+
+    def __init__(self, gateway: JavaGateway) -> None:
+        self._jvm = gateway.jvm
+
+    def member(self, bootstrap: str, group: str, topic: str, **settings: str) -> JavaMember:
+        """A consumer that joins; underscores in `settings` stand for dots. Close it."""
+        given = {name.replace("_", "."): value for name, value in settings.items()}
+        return JavaMember(
+            self._jvm,
+            {
+                "bootstrap.servers": bootstrap,
+                "group.id": group,
+                "key.deserializer": f"{_BYTES}Deserializer",
+                "value.deserializer": f"{_BYTES}Deserializer",
+                "enable.auto.commit": "false",
+                "heartbeat.interval.ms": "200",
+                **given,
+            },
+            topic,
+        )
+
+    def produce(self, bootstrap: str, topic: str, value: bytes) -> str:
+        """Send one record and wait: the class of the exception that it ends with, "" for none."""
+        settings = {"bootstrap.servers": bootstrap, "max.block.ms": "10000", "retries": "3"}
+        settings |= {f"{part}.serializer": f"{_BYTES}Serializer" for part in ("key", "value")}
+        producer = self._jvm.org.apache.kafka.clients.producer.KafkaProducer(_properties(self._jvm, settings))
+        try:
+            producer.send(self._jvm.org.apache.kafka.clients.producer.ProducerRecord(topic, value)).get()
+        except Py4JJavaError as error:
+            return str(error.java_exception.getCause().getClass().getSimpleName())
+        finally:
+            producer.close()
+        return ""
+
+
+@contextmanager
+def java_clients(version: str) -> Iterator[JavaClients]:
+    """Clients of a release of Kafka. The JVM ends with the context."""
+    jars = resolved_jars(f"kafka-clients-{version}", (f"org.apache.kafka:kafka-clients:{version}", _LOGGING))
+    py4j = next(jar for jar in spark_jars() if jar.name.startswith("py4j-"))
+    port, token, process = launch_gateway(
+        jarpath=str(py4j),
+        classpath=f"{jars}/*",
+        javaopts=list(_JVM),
+        java_path=java_executable(),
+        die_on_exit=True,
+        enable_auth=True,
+        return_proc=True,
+    )
+    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token))
+    try:
+        yield JavaClients(gateway)
+    finally:
+        gateway.shutdown()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
+        process.wait(_CLOSE_SECONDS)
+
+
+def _properties(jvm: Any, settings: Mapping[str, str]) -> Any:
+    properties = jvm.java.util.Properties()
+    for name, value in settings.items():
+        properties.setProperty(name, value)
+    return properties
