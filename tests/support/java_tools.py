@@ -4,9 +4,15 @@ import subprocess
 from pathlib import Path
 
 from pipelines.jars import java_executable, resolved_jars
+from pipelines.progress import Progress
 
 _DEPENDENCIES = ("org.apache.kafka:kafka-tools:4.1.1", "org.slf4j:slf4j-simple:1.7.36")
 _CONSUMER_GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+
+
+def tools_jars(progress: Progress | None = None) -> Path:
+    """The folder with the jars of the tools."""
+    return resolved_jars("kafka-tools-4.1.1", _DEPENDENCIES, progress=progress)
 
 
 def consumer_groups(bootstrap: str, *arguments: str) -> str:
@@ -22,7 +28,7 @@ def table(printed: str) -> list[dict[str, str]]:
 
 
 def _run(main_class: str, *arguments: str) -> str:
-    jars = resolved_jars("kafka-tools-4.1.1", _DEPENDENCIES)
+    jars = tools_jars()
     command = [
         str(java_executable()),
         "-XX:TieredStopAtLevel=1",
