@@ -9,7 +9,7 @@ from typing import Any
 
 from pipelines.errors import UsageError
 
-PROFILES = Path(__file__).resolve().parents[1] / "conf"
+PROFILES = Path(__file__).parent / "conf"
 DEFAULTS = PROFILES / "local.toml"
 _FROM_ENVIRONMENT = "env:"
 _TYPES = {str: "a string", int: "an integer", bool: "true or false", float: "a fraction", list: "a list", dict: "a section"}

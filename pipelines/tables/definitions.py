@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
+SCHEMAS = Path(__file__).parents[1] / "schemas"
 
 #: Tables that are merged, with the columns that identify a row.
 KEYS: dict[str, tuple[str, ...]] = {
