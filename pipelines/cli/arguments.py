@@ -3,11 +3,11 @@
 import argparse
 import re
 from collections.abc import Callable
-from importlib import metadata
 from typing import NoReturn
 
 from pipelines.cli import commands
 from pipelines.errors import UsageError
+from pipelines.version import version_text
 
 #: The end of the year 9999.
 _LAST_MS = 253_402_300_799_999
@@ -64,6 +64,14 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(f"{message} (see {self.prog} --help)")
 
 
+class _Version(argparse.Action):
+    """Looks for the revision when it is requested, not whenever there is a parser."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        print(version_text())
+        parser.exit()
+
+
 def parser() -> argparse.ArgumentParser:
     """The parser; every command leaves its function in `command`. Parsing raises UsageError for what it does not accept."""
     top = _Parser(
@@ -71,7 +79,7 @@ def parser() -> argparse.ArgumentParser:
         description="Kafka consumer-group state as Delta tables.",
         epilog="Help on a command: grouplake COMMAND --help",
     )
-    top.add_argument("--version", action="version", version=f"grouplake {metadata.version('grouplake')}")
+    top.add_argument("--version", action=_Version, nargs=0, help="print version and git revision, and exit")
     subparsers = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     run = _command(subparsers, "run", commands.run, "follow a __consumer_offsets log and keep the tables", _RUN)

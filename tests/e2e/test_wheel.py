@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from dataclasses import dataclass
 from email import message_from_bytes
@@ -20,6 +21,7 @@ import pytest
 
 from pipelines.jars import cache_folder, resolved_jars
 from pipelines.session import DELTA
+from pipelines.version import REVISION_FILE, git_revision
 
 # not in the fast lane: builds fetch setuptools, and `run` starts Spark
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
@@ -130,8 +132,47 @@ def test_license_and_metadata(built: Distributions) -> None:
 def test_the_source_archive_has_what_a_build_needs(built: Distributions) -> None:
     with tarfile.open(built.archive) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {"LICENSE", "README.md", "pyproject.toml"} <= names
+    assert {"LICENSE", "README.md", "pyproject.toml", "setup.py"} <= names
     assert {name.partition("/")[0] for name in names} & {"tests", "benchmarks", "build"} == set()
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """What a build reads of the tree, outside of any checkout."""
+    folder = tmp_path / "copy"
+    for name in ("coordinator_core", "pipelines", *THEIRS):
+        shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder)
+    return folder
+
+
+def revision_in_wheel(folder: Path) -> str | None:
+    """The revision in a wheel that is built straight from `folder`."""
+    checked(UV, "build", "--quiet", "--wheel", "--out-dir", folder / "dist", folder)
+    (path,) = (folder / "dist").glob("*.whl")
+    wheel = zipfile.ZipFile(path)
+    name = f"pipelines/{REVISION_FILE}"
+    return wheel.read(name).decode().strip() if name in wheel.namelist() else None
+
+
+def test_a_wheel_that_is_built_outside_of_a_checkout_has_no_revision(copy: Path) -> None:
+    assert revision_in_wheel(copy) is None
+
+
+def test_a_wheel_that_is_built_in_a_checkout_has_its_revision(copy: Path) -> None:
+    git = ("git", "-C", copy, "-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+    for arguments in (("init", "--quiet"), ("add", "--all"), ("commit", "--quiet", "--message", "first")):
+        checked(*git, *arguments)
+    assert revision_in_wheel(copy) == checked(*git, "rev-parse", "--short", "HEAD").strip()
+    assert checked(*git, "status", "--porcelain", "--untracked-files=no") == ""
+
+
+def test_version(installed: Installation) -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    revision = git_revision(ROOT)
+    expected = f"grouplake {version} (git {revision})" if revision else f"grouplake {version}"
+    assert installed.output("grouplake", "--version") == f"{expected}\n"
 
 
 def test_packages_of_the_user_stay_as_they_are(installed: Installation) -> None:
