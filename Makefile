@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 UV_VERSION := 0.13.8
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo demo-kafka test test-fast test-slow crash lint types contracts fuzz oracle bench lock clean
+.PHONY: help setup demo demo-kafka test test-fast test-slow crash lint types contracts fuzz oracle bench wheel lock clean
 
 ##@ start here (what is missing is made or downloaded first)
 
@@ -73,8 +73,13 @@ bench: $(READY) ## Measure this machine, half an hour; BENCH=reader RECORDS=2M f
 
 ##@ maintain
 
+wheel: $(READY) ## Build dist/grouplake-….whl and the source archive
+	@rm -rf build dist
+	@$(BIN)/uv build --quiet --python $(BIN)/python
+	@ls dist/*.whl
+
 lock: $(READY) ## Resolve the dependencies of pyproject.toml into requirements.lock
 	@$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --group dev --all-extras pyproject.toml -o requirements.lock
 
 clean: ## Remove .venv and caches
-	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info
+	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info

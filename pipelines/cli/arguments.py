@@ -3,12 +3,12 @@
 import argparse
 import re
 from collections.abc import Callable
-from importlib import metadata
 from typing import NoReturn
 
 from pipelines.cache import ALL
 from pipelines.cli import commands
 from pipelines.errors import UsageError
+from pipelines.version import version_text
 
 #: The end of the year 9999.
 _LAST_MS = 253_402_300_799_999
@@ -108,10 +108,18 @@ class _Top(_Parser):
         return "\n".join([*lines, ""])
 
 
+class _Version(argparse.Action):
+    """Looks for the revision when it is requested, not whenever there is a parser."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        print(version_text())
+        parser.exit()
+
+
 def parser() -> argparse.ArgumentParser:
     """The parser; every command leaves its function in `command`. Parsing raises UsageError for what it does not accept."""
     top = _Top(prog="grouplake", description="Kafka consumer-group state as Delta tables.")
-    top.add_argument("--version", action="version", version=f"grouplake {metadata.version('grouplake')}")
+    top.add_argument("--version", action=_Version, nargs=0, help="print version and git revision, and exit")
     subparsers = top.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Parser)
 
     run = _command(subparsers, "run", commands.run, "follow a __consumer_offsets log into tables", _RUN)

@@ -66,7 +66,8 @@ def test_version(capsys: Captured) -> None:
     with pytest.raises(SystemExit) as left:
         main(["--version"])
     assert left.value.code == 0
-    assert capsys.readouterr().out == f"grouplake {metadata.version('grouplake')}\n"
+    version = re.escape(metadata.version("grouplake"))
+    assert re.fullmatch(rf"grouplake {version}( \(git [0-9a-f]{{7,}}(-dirty)?\))?\n", capsys.readouterr().out)
 
 
 def test_bash_completes(tmp_path: Path) -> None:
