@@ -7,13 +7,14 @@ from uuid import UUID
 from coordinator_core.codec.uuids import uuid_from_text, uuid_text
 from coordinator_core.log.errors import LogError
 from pipelines.batch.expiry_sweep import sweep
-from pipelines.errors import UsageError
+from pipelines.errors import TablesError, UsageError
 from pipelines.progress import Progress
 from pipelines.run_options import RunOptions, trigger_arguments
 from pipelines.source.address import deleted, open_source, truncated
 from pipelines.stopping import Stopping
 from pipelines.tables.store import Batch, TableStore
-from pipelines.tables.writer import TablesWriter
+from pipelines.tables.stream_checkpoints import checkpoint_location, remove_stale_checkpoints
+from pipelines.tables.writer import TablesWriter, newest_claim
 from pipelines.tables.writer_lock import writer_lock
 
 
@@ -128,15 +129,22 @@ def _stream(
         writer=writer,
     )
     # jobs that no lock holds off must not meet in Spark's notes about the stream, where the wrong one may be ended
-    checkpoint = store.path("_checkpoint" if writer is None else f"_checkpoint/generation-{writer.generation}")
+    checkpoint = checkpoint_location(store, writer.generation if writer else None)
 
     def start() -> Any:
         stream = open_stream(session.spark, options, last.next_offsets if last else None, topic_id)
         written = stream.writeStream.foreachBatch(told_briefly(applier)).option("checkpointLocation", checkpoint)
         return written.trigger(**trigger).start()
 
-    if follow(start, progress, stopping):
-        session.finish(progress)
+    remove_stale_checkpoints(session.spark, store, newest_claim(store.table("batches")), progress)
+    try:
+        if follow(start, progress, stopping):
+            session.finish(progress)
+    except TablesError:
+        # a job that took over has removed this one's checkpoint: then that is the reason, whatever Spark says
+        if applier.writer is not None:
+            applier.writer.expect_claim()
+        raise
     return applier.writer
 
 
