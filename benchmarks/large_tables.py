@@ -30,6 +30,7 @@ from coordinator_core.state.era import Era
 from pipelines.batch.context import BatchContext
 from pipelines.batch.plan import plan_batch
 from pipelines.batch.prior import Prior
+from pipelines.configuration import load_configuration
 from pipelines.source.changes import SCHEMA, Kind, rows
 from pipelines.tables import definitions
 from pipelines.tables.leaves import in_leaves, leaf_threads, replace_leaves, write_leaf
@@ -50,8 +51,8 @@ NEWEST_MS = 1_795_000_000_000
 #: Offsets of so many groups are in memory at a time.
 _GROUPS_AT_ONCE = 4_000
 
-#: Above this many the job leaves the writing to the executors; the limit of conf/local.toml.
-BULK_ROWS = 300_000
+#: Above this many the job leaves the writing to the executors.
+BULK_ROWS = int(load_configuration(None).job["bulk_rows"])
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,14 @@ from uuid import UUID
 from coordinator_core.codec.uuids import uuid_from_text, uuid_text
 from coordinator_core.log.errors import LogError
 from pipelines.batch.expiry_sweep import sweep
-from pipelines.errors import UsageError
+from pipelines.errors import TablesError, UsageError
 from pipelines.progress import Progress
 from pipelines.run_options import AVAILABLE_NOW, RunOptions, trigger_arguments
 from pipelines.source.address import deleted, open_source, truncated
 from pipelines.stopping import Stopping
 from pipelines.tables.store import Batch, TableStore
-from pipelines.tables.writer import TablesWriter
+from pipelines.tables.stream_checkpoints import checkpoint_location, remove_stale_checkpoints
+from pipelines.tables.writer import TablesWriter, newest_claim
 from pipelines.tables.writer_lock import writer_lock
 
 
@@ -138,7 +139,7 @@ def _stream(
         writer=writer,
     )
     # jobs that no lock holds off must not meet in Spark's notes about the stream, where the wrong one may be ended
-    checkpoint = store.path("_checkpoint" if writer is None else f"_checkpoint/generation-{writer.generation}")
+    checkpoint = checkpoint_location(store, writer.generation if writer else None)
 
     def start() -> Any:
         stream = open_stream(session.spark, options, last.next_offsets if last else None, topic_id)
@@ -155,7 +156,14 @@ def _stream(
         if on_ready is not None:
             on_ready()
 
-    is_done = follow(start, progress, stopping, ready)
+    remove_stale_checkpoints(session.spark, store, newest_claim(store.table("batches")), progress)
+    try:
+        is_done = follow(start, progress, stopping, ready)
+    except TablesError:
+        # a job that took over has removed this one's checkpoint: then that is the reason, not Spark's message
+        if applier.writer is not None:
+            applier.writer.expect_claim()
+        raise
     if is_done or is_ready:
         session.finish(progress, is_stopped=not is_done)
     return applier.writer

@@ -1,8 +1,6 @@
 """`grouplake maintain`: keeps the tables small and quick. Like the job it is a writer of the tables, one at a time."""
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -10,6 +8,7 @@ from functools import partial
 from deltalake import DeltaTable
 
 from pipelines.faults import reached
+from pipelines.phases import Phases
 from pipelines.tables import definitions
 from pipelines.tables.leaf_order import order_leaves
 from pipelines.tables.leaves import has_leaves
@@ -50,14 +49,20 @@ def maintain(root: str, limits: Maintenance, now: datetime, progress: Callable[[
         store.expect_writable()
         writer = TablesWriter.claim(store)
         if writer.last is not None:
-            writer.finish(_compacted(writer, writer.last, limits, now, progress))
+            batch = writer.finish(_compacted(writer, writer.last, limits, now, progress))
+            progress(describe_maintenance(batch))
         for name in definitions.WRITE_ORDER:
             _tidy(writer, name, limits.vacuum_hours, progress)
 
 
+def describe_maintenance(batch: Batch) -> str:
+    """One line about the batch of a maintenance."""
+    return f"batch {batch.batch_id}: maintenance, {(batch.finished_at - batch.started_at).total_seconds():.1f} s"
+
+
 def _compacted(writer: TablesWriter, last: Batch, limits: Maintenance, now: datetime, progress: Callable[[str], None]) -> Batch:
     """A batch that changes nothing but files, and the history by its age."""
-    batch_id, started_at, phases = writer.begin(), datetime.now(UTC), _Phases()
+    batch_id, phases = writer.begin(), Phases(datetime.now(UTC))
     oldest = timestamp_literal(now - timedelta(days=limits.history_days))
     for name in _AGING:
         with phases.timed("age"):
@@ -73,7 +78,7 @@ def _compacted(writer: TablesWriter, last: Batch, limits: Maintenance, now: date
     reached("maintain:compacted:batches")
     return Batch(
         batch_id=batch_id,
-        started_at=started_at,
+        started_at=phases.started_at,
         finished_at=datetime.now(UTC),
         generation=writer.generation,
         era=last.era,
@@ -122,16 +127,3 @@ def _may_list_files(vacuum_hours: int) -> bool:
     those of an older version.
     """
     return 0 < vacuum_hours <= _LOG_REMEMBERS_HOURS
-
-
-class _Phases:
-    """Milliseconds per named phase."""
-
-    def __init__(self) -> None:
-        self.ms: dict[str, int] = {}
-
-    @contextmanager
-    def timed(self, name: str) -> Iterator[None]:
-        started = time.monotonic()
-        yield
-        self.ms[name] = self.ms.get(name, 0) + round((time.monotonic() - started) * 1000)

@@ -1,7 +1,6 @@
 """Applies a micro-batch of the stream to the tables: plan, write, and the `batches` row last."""
 
 import gc
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from pipelines.batch.small_files import COMPACT_EVERY, compact_appended
 from pipelines.batch.topic_names import NameSource
 from pipelines.errors import TablesError
 from pipelines.faults import reached
+from pipelines.phases import Phases
 from pipelines.source.changes import Kind, of_kind, table_of
 from pipelines.tables import definitions
 from pipelines.tables.store import Batch, TableStore
@@ -52,7 +52,7 @@ class BatchApplier:
 
     def __call__(self, changed: DataFrame, _spark_batch_id: int) -> None:
         """Applies packed change rows once, however often the stream hands them in."""
-        phases = _Phases(self.clock())
+        phases = Phases(self.clock())
         with phases.timed("read"):
             packed_rows = collected(changed)
             rows = None if packed_rows is None else table_of(packed_rows)
@@ -63,14 +63,14 @@ class BatchApplier:
 
     def apply_rows(self, rows: pa.Table) -> None:
         """The same for change rows that are in the driver already, and not packed."""
-        self._apply_collected(rows, _Phases(self.clock()))
+        self._apply_collected(rows, Phases(self.clock()))
 
-    def _apply_collected(self, rows: pa.Table, phases: "_Phases") -> None:
+    def _apply_collected(self, rows: pa.Table, phases: Phases) -> None:
         ranges = of_kind(rows, Kind.RANGE)
         if not self._is_applied(ranges):
             self._apply(rows, None, ranges, phases)
 
-    def _apply_bulk(self, changed: DataFrame, phases: "_Phases") -> None:
+    def _apply_bulk(self, changed: DataFrame, phases: Phases) -> None:
         changed = changed.persist()
         try:
             with phases.timed("read"):
@@ -108,7 +108,7 @@ class BatchApplier:
                 )
         return False
 
-    def _apply(self, rows: pa.Table, bulk: DataFrame | None, ranges: pa.Table, phases: "_Phases") -> None:
+    def _apply(self, rows: pa.Table, bulk: DataFrame | None, ranges: pa.Table, phases: Phases) -> None:
         writer = self._claimed
         context = BatchContext(writer.begin(), self.era, self.retention_ms, Prior(self.store, writer.last))
         with phases.timed("plan"), _no_search_for_cycles():
@@ -128,7 +128,7 @@ class BatchApplier:
         assert self.writer is not None, "ranges are looked at first"
         return self.writer
 
-    def _write(self, write: TableWrite, context: BatchContext, phases: "_Phases") -> int:
+    def _write(self, write: TableWrite, context: BatchContext, phases: Phases) -> int:
         writer = self._claimed
         with phases.timed(f"write_{write.table}"):
             if isinstance(write.rows, DataFrame):
@@ -138,7 +138,7 @@ class BatchApplier:
         reached(f"after:{write.table}")
         return version
 
-    def _finish(self, batch_id: int, ranges: pa.Table, versions: dict[str, int], phases: "_Phases") -> None:
+    def _finish(self, batch_id: int, ranges: pa.Table, versions: dict[str, int], phases: Phases) -> None:
         writer = self._claimed
         offsets = zip(ranges["log_partition"].to_pylist(), ranges["next_offset"].to_pylist(), strict=True)
         batch = Batch(
@@ -183,19 +183,3 @@ def _no_search_for_cycles() -> Iterator[None]:
         yield
     finally:
         gc.enable()
-
-
-class _Phases:
-    """When a batch began, and milliseconds per named phase."""
-
-    def __init__(self, started_at: datetime) -> None:
-        self.started_at = started_at
-        self.ms: dict[str, int] = {}
-
-    @contextmanager
-    def timed(self, name: str) -> Iterator[None]:
-        started = time.monotonic()
-        try:
-            yield
-        finally:
-            self.ms[name] = self.ms.get(name, 0) + round((time.monotonic() - started) * 1000)

@@ -14,6 +14,7 @@ from pipelines.batch.context import BatchContext
 from pipelines.batch.groups_plan import as_table, delete
 from pipelines.batch.prior import Prior
 from pipelines.faults import reached
+from pipelines.phases import Phases
 from pipelines.query.engine import Snapshot
 from pipelines.tables import definitions
 from pipelines.tables.store import Batch, TableStore, timestamp_literal
@@ -55,25 +56,28 @@ def sweep(store: TableStore, era: Era, retention_ms: int, now_ms: int, writer: T
     last = writer.last if writer else store.last_batch()
     if last is None:
         return None
-    started_at = datetime.now(UTC)
-    expired, emptied = _found(Snapshot(store, last, retention_ms), era, now_ms)
+    phases = Phases(datetime.now(UTC))
+    with phases.timed("read"):
+        expired, emptied = _found(Snapshot(store, last, retention_ms), era, now_ms)
     if not expired.num_rows and not emptied.num_rows:
         return None
     if writer is None:
         # what was found is to be what the writer before left
         return sweep(store, era, retention_ms, now_ms, TablesWriter.claim(store))
     context = BatchContext(writer.begin(), era, retention_ms, Prior(store, last))
-    rows = _rows(expired.to_pylist(), emptied.to_pylist(), context)
+    with phases.timed("plan"):
+        rows = _rows(expired.to_pylist(), emptied.to_pylist(), context)
     versions = {name: writer.version(name) for name in definitions.WRITE_ORDER[:-1]}
     reached("sweep:planned")
     for name in definitions.WRITE_ORDER:
         if name in rows:
-            versions[name] = DeltaRsWriter(writer).write(TableWrite(name, as_table(name, rows[name])))
+            with phases.timed(f"write_{name}"):
+                versions[name] = DeltaRsWriter(writer).write(TableWrite(name, as_table(name, rows[name])))
             reached(f"sweep:after:{name}")
     return writer.finish(
         Batch(
             batch_id=context.batch_id,
-            started_at=started_at,
+            started_at=phases.started_at,
             finished_at=datetime.now(UTC),
             generation=writer.generation,
             era=era.name,
@@ -82,7 +86,7 @@ def sweep(store: TableStore, era: Era, retention_ms: int, now_ms: int, writer: T
             records_kept=expired.num_rows + emptied.num_rows,
             next_offsets=last.next_offsets,
             versions=versions,
-            phase_ms={},
+            phase_ms=phases.ms,
         )
     )
 

@@ -6,15 +6,14 @@ from uuid import UUID
 
 import pyarrow as pa
 
+from coordinator_core.codec import schema
+from coordinator_core.codec.topic_ids import types_with_ids_only
 from coordinator_core.codec.uuids import uuid_from_text, uuid_text
 from pipelines.batch.context import BatchContext
 from pipelines.source.changes import Kind, of_kind
 
 #: Asks for names that the log does not tell: id → (name, learned_from).
 NameSource = Callable[[], Mapping[UUID, tuple[str, str]]]
-
-#: Record types that name topics by id only.
-_BY_ID = frozenset({7, 8, 13, 14})
 
 
 @dataclass
@@ -46,6 +45,7 @@ def learn_topic_names(changed: pa.Table, context: BatchContext, ask: NameSource)
     told = of_kind(changed, Kind.TOPIC_ID).select(["topic_id", "topic"]).to_pylist()
     names.add({uuid_from_text(row["topic_id"]): (row["topic"], "offset_commit") for row in told})
     keys = of_kind(changed, Kind.RECORD)["key"].to_pylist()
-    if any(key is not None and int.from_bytes(key[:2], "big") in _BY_ID for key in keys):
+    by_id = types_with_ids_only(schema.catalog())
+    if any(key is not None and int.from_bytes(key[:2], "big") in by_id for key in keys):
         names.add(ask())
     return names

@@ -11,9 +11,6 @@ from pipelines.query.statement import READING, is_reading
 from pipelines.tables import definitions
 from pipelines.tables.store import Batch, TableStore, gone, literal
 
-#: How views ask for the batch that they belong to.
-_LAST_BATCH = re.compile(r"\s*CROSS JOIN \(SELECT [^()]* FROM batches ORDER BY batch_id DESC LIMIT 1\) batch\b")
-
 #: What DataFusion says of a file that the log names and nobody has any more.
 _MISSING_FILE = re.compile(r"Object at location .* not found")
 
@@ -27,9 +24,10 @@ class Snapshot:
         self._store = store
         self._builder = QueryBuilder()
         self._provided: set[str] = set()
-        self._known = {
-            "batch.era": literal(batch.era),
-            "batch.retention_ms": literal(batch.retention_ms if retention_ms is None else retention_ms),
+        # as literals: read from `batches`, of maybe thousands of files, they would come by joins that hold all offsets in memory
+        self._of_batch = {
+            "era": literal(batch.era),
+            "retention_ms": literal(batch.retention_ms if retention_ms is None else retention_ms),
         }
 
     @classmethod
@@ -65,7 +63,7 @@ class Snapshot:
                 continue
             if name in definitions.VIEWS:
                 self._provided.add(name)
-                view = self._with_batch(definitions.view_sql(name))
+                view = definitions.view_sql(name, self._of_batch)
                 self._provide(view)
                 self._read(f"CREATE VIEW {name} AS {view}")
             elif name == "batches":
@@ -76,14 +74,6 @@ class Snapshot:
             elif name in self.batch.versions:
                 self._provided.add(name)
                 self._builder.register(name, self._store.at(name, self.batch.versions[name]))
-
-    def _with_batch(self, view: str) -> str:
-        """The text of a view with what it asks of its batch filled in: read from `batches`, of maybe thousands of files, it would
-        come by joins that hold all offsets in memory."""
-        view = _LAST_BATCH.sub("", view)
-        for asked, answer in self._known.items():
-            view = view.replace(asked, answer)
-        return view
 
     def _read(self, sql: str) -> pa.Table:
         try:

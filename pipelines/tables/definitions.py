@@ -4,6 +4,8 @@ The DDL is Spark's and can be run there as it is; delta-rs, which has no DDL, ge
 schema. The keys of the merged tables are not Delta's business and stand here.
 """
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -33,6 +35,10 @@ APPENDED = ("offset_history", "group_history", "quarantine", "batches")
 WRITE_ORDER = (*KEYS, *APPENDED)
 
 VIEWS = ("committed_offsets", "group_members", "assignments", "expiring_offsets")
+
+#: Columns of the `batches` row of the batch that a view is read at: `{batch.era}` in the text of a view stands for its era.
+BATCH_COLUMNS = ("era", "retention_ms")
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 #: Function of Spark SQL → the one of DataFusion that does the same.
 _SPARK_FUNCTIONS = {"explode": "unnest", "timestamp_micros": "to_timestamp_micros"}
@@ -92,14 +98,38 @@ def tables() -> dict[str, TableDefinition]:
 
 
 @cache
-def view_sql(name: str) -> str:
-    """The query of view `name`, in the SQL that DataFusion reads (see `spark_view_sql`)."""
+def view_text(name: str) -> str:
+    """The text of view `name` in `schemas/views`, with its placeholders."""
     return (SCHEMAS / "views" / f"{name}.sql").read_text()
 
 
+def view_sql(name: str, batch: Mapping[str, str]) -> str:
+    """The query of view `name` in the SQL that DataFusion reads (see `spark_view_sql`).
+
+    `batch` has an SQL expression for each of BATCH_COLUMNS, which replaces the placeholder `{batch.COLUMN}`. Raises ValueError
+    for a placeholder of another name.
+    """
+    return filled(view_text(name), batch, f"view {name}")
+
+
+def filled(text: str, batch: Mapping[str, str], where: str) -> str:
+    """The text of a view with expressions for its placeholders; `where` is for the message of the ValueError."""
+
+    def expression(found: re.Match[str]) -> str:
+        kind, _, column = found[1].partition(".")
+        if kind != "batch" or column not in BATCH_COLUMNS:
+            known = ", ".join(f"{{batch.{column}}}" for column in BATCH_COLUMNS)
+            raise ValueError(f"{where}: unknown placeholder {found[0]}: use one of {known}")
+        return batch[column]
+
+    return _PLACEHOLDER.sub(expression, text)
+
+
 def spark_view_sql(name: str) -> str:
-    """The same query for Spark SQL, which has other names for two functions; the views use nothing else that differs."""
-    sql = view_sql(name)
+    """The same query for Spark SQL, over tables or temporary views of the names of the tables: placeholders stand for the newest
+    row of `batches`, and two functions have other names. The views use nothing else that differs."""
+    newest = {column: f"(SELECT {column} FROM batches ORDER BY batch_id DESC LIMIT 1)" for column in BATCH_COLUMNS}
+    sql = view_sql(name, newest)
     for theirs, ours in _SPARK_FUNCTIONS.items():
         sql = sql.replace(f"{ours}(", f"{theirs}(")
     return sql

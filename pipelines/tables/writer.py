@@ -49,6 +49,11 @@ def checkpoint_when_due(table: DeltaTable) -> None:
         table.create_checkpoint()
 
 
+def newest_claim(batches: DeltaTable) -> int:
+    """Generation of the newest claim of the tables that table `batches` is one of; 0 where there is none."""
+    return batches.transaction_version(WRITER_ID) or 0
+
+
 class TablesWriter:
     """The right to write the tables of a store, from `claim` until another writer claims them.
 
@@ -74,7 +79,7 @@ class TablesWriter:
         while True:
             batches = store.table("batches")
             version, last = batches.version(), store.last_batch_of(batches)
-            generation = max(batches.transaction_version(WRITER_ID) or 0, last.generation if last else 0) + 1
+            generation = max(newest_claim(batches), last.generation if last else 0) + 1
             properties = CommitProperties(app_transactions=[Transaction(WRITER_ID, generation)], max_commit_retries=0)
             try:
                 batches.create_write_transaction([], "append", batches.schema(), commit_properties=properties)

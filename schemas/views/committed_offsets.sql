@@ -4,5 +4,4 @@ SELECT o.group_id, o.topic, o.partition, o.committed_offset, o.leader_epoch, o.m
        o.expire_timestamp, o.topic_id, o.producer_id, o.log_partition, o.log_offset, o.record_timestamp, o.batch_id
 FROM offsets o
 LEFT JOIN groups g ON g.group_id = o.group_id
-CROSS JOIN (SELECT era FROM batches ORDER BY batch_id DESC LIMIT 1) batch
-WHERE g.group_id IS NOT NULL OR batch.era = '0.9'
+WHERE g.group_id IS NOT NULL OR {batch.era} = '0.9'

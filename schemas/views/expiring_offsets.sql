@@ -17,11 +17,10 @@ FROM (
   SELECT o.group_id, o.topic, o.partition, o.committed_offset, o.commit_timestamp, o.expire_timestamp, g.group_type, g.state,
          COALESCE(o.commit_timestamp, to_timestamp_micros(-1000)) AS committed_at,
          g.protocol_type, g.state_timestamp, array_contains(g.subscribed_topics, o.topic) AS is_subscribed,
-         p.group_id IS NOT NULL AS is_pending, batch.era AS era,
-         CAST(concat(CAST(batch.retention_ms AS STRING), ' milliseconds') AS INTERVAL) AS retention
+         p.group_id IS NOT NULL AS is_pending, {batch.era} AS era,
+         CAST(concat(CAST({batch.retention_ms} AS STRING), ' milliseconds') AS INTERVAL) AS retention
   FROM committed_offsets o
   LEFT JOIN groups g ON g.group_id = o.group_id
   LEFT JOIN (SELECT DISTINCT group_id, topic, partition FROM pending_offsets) p
     ON p.group_id = o.group_id AND p.topic = o.topic AND p.partition = o.partition
-  CROSS JOIN (SELECT era, retention_ms FROM batches ORDER BY batch_id DESC LIMIT 1) batch
 ) e

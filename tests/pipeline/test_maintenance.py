@@ -1,6 +1,7 @@
 """What `maintain` keeps and what it lets go."""
 
 import os
+import re
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,6 +15,7 @@ from pipelines.errors import UsageError
 from pipelines.maintain import Maintenance, maintain
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
+from pipelines.tables import definitions
 
 
 def test_history_goes_by_age_and_state_stays(tmp_path: Path) -> None:
@@ -42,6 +44,23 @@ def test_files_of_killed_jobs_go_when_they_are_old_enough(tmp_path: Path) -> Non
     maintain(str(tmp_path), Maintenance(9_999, 24, 16), datetime.now(UTC), lambda _line: None)
     assert (old.exists(), fresh.exists()) == (False, True)
     assert Snapshot.open(str(tmp_path)).query("SELECT * FROM offsets").num_rows == 1
+
+
+def test_every_table_and_the_batch_are_reported(tmp_path: Path) -> None:
+    log = Log(partition=3)
+    for offset in range(3):
+        log.commit(0, offset)
+    applied(log, Era.named("4"), [1, 2], str(tmp_path))
+    said: list[str] = []
+    maintain(str(tmp_path), Maintenance(9_999, 168, 16), datetime.now(UTC), said.append)
+    compacted, removed = (r"{}: \d+ files → \d+", r"{}: \d+ unneeded files removed")
+    expected = [
+        *(compacted.format(name) for name in definitions.WRITE_ORDER),
+        r"batch 3: maintenance, \d+\.\d s",
+        *(removed.format(name) for name in definitions.WRITE_ORDER),
+    ]
+    assert len(said) == len(expected)
+    assert all(re.fullmatch(pattern, line) for pattern, line in zip(expected, said, strict=True)), said
 
 
 def test_what_maintenance_took_is_named(tmp_path: Path) -> None:

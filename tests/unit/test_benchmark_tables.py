@@ -12,6 +12,7 @@ from benchmarks.large_tables import BULK_ROWS, ERA, Shape, change_rows, copied, 
 from benchmarks.offset_changes import Changes, as_change_rows
 from pipelines.batch import apply
 from pipelines.batch.apply import BatchApplier
+from pipelines.configuration import load_configuration
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 from pipelines.source.changes import SCHEMA
@@ -29,6 +30,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def contents(store: TableStore, table: str) -> list[dict]:
     found = Snapshot.open(store.root).query(f"SELECT * FROM {table}").to_pylist()
     return sorted(found, key=repr)
+
+
+def test_the_limit_of_a_batch_in_the_driver_is_the_job_s() -> None:
+    assert load_configuration(None).job["bulk_rows"] == BULK_ROWS
 
 
 def test_they_are_those_of_the_job(folder: Path) -> None:

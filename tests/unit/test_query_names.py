@@ -1,5 +1,6 @@
 """A query opens what it names, and nothing else."""
 
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -81,8 +82,31 @@ def test_what_is_not_there_is_refused(root: Path) -> None:
 
 
 def test_views_need_of_the_batches_only_what_is_known() -> None:
-    named = [name for name in definitions.VIEWS if "FROM batches" in definitions.view_sql(name)]
-    assert named == ["committed_offsets", "expiring_offsets"]
-    for name in named:
-        code = [line for line in definitions.view_sql(name).splitlines() if not line.startswith("--")]
-        assert "batches" not in "\n".join(code).replace("batches ORDER BY batch_id DESC LIMIT 1", "")
+    asked = {name: set(re.findall(r"\{.*?\}", definitions.view_text(name))) for name in definitions.VIEWS}
+    assert {name: placeholders for name, placeholders in asked.items() if placeholders} == {
+        "committed_offsets": {"{batch.era}"},
+        "expiring_offsets": {"{batch.era}", "{batch.retention_ms}"},
+    }
+    for name in definitions.VIEWS:
+        code = [line for line in definitions.view_text(name).splitlines() if not line.startswith("--")]
+        assert "batches" not in "\n".join(code)
+
+
+def test_the_placeholders_of_a_new_view_are_filled_wherever_its_author_puts_them(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "SELECT {batch.era} AS era, count(*) + {batch.retention_ms} AS n\nFROM offsets WHERE {batch.era} <> 'batch.era'"
+    views = {**{name: definitions.view_text(name) for name in definitions.VIEWS}, "eras": text}
+    monkeypatch.setattr(definitions, "VIEWS", tuple(views))
+    monkeypatch.setattr(definitions, "view_text", views.__getitem__)
+    snapshot = Snapshot.open(str(root))
+    count = snapshot.query("SELECT count(*) AS n FROM offsets").to_pylist()[0]["n"]
+    assert snapshot.query("SELECT * FROM eras").to_pylist() == [{"era": "4", "n": count + snapshot.batch.retention_ms}]
+    assert definitions.spark_view_sql("eras").count("(SELECT era FROM batches ORDER BY batch_id DESC LIMIT 1)") == 2
+
+
+@pytest.mark.parametrize("placeholder", ["{batch.generation}", "{era}", "{}"])
+def test_a_placeholder_that_there_is_not_is_named(placeholder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(definitions, "view_text", lambda _: f"SELECT {placeholder} AS x")
+    with pytest.raises(ValueError, match=r"view groups_of: unknown placeholder \{.*\}: use one of \{batch.era\}, \{batch.ret"):
+        definitions.spark_view_sql("groups_of")

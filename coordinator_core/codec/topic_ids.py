@@ -1,0 +1,41 @@
+"""Which record types name topics by their id only, as the schemas say."""
+
+from collections.abc import Iterable
+
+from coordinator_core.codec.schema import Catalog, Layout, RecordType
+
+#: How fields for the id of a topic begin (`topicId`, `topicIds`), and fields that name the topic beside it.
+_ID_PREFIX = "topicId"
+_NAMES = frozenset({"topic", "topicName"})
+
+
+def types_with_ids_only(catalog: Catalog) -> frozenset[int]:
+    """Numbers of the record types that have the id of a topic somewhere without its name: neither in the same struct nor in the
+    key of the record."""
+    return frozenset(number for number, kind in catalog.record_types.items() if _has_id_only(kind, catalog))
+
+
+def _has_id_only(kind: RecordType, catalog: Catalog) -> bool:
+    if _names_topic(kind.key):
+        return False
+    return any(_has_topic_id(layout) and not _names_topic(layout) for layout in _structs(kind, catalog))
+
+
+def _structs(kind: RecordType, catalog: Catalog) -> Iterable[Layout]:
+    """Key and value, and every struct inside them."""
+    found: dict[str, Layout] = {}
+    waiting = [kind.key, kind.value]
+    while waiting:
+        layout = waiting.pop()
+        if layout.name not in found:
+            found[layout.name] = layout
+            waiting += (catalog.layouts[field.type] for field in layout.fields if field.is_struct)
+    return found.values()
+
+
+def _has_topic_id(layout: Layout) -> bool:
+    return any(field.type == "uuid" and field.name.startswith(_ID_PREFIX) for field in layout.fields)
+
+
+def _names_topic(layout: Layout) -> bool:
+    return any(field.type == "string" and field.name in _NAMES for field in layout.fields)

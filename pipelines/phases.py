@@ -1,0 +1,23 @@
+"""The phases of a batch, for the column `phase_ms` of the table `batches`."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+
+class Phases:
+    """When a batch began, and milliseconds by name of the phase; what is timed more than once is the sum."""
+
+    def __init__(self, started_at: datetime) -> None:
+        self.started_at = started_at
+        self.ms: dict[str, int] = {}
+
+    @contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        """Times what happens inside, also when it raises."""
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            self.ms[name] = self.ms.get(name, 0) + round((time.monotonic() - started) * 1000)

@@ -1,0 +1,73 @@
+"""Checkpoints of claims, `_checkpoint/generation-N`: those of earlier claims are removed, by the next run."""
+
+import fcntl
+from pathlib import Path
+
+import pytest
+from jobs import run_job
+from pyspark.sql import SparkSession
+from segment_builder import LogBuilder
+
+from coordinator_core.codec import Record, encode
+from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommitValue
+from pipelines.tables.store import TableStore
+from pipelines.tables.stream_checkpoints import checkpoint_location, remove_stale_checkpoints
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+
+
+def checkpoints(tables: Path) -> list[str]:
+    return sorted(path.name for path in (tables / "_checkpoint").iterdir())
+
+
+def make(tables: Path, *names: str) -> None:
+    for name in names:
+        folder = tables / "_checkpoint" / name / "offsets"
+        folder.mkdir(parents=True)
+        (folder / "0").touch()
+        (folder / ".0.crc").touch()
+
+
+def test_where_the_checkpoint_is() -> None:
+    store = TableStore("s3://bucket/groups")
+    assert checkpoint_location(store, None) == "s3://bucket/groups/_checkpoint"
+    assert checkpoint_location(store, 7) == "s3://bucket/groups/_checkpoint/generation-7"
+
+
+def test_those_of_earlier_claims_are_removed_and_nothing_else(spark: SparkSession, tmp_path: Path) -> None:
+    kept = ["commits", "generation-10", "generation-11", "generation-x", "offsets"]
+    make(tmp_path, *kept, "generation-1", "generation-9", "generation-08")
+    (tmp_path / "_checkpoint" / "generation-2").touch()
+    said: list[str] = []
+    for root in (tmp_path.as_uri(), str(tmp_path), str(tmp_path / "none")):
+        remove_stale_checkpoints(spark, TableStore(root), 10, said.append)
+        assert checkpoints(tmp_path) == sorted([*kept, "generation-2"])
+    assert said == []
+
+
+@pytest.mark.parametrize(
+    ("root", "reason"),
+    [("s3a://bucket/groups", "ClassNotFoundException"), ("nosuch://bucket/groups", 'No FileSystem for scheme "nosuch"')],
+)
+def test_a_store_that_refuses_stops_nothing(spark: SparkSession, root: str, reason: str) -> None:
+    said: list[str] = []
+    remove_stale_checkpoints(spark, TableStore(root), 2, said.append)
+    (line,) = said
+    assert line.startswith(f"cannot remove checkpoints of earlier runs under {root}/_checkpoint: ")
+    assert reason in line
+    assert "\n" not in line
+
+
+def test_a_run_without_a_lock_leaves_no_checkpoint_but_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def flock(*_: int) -> None:
+        raise OSError(38, "Function not implemented")
+
+    tables, log = tmp_path / "tables", LogBuilder(tmp_path / "log")
+    with monkeypatch.context() as patched:
+        patched.setattr(fcntl, "flock", flock)
+        for generation in (1, 2, 3):
+            log.append(0, [encode(Record(1, OffsetCommitKey("g", "t", 0), OffsetCommitValue(generation, commit_timestamp=1), 3))])
+            run_job(f"segments:{log.directory}", tables)
+            assert checkpoints(tables) == [f"generation-{generation}"]
+    run_job(f"segments:{log.directory}", tables)
+    assert "generation-3" in checkpoints(tables)
