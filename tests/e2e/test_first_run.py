@@ -66,10 +66,16 @@ def test_standard_error_has_our_lines_only_without_an_archive_with_one_and_with_
     expect(lines, "starting Spark", BATCH)
 
     archive.chmod(0o644)
-    os.truncate(archive, archive.stat().st_size // 2)
+    with archive.open("r+b") as file:
+        file.write(bytes(4096))
     code, lines, output = run(source, tmp_path / "third")
     assert (code, output) == (0, "")
     expect(lines, "starting Spark", BATCH)
+
+    os.truncate(archive, archive.stat().st_size // 2)
+    code, lines, output = run(source, tmp_path / "fourth")
+    assert (code, output) == (0, "")
+    expect(lines, "starting Spark", BATCH, RECORDING)
 
 
 def test_with_a_traceback_asked_for_the_jvm_is_heard(source: str, tmp_path: Path) -> None:
