@@ -86,13 +86,13 @@ def test_with_a_traceback_asked_for_the_jvm_is_heard(source: str, tmp_path: Path
 
 def test_a_jvm_that_does_not_start_is_one_line_with_its_reason(source: str, tmp_path: Path) -> None:
     conf = tmp_path / "mine.toml"
-    conf.write_text('[spark]\njava_options = "-XX:NoSuchOption"')
+    conf.write_text('[spark]\njava_options = "-XX:+UseG1GC -XX:+UseSerialGC"')
     code, lines, _ = run(source, tmp_path / "tables", "--conf", str(conf))
     assert code == 1
     expect(
         lines,
         "starting Spark",
-        r"grouplake: Spark's JVM ended while it started: .*NoSuchOption.*; check \[spark\] java_options.*",
+        r"grouplake: Spark's JVM ended while it started: .*collector.*; check \[spark\] java_options.*",
     )
 
 
