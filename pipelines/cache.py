@@ -104,6 +104,14 @@ def hold(path: Path) -> int | None:
     return _held[file]
 
 
+def forget(path: Path) -> None:
+    """Ends the hold of this process on an entry that could not be made, and removes what is left of it."""
+    descriptor = _held.pop(lock_path(path), None)
+    if descriptor is not None:
+        os.close(descriptor)
+    remove(path)
+
+
 def entries(of_kind: str | None = None) -> Iterator[CacheEntry]:
     """Everything in the cache, or of one kind, by kind and name; `bytes` includes what a process was killed over."""
     root = cache_root()

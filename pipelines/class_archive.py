@@ -5,7 +5,7 @@ parsed and verified, into one file, and a later JVM with the same class path map
 ignored by the JVM, and a missing one only costs time.
 
 The JVM itself holds the lock of the archive that it maps or records (`pipelines.cache`), so that a recording whose lock is free
-is known to be abandoned, whatever has happened to the process that started the JVM.
+is known to be abandoned, whatever has happened to the process that started the JVM. The lock file holds the archive's size.
 """
 
 import fcntl
@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelines.cache import cache_root, entries, hold, lock, remove, unfinished
+from pipelines.cache import cache_root, entries, hold, lock, lock_path, remove, unfinished
 from pipelines.jars import java_executable
 
 KIND = "classes"
@@ -46,17 +46,25 @@ class ClassArchive:
 
     def use(self, *, records: bool) -> "ArchiveUse":
         """How a JVM starts now: it maps the archive; if there is none and it `records`, it makes it, one JVM at a time."""
-        if self.path.exists():
+        if self._is_whole():
             held = hold(self.path)
-            if self.path.exists():
+            if self._is_whole():
                 return ArchiveUse(f"{_QUIET} -XX:SharedArchiveFile={self.path}", held)
         remove_abandoned()
         descriptor = lock(self.path, fcntl.LOCK_EX | fcntl.LOCK_NB) if records else None
         if descriptor is None:
             return ArchiveUse("", None)
+        self.path.unlink(missing_ok=True)
         return ArchiveUse(
             f"{_QUIET} -XX:ArchiveClassesAtExit={unfinished(self.path)}", descriptor, Recording(self.path, descriptor)
         )
+
+    def _is_whole(self) -> bool:
+        """Whether it has the size that it was recorded with: a JVM that maps a shorter file dies of it (SIGBUS)."""
+        try:
+            return int(lock_path(self.path).read_text()) == self.path.stat().st_size
+        except (OSError, ValueError):
+            return False
 
 
 @dataclass(frozen=True)
@@ -74,6 +82,9 @@ class Recording:
         made = unfinished(self.path)
         is_made = made.exists()
         if is_made:
+            _sync(made)
+            os.ftruncate(self.descriptor, 0)
+            os.pwrite(self.descriptor, str(made.stat().st_size).encode(), 0)
             made.rename(self.path)
         os.close(self.descriptor)
         archives = sorted(entries(KIND), key=lambda entry: entry.last_used, reverse=True)
@@ -101,3 +112,12 @@ def remove_abandoned() -> None:
     for entry in entries(KIND):
         if not entry.path.exists() or entry.path.suffix != _SUFFIX:
             remove(entry.path)
+
+
+def _sync(file: Path) -> None:
+    """A machine that stops must not leave an archive of the right size with holes."""
+    descriptor = os.open(file, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pipelines.cache import cache_root, hold, lock, remove_unused, unfinished
+from pipelines.cache import cache_root, forget, hold, lock, remove_unused, unfinished
 from pipelines.ivy import JarsError, ivy_cache, retrieve
 from pipelines.progress import Progress
 
@@ -49,10 +49,14 @@ def resolved_jars(
     folder = (cache or cache_folder()) / name
     hold(folder)
     if not _is_complete(folder, dependencies):
-        java, ivy = java_executable(), _ivy_jar()
-        with _alone(progress):
-            if not _is_complete(folder, dependencies):
-                _download(java, ivy, folder, dependencies, transitive, progress)
+        try:
+            java, ivy = java_executable(), _ivy_jar()
+            with _alone(progress):
+                if not _is_complete(folder, dependencies):
+                    _download(java, ivy, folder, dependencies, transitive, progress)
+        except BaseException:
+            forget(folder)
+            raise
     return folder
 
 

@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.errors import GrouplakeError
+from pipelines.kernels import compile_kernels
 
 _READY = re.compile(r"listening on (\S+:\d+)(?:, (http://[^/]*)/)?")
-_START_SECONDS = 60
+#: Nothing is downloaded or compiled within it.
+_START_SECONDS = 120
 _STOP_SECONDS = 30
 _POLL_SECONDS = 0.02
 
@@ -74,6 +76,8 @@ class PrivateCoordinator:
 
     def start(self) -> None:
         """Returns when it takes connections; it may still be loading then. Raises PrivateCoordinatorError if it ends instead."""
+        # a load would compile them otherwise, and the coordinator answers only when it is done
+        compile_kernels()
         command = [sys.executable, "-c", "import sys; from pipelines.cli.main import main; sys.exit(main())", "coordinator"]
         command += ["--listen", self._listen, "--log", f"segments:{self.directory}", "--conf", str(self._configuration)]
         with self.log.open("ab") as errors:

@@ -59,6 +59,12 @@ class Crowd:
             self._do(step)
         await asyncio.gather(*self._tasks)
 
+    async def commit(self) -> None:
+        """Every member commits what it owns; returns with the answers."""
+        for number in tuple(self.runners):
+            self._commit(number)
+        await asyncio.gather(*self._tasks)
+
     async def pause(self) -> None:
         """Lets the script wait, and waits for the answers to what it has done. Members stay members."""
         self._going.clear()

@@ -1,5 +1,6 @@
 """The command line as people and shells meet it: help, versions, completion, pipes, and how little it loads."""
 
+import argparse
 import json
 import os
 import re
@@ -14,8 +15,10 @@ from table_logs import applied
 
 from coordinator_core.state.era import ERAS, Era
 from pipelines.cli import main
+from pipelines.cli.arguments import parser
 from pipelines.tables import definitions
 
+ROOT = Path(__file__).parents[2]
 PROGRAM = Path(sys.executable).with_name("grouplake")
 COMMANDS = ("demo", "example", "run", "maintain", "sql", "check", "show", "coordinator", "cache", "completion")
 Captured = pytest.CaptureFixture[str]
@@ -38,9 +41,26 @@ def helped(capsys: Captured, *arguments: str) -> str:
     return capsys.readouterr().out
 
 
-def test_help_names_every_command(capsys: Captured) -> None:
+def test_help_is_a_table_of_contents(capsys: Captured) -> None:
     text = helped(capsys)
-    assert re.findall(r"^  (\w+) ", text, re.MULTILINE) == list(COMMANDS)
+    assert re.findall(r"^  (\w+) +\S", text, re.MULTILINE) == list(COMMANDS)
+    # a command that is in no section would be missing
+    (subcommands,) = (each.choices for each in parser()._actions if isinstance(each, argparse._SubParsersAction))
+    assert set(subcommands) == set(COMMANDS)
+    assert re.findall(r"^(\S.*):$", text, re.MULTILINE) == [
+        "try it",
+        "keep tables",
+        "read",
+        "serve Kafka clients",
+        "this machine",
+    ]
+
+
+def test_make_help_is_a_table_of_contents() -> None:
+    printed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    (phony,) = re.findall(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert re.findall(r"^  make (\S+) +\S", printed, re.MULTILINE) == phony.split()
+    assert re.findall(r"^(\w.*):$", printed, re.MULTILINE)[1:] == ["test", "measure", "maintain"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

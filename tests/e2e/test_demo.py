@@ -59,6 +59,16 @@ def test_groups_rebalance_drain_and_expire_without_a_broker(tmp_path: Path) -> N
     assert {"tables", "log", "coordinator.log", "job.log"} == {each.name for each in kept.iterdir()}
 
 
+def test_the_error_of_a_job_that_cannot_start_ends_the_demonstration_at_once(tmp_path: Path) -> None:
+    # as on a machine without Java
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "PATH": str(tmp_path)}
+    environment.pop("JAVA_HOME", None)
+    command = [sys.executable, "-c", "import sys; from pipelines.cli import main; sys.exit(main())", "demo"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False, env=environment)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr.splitlines()[-1].startswith("grouplake: grouplake needs Java 17, and there is no `java`")
+
+
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.broker

@@ -66,10 +66,16 @@ def test_standard_error_has_our_lines_only_without_an_archive_with_one_and_with_
     expect(lines, "starting Spark", BATCH)
 
     archive.chmod(0o644)
-    os.truncate(archive, archive.stat().st_size // 2)
+    with archive.open("r+b") as file:
+        file.write(bytes(4096))
     code, lines, output = run(source, tmp_path / "third")
     assert (code, output) == (0, "")
     expect(lines, "starting Spark", BATCH)
+
+    os.truncate(archive, archive.stat().st_size // 2)
+    code, lines, output = run(source, tmp_path / "fourth")
+    assert (code, output) == (0, "")
+    expect(lines, "starting Spark", BATCH, RECORDING)
 
 
 def test_with_a_traceback_asked_for_the_jvm_is_heard(source: str, tmp_path: Path) -> None:
@@ -80,13 +86,13 @@ def test_with_a_traceback_asked_for_the_jvm_is_heard(source: str, tmp_path: Path
 
 def test_a_jvm_that_does_not_start_is_one_line_with_its_reason(source: str, tmp_path: Path) -> None:
     conf = tmp_path / "mine.toml"
-    conf.write_text('[spark]\njava_options = "-XX:NoSuchOption"')
+    conf.write_text('[spark]\njava_options = "-XX:+UseG1GC -XX:+UseSerialGC"')
     code, lines, _ = run(source, tmp_path / "tables", "--conf", str(conf))
     assert code == 1
     expect(
         lines,
         "starting Spark",
-        r"grouplake: Spark's JVM ended while it started: .*NoSuchOption.*; check \[spark\] java_options.*",
+        r"grouplake: Spark's JVM ended while it started: .*collector.*; check \[spark\] java_options.*",
     )
 
 

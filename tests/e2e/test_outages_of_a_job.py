@@ -11,6 +11,7 @@ import pytest
 from broker_answers import differences
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, PartitionMetadata, ResourceType
 from eventually import at_least, equal_to, eventually
+from first_use import without_recording
 from following import LIMIT_SECONDS, Committers, Job
 from jobs import run_job
 from kafka import TopicPartition
@@ -191,13 +192,15 @@ def test_a_job_waits_as_long_as_it_was_told_to_and_can_be_stopped_meanwhile(brok
             patient.signal(signal.SIGTERM)
             stopping = time.monotonic()
             assert patient.ended(60) == 0, patient.text
-            assert time.monotonic() - stopping < 20
+            # the first job on a machine records classes for up to 20 s
+            assert time.monotonic() - stopping < (20 if without_recording(typed.lines) == typed.lines else 40)
             # Ctrl-C reaches every process of the terminal's foreground
             typed.wait_until_told("waiting for the brokers, up to 120 s: ")
             typed.signal(signal.SIGINT, everybody=True)
             stopping = time.monotonic()
             assert typed.ended(60) == 0, typed.text
-            assert time.monotonic() - stopping < 20
+            # the first job on a machine records classes for up to 20 s
+            assert time.monotonic() - stopping < (20 if without_recording(typed.lines) == typed.lines else 40)
         finally:
             # consumers do not close without their coordinator
             broker.start()
@@ -206,7 +209,7 @@ def test_a_job_waits_as_long_as_it_was_told_to_and_can_be_stopped_meanwhile(brok
     assert patient.told("waiting for the brokers")
     for job in (impatient, patient, group, typed):
         assert job.tracebacks == []
-    assert patient.lines[-1] == "stopping"
+    assert without_recording(patient.lines)[-1] == "stopping"
     for name in ("impatient", "patient", "group", "typed"):
         assert check(str(tmp_path / name)) == []
 

@@ -1,7 +1,7 @@
 """What tests need once on a machine: compiled functions and jars, prepared before the first test starts its time limit."""
 
 import sys
-from collections.abc import Set
+from collections.abc import Iterable, Set
 
 from java_tools import tools_jars
 
@@ -30,6 +30,11 @@ def prepare(markers: Set[str]) -> None:
         tools_jars(_progress)
         for version in (*BROKERS, *(BROKERS_OF_SLOW_TESTS if "slow" in markers else ())):
             broker_jars(version, progress=_progress)
+
+
+def without_recording(lines: Iterable[str]) -> list[str]:
+    """The lines of a job but that of the first one on a machine, which records the classes of Spark's JVM."""
+    return [line for line in lines if not line.startswith("recording the classes")]
 
 
 def _progress(line: str) -> None:

@@ -70,6 +70,15 @@ def test_a_session_that_is_not_to_record_maps_an_archive_or_has_none(tmp_path: P
     assert f"-XX:SharedArchiveFile={archive.path}" in archive.use(records=False).options
 
 
+def test_an_archive_that_lost_its_end_is_recorded_again(tmp_path: Path) -> None:
+    archive = ClassArchive.of([jar(tmp_path, "a.jar")], "")
+    recorded(archive)
+    os.truncate(archive.path, 3)
+    assert archive.use(records=False).options == ""
+    recorded(archive)
+    assert archive.path.read_text() == "classes"
+
+
 def test_one_session_records_at_a_time(tmp_path: Path) -> None:
     archive = ClassArchive.of([jar(tmp_path, "a.jar")], "")
     file, made = recording(archive)

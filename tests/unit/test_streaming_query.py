@@ -21,6 +21,35 @@ class Query:
         return True
 
 
+class FollowingQuery:
+    """A query that is still in the state of its turn when it is looked at, and ends by itself after the last."""
+
+    def __init__(self, *states: tuple[str, object]) -> None:
+        self._left = list(states)
+        self.status: dict[str, str] = {}
+        self.lastProgress: object = None
+
+    def awaitTermination(self, _seconds: int) -> bool:  # noqa: N802
+        if not self._left:
+            return True
+        self.status["message"], self.lastProgress = self._left.pop(0)
+        return False
+
+
+def readiness(*queries_in_turn: "FollowingQuery | Query") -> list[int]:
+    """How many looks were left each time that the query was reported as ready."""
+    started: list[FollowingQuery | Query] = []
+    left = list(queries_in_turn)
+
+    def start() -> "FollowingQuery | Query":
+        started.append(left.pop(0))
+        return started[-1]
+
+    reported: list[int] = []
+    follow(start, lambda _line: None, on_ready=lambda: reported.append(len(started[-1]._left)))  # type: ignore[union-attr]
+    return reported
+
+
 def queries(*errors: str | None):
     left = [Query(error) for error in errors]
     return lambda: left.pop(0)
@@ -34,8 +63,10 @@ def test_a_query_whose_worker_was_too_slow_goes_on() -> None:
 
 
 def test_a_machine_that_never_starts_a_worker_in_time_ends_the_run() -> None:
+    said: list[str] = []
     with pytest.raises(TablesError, match="failed to connect back"):
-        follow(queries(SLOW, SLOW, SLOW, None), lambda _line: None)
+        follow(queries(*[SLOW] * 12, None), said.append)
+    assert said[-1].endswith("starting another (attempt 12 of 12)")
 
 
 def test_other_errors_end_the_run_at_once() -> None:
@@ -49,3 +80,22 @@ def test_a_query_that_cannot_be_started_is_told_in_one_line() -> None:
 
     with pytest.raises(TablesError, match=r"^the stream ended: no such source$"):
         follow(start, lambda _line: None)
+
+
+def test_a_query_is_ready_once_when_it_waits_for_data() -> None:
+    starting = ("Initializing sources", None), ("Getting offsets from PythonMicroBatchStream", None)
+    waiting = ("Waiting for data to arrive", None)
+    assert readiness(FollowingQuery(*starting, waiting, ("Processing new data", None), waiting)) == [2]
+
+
+def test_a_query_that_never_waits_is_ready_after_its_first_batch() -> None:
+    assert readiness(FollowingQuery(("Processing new data", None), ("Processing new data", {"batchId": 0}))) == [0]
+
+
+def test_a_query_that_is_started_again_is_ready_after_that() -> None:
+    waiting = FollowingQuery(("Waiting for next trigger", None))
+    assert readiness(Query(SLOW), waiting) == [0]
+
+
+def test_a_query_that_ends_first_was_never_ready() -> None:
+    assert readiness(FollowingQuery(("Initializing sources", None))) == []
