@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import genuine
@@ -27,7 +28,7 @@ SEGMENT = "00000000000000000000.log"
 
 
 @pytest.fixture(scope="module")
-def own_broker() -> PrivateBroker:
+def own_broker() -> Iterator[PrivateBroker]:
     with PrivateBroker("4.1.1", offsets_partitions=3) as running:
         yield running
 

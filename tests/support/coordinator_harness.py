@@ -65,7 +65,8 @@ SMALL = {
 class Call:
     """A request that was sent. `response` fails the test while there is none."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Any) -> None:
+        # of the coordinator, or of a member that looks for it
         self.request = request
         self.answers: list[Any] = []
 
@@ -80,7 +81,8 @@ class Call:
 
     @property
     def error(self) -> ErrorCode:
-        return self.response.error
+        error: ErrorCode = self.response.error
+        return error
 
 
 class Harness:

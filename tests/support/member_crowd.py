@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from coordinator_harness import Call, Harness
 
-from coordinator_core.assignors import ClusterMetadata, TopicPartition
+from coordinator_core.assignors import ClusterMetadata
 from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.messages.groups import (
     FindCoordinatorRequest,
@@ -13,6 +13,7 @@ from coordinator_core.coordinator.messages.groups import (
     Node,
 )
 from coordinator_core.member import Effects, Event, GroupMember, MemberSettings, MemberState, Request
+from coordinator_core.state.offsets import TopicPartition
 
 HERE = Node(0, "localhost", 9092)
 

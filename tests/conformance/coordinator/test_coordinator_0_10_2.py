@@ -146,7 +146,7 @@ def test_a_commit_without_a_generation(at: Harness) -> None:
     """testCommitOffset; pending until the log has it."""
     at.hold = True
     call = at.commit({FOO_0: 37})
-    assert (at.shard.context.in_flight.of(GROUP), at.fetched(FOO_0)) == ({FOO_0}, {FOO_0: -1})
+    assert (at.shard.context.in_flight.of(GROUP), at.fetched(FOO_0)) == (frozenset({FOO_0}), {FOO_0: -1})
     at.release()
     assert (errors(call.response), at.fetched(FOO_0)) == ({ErrorCode.NONE}, {FOO_0: 37})
 
