@@ -30,7 +30,8 @@ CLUSTER_VERSIONS: Mapping[ClusterApiKey, Versions] = MappingProxyType(
 
 AnyApiKey = ApiKey | ClusterApiKey
 
+_VERSIONS: tuple[tuple[AnyApiKey, Versions], ...] = (*VERSIONS.items(), *CLUSTER_VERSIONS.items())
 #: Every API that can be read and written here, by its number.
 SERVED: Mapping[int, tuple[AnyApiKey, Versions]] = MappingProxyType(
-    {int(api): (api, versions) for api, versions in sorted((VERSIONS | CLUSTER_VERSIONS).items())}  # type: ignore[operator]
+    {int(api): (api, versions) for api, versions in sorted(_VERSIONS)}
 )
