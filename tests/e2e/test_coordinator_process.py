@@ -51,7 +51,8 @@ def begun() -> Iterator[Begins]:
 def memory_kib(process: PrivateCoordinator) -> int:
     """Resident memory, from /proc."""
     status = Path(f"/proc/{process.pid}/status").read_text()
-    return int(re.search(r"VmRSS:\s+(\d+)", status)[1])  # type: ignore[index]
+    (kib,) = re.findall(r"VmRSS:\s+(\d+)", status)
+    return int(kib)
 
 
 @pytest.fixture(scope="module")

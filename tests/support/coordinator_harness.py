@@ -25,7 +25,9 @@ from coordinator_core.coordinator.messages.membership import (
 )
 from coordinator_core.coordinator.messages.offsets import (
     OffsetCommitRequest,
+    OffsetCommitResponse,
     OffsetDeleteRequest,
+    OffsetDeleteResponse,
     OffsetFetchRequest,
     OffsetToCommit,
     ProducerEpoch,
@@ -381,4 +383,5 @@ def to_commit(offsets: Mapping[TopicPartition, int | OffsetToCommit]) -> dict[To
 
 def errors(response: Response) -> set[ErrorCode]:
     """The errors of all partitions."""
-    return set(response.errors.values())  # type: ignore[union-attr]
+    assert isinstance(response, OffsetCommitResponse | OffsetDeleteResponse)
+    return set(response.errors.values())

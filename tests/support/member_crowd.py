@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from coordinator_harness import Call, Harness
 
-from coordinator_core.assignors import ClusterMetadata
+from coordinator_core.assignors import ClusterMetadata, TopicPartition
 from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.messages.groups import (
     FindCoordinatorRequest,
@@ -13,7 +13,6 @@ from coordinator_core.coordinator.messages.groups import (
     Node,
 )
 from coordinator_core.member import Effects, Event, GroupMember, MemberSettings, MemberState, Request
-from coordinator_core.state.offsets import TopicPartition
 
 HERE = Node(0, "localhost", 9092)
 
@@ -65,7 +64,7 @@ class Crowd:
             self._take(name, member.disconnected(self.harness.now_ms))
 
     def owned(self) -> dict[str, list[TopicPartition]]:
-        return {name: sorted(member.owned) for name, member in self.members.items()}
+        return {name: sorted(TopicPartition(*partition) for partition in member.owned) for name, member in self.members.items()}
 
     @property
     def stable(self) -> bool:

@@ -1,10 +1,11 @@
 """Loops of log partitions over a log in memory, with a clock that the test moves: order, group commit, failures, drain."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 from eventually import equal_to, eventually_async
+from expecting import expect
 from memory_log import MemoryLog, MemoryPartition
 
 from coordinator_core.coordinator.config import CoordinatorConfig
@@ -18,9 +19,13 @@ from coordinator_core.coordinator.messages.offsets import (
     OffsetToCommit,
     ProducerEpoch,
     TxnMarkerRequest,
+    TxnMarkerResponse,
     TxnOffsetCommitRequest,
 )
+from coordinator_core.coordinator.refusal import Request
+from coordinator_core.coordinator.turn import Outcome
 from coordinator_core.log.entries import ControlType
+from coordinator_core.segment_log.append_batch import AppendBatch
 from coordinator_core.service.observer import Observer
 from coordinator_core.service.service import CoordinatorService
 from coordinator_core.service.settings import Fsync, ServiceSettings
@@ -83,7 +88,7 @@ class Running:
         return (await self.send(commit(offset))).errors[PLACE]
 
     async def committed(self) -> int:
-        return (await self.send(OffsetFetchRequest("g", (PLACE,)))).offsets[PLACE].offset
+        return int((await self.send(OffsetFetchRequest("g", (PLACE,)))).offsets[PLACE].offset)
 
 
 def commit(offset: int) -> OffsetCommitRequest:
@@ -122,7 +127,7 @@ def test_requests_come_while_the_disk_is_busy() -> None:
         loop = asyncio.get_running_loop()
         held: asyncio.Future[None] = loop.create_future()
         flush = at.at.flush
-        at.at.flush = lambda: (asyncio.run_coroutine_threadsafe(_wait(held), loop).result(), flush())[1]  # type: ignore[method-assign]
+        at.at.flush = lambda: (asyncio.run_coroutine_threadsafe(_wait(held), loop).result(), flush())[1]  # type: ignore[method-assign]  # of this log alone
         first = at.send(commit(1))
         await asyncio.sleep(0.01)
         more = [at.send(commit(offset)) for offset in (2, 3)]
@@ -173,12 +178,12 @@ def test_a_flush_that_fails_refuses_what_it_was_for() -> None:
     async def work(at: Running) -> None:
         append = at.at.append
 
-        def appended(*what: Any) -> list[int]:
-            offsets = append(*what)
+        def appended(batches: Sequence[AppendBatch], now_ms: int) -> list[int]:
+            offsets = append(batches, now_ms)
             at.at.broken = "fsync: input/output error"
             return offsets
 
-        at.at.append = appended  # type: ignore[method-assign]
+        at.at.append = appended  # type: ignore[method-assign]  # of this log alone
         assert await at.commit(1) is ErrorCode.NOT_COORDINATOR
         assert at.service.partitions_by_status["failed"] == 1
 
@@ -224,7 +229,7 @@ def test_a_partition_is_refused_while_it_loads_and_others_answer() -> None:
         loop = asyncio.get_running_loop()
         held: asyncio.Future[None] = loop.create_future()
         read = at.at.read_columns
-        at.at.read_columns = lambda: (asyncio.run_coroutine_threadsafe(_wait(held), loop).result(), read())[1]  # type: ignore[method-assign]
+        at.at.read_columns = lambda: (asyncio.run_coroutine_threadsafe(_wait(held), loop).result(), read())[1]  # type: ignore[method-assign]  # of this log alone
         at.service.start()
         await asyncio.sleep(0.02)
         assert await at.commit(1) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
@@ -285,7 +290,7 @@ def test_transactions_end_in_the_partition_that_is_named() -> None:
         for number, error in ((at.number, ErrorCode.NONE), (77, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)):
             ticket = FutureTicket()
             at.service.end_transaction(number, TxnMarkerRequest(producer, ControlType.COMMIT), ticket)
-            assert (await ticket.future).error is error
+            assert expect(TxnMarkerResponse, await ticket.future).error is error
         assert await at.committed() == 9
 
     run(work)
@@ -313,13 +318,13 @@ def test_stopping_answers_whoever_waits() -> None:
 
 def test_a_bug_in_a_handler_is_an_answer() -> None:
     async def work(at: Running) -> None:
-        def broken(*_: Any) -> Any:
+        def broken(request: Request, ticket: Hashable, now_ms: int) -> Outcome:  # noqa: ARG001 - named as those of `handle`
             raise RuntimeError("a bug")
 
         shard = at.service.loops[at.number].shard
-        handle, shard.handle = shard.handle, broken  # type: ignore[method-assign]
+        handle, shard.handle = shard.handle, broken  # type: ignore[method-assign]  # of this shard alone
         assert await at.commit(1) is ErrorCode.UNKNOWN_SERVER_ERROR
-        shard.handle = handle  # type: ignore[method-assign]
+        shard.handle = handle  # type: ignore[method-assign]  # as it was
         assert await at.commit(1) is ErrorCode.NONE
 
     run(work)

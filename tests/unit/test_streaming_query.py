@@ -1,5 +1,8 @@
 """Queries that Spark could not give a worker in time."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from pyspark.errors import PySparkException
 
@@ -21,7 +24,7 @@ class Query:
         return True
 
 
-def queries(*errors: str | None):
+def queries(*errors: str | None) -> Callable[..., Any]:
     left = [Query(error) for error in errors]
     return lambda: left.pop(0)
 
