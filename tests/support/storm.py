@@ -256,8 +256,13 @@ class Storm:
             self.follower.expect_alive()
             return reached(self.follower), self._ends()
 
-        until = "the tables have the log, or it grows"
-        _, now = await eventually_async(until, followed, lambda found: ends == found[0] or ends != found[1], pause_seconds=0.1)
+        _, now = await eventually_async(
+            "the tables have the log, or it grows",
+            followed,
+            lambda found: ends == found[0] or ends != found[1],
+            patience_seconds=_PATIENCE_SECONDS,
+            pause_seconds=0.1,
+        )
         if now != ends:
             return False
         have = await asyncio.to_thread(answers, self.follower.tables)
