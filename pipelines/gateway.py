@@ -36,11 +36,11 @@ def launch_jvm(settings: Mapping[str, Any], inherited: int | None) -> None:
         conf.set(name, str(value).lower() if isinstance(value, bool) else str(value))
     descriptors = () if inherited is None else (inherited,)
     if os.environ.get("GROUPLAKE_TRACEBACK"):
-        gateway = launch_gateway(conf, {"stdout": _STANDARD_ERROR, "pass_fds": descriptors})
+        gateway = launch_gateway(conf, {"stdout": _STANDARD_ERROR, "pass_fds": descriptors})  # type: ignore[no-untyped-call]  # not annotated
     else:
         output = _Output()
         try:
-            gateway = launch_gateway(conf, {"stdout": output.end, "stderr": output.end, "pass_fds": descriptors})
+            gateway = launch_gateway(conf, {"stdout": output.end, "stderr": output.end, "pass_fds": descriptors})  # type: ignore[no-untyped-call]  # not annotated
         except PySparkRuntimeError as error:
             output.close()
             raise JvmError(

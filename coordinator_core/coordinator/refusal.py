@@ -2,7 +2,7 @@
 APIs share: `validateGroupStatus`)."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TypeVar
 
 from coordinator_core.coordinator.behaviour import BEHAVIOURS, Behaviour
 from coordinator_core.coordinator.config import CoordinatorConfig
@@ -85,20 +85,30 @@ _UNKNOWN_REQUESTS: Mapping[str, frozenset[type]] = {
 
 _TODAY = BEHAVIOURS["4"]
 
-_ERROR_RESPONSES: Mapping[type, Callable[[Any, ErrorCode], Response]] = {
-    SyncGroupRequest: lambda _, error: SyncGroupResponse(error),
-    HeartbeatRequest: lambda _, error: HeartbeatResponse(error),
-    LeaveGroupRequest: lambda _, error: LeaveGroupResponse(error),
-    OffsetCommitRequest: lambda request, error: OffsetCommitResponse(dict.fromkeys(request.offsets, error)),
-    TxnOffsetCommitRequest: lambda request, error: OffsetCommitResponse(dict.fromkeys(request.offsets, error)),
-    TxnMarkerRequest: lambda _, error: TxnMarkerResponse(error),
-    OffsetFetchRequest: lambda _, error: OffsetFetchResponse(error, {}),
-    OffsetDeleteRequest: lambda _, error: OffsetDeleteResponse(error, {}),
-    DescribeGroupRequest: lambda request, error: DescribeGroupResponse(error, request.group_id),
-    ConsumerGroupDescribeRequest: lambda request, error: ConsumerGroupDescribeResponse(error, request.group_id),
-    ListGroupsRequest: lambda _, error: ListGroupsResponse(error),
-    DeleteGroupRequest: lambda request, error: DeleteGroupResponse(request.group_id, error),
-}
+Refused = TypeVar("Refused", bound=Request)
+
+
+def _answer(kind: type[Refused], response: Callable[[Refused, ErrorCode], Response]) -> tuple[type, Callable[..., Response]]:
+    """An entry of the table, whose function takes requests of its type."""
+    return kind, response
+
+
+_ERROR_RESPONSES = dict(
+    (
+        _answer(SyncGroupRequest, lambda _, error: SyncGroupResponse(error)),
+        _answer(HeartbeatRequest, lambda _, error: HeartbeatResponse(error)),
+        _answer(LeaveGroupRequest, lambda _, error: LeaveGroupResponse(error)),
+        _answer(OffsetCommitRequest, lambda request, error: OffsetCommitResponse(dict.fromkeys(request.offsets, error))),
+        _answer(TxnOffsetCommitRequest, lambda request, error: OffsetCommitResponse(dict.fromkeys(request.offsets, error))),
+        _answer(TxnMarkerRequest, lambda _, error: TxnMarkerResponse(error)),
+        _answer(OffsetFetchRequest, lambda _, error: OffsetFetchResponse(error, {})),
+        _answer(OffsetDeleteRequest, lambda _, error: OffsetDeleteResponse(error, {})),
+        _answer(DescribeGroupRequest, lambda request, error: DescribeGroupResponse(error, request.group_id)),
+        _answer(ConsumerGroupDescribeRequest, lambda request, error: ConsumerGroupDescribeResponse(error, request.group_id)),
+        _answer(ListGroupsRequest, lambda _, error: ListGroupsResponse(error)),
+        _answer(DeleteGroupRequest, lambda request, error: DeleteGroupResponse(request.group_id, error)),
+    )
+)
 
 
 def error_response(request: Request, error: ErrorCode, behaviour: Behaviour = _TODAY) -> Response:

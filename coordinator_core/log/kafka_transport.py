@@ -39,12 +39,12 @@ class _Listening:
 
     async def _read_from_sock(self) -> None:
         try:
-            await super()._read_from_sock()  # type: ignore[misc]
+            await super()._read_from_sock()  # type: ignore[misc]  # of the transport beside it
         except Exception as error:
-            self.abort(KafkaProtocolError(f"{type(error).__name__}: {error}"))  # type: ignore[attr-defined]
+            self.abort(KafkaProtocolError(f"{type(error).__name__}: {error}"))  # type: ignore[attr-defined]  # the transport's
 
     def _sock_recv(self) -> tuple[bytes, Exception | None]:
-        received, error = super()._sock_recv()  # type: ignore[misc]
+        received, error = super()._sock_recv()  # type: ignore[misc]  # as above
         return (received, None) if received else (received, error)
 
 

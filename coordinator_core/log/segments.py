@@ -10,7 +10,7 @@ from uuid import UUID
 from coordinator_core.log.columns import RecordColumns
 from coordinator_core.log.damage import TornEnd
 from coordinator_core.log.errors import LogNotFound, LogTruncated, LogUnreadable, RecordsDeleted
-from coordinator_core.log.leader_epochs import first_begun_after, read_leader_epochs
+from coordinator_core.log.leader_epochs import EpochEntry, first_begun_after, read_leader_epochs
 from coordinator_core.log.partition_metadata import partition_of, read_topic_ids
 from coordinator_core.log.record_batch import NO_LEADER_EPOCH
 from coordinator_core.log.segment_file import SegmentFile
@@ -34,6 +34,8 @@ class _End:
     position: int = 0
     offset: int = 0
     leader_epoch: int = NO_LEADER_EPOCH
+    #: All leader epochs of the partition when it was scanned.
+    epochs: tuple[EpochEntry, ...] = ()
 
 
 class SegmentSource:
@@ -222,7 +224,10 @@ class SegmentSource:
         return TornEnd(str(path), partition, max(base, end.offset), end.position, size) if size > 0 else None
 
     def _scanned(self, path: Path) -> _End:
-        """The end of one segment; a file that only grew is scanned from where the last scan ended."""
+        """The end of one segment; a file that only grew is scanned from where the last scan ended.
+
+        One that was cut back may have grown to its former size since. Whoever opens the log to write begins a leader epoch.
+        """
         try:
             file = SegmentFile(path)
         except FileNotFoundError as error:
@@ -232,11 +237,12 @@ class SegmentSource:
             stamp = status.st_ino, status.st_size, status.st_mtime_ns
             if known is not None and (known.inode, known.size, known.modified) == stamp:
                 return known
-            if known is None or known.inode != status.st_ino or status.st_size < known.size:
+            epochs = tuple(read_leader_epochs(path.parent))
+            if known is None or (known.inode, known.epochs) != (status.st_ino, epochs) or status.st_size < known.size:
                 known = _End(*stamp)
             further = file.scan_end(known.position, CHUNK_BYTES)
         finally:
             file.close()
         epoch = further.leader_epoch if further.consumed else known.leader_epoch
-        self._ends[path] = end = _End(*stamp, known.position + further.consumed, max(known.offset, further.offset), epoch)
+        self._ends[path] = end = _End(*stamp, known.position + further.consumed, max(known.offset, further.offset), epoch, epochs)
         return end

@@ -51,7 +51,8 @@ def cluster_versions(era: str) -> Mapping[ClusterApiKey, range]:
 
 AnyApiKey = ApiKey | ClusterApiKey
 
+_VERSIONS: tuple[tuple[AnyApiKey, Versions], ...] = (*VERSIONS.items(), *CLUSTER_VERSIONS.items())
 #: Every API that can be read and written here, by its number.
 SERVED: Mapping[int, tuple[AnyApiKey, Versions]] = MappingProxyType(
-    {int(api): (api, versions) for api, versions in sorted((VERSIONS | CLUSTER_VERSIONS).items())}  # type: ignore[operator]
+    {int(api): (api, versions) for api, versions in sorted(_VERSIONS)}
 )

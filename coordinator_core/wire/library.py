@@ -116,11 +116,11 @@ ApiVersionsRequest: Any = _api_versions.ApiVersionsRequest
 ApiVersionsResponse: Any = _api_versions.ApiVersionsResponse
 
 
-class ConsumerGroupDescribeRequest(_ApiMessage, load_json=_definitions):  # type: ignore[call-arg]
+class ConsumerGroupDescribeRequest(_ApiMessage, load_json=_definitions):  # type: ignore[misc, call-arg]  # untyped library
     """KIP-848, which the library does not know."""
 
 
-class ConsumerGroupDescribeResponse(_ApiMessage, load_json=_definitions):  # type: ignore[call-arg]
+class ConsumerGroupDescribeResponse(_ApiMessage, load_json=_definitions):  # type: ignore[misc, call-arg]  # untyped library
     """See the request."""
 
 

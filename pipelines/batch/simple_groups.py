@@ -72,7 +72,11 @@ def _alive(
 
 
 def _simple_group(group: str, touched: dict[str, Any] | None, removed: LogRecord | None, context: BatchContext) -> dict[str, Any]:
-    partition = touched["log_partition"] if touched else removed.partition  # type: ignore[union-attr]
+    if touched:
+        partition = touched["log_partition"]
+    else:
+        assert removed is not None, "a simple group appears with a commit and disappears with a record"
+        partition = removed.partition
     return upsert(
         {
             "group_id": group,

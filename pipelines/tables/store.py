@@ -203,7 +203,7 @@ def timestamp_literal(time: datetime) -> str:
 
 def is_in(column: str, values: Iterable[object]) -> str:
     """A predicate that file statistics can prune by: every value, or their range when they are many."""
-    distinct = sorted(set(values))  # type: ignore[type-var]
+    distinct = sorted(set(values))  # type: ignore[type-var]  # of one column, so that they compare
     if not distinct:
         return "FALSE"
     if len(distinct) > MAX_LITERALS:

@@ -108,7 +108,7 @@ def told(side: Any) -> list[str]:
 
     def join(member_id: str = "", metadata: bytes = b"s", **more: Any) -> Callable[[], Any]:
         protocols = (Protocol("range", metadata), Protocol("roundrobin", metadata))
-        fields = {"group_id": GROUP, "protocol_type": "consumer", "session_timeout_ms": SESSION_MS} | more
+        fields: dict[str, Any] = {"group_id": GROUP, "protocol_type": "consumer", "session_timeout_ms": SESSION_MS} | more
         request = JoinGroupRequest(
             member_id=member_id,
             protocols=protocols,
@@ -119,7 +119,8 @@ def told(side: Any) -> list[str]:
             supports_skipping_assignment=False,
             **fields,
         )
-        return side.ask(request)
+        answer: Callable[[], Any] = side.ask(request)
+        return answer
 
     def commit(member_id: str, generation: int, group: str = GROUP, retention_ms: int = -1) -> Any:
         offsets = {T0: OffsetToCommit(5, metadata="m"), T1: OffsetToCommit(6)}
@@ -129,7 +130,8 @@ def told(side: Any) -> list[str]:
         return ask(HeartbeatRequest(group, generation, member_id))
 
     def sync(member_id: str, generation: int, assignments: dict[str, bytes] | None = None) -> Callable[[], Any]:
-        return side.ask(SyncGroupRequest(GROUP, generation, member_id, assignments=assignments or {}))
+        answer: Callable[[], Any] = side.ask(SyncGroupRequest(GROUP, generation, member_id, assignments=assignments or {}))
+        return answer
 
     def describe(group: str = GROUP) -> None:
         answers.append(side.ask(DescribeGroupRequest(group))())

@@ -1,6 +1,7 @@
 """Clients that nobody here wrote, against the coordinator; against a real broker too, which shows that the tests are right."""
 
 from collections.abc import Iterator
+from typing import Any
 from uuid import uuid4
 
 import java_tools
@@ -59,7 +60,7 @@ class Cluster:
 def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     if request.param == "coordinator":
         log = tmp_path_factory.mktemp("coordinator") / "log"
-        settings = {"offsets_topic_num_partitions": 4, "group_initial_rebalance_delay_ms": 0}
+        settings: dict[str, Any] = {"offsets_topic_num_partitions": 4, "group_initial_rebalance_delay_ms": 0}
         with PrivateCoordinator(log, topics={TOPIC: PARTITIONS}, **settings) as running:
             yield Cluster(running.bootstrap)
         return

@@ -1,6 +1,7 @@
 """Kafka's own Java client, in versions before 2.8, which takes a cluster without Produce for none of its own."""
 
 from collections.abc import Iterator
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -21,7 +22,7 @@ VERSIONS = ("0.11.0.3", "1.0.2", "1.1.1", "2.0.1", "2.3.1", "2.5.1", "2.7.2")
 @pytest.fixture(scope="module")
 def coordinator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateCoordinator]:
     log = tmp_path_factory.mktemp("coordinator") / "log"
-    settings = {"offsets_topic_num_partitions": 4, "group_initial_rebalance_delay_ms": 0}
+    settings: dict[str, Any] = {"offsets_topic_num_partitions": 4, "group_initial_rebalance_delay_ms": 0}
     with PrivateCoordinator(log, topics={TOPIC: PARTITIONS}, **settings) as running:
         running.wait_until_loaded()
         yield running

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import genuine
@@ -14,7 +15,7 @@ from scenario_full import PARTITIONS, TOPICS, played
 from coordinator_core.codec import Record, decode
 from coordinator_core.log.fetch import KafkaLog
 from coordinator_core.log.segments import SegmentSource
-from pipelines.jars import JarsError
+from pipelines.ivy import JarsError
 from pipelines.private_kafka import scenario
 from pipelines.private_kafka.broker import PrivateBroker
 from pipelines.private_kafka.clients import Clients
@@ -27,7 +28,7 @@ SEGMENT = "00000000000000000000.log"
 
 
 @pytest.fixture(scope="module")
-def own_broker() -> PrivateBroker:
+def own_broker() -> Iterator[PrivateBroker]:
     with PrivateBroker("4.1.1", offsets_partitions=3) as running:
         yield running
 

@@ -1,5 +1,7 @@
 """Brokers take the folder of the coordinator's own log: they start with it, and have the same end offsets."""
 
+from pathlib import Path
+
 import pytest
 from appended_logs import NOW_MS, batches_of, opened
 from log_builder import Log, member
@@ -31,7 +33,7 @@ def written() -> list[AppendBatch]:
 
 @pytest.mark.parametrize("version", ["3.9.1", "4.1.1"])
 @pytest.mark.parametrize("compression", [Compression.NONE, Compression.LZ4])
-def test_a_broker_starts_with_it_and_has_the_same_end(tmp_path, version, compression):
+def test_a_broker_starts_with_it_and_has_the_same_end(tmp_path: Path, version: str, compression: Compression) -> None:
     log = opened(
         tmp_path,
         SegmentLogSettings(segment_bytes=2000, compression=compression, delete_retention_ms=0),
@@ -59,7 +61,7 @@ def test_a_broker_starts_with_it_and_has_the_same_end(tmp_path, version, compres
             opened(broker.data, SegmentLogSettings(), partitions=PARTITIONS)
         with KafkaLog(f"kafka://{broker.bootstrap}/__consumer_offsets") as served:
             assert served.end_offsets() == ends
-            read = {number: [] for number in ends}
+            read: dict[int, list[int]] = {number: [] for number in ends}
             for number, columns in served.read_many({number: (0, end) for number, end in ends.items()}):
                 assert columns.damages == ()
                 read[number] += columns.offset.tolist()

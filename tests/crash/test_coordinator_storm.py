@@ -9,6 +9,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from followers import Follower, JobFollower, ThreadFollower
@@ -25,7 +26,7 @@ _FOR_EVER_MS = 100_000_000
 
 
 def crowd(members: int, groups: int, **changed: int) -> CrowdSettings:
-    settings = {"ramp_ms": 500, "pause_ms": 5, "session_timeout_ms": 1_500, "rebalance_timeout_ms": 3_000}
+    settings: dict[str, Any] = {"ramp_ms": 500, "pause_ms": 5, "session_timeout_ms": 1_500, "rebalance_timeout_ms": 3_000}
     settings |= {"heartbeat_interval_ms": 300, "leaves": 2, "crashes": 1} | changed
     return CrowdSettings(
         groups, members, (TOPIC,), TOPIC_PARTITIONS, duration_ms=_FOR_EVER_MS, seed=SEED, prefix="crowd", **settings

@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,9 @@ class Following:
         """Commits of `batches`: the first one of a run is its claim of the tables."""
         return len(list((self.tables / "batches" / "_delta_log").glob("*.json")))
 
+    def has_more_commits_than(self, before: int) -> bool:
+        return self.commits() > before
+
     def states(self) -> list[Snapshot]:
         """What was there after every batch and sweep, undisturbed."""
         batches = TableStore(str(self._calm)).last_batch()
@@ -147,7 +151,7 @@ def test_random_moments(job: Following) -> None:
         while killed.total() < JOBS and not has_ended:
             by_spark, before, delay = draw.random() < 0.5, max(1, job.commits()), draw.random() * SPREAD * longest
             with job.run(by_spark=by_spark) as run:
-                run.wait_until(lambda before=before: job.commits() > before)
+                run.wait_until(partial(job.has_more_commits_than, before))
                 began = time.monotonic()
                 has_ended = run.has_ended_after(delay)
                 if has_ended:

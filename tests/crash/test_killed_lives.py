@@ -59,7 +59,7 @@ def killed(folder: Path, *arguments: str, limit_seconds: int = 280) -> dict[str,
     ended = subprocess.run(command, capture_output=True, text=True, timeout=limit_seconds, cwd=HARNESS.parents[2], check=False)
     print(ended.stdout)
     assert ended.returncode in (0, 1), ended.stderr
-    report = json.loads(ended.stdout)
+    report: dict[str, Any] = json.loads(ended.stdout)
     assert report["wrong"] == [], ended.stderr
     return report
 

@@ -28,7 +28,9 @@ def no_spark_and_no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("Spark was started")
 
     monkeypatch.setattr(job, "_stream", refuse)
-    monkeypatch.setitem(KafkaLog.__init__.__kwdefaults__, "connect_limit_seconds", 0.2)
+    defaults = KafkaLog.__init__.__kwdefaults__
+    assert defaults is not None
+    monkeypatch.setitem(defaults, "connect_limit_seconds", 0.2)
 
 
 @pytest.fixture(scope="module")

@@ -72,8 +72,11 @@ def test_every_command_shows_examples(command: str, capsys: Captured) -> None:
 
 def test_the_help_of_sql_names_every_table_and_view(capsys: Captured) -> None:
     text = helped(capsys, "sql")
-    assert set(re.search(r"^tables:(.*)", text, re.MULTILINE)[1].split()) == set(definitions.WRITE_ORDER)
-    assert set(re.search(r"^views:(.*)", text, re.MULTILINE)[1].split()) == set(definitions.VIEWS)
+    names = {kind: found.split() for kind, found in re.findall(r"^(tables|views):(.*)", text, re.MULTILINE)}
+    assert {kind: set(found) for kind, found in names.items()} == {
+        "tables": set(definitions.WRITE_ORDER),
+        "views": set(definitions.VIEWS),
+    }
 
 
 @pytest.mark.parametrize("command", ["run", "show"])
@@ -127,7 +130,7 @@ def test_a_reader_that_is_gone_already(tables: str) -> None:
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "wb") as pipe:
-        command = [PROGRAM, "sql", "--tables", tables, "SELECT 1"]
+        command = [str(PROGRAM), "sql", "--tables", tables, "SELECT 1"]
         found = subprocess.run(command, stdout=pipe, stderr=subprocess.PIPE, timeout=60, check=False)
     assert found.stderr == b""
     assert found.returncode == 0

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 from eventually import at_least, equal_to, eventually
@@ -40,7 +40,7 @@ def begun() -> Iterator[Begins]:
     with ExitStack() as running:
 
         def begin(log: Path, **settings: int | str) -> PrivateCoordinator:
-            given = {"group_initial_rebalance_delay_ms": 50, **settings}
+            given: dict[str, Any] = {"group_initial_rebalance_delay_ms": 50, **settings}
             process = running.enter_context(PrivateCoordinator(log, topics={"orders": 4}, **given))
             process.wait_until_loaded()
             return process
@@ -51,7 +51,8 @@ def begun() -> Iterator[Begins]:
 def memory_kib(process: PrivateCoordinator) -> int:
     """Resident memory, from /proc."""
     status = Path(f"/proc/{process.pid}/status").read_text()
-    return int(re.search(r"VmRSS:\s+(\d+)", status)[1])  # type: ignore[index]
+    (kib,) = re.findall(r"VmRSS:\s+(\d+)", status)
+    return int(kib)
 
 
 @pytest.fixture(scope="module")

@@ -27,8 +27,9 @@ def playing() -> Iterator[tuple[PrivateBroker, dict[str, Any]]]:
         yield broker, answers
 
 
-def query(tables: Path, sql: str) -> list[dict]:
-    return Snapshot.open(str(tables)).query(sql).to_pylist()
+def query(tables: Path, sql: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = Snapshot.open(str(tables)).query(sql).to_pylist()
+    return rows
 
 
 def test_tables_say_what_the_broker_answers(playing: tuple[PrivateBroker, dict[str, Any]], tmp_path: Path) -> None:

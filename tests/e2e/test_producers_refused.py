@@ -44,7 +44,7 @@ def test_every_partition_has_its_error(client: Wire, version: int) -> None:
     (known,) = client.ask(ClusterApiKey.METADATA, 12, MetadataRequest((RequestedTopic(TOPIC),))).topics
     by_id = version >= FIRST_BY_ID
     here, elsewhere = (("", known.topic_id), ("", UUID(int=9))) if by_id else ((TOPIC, ZERO_UUID), ("unknown", ZERO_UUID))
-    asked = (ProducePartition(*here, 0), ProducePartition(*here, 7), ProducePartition(*elsewhere, 0))
+    asked = tuple(ProducePartition(name, topic_id, number) for (name, topic_id), number in ((here, 0), (here, 7), (elsewhere, 0)))
     answer = client.ask(ClusterApiKey.PRODUCE, version, ProduceRequest(asked))
     missing = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert [(each.partition, each.error) for each in answer.partitions] == [

@@ -182,7 +182,9 @@ def test_a_signal_to_the_whole_group_while_spark_starts(tmp_path: Path, conf: Pa
     driver = Driver(tmp_path, conf)
     try:
         assert commit(driver.port, 7) is ErrorCode.NONE
-        eventually("Spark starts", lambda: "starting Spark" in driver.lines, unless=driver.failure)
+        eventually(
+            "Spark starts", lambda: "starting Spark" in driver.lines, unless=driver.failure, patience_seconds=LIMIT_SECONDS
+        )
         time.sleep(0.5)
         os.killpg(driver.process.pid, signal.SIGTERM)
         assert driver.process.wait(LIMIT_SECONDS) == 0

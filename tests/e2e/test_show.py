@@ -37,7 +37,7 @@ def dumped(version: str) -> list[dict[str, Any]]:
     for line in genuine.dump(version):
         if line.marker:
             continue
-        key, payload = re.search(r"key: (\{.*\}) payload: (.*)$", line.text).groups()
+        ((key, payload),) = re.findall(r"key: (\{.*\}) payload: (.*)$", line.text)
         key, value = json.loads(key), None if payload == "<DELETE>" else json.loads(payload)
         key["type"] = int(key["type"])
         if value is not None:

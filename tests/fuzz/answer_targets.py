@@ -1,7 +1,7 @@
 """Answers of brokers: mutated responses through the client library's decoder and the reader of `kafka://`, without sockets."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from random import Random
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -89,18 +89,25 @@ class _Connection:
     def metadata(self, _topic: str | None) -> Any:
         request = MetadataRequest(topics=[], allow_auto_topic_creation=False, include_cluster_authorized_operations=False,
                                   include_topic_authorized_operations=False)  # fmt: skip
-        answer = self._answer(request, lambda: self._cluster.metadata(None))
+        answer = self._answer(request, lambda: self._alive.metadata(None))
         if isinstance(answer, LogError):
             raise answer
         return answer
 
     def ask(self, requests: Mapping[int, Callable[[Any], Any]]) -> dict[int, Any]:
         made = {node: request(None) for node, request in requests.items()}
-        return {node: self._answer(request, lambda node=node, request=request: self._cluster._answer(node, request))
-                for node, request in made.items()}  # fmt: skip
+        return {node: self._answer(request, partial(self._ask, node, request)) for node, request in made.items()}
 
     def close(self) -> None:
         pass
+
+    @property
+    def _alive(self) -> FakeCluster:
+        assert self._cluster is not None
+        return self._cluster
+
+    def _ask(self, node: int, request: Any) -> Any:
+        return self._alive._answer(node, request)
 
     def _answer(self, request: Any, genuine: Callable[[], Any]) -> Any:
         self._asked += 1

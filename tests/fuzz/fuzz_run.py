@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -55,7 +55,11 @@ def plan(inputs: int, names: list[str]) -> tuple[list[Stretch], list[Stretch]]:
         with_checks = chunks // CHECKED_SHARE if TARGETS[name].compiled else 0
         for wanted, first, into in ((chunks - with_checks, 0, plain), (with_checks, chunks - with_checks, checked)):
             into += ((stretch.first / chunks, stretch) for stretch in _stretches(name, first, wanted))
-    return tuple([stretch for _, stretch in sorted(each, key=lambda pair: pair[0])] for each in (plain, checked))
+    return _alternating(plain), _alternating(checked)
+
+
+def _alternating(placed: list[tuple[float, Stretch]]) -> list[Stretch]:
+    return [stretch for _, stretch in sorted(placed, key=lambda pair: pair[0])]
 
 
 def _stretches(name: str, first: int, chunks: int) -> Iterator[Stretch]:
@@ -112,7 +116,7 @@ class Run:
     started: float = field(default_factory=time.monotonic)
     done: Counter[str] = field(default_factory=Counter)
     done_checked: Counter[str] = field(default_factory=Counter)
-    took: Counter[str] = field(default_factory=Counter)
+    took: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     findings: list[Finding] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 

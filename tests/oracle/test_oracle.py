@@ -30,7 +30,16 @@ class JobTables(Tables):
 
     def _run(self, *arguments: str) -> None:
         grouplake = Path(sys.executable).parent / "grouplake"
-        command = [grouplake, "run", "--source", f"segments:{self._log}", "--tables", self._root, "--era", self._era.name]
+        command = [
+            str(grouplake),
+            "run",
+            "--source",
+            f"segments:{self._log}",
+            "--tables",
+            str(self._root),
+            "--era",
+            self._era.name,
+        ]
         command += ["--retention-minutes", str(RETENTION_MINUTES), *arguments]
         run = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
         assert run.returncode == 0, run.stderr

@@ -2,8 +2,10 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import genuine
+import pyarrow as pa
 import pytest
 from broker_answers import differences
 from chispa import assert_df_equality
@@ -30,8 +32,9 @@ STATE_TABLES = ("offsets", "pending_offsets", "groups", "members", "group_record
 COMPARED = (*STATE_TABLES, "offset_history", "group_history", "quarantine")
 
 
-def query(tables: Path, sql: str) -> list[dict]:
-    return Snapshot.open(str(tables)).query(sql).to_pylist()
+def query(tables: Path, sql: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = Snapshot.open(str(tables)).query(sql).to_pylist()
+    return rows
 
 
 def commit(offset: int, *, group: str = "g", partition: int = 0) -> tuple[bytes, bytes | None]:
@@ -159,8 +162,8 @@ def test_both_writers_write_the_same(tmp_path: Path, spark: SparkSession) -> Non
         run_job(f"segments:{log.directory}", small, era=era)
         run_job(f"segments:{log.directory}", bulk, era=era, bulk_rows=0)
     for name in COMPARED:
-        frames = [spark.read.format("delta").load(str(tables / name)) for tables in (small, bulk)]
-        assert_df_equality(*frames, ignore_row_order=True, ignore_nullable=True)
+        few, many = (spark.read.format("delta").load(str(tables / name)) for tables in (small, bulk))
+        assert_df_equality(few, many, ignore_row_order=True, ignore_nullable=True)
     assert check(str(bulk)) == []
     changes = query(
         bulk, "SELECT group_id, partition, change FROM offset_history WHERE batch_id = 1 ORDER BY group_id, partition"
@@ -192,11 +195,11 @@ def test_spark_and_delta_rs_read_the_same_tables_and_views(tmp_path: Path, spark
         assert sorted(map(str, _values(ours))) == sorted(map(str, _values(theirs))), name
 
 
-def _values(table) -> list[tuple]:
+def _values(table: pa.Table) -> list[tuple[Any, ...]]:
     return [tuple(_plain(value) for value in row.values()) for row in table.to_pylist()]
 
 
-def _plain(value):
+def _plain(value: Any) -> Any:
     return dict(value) if isinstance(value, list) and value and isinstance(value[0], tuple) else value
 
 

@@ -75,7 +75,9 @@ def test_representations(tmp_path: Path) -> None:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(KafkaLog.__init__.__kwdefaults__, "connect_limit_seconds", 0.2)
+    defaults = KafkaLog.__init__.__kwdefaults__
+    assert defaults is not None
+    monkeypatch.setitem(defaults, "connect_limit_seconds", 0.2)
 
 
 @pytest.mark.usefixtures("impatient")

@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pyarrow as pa
@@ -21,6 +22,7 @@ from coordinator_core.codec.messages.consumer import (
     ConsumerGroupMetadataValue,
 )
 from coordinator_core.codec.messages.modern import TargetAssignmentMetadataValue, TopicPartitions
+from coordinator_core.codec.records import Value
 from coordinator_core.log.entries import ControlType
 from coordinator_core.state.era import Era
 from coordinator_core.state.group_fold import GroupFold
@@ -48,8 +50,11 @@ _operations = st.one_of(
     st.tuples(st.just("garbage"), st.binary(max_size=6)),
 )
 
+#: An operation with its arguments, or a row of a table.
+_Row = tuple[Any, ...]
 
-def build(operations: list[tuple]) -> Log:
+
+def build(operations: list[_Row]) -> Log:
     log = Log(partition=3)
     for operation in operations:
         match operation:
@@ -70,16 +75,17 @@ def build(operations: list[tuple]) -> Log:
     return log
 
 
-def _modern_value(record_type: int):
-    return {
+def _modern_value(record_type: int) -> Value:
+    values: dict[int, Value] = {
         3: ConsumerGroupMetadataValue(4),
         5: ConsumerGroupMemberMetadataValue(None, None, "client", "/127.0.0.1", ("foo",), classic_member_metadata=None),
         6: TargetAssignmentMetadataValue(4),
         8: ConsumerGroupCurrentMemberAssignmentValue(4, 3, 0),
-    }[record_type]
+    }
+    return values[record_type]
 
 
-def expected_offsets(state: GroupState, groups: list[str]) -> set[tuple]:
+def expected_offsets(state: GroupState, groups: list[str]) -> set[_Row]:
     return {
         (group, topic, partition, found.offset, found.log_offset)
         for group in groups
@@ -87,7 +93,7 @@ def expected_offsets(state: GroupState, groups: list[str]) -> set[tuple]:
     }
 
 
-def expected_pending(state: GroupState, groups: list[str]) -> set[tuple]:
+def expected_pending(state: GroupState, groups: list[str]) -> set[_Row]:
     return {
         (producer, group, topic, partition, found.offset)
         for group in groups
@@ -96,7 +102,7 @@ def expected_pending(state: GroupState, groups: list[str]) -> set[tuple]:
     }
 
 
-def rows(snapshot: Snapshot, sql: str) -> list[tuple]:
+def rows(snapshot: Snapshot, sql: str) -> list[_Row]:
     return [tuple(row.values()) for row in snapshot.query(sql).to_pylist()]
 
 
@@ -120,7 +126,7 @@ def assert_same(state: GroupState, snapshot: Snapshot, groups: list[str]) -> Non
     }
 
 
-def told(log: Log, era: Era) -> list[tuple]:
+def told(log: Log, era: Era) -> list[_Row]:
     """The history of the groups, by one fold of the whole log."""
     fold, found = GroupFold(era), []
     for log_record in log.records:
@@ -133,9 +139,9 @@ def told(log: Log, era: Era) -> list[tuple]:
 
 
 @pytest.mark.parametrize("era_name", ["0.10", "3", "4"])
-@settings(max_examples=settings.default.max_examples // 5)
+@settings(max_examples=(settings.default or settings()).max_examples // 5)
 @given(operations=st.lists(_operations, min_size=1, max_size=25), cuts=st.lists(st.integers(1, 25), max_size=3))
-def test_tables_equal_the_fold_at_every_cut(era_name: str, operations: list[tuple], cuts: list[int]) -> None:
+def test_tables_equal_the_fold_at_every_cut(era_name: str, operations: list[_Row], cuts: list[int]) -> None:
     era = Era.named(era_name)
     log = build(operations)
     with tempfile.TemporaryDirectory() as root:
@@ -150,7 +156,7 @@ def test_tables_equal_the_fold_at_every_cut(era_name: str, operations: list[tupl
         assert check(root) == []
 
 
-def scenarios() -> Iterator[tuple[str, list[tuple], list[int]]]:
+def scenarios() -> Iterator[tuple[str, list[_Row], list[int]]]:
     """Interactions across a batch border that random logs rarely meet."""
     commit, tombstone, marker = ("commit", "a", 0, 7, 5), ("tombstone", "a", 0, -1), ("marker", 7, ControlType.COMMIT)
     yield "a marker ends a transaction of an earlier batch", [commit, marker], [1]
@@ -187,7 +193,7 @@ def scenarios() -> Iterator[tuple[str, list[tuple], list[int]]]:
 
 @pytest.mark.parametrize("era_name", ["1", "3", "4"])
 @pytest.mark.parametrize(("operations", "cuts"), [pytest.param(o, c, id=name) for name, o, c in scenarios()])
-def test_interactions_across_batches(era_name: str, operations: list[tuple], cuts: list[int], tmp_path) -> None:
+def test_interactions_across_batches(era_name: str, operations: list[_Row], cuts: list[int], tmp_path: Path) -> None:
     log = build(operations)
     store = applied(log, Era.named(era_name), cuts, str(tmp_path))
     state, _ = replay(log.records, era_name, NOW_MS)
@@ -196,7 +202,7 @@ def test_interactions_across_batches(era_name: str, operations: list[tuple], cut
     assert_same(state, Snapshot(store, batch), ["a"])
 
 
-def test_every_undecodable_record_is_in_quarantine(tmp_path) -> None:
+def test_every_undecodable_record_is_in_quarantine(tmp_path: Path) -> None:
     log = build([("garbage", b"\x00\x63"), ("commit", "a", 0, -1, 1), ("garbage", b"")])
     store = applied(log, Era.named("4"), [], str(tmp_path))
     batch = store.last_batch()
@@ -206,7 +212,7 @@ def test_every_undecodable_record_is_in_quarantine(tmp_path) -> None:
     assert "unknown record type 99" in found[0][1]
 
 
-def test_history_tells_rewinds_within_and_across_batches(tmp_path) -> None:
+def test_history_tells_rewinds_within_and_across_batches(tmp_path: Path) -> None:
     log = build([("commit", "a", 0, -1, 9), ("commit", "a", 0, -1, 3), ("commit", "a", 0, -1, 8), ("commit", "a", 0, -1, 2)])
     store = applied(log, Era.named("4"), [3], str(tmp_path))
     batch = store.last_batch()
@@ -218,7 +224,7 @@ def test_history_tells_rewinds_within_and_across_batches(tmp_path) -> None:
     assert found == [("rewind", 8, None, 3, 3), ("rewind", 2, 8, 1, 2)]
 
 
-def test_expire_timestamps_are_filled_in_where_the_loader_does(tmp_path) -> None:
+def test_expire_timestamps_are_filled_in_where_the_loader_does(tmp_path: Path) -> None:
     log = Log(partition=3)
     log.commit(0, 5, group="a", version=1, at=NOW_MS)
     store = applied(log, Era.named("0.10"), [], str(tmp_path))
@@ -228,7 +234,7 @@ def test_expire_timestamps_are_filled_in_where_the_loader_does(tmp_path) -> None
     assert to_ms(expires) == NOW_MS + DAY_MS
 
 
-def test_a_name_that_is_learned_late_reaches_the_members(tmp_path) -> None:
+def test_a_name_that_is_learned_late_reaches_the_members(tmp_path: Path) -> None:
     topic_id = UUID(int=77)
     log = Log(partition=3)
     log.consumer_member("m1", group="a")

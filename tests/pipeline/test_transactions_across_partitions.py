@@ -1,6 +1,7 @@
 """A producer has transactions in several log partitions at once; a marker ends what it has pending in its own partition only."""
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -17,7 +18,7 @@ from pipelines.tables.store import TableStore
 PRODUCER = 7
 
 
-def committed(logs: list[Log], cuts: list[int], root: Path, era: Era) -> tuple[set[tuple], set[tuple]]:
+def committed(logs: list[Log], cuts: list[int], root: Path, era: Era) -> tuple[set[tuple[Any, ...]], set[tuple[Any, ...]]]:
     """Committed and pending offsets in tables of the logs, batch by batch up to the cuts and then to the ends."""
     store = TableStore(str(root))
     store.create()

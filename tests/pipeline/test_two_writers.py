@@ -175,7 +175,9 @@ def test_writers_take_turns_at_every_pair_of_steps(prepared: Copies, undisturbed
 def test_every_claim_is_the_next_generation(prepared: Copies) -> None:
     root = prepared()
     store = TableStore(str(root))
-    assert store.last_batch().generation == 1
+    first = store.last_batch()
+    assert first is not None
+    assert first.generation == 1
     assert [TablesWriter.claim(TableStore(str(root))).generation for _ in range(3)] == [2, 3, 4]
 
 
@@ -238,7 +240,8 @@ def test_spark_does_not_write_beside_another_job(
 def added(root: Path) -> list[str]:
     """Groups in the newest version of the history that the first batch does not know."""
     found = query({"h": DeltaTable(str(root / "group_history"))}, "SELECT group_id FROM h WHERE batch_id = 1")
-    return found["group_id"].to_pylist()
+    groups: list[str] = found["group_id"].to_pylist()
+    return groups
 
 
 def test_a_table_that_was_replaced_alone_is_told(prepared: Copies) -> None:

@@ -74,7 +74,7 @@ def test_decode_is_total_on_mutated_records(data: st.DataObject, record: Record)
 
 
 @pytest.mark.parametrize(("record_type", "version"), TYPES_AND_VERSIONS)
-@settings(max_examples=max(settings.default.max_examples // 6, 10))
+@settings(max_examples=max((settings.default or settings()).max_examples // 6, 10))
 @given(data=st.data())
 def test_decoding_an_encoded_record_gives_it_back(record_type: int, version: int, data: st.DataObject) -> None:
     record = data.draw(records(record_type, version))

@@ -22,7 +22,7 @@ commits = st.one_of(records(0), records(1)).map(encode)
 @st.composite
 def mutated(draw: st.DrawFn) -> Pair:
     """A genuine commit with bytes of key or value changed, cut off, inserted or appended."""
-    parts = [bytearray(part) for part in draw(commits)]
+    parts = [bytearray(part or b"") for part in draw(commits)]
     for _ in range(draw(st.integers(0, 3))):
         part = parts[draw(st.integers(0, 1))]
         at = draw(st.integers(0, len(part)))

@@ -5,6 +5,7 @@ no partition is owned twice; whoever waits has a timer that ends the waiting; an
 the coordinator. In the end everybody is answered.
 """
 
+from typing import Any
 from uuid import UUID
 
 from coordinator_harness import Call, Harness
@@ -72,7 +73,7 @@ class CoordinatorMachine(RuleBasedStateMachine):
     def join(
         self, group: str, instance: str | None, protocols: tuple[Protocol, ...], session_ms: int, known: bool, skip: bool
     ) -> None:
-        more = {"protocols": protocols, "session_ms": session_ms, "known": known, "skip": skip}
+        more: dict[str, Any] = {"protocols": protocols, "session_ms": session_ms, "known": known, "skip": skip}
         self.note(self.at.join(group=group, instance=instance, **more))
 
     @precondition(lambda self: self.seen)
@@ -347,5 +348,7 @@ class CoordinatorMachine(RuleBasedStateMachine):
 
 TestCoordinatorMachine = CoordinatorMachine.TestCase
 TestCoordinatorMachine.settings = settings(
-    max_examples=2 * settings.default.max_examples, stateful_step_count=40, suppress_health_check=list(HealthCheck)
+    max_examples=2 * (settings.default or settings()).max_examples,
+    stateful_step_count=40,
+    suppress_health_check=list(HealthCheck),
 )

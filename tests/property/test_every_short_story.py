@@ -27,6 +27,7 @@ def _log(stories: list[tuple[tuple[str, int | None], ...]]) -> list[LogRecord]:
         for number, story in enumerate(stories):
             kind, producer = story[step]
             producer_id = -1 if producer is None else 2 * number + producer
+            value: bytes | None
             if kind in _MARKERS:
                 key, value = _MARKERS[kind], bytes(6)
             else:
@@ -40,7 +41,7 @@ def _log(stories: list[tuple[tuple[str, int | None], ...]]) -> list[LogRecord]:
 
 @pytest.mark.parametrize("era", ["1", "4"])
 @pytest.mark.parametrize(("alphabet", "length"), [(ONE_PRODUCER, 5), (TWO_PRODUCERS, 4)], ids=["one producer", "two producers"])
-def test_every_story_merges_to_what_it_loads_to(alphabet, length, era):
+def test_every_story_merges_to_what_it_loads_to(alphabet: list[tuple[str, int | None]], length: int, era: str) -> None:
     for beginning in alphabet:
         stories = [(beginning, *rest) for rest in product(alphabet, repeat=length - 1)]
         records = _log(stories)

@@ -2,8 +2,10 @@
 
 import tempfile
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from expecting import expect
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from log_builder import Log
@@ -21,7 +23,7 @@ from state_strategies import (
 )
 from table_logs import applied
 
-from coordinator_core.codec import decode
+from coordinator_core.codec import Record, decode
 from coordinator_core.log.record_batch import control_type
 from coordinator_core.state.era import ERAS, Era
 from coordinator_core.state.expiry import expire, expires_at
@@ -89,25 +91,25 @@ def joined(logs: list[Log]) -> Log:
         for record in log.records:
             producer = record.producer_id if record.producer_id == -1 else record.producer_id + 10 * number
             if record.is_control:
-                whole.marker(producer, control_type(record.key))
+                whole.marker(producer, expect(int, control_type(record.key)))
                 continue
-            decoded = decode(record.key, record.value)
+            decoded = expect(Record, decode(record.key, record.value))
             name = "group" if hasattr(decoded.key, "group") else "group_id"
-            group = f"{getattr(decoded.key, name)}{number}"
-            whole.append(replace(decoded, key=replace(decoded.key, **{name: group})), producer=producer)
+            renamed: dict[str, Any] = {name: f"{getattr(decoded.key, name)}{number}"}
+            whole.append(replace(decoded, key=replace(decoded.key, **renamed)), producer=producer)
     return whole
 
 
 LOG = st.lists(st.lists(_steps, min_size=1, max_size=6).map(written), min_size=1, max_size=LOGS).map(joined)
 
 
-def rows(store: TableStore, sql: str) -> list[tuple]:
+def rows(store: TableStore, sql: str) -> list[tuple[Any, ...]]:
     batch = store.last_batch()
     assert batch is not None
     return [tuple(row.values()) for row in Snapshot(store, batch).query(sql).to_pylist()]
 
 
-def expected_expiry(state: GroupState, group_ids: set[str]) -> dict[tuple, int | None]:
+def expected_expiry(state: GroupState, group_ids: set[str]) -> dict[tuple[Any, ...], int | None]:
     return {
         (group_id, *partition): expires_at(
             state.era,
@@ -123,7 +125,7 @@ def expected_expiry(state: GroupState, group_ids: set[str]) -> dict[tuple, int |
 
 
 @pytest.mark.parametrize("era_name", ERAS)
-@settings(max_examples=max(2, settings.default.max_examples // 15))
+@settings(max_examples=max(2, (settings.default or settings()).max_examples // 15))
 @given(log=LOG, now_ms=st.integers(0, 35))
 def test_the_view_and_the_sweep_follow_the_core(era_name: str, log: Log, now_ms: int) -> None:
     era = Era.named(era_name)

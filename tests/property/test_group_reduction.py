@@ -1,6 +1,7 @@
 """However a log is cut into ranges and chunks, what the tasks tell and leave of group records is the fold of the whole log."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -40,7 +41,7 @@ _operations = st.lists(st.one_of(_classic, _classic, _removal, _modern, _other),
 _cuts = st.lists(st.integers(0, 25), max_size=3)
 
 
-def written(operations: Sequence[tuple]) -> Log:
+def written(operations: Sequence[tuple[Any, ...]]) -> Log:
     log = Log(partition=7)
     for operation in operations:
         match operation:
@@ -137,14 +138,14 @@ def at_once(records: Sequence[LogRecord], era: Era) -> Folded:
 )
 @given(_operations, _cuts, _cuts, st.sampled_from(["0.10", "2", "3", "4"]))
 def test_ranges_fold_to_what_the_log_folds_to(
-    operations: list[tuple], range_cuts: list[int], chunk_cuts: list[int], era_name: str
+    operations: list[tuple[Any, ...]], range_cuts: list[int], chunk_cuts: list[int], era_name: str
 ) -> None:
     log, era = written(operations), Era.named(era_name)
     assert in_ranges(log.records, era, range_cuts, chunk_cuts).state() == at_once(log.records, era).state()
 
 
 def test_of_a_run_at_most_three_records_are_left() -> None:
-    operations = [("classic", "a", "one", generation, 3) for generation in range(50)]
+    operations: list[tuple[Any, ...]] = [("classic", "a", "one", generation, 3) for generation in range(50)]
     operations[20:20] = [("removal", "a"), ("removal", "a")]
     groups = reduced(written(operations).records, Era.named("4"), [10, 20, 30]).groups
     assert sorted(zip(groups.records["log_offset"].to_pylist(), groups.records["settled"].to_pylist(), strict=True)) == [

@@ -4,12 +4,14 @@ import itertools
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from expecting import expect
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,7 +33,7 @@ operations = st.dictionaries(keys, st.tuples(st.integers(0, 9), st.booleans()), 
 
 @contextmanager
 def leaves_of_rows(rows: int) -> Iterator[None]:
-    sizes = {"LEAF_ROWS": rows, "MAX_LEAF_ROWS": 2 * rows}
+    sizes: dict[str, Any] = {"LEAF_ROWS": rows, "MAX_LEAF_ROWS": 2 * rows}
     with (
         mock.patch.multiple(leaves, **sizes),
         mock.patch.multiple(leaf_order, **sizes, _SMALL=rows // 2),
@@ -69,7 +71,7 @@ def contents(root: str) -> dict[tuple[str, str, int], int]:
 
 
 def ranges(opened: DeltaTable) -> list[tuple[str, str]]:
-    return [(leaf.low, leaf.high) for leaf in leaves_of(opened)]
+    return [(expect(str, leaf.low), expect(str, leaf.high)) for leaf in leaves_of(opened)]
 
 
 @settings(max_examples=25)
@@ -114,13 +116,13 @@ def test_merging_is_updating_a_dictionary_unless_something_newer_is_there(
         assert sorted(rows) == sorted(key for key in expected if key[0] in wanted.to_pylist())
 
 
-def test_only_the_files_that_hold_a_group_are_replaced(tmp_path) -> None:
+def test_only_the_files_that_hold_a_group_are_replaced(tmp_path: Path) -> None:
     opened = table(str(tmp_path))
     with leaves_of_rows(4):
         merge_into_leaves(opened, write({(f"g{number:02}", "t", 0): (1, False) for number in range(40)}), "")
         before = {leaf.path for leaf in leaves_of(opened)}
         merge_into_leaves(
-            opened, write({("g07", "t", 0): (2, False), ("g08x", "t", 0): (2, False), ("g09", "t", 9): (2, True)}), {}
+            opened, write({("g07", "t", 0): (2, False), ("g08x", "t", 0): (2, False), ("g09", "t", 9): (2, True)}), ""
         )
         after = {leaf.path for leaf in leaves_of(opened)}
     assert len(before) == 10
@@ -128,7 +130,7 @@ def test_only_the_files_that_hold_a_group_are_replaced(tmp_path) -> None:
     assert all(high < low for (_, high), (low, _) in itertools.pairwise(ranges(opened)))
 
 
-def test_a_version_that_is_there_is_never_overwritten(tmp_path) -> None:
+def test_a_version_that_is_there_is_never_overwritten(tmp_path: Path) -> None:
     first, second = table(str(tmp_path)), DeltaTable(str(tmp_path))
     merge_into_leaves(first, write({("a", "t", 0): (1, False)}), "first")
     with pytest.raises(CommitConflict):
@@ -138,7 +140,7 @@ def test_a_version_that_is_there_is_never_overwritten(tmp_path) -> None:
     assert not list((tmp_path / "_delta_log").glob("*.tmp"))
 
 
-def test_checkpoints_come_as_often_as_those_of_other_writers(tmp_path) -> None:
+def test_checkpoints_come_as_often_as_those_of_other_writers(tmp_path: Path) -> None:
     opened = table(str(tmp_path))
     for _ in range(100):
         replace_leaves(opened, [], [], "")
@@ -146,14 +148,14 @@ def test_checkpoints_come_as_often_as_those_of_other_writers(tmp_path) -> None:
     assert DeltaTable(str(tmp_path)).version() == 100
 
 
-def test_what_was_seen_of_other_groups_says_nothing(tmp_path) -> None:
+def test_what_was_seen_of_other_groups_says_nothing(tmp_path: Path) -> None:
     opened = table(str(tmp_path))
     merge_into_leaves(opened, write({("a", "t", 0): (1, False), ("b", "t", 0): (1, False)}), "")
     merge_into_leaves(opened, write({("b", "t", 0): (2, True)}), "", sighting(opened, {"a"}))
     assert contents(str(tmp_path)) == {("a", "t", 0): 1}
 
 
-def test_tables_with_newer_features_are_left_to_other_writers(tmp_path) -> None:
+def test_tables_with_newer_features_are_left_to_other_writers(tmp_path: Path) -> None:
     assert has_leaves(table(str(tmp_path / "plain")))
     schema = definitions.table("offsets").schema
     with_vectors = {"delta.enableDeletionVectors": "true"}

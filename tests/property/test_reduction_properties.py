@@ -64,7 +64,7 @@ def test_touched_sums_up_the_groups(records: list[LogRecord], chunk_cuts: Cuts, 
         return max((offset for key, offset in offsets.items() if key.group == group), default=-1)
 
     def rows(table: Any, group: str) -> int:
-        return table["group_id"].to_pylist().count(group)
+        return int(table["group_id"].to_pylist().count(group))
 
     groups = {key.group for key in told.values.keys() | told.tombstones.keys()}
     assert {row["group_id"]: row for row in reduction.touched.to_pylist()} == {

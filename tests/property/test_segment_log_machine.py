@@ -2,18 +2,21 @@
 
 import shutil
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
 
 from appended_logs import NOW_MS, batches_of, by_offset, folder_of, loads_alike, opened, what
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from log_builder import Log
 from state_strategies import well_behaved_logs
 
 from coordinator_core.log.compression import Compression
 from coordinator_core.log.entries import ControlType, LogRecord
 from coordinator_core.log.record_batch import control_type
 from coordinator_core.log.segments import SegmentSource
+from coordinator_core.segment_log.partition_log import PartitionLog
 from coordinator_core.segment_log.segment_log import SegmentLog
 from coordinator_core.segment_log.settings import SegmentLogSettings
 
@@ -38,7 +41,7 @@ class SegmentLogMachine(RuleBasedStateMachine):
         compression=st.sampled_from([Compression.NONE, Compression.NONE, Compression.LZ4]),
         expiration=st.sampled_from([1, 10_000]),
     )
-    def start(self, log, more, segment_bytes, compression, expiration) -> None:
+    def start(self, log: Log, more: Log, segment_bytes: int, compression: Compression, expiration: int) -> None:
         self.model: list[LogRecord] = []
         for record in [*log.records, *more.records]:
             self.model.append(LogRecord(0, len(self.model), NOW_MS, *what(record)[:3], 0, *what(record)[3:], len(self.model)))
@@ -53,7 +56,7 @@ class SegmentLogMachine(RuleBasedStateMachine):
         self.epoch = self.partition.leader_epoch
 
     @property
-    def partition(self):
+    def partition(self) -> PartitionLog:
         return self.log.partition(0)
 
     @property
@@ -148,7 +151,7 @@ class SegmentLogMachine(RuleBasedStateMachine):
         self.missing = missing
         loads_alike([self.model[offset] for offset in sorted(found)], present)
 
-    def may_go(self, present: list[LogRecord], offset: int, found) -> bool:
+    def may_go(self, present: list[LogRecord], offset: int, found: Collection[int]) -> bool:
         record = present[offset]
         is_old = self.now - self.appended_at[offset] >= RETENTION_MS
         own = [r for r in present if r.producer_id == record.producer_id and r.is_transactional]

@@ -8,6 +8,8 @@ Brokers themselves make exceptions, and the properties leave these out by name:
 - Java before 4.2 refuses some cleaned logs of consumer groups (KAFKA-19862); a total state has no such case.
 """
 
+from collections.abc import Iterable
+
 import pytest
 from compaction import compacted
 from hypothesis import given
@@ -16,6 +18,7 @@ from loaded_logs import replay
 from log_builder import Log
 from state_strategies import well_behaved_logs
 
+from coordinator_core.log.entries import LogRecord
 from coordinator_core.state.group_state import GroupState
 
 SCALA_LOGS = {
@@ -28,7 +31,7 @@ SCALA_LOGS = {
 ENDS = st.integers(0, 100)
 
 
-def loaded(records: object, era: str) -> GroupState:
+def loaded(records: Iterable[LogRecord], era: str) -> GroupState:
     state, anomalies = replay(records, era)
     assert [a for a in anomalies if a.kind != "unexpected_unload"] == []
     return state

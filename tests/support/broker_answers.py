@@ -81,4 +81,5 @@ def _members(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
 
 
 def _rows(snapshot: Snapshot, sql: str) -> list[dict[str, Any]]:
-    return snapshot.query(sql).to_pylist()
+    rows: list[dict[str, Any]] = snapshot.query(sql).to_pylist()
+    return rows

@@ -1,5 +1,8 @@
 """What the columnar and the scalar codec make of the same offset commits, in one form, so that tests can compare them."""
 
+from dataclasses import replace
+from uuid import UUID
+
 import numpy as np
 
 from coordinator_core.codec import Record, decode
@@ -11,7 +14,9 @@ Pair = tuple[bytes | None, bytes | None]
 
 def columnar(pairs: list[Pair], keys: KeyDictionary, junk: bytes = b"") -> list[Record | None]:
     """What the columnar codec makes of the records, None for OTHER; `junk` lies between the slices."""
-    buffer, starts, lengths = bytearray(junk), ([], []), ([], [])
+    buffer = bytearray(junk)
+    starts: tuple[list[int], list[int]] = ([], [])
+    lengths: tuple[list[int], list[int]] = ([], [])
     for pair in pairs:
         for part, start, length in zip(pair, starts, lengths, strict=True):
             start.append(len(buffer))
@@ -36,7 +41,7 @@ def columnar(pairs: list[Pair], keys: KeyDictionary, junk: bytes = b"") -> list[
             decoded.append(None)
             continue
         key = OffsetCommitKey(groups[key_index], topics[key_index], partitions[key_index])
-        record_type = int.from_bytes(pairs[i][0][:2], "big")
+        record_type = int.from_bytes((pairs[i][0] or b"")[:2], "big")
         if status == TOMBSTONE:
             decoded.append(Record(record_type, key, None, None))
             continue
@@ -45,7 +50,8 @@ def columnar(pairs: list[Pair], keys: KeyDictionary, junk: bytes = b"") -> list[
         topic_id = b"".join(int(value[half]).to_bytes(8, "big", signed=True) for half in ("topic_id_high", "topic_id_low"))
         fields = (int(value[name]) for name in ("offset", "leader_epoch", "commit_timestamp", "expire_timestamp"))
         offset, epoch, committed, expires = fields
-        decoded.append(Record(record_type, key, (offset, epoch, texts[i], committed, expires, topic_id), int(value["version"])))
+        commit = OffsetCommitValue(offset, epoch, texts[i], committed, expires, UUID(bytes=topic_id))
+        decoded.append(Record(record_type, key, commit, int(value["version"])))
     return decoded
 
 
@@ -57,12 +63,5 @@ def scalar(pair: Pair) -> Record | None:
     value = record.value
     if not isinstance(value, OffsetCommitValue):
         return record
-    columns = (
-        value.offset,
-        value.leader_epoch,
-        value.metadata,
-        value.commit_timestamp,
-        value.expire_timestamp,
-        value.topic_id.bytes,
-    )
-    return Record(record.record_type, record.key, columns, record.value_version)
+    # the columns have no place for tags
+    return Record(record.record_type, record.key, replace(value, unknown_tags=()), record.value_version)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from coordinator_core.assignors import (
+    Assignment,
     Assignor,
     ClusterMetadata,
     RebalanceProtocol,
@@ -74,6 +75,7 @@ class ConsumerGroup:
         self.generation += 1
         for name, member in self.members.items():
             assignment = read_assignment(assignments[name])
+            assert isinstance(assignment, Assignment)
             member.assignor = member.assignor.on_assignment(assignment, self.generation)
             member.owned = assignment.partitions
             member.generation = self.generation

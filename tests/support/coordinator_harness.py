@@ -25,7 +25,9 @@ from coordinator_core.coordinator.messages.membership import (
 )
 from coordinator_core.coordinator.messages.offsets import (
     OffsetCommitRequest,
+    OffsetCommitResponse,
     OffsetDeleteRequest,
+    OffsetDeleteResponse,
     OffsetFetchRequest,
     OffsetToCommit,
     ProducerEpoch,
@@ -65,7 +67,8 @@ SMALL = {
 class Call:
     """A request that was sent. `response` fails the test while there is none."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Any) -> None:
+        # of the coordinator, or of a member that looks for it
         self.request = request
         self.answers: list[Any] = []
 
@@ -80,7 +83,8 @@ class Call:
 
     @property
     def error(self) -> ErrorCode:
-        return self.response.error
+        error: ErrorCode = self.response.error
+        return error
 
 
 class Harness:
@@ -379,4 +383,5 @@ def to_commit(offsets: Mapping[TopicPartition, int | OffsetToCommit]) -> dict[To
 
 def errors(response: Response) -> set[ErrorCode]:
     """The errors of all partitions."""
-    return set(response.errors.values())  # type: ignore[union-attr]
+    assert isinstance(response, OffsetCommitResponse | OffsetDeleteResponse)
+    return set(response.errors.values())

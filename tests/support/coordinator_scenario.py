@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, TopicPartition
 from eventually import at_least, equal_to, eventually
 from kafka import KafkaConsumer
 from kafka import TopicPartition as PythonPartition
@@ -113,7 +113,7 @@ def _confluent_range(on: Stage, group: str) -> None:
     """Two members join one after the other and leave one after the other; an eager protocol."""
     on.first_offset(group)
     topics = ("orders", "payments")
-    settings = {"partition_assignment_strategy": "range", "session_timeout_ms": PATIENT_MS}
+    settings: dict[str, Any] = {"partition_assignment_strategy": "range", "session_timeout_ms": PATIENT_MS}
     first = on.clients.consumer(group, topics, client_id="range-1", **settings)
     on.clients.settle([first], 8)
     on.clients.commit_everywhere([first], 10)
@@ -129,7 +129,7 @@ def _confluent_range(on: Stage, group: str) -> None:
 def _confluent_cooperative(on: Stage, group: str) -> None:
     """The same with incremental rebalances: partitions are given up in one and given away in the next."""
     on.first_offset(group)
-    settings = {"partition_assignment_strategy": "cooperative-sticky", "session_timeout_ms": PATIENT_MS}
+    settings: dict[str, Any] = {"partition_assignment_strategy": "cooperative-sticky", "session_timeout_ms": PATIENT_MS}
     first = on.clients.consumer(group, ("clicks",), client_id="cooperative-1", **settings)
     on.clients.settle([first], 4)
     second = on.clients.consumer(group, ("clicks",), client_id="cooperative-2", **settings)
@@ -143,9 +143,15 @@ def _confluent_cooperative(on: Stage, group: str) -> None:
 def _confluent_static(on: Stage, group: str) -> None:
     """A static member comes back as it was, and is taken out by an admin when it does not any more."""
 
-    def member(number: int) -> object:
-        settings = {"client_id": f"static-{number}", "group_instance_id": f"instance-{number}", "session_timeout_ms": PATIENT_MS}
-        return on.clients.consumer(group, ("orders",), partition_assignment_strategy="roundrobin", **settings)
+    def member(number: int) -> Consumer:
+        return on.clients.consumer(
+            group,
+            ("orders",),
+            client_id=f"static-{number}",
+            group_instance_id=f"instance-{number}",
+            session_timeout_ms=PATIENT_MS,
+            partition_assignment_strategy="roundrobin",
+        )
 
     first = member(1)
     on.clients.settle([first], 4)

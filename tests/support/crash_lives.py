@@ -7,6 +7,7 @@ log, a batch each, then an expiry sweep, then `maintain`.
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from unittest.mock import patch
 
 import pyarrow as pa
 from crash_log import CrashLog
@@ -20,7 +21,7 @@ from pipelines.maintain import Maintenance, maintain
 from pipelines.query.engine import Snapshot
 from pipelines.source.changes import SCHEMA
 from pipelines.source.data_source import SourceOptions, read_ranges
-from pipelines.source.ranges import ranges
+from pipelines.source.ranges import Offsets, ranges
 from pipelines.tables.store import Batch, TableStore
 from pipelines.tables.writer import TablesWriter
 from pipelines.tables.writer_lock import writer_lock
@@ -66,11 +67,8 @@ class Workload:
             found.append(contents_of(Snapshot.open(str(root))))
             return told
 
-        TablesWriter.finish = finished  # type: ignore[method-assign]
-        try:
+        with patch.object(TablesWriter, "finish", finished):
             self.live(root)
-        finally:
-            TablesWriter.finish = finish  # type: ignore[method-assign]
         return found
 
     def warm_up(self) -> None:
@@ -91,7 +89,7 @@ class Workload:
                 applier.apply_rows(self._change_rows(self.log.ends[before] if before >= 0 else {}, self.log.ends[step]))
             sweep(store, ERA, ERA.default_retention_ms, self.log.time_ms(last_step + 1), applier.writer)
 
-    def _change_rows(self, start: dict[int, int], end: dict[int, int]) -> pa.Table:
+    def _change_rows(self, start: Offsets, end: Offsets) -> pa.Table:
         options = SourceOptions.parse({"path": self.log.address, "era": ERA.name})
         return pa.Table.from_batches(list(read_ranges(options, ranges(start, end))), SCHEMA)
 

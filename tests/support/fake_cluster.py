@@ -30,7 +30,7 @@ def batch(base_offset: int, *values: bytes) -> bytes:
     for value in values:
         builder.append(timestamp=1, key=b"k", value=value)
     builder.close()
-    return base_offset.to_bytes(8, "big") + builder.buffer()[8:]
+    return base_offset.to_bytes(8, "big") + bytes(builder.buffer()[8:])
 
 
 @dataclass

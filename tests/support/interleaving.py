@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 
 from pipelines.batch import apply
 from pipelines.tables import writer
@@ -84,7 +84,7 @@ def gates() -> Iterator[None]:
         for module in (apply, writer):
             patch.setattr(module, "reached", _gate)
         patch.setattr(TablesWriter, "commit", commit)
-        patch.setattr(writer, "write_deltalake", _gated(writer.write_deltalake, "writing:batches"))
+        patch.setattr(writer, "write_deltalake", _gated(write_deltalake, "writing:batches"))
         patch.setattr(DeltaTable, "create_write_transaction", _gated(DeltaTable.create_write_transaction, "claiming"))
         patch.setattr(DeltaTable, "restore", _gated(DeltaTable.restore, "restoring"))
         yield

@@ -170,7 +170,8 @@ class Harness:
             told.write_bytes(pickle.dumps(([digest(state) for state in states], answers, span)))
 
         assert _ended(_fork(live)) == 0
-        return pickle.loads(told.read_bytes())
+        undisturbed: tuple[list[str], list[str], float] = pickle.loads(told.read_bytes())
+        return undisturbed
 
 
 def _read(root: Path, states: list[str], answers: list[str], stop: Path, told: Path) -> None:

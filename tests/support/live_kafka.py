@@ -75,15 +75,17 @@ def seen_by_a_client(bootstrap: str, topic: str, ends: Mapping[int, int]) -> lis
     )
     waiting = {partition for partition, end in ends.items() if end > 0}
     consumer.assign([TopicPartition(topic, partition, 0) for partition in waiting])
-    seen = []
+    seen: list[SeenRecord] = []
 
     def unread() -> tuple[int, ...]:
         for message in consumer.consume(5000, 0.2) if waiting else ():
             if message.error() is not None:
                 waiting.discard(message.partition())
                 continue
-            stamp = message.timestamp()[1]
-            seen.append(SeenRecord(message.partition(), message.offset(), stamp, message.key(), message.value()))
+            partition, offset = message.partition(), message.offset()
+            assert partition is not None
+            assert offset is not None
+            seen.append(SeenRecord(partition, offset, message.timestamp()[1], message.key(), message.value()))
         return tuple(waiting)
 
     eventually("the independent reader has read every partition", unread, equal_to(()), pause_seconds=0)
@@ -99,7 +101,7 @@ def read_all(log: KafkaLog) -> list[LogRecord]:
 
 def records_of(pieces: Iterable[tuple[int, RecordColumns]]) -> list[LogRecord]:
     """The rows of what `read_many` gives, ordered; none of it damaged."""
-    records = []
+    records: list[LogRecord] = []
     for partition, columns in pieces:
         assert columns.damages == ()
         records += to_log_records(columns, partition)

@@ -64,7 +64,7 @@ class Crowd:
             self._take(name, member.disconnected(self.harness.now_ms))
 
     def owned(self) -> dict[str, list[TopicPartition]]:
-        return {name: sorted(member.owned) for name, member in self.members.items()}
+        return {name: sorted(TopicPartition(*partition) for partition in member.owned) for name, member in self.members.items()}
 
     @property
     def stable(self) -> bool:

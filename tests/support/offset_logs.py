@@ -87,8 +87,8 @@ def logs(draw: st.DrawFn) -> list[LogRecord]:
     start, gap = draw(st.integers(0, 3)), draw(st.integers(1, 3))
     offsets = [start + i + i // gap for i in range(len(events))]
     return [
-        LogRecord(PARTITION, offset, 1000 + offset, *pair, producer_id, 0, is_transactional, is_control, offset)
-        for offset, (is_control, pair, (producer_id, is_transactional)) in zip(offsets, events, strict=True)
+        LogRecord(PARTITION, offset, 1000 + offset, key, value, producer_id, 0, is_transactional, is_control, offset)
+        for offset, (is_control, (key, value), (producer_id, is_transactional)) in zip(offsets, events, strict=True)
     ]
 
 

@@ -33,7 +33,7 @@ def merge(committed: dict[Key, Row], pending: dict[tuple[int, Key], Row], reduct
         if not hit and marker is None:
             continue
         row = pending.pop((producer_id, key))
-        if hit or marker["type"] == "ABORT" or removed_at.get(key, -1) > marker["log_offset"]:
+        if hit or marker is None or marker["type"] == "ABORT" or removed_at.get(key, -1) > marker["log_offset"]:
             continue
         if key not in materialised or materialised[key]["log_offset"] < row["log_offset"]:
             materialised[key] = row

@@ -96,7 +96,7 @@ def _classic(clients: Clients) -> Iterator[str]:
 
 
 def _static_and_administered(clients: Clients) -> Iterator[str]:
-    settings = {"partition_assignment_strategy": "cooperative-sticky"}
+    settings: dict[str, Any] = {"partition_assignment_strategy": "cooperative-sticky"}
     members = [
         clients.consumer("static-cooperative", ("orders", "clicks"), group_instance_id=f"inst-{n}", **settings) for n in range(2)
     ]

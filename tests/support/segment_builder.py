@@ -200,7 +200,8 @@ def compact(
     end = min((limit for limit in (upto, unstable) if limit is not None), default=None)
     cleaned = [r for r in records if end is None or r.offset < end]
     last = {r.key: r.offset for r in cleaned if r.key is not None and not r.is_control and outcome.get(r.offset) != "aborted"}
-    kept = [r for r in cleaned if r.is_control or (last.get(r.key) == r.offset and not (drop_tombstones and r.value is None))]
+    newest = [r for r in cleaned if r.is_control or (r.key is not None and last.get(r.key) == r.offset)]
+    kept = [r for r in newest if r.is_control or not (drop_tombstones and r.value is None)]
     kept = _without_lone_markers(kept) if drop_markers else kept
     return _in_batches([*kept, *records[len(cleaned) :]])
 

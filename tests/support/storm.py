@@ -29,6 +29,7 @@ from coordinator_core.log.compression import Compression
 from coordinator_core.log.segments import SegmentSource
 from coordinator_core.member import GroupMember, MemberState
 from coordinator_core.segment_log.append_batch import AppendBatch, batch_bytes
+from coordinator_core.state.offsets import TopicPartition
 from pipelines.private_coordinator import PrivateCoordinator, PrivateCoordinatorError
 from pipelines.private_kafka.ports import PortReservation
 from pipelines.query.check import check
@@ -194,15 +195,16 @@ class Storm:
 
     # ---- what was acknowledged
 
-    async def _check_acknowledged(self, acknowledged: Mapping[object, int]) -> None:
+    async def _check_acknowledged(self, acknowledged: Mapping[tuple[str, TopicPartition], int]) -> None:
         groups = sorted({group for group, _ in self.crowd.acknowledged})
         found = await asyncio.to_thread(self._asked_offsets, groups)
+        missing = (-1, -1, "")
         wrong = [
-            f"{group} {at}: {offset} was acknowledged, {found[group].get(tuple(at), (-1,))[0]} is there"
+            f"{group} {at}: {offset} was acknowledged, {found[group].get(at, missing)[0]} is there"
             for (group, at), offset in acknowledged.items()
-            if found[group].get(tuple(at), (-1,))[0] < offset
+            if found[group].get(at, missing)[0] < offset
         ]
-        sent = {(group, tuple(at)): offset for (group, at), offset in self.crowd.sent.items()}
+        sent: dict[tuple[str, tuple[str, int]], int] = {place: offset for place, offset in self.crowd.sent.items()}
         wrong += [
             f"{group} {at}: {offset} is there, {sent.get((group, at), 0)} was the largest that was sent"
             for group, offsets in found.items()
@@ -254,8 +256,13 @@ class Storm:
             self.follower.expect_alive()
             return reached(self.follower), self._ends()
 
-        until = "the tables have the log, or it grows"
-        _, now = await eventually_async(until, followed, lambda found: ends == found[0] or ends != found[1], pause_seconds=0.1)
+        _, now = await eventually_async(
+            "the tables have the log, or it grows",
+            followed,
+            lambda found: ends == found[0] or ends != found[1],
+            patience_seconds=_PATIENCE_SECONDS,
+            pause_seconds=0.1,
+        )
         if now != ends:
             return False
         have = await asyncio.to_thread(answers, self.follower.tables)
@@ -298,7 +305,7 @@ class Storm:
                 return None
         if any(len(each) != 1 for each in (*found.values(), *leaders.values())):
             return None
-        return {group: (*found[group], *leaders[group]) for group in found}
+        return {group: (min(found[group]), leaders[group][0]) for group in found}
 
     def _see_generations(self) -> None:
         """The greatest generation in which a member of a group ever had its partitions."""

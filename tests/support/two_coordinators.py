@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from asking import Asker, BrokerAnswers, DescribedGroup, NotLoaded, Offsets
 from coordinator_scenario import COORDINATOR_SETTINGS, TOPICS, Stage, play, stage
@@ -71,7 +72,7 @@ def scenario_broker(version: str) -> PrivateBroker:
 
 def our_coordinator(era: str, directory: Path, **settings: int | str | float) -> PrivateCoordinator:
     """A coordinator that is not started, set in the same way."""
-    given = {name.replace(".", "_"): value for name, value in COORDINATOR_SETTINGS.items()} | settings
+    given: dict[str, Any] = {name.replace(".", "_"): value for name, value in COORDINATOR_SETTINGS.items()} | settings
     return PrivateCoordinator(directory, topics=TOPICS, era=era, offsets_topic_num_partitions=LOG_PARTITIONS, **given)
 
 

@@ -1,6 +1,6 @@
 """Requests and responses of every API and version that the wire speaks, as Hypothesis strategies: what that version can say."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -67,9 +67,10 @@ NAMES: Mapping[UUID, str] = {topic_id: name for name, topic_id in IDS.items()}
 EVERY_VERSION: tuple[tuple[AnyApiKey, int], ...] = tuple(
     (api, version) for api, versions in SERVED.values() for version in range(versions.lowest, versions.highest + 1)
 )
+_OfVersion = Callable[[int], st.SearchStrategy[Any]]
 CLIENT_ID, HOST = "client-1", "/127.0.0.1"
 
-TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 _NULLABLE = st.none() | TEXTS
 _BYTES = st.binary(max_size=20)
 _INT16 = st.integers(-(1 << 15), (1 << 15) - 1)
@@ -299,7 +300,7 @@ def _versions_told(_version: int) -> st.SearchStrategy[Any]:
 
 
 #: API → strategy of one request, or of all parts of a frame, by version.
-_ONE_REQUEST = {
+_ONE_REQUEST: Mapping[AnyApiKey, _OfVersion] = {
     ApiKey.JOIN_GROUP: _join,
     ApiKey.SYNC_GROUP: _sync,
     ApiKey.HEARTBEAT: lambda version: st.builds(HeartbeatRequest, TEXTS, _INT32, TEXTS, _since(version, 3, _NULLABLE, None)),
@@ -324,7 +325,7 @@ _ONE_REQUEST = {
         cluster.ProduceRequest, _fetch_places(version, cluster.ProducePartition), _INT16
     ),
 }
-_MANY_REQUESTS = {
+_MANY_REQUESTS: Mapping[AnyApiKey, _OfVersion] = {
     ApiKey.OFFSET_FETCH: _fetch_parts,
     ApiKey.WRITE_TXN_MARKERS: _markers,
     ApiKey.DELETE_GROUPS: lambda _: _tuples(st.builds(DeleteGroupRequest, TEXTS)),
@@ -333,7 +334,7 @@ _MANY_REQUESTS = {
         st.builds(DescribeGroupRequest, TEXTS, st.just(means(ApiKey.DESCRIBE_GROUPS, version, "missing_is_error")))
     ),
 }
-_RESPONSES = {
+_RESPONSES: Mapping[AnyApiKey, _OfVersion] = {
     ApiKey.JOIN_GROUP: _joined,
     ApiKey.SYNC_GROUP: lambda version: st.builds(
         SyncGroupResponse, _ERRORS, _since(version, 5, _NULLABLE, None), _since(version, 5, _NULLABLE, None), _BYTES

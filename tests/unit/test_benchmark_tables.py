@@ -1,6 +1,7 @@
 """The tables that benchmarks make are those that the job would have made, and small runs of the benchmarks end well."""
 
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pyarrow as pa
@@ -27,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("benchmarks")
 
 
-def contents(store: TableStore, table: str) -> list[dict]:
+def contents(store: TableStore, table: str) -> list[dict[str, Any]]:
     found = Snapshot.open(store.root).query(f"SELECT * FROM {table}").to_pylist()
     return sorted(found, key=repr)
 

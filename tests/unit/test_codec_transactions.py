@@ -1,6 +1,7 @@
 """Records of `__transaction_state`."""
 
 import pytest
+from expecting import expect
 
 from coordinator_core.codec import (
     Malformed,
@@ -32,26 +33,29 @@ CASES = [
 
 
 @pytest.mark.parametrize(("value", "expected"), CASES)
-def test_transactions_of_both_versions(value, expected):
+def test_transactions_of_both_versions(value: str, expected: TransactionLogValue) -> None:
     record = decode_transaction(KEY, bytes.fromhex(value))
 
     assert record == TransactionRecord(TransactionLogKey("tx"), expected, bytes.fromhex(value)[1])
     assert encode_transaction(record) == (KEY, bytes.fromhex(value))
 
 
-def test_a_null_value_is_a_tombstone():
+def test_a_null_value_is_a_tombstone() -> None:
     assert decode_transaction(KEY, None) == TransactionRecord(TransactionLogKey("tx"), None, None)
 
 
-def test_other_bytes_are_outcomes():
+def test_other_bytes_are_outcomes() -> None:
     assert decode_transaction(b"\x00\x01", None) == UnknownType(1)
     assert decode_transaction(KEY, b"\x00\x02") == UnknownVersion(0, 2, 0, 1)
     assert decode_transaction(KEY, b"\x00\x00") == Malformed(0, "value", 2, "needs 15 bytes, 0 are left")
 
 
-def test_json_has_the_order_of_the_schema_and_leaves_default_tags_out():
+def test_json_has_the_order_of_the_schema_and_leaves_default_tags_out() -> None:
     key = {"type": 0, "data": {"transactionalId": "tx"}}
-    plain, tagged = (transaction_json_form(decode_transaction(KEY, bytes.fromhex(CASES[index][0]))) for index in (2, 3))
+    plain, tagged = (
+        transaction_json_form(expect(TransactionRecord, decode_transaction(KEY, bytes.fromhex(CASES[index][0]))))
+        for index in (2, 3)
+    )
 
     assert plain["key"] == key
     assert list(plain["value"]["data"].items()) == [
@@ -76,4 +80,4 @@ def test_json_has_the_order_of_the_schema_and_leaves_default_tags_out():
         ("transactionStartTimestampMs", 8),
         ("clientTransactionVersion", 2),
     ]
-    assert transaction_json_form(decode_transaction(KEY, None)) == {"key": key, "value": None}
+    assert transaction_json_form(expect(TransactionRecord, decode_transaction(KEY, None))) == {"key": key, "value": None}

@@ -19,6 +19,7 @@ from coordinator_core.coordinator.messages.membership import (
     Protocol,
     SyncGroupRequest,
 )
+from coordinator_core.coordinator.refusal import Request
 from coordinator_core.coordinator.shard import GroupCoordinatorShard
 from coordinator_core.coordinator.turn import Outcome
 
@@ -42,9 +43,9 @@ class Watched:
             self.end_offset += max(len(write.records), 1)
             self.take(self.shard.appended(write, base, self.now_ms))
 
-    def tells(self, request: object) -> list[object]:
+    def tells(self, request: Request) -> list[object]:
         self.told.clear()
-        self.take(self.shard.handle(request, "ticket", self.now_ms))  # type: ignore[arg-type]
+        self.take(self.shard.handle(request, "ticket", self.now_ms))
         return self.told
 
     def later(self, ms: int) -> list[object]:

@@ -1,10 +1,11 @@
 """Loops of log partitions over a log in memory, with a clock that the test moves: order, group commit, failures, drain."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 from eventually import equal_to, eventually_async
+from expecting import expect
 from memory_log import MemoryLog, MemoryPartition
 
 from coordinator_core.coordinator.config import CoordinatorConfig
@@ -18,9 +19,13 @@ from coordinator_core.coordinator.messages.offsets import (
     OffsetToCommit,
     ProducerEpoch,
     TxnMarkerRequest,
+    TxnMarkerResponse,
     TxnOffsetCommitRequest,
 )
+from coordinator_core.coordinator.refusal import Request
+from coordinator_core.coordinator.turn import Outcome
 from coordinator_core.log.entries import ControlType
+from coordinator_core.segment_log.append_batch import AppendBatch
 from coordinator_core.service.background import BackgroundTasks
 from coordinator_core.service.observer import Observer
 from coordinator_core.service.service import CoordinatorService
@@ -94,7 +99,7 @@ class Running:
         return (await self.send(commit(offset))).errors[PLACE]
 
     async def committed(self) -> int:
-        return (await self.send(OffsetFetchRequest("g", (PLACE,)))).offsets[PLACE].offset
+        return int((await self.send(OffsetFetchRequest("g", (PLACE,)))).offsets[PLACE].offset)
 
 
 def commit(offset: int) -> OffsetCommitRequest:
@@ -133,7 +138,7 @@ def test_requests_come_while_the_disk_is_busy() -> None:
         loop = asyncio.get_running_loop()
         held: asyncio.Future[None] = loop.create_future()
         flush = at.at.flush
-        at.at.flush = lambda: (asyncio.run_coroutine_threadsafe(_wait(held), loop).result(), flush())[1]  # type: ignore[method-assign]
+        at.at.flush = lambda: (asyncio.run_coroutine_threadsafe(_wait(held), loop).result(), flush())[1]  # type: ignore[method-assign]  # of this log alone
         first = at.send(commit(1))
         await asyncio.sleep(0.01)
         more = [at.send(commit(offset)) for offset in (2, 3)]
@@ -184,12 +189,12 @@ def test_a_flush_that_fails_refuses_what_it_was_for() -> None:
     async def work(at: Running) -> None:
         append = at.at.append
 
-        def appended(*what: Any) -> list[int]:
-            offsets = append(*what)
+        def appended(batches: Sequence[AppendBatch], now_ms: int) -> list[int]:
+            offsets = append(batches, now_ms)
             at.at.broken = "fsync: input/output error"
             return offsets
 
-        at.at.append = appended  # type: ignore[method-assign]
+        at.at.append = appended  # type: ignore[method-assign]  # of this log alone
         assert await at.commit(1) is ErrorCode.NOT_COORDINATOR
         assert at.service.partitions_by_status["failed"] == 1
 
@@ -235,7 +240,7 @@ def test_a_partition_is_refused_while_it_loads_and_others_answer() -> None:
         loop = asyncio.get_running_loop()
         held: asyncio.Future[None] = loop.create_future()
         read = at.at.read_columns
-        at.at.read_columns = lambda: (asyncio.run_coroutine_threadsafe(_wait(held), loop).result(), read())[1]  # type: ignore[method-assign]
+        at.at.read_columns = lambda: (asyncio.run_coroutine_threadsafe(_wait(held), loop).result(), read())[1]  # type: ignore[method-assign]  # of this log alone
         at.service.start()
         await asyncio.sleep(0.02)
         assert await at.commit(1) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
@@ -296,7 +301,7 @@ def test_transactions_end_in_the_partition_that_is_named() -> None:
         for number, error in ((at.number, ErrorCode.NONE), (77, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)):
             ticket = FutureTicket()
             at.service.end_transaction(number, TxnMarkerRequest(producer, ControlType.COMMIT), ticket)
-            assert (await ticket.future).error is error
+            assert expect(TxnMarkerResponse, await ticket.future).error is error
         assert await at.committed() == 9
 
     run(work)
@@ -324,13 +329,13 @@ def test_stopping_answers_whoever_waits() -> None:
 
 def test_a_bug_in_a_handler_is_an_answer() -> None:
     async def work(at: Running) -> None:
-        def broken(*_: Any) -> Any:
+        def broken(request: Request, ticket: Hashable, now_ms: int) -> Outcome:  # noqa: ARG001 - named as those of `handle`
             raise RuntimeError("a bug")
 
         shard = at.service.loops[at.number].shard
-        handle, shard.handle = shard.handle, broken  # type: ignore[method-assign]
+        handle, shard.handle = shard.handle, broken  # type: ignore[method-assign]  # fails on purpose  # of this shard alone
         assert await at.commit(1) is ErrorCode.UNKNOWN_SERVER_ERROR
-        shard.handle = handle  # type: ignore[method-assign]
+        shard.handle = handle  # type: ignore[method-assign]  # as it was
         assert await at.commit(1) is ErrorCode.NONE
 
     run(work)
@@ -342,7 +347,7 @@ def broken(*_: Any) -> Any:
 
 def test_a_flush_that_raises_what_nobody_expects_fails_the_partition_and_answers() -> None:
     async def work(at: Running) -> None:
-        at.log.flush = broken  # type: ignore[method-assign]
+        at.log.flush = broken  # type: ignore[method-assign, assignment]  # fails on purpose
         assert await asyncio.wait_for(at.commit(1), 5) is ErrorCode.NOT_COORDINATOR
         assert at.service.partitions_by_status == {"failed": 1, "active": 1}
         assert (at.heard.bugs, at.heard.failures) == ([f"partition {at.number}: a bug"], ["RuntimeError: a bug"])
@@ -352,7 +357,7 @@ def test_a_flush_that_raises_what_nobody_expects_fails_the_partition_and_answers
 
 def test_a_log_that_answers_for_too_few_partitions_does_not_end_the_flusher() -> None:
     async def work(at: Running) -> None:
-        at.log.flush = lambda _: []  # type: ignore[method-assign]
+        at.log.flush = lambda _: []  # type: ignore[method-assign, assignment]  # fails on purpose
         assert await asyncio.wait_for(at.commit(1), 5) is ErrorCode.NOT_COORDINATOR
 
     run(work, fsync=Fsync.ALWAYS)
@@ -361,7 +366,7 @@ def test_a_log_that_answers_for_too_few_partitions_does_not_end_the_flusher() ->
 def test_requests_are_answered_after_a_failure_that_fails_itself() -> None:
     async def work(at: Running) -> None:
         shard = at.service.loops[at.number].shard
-        shard.timers_due = shard.unload = broken  # type: ignore[method-assign]
+        shard.timers_due = shard.unload = broken  # type: ignore[method-assign, assignment]  # fails on purpose
         at.service.loops[at.number]._timer_fired()
         assert await asyncio.wait_for(at.commit(1), 5) is ErrorCode.NOT_COORDINATOR
         assert at.heard.bugs == [f"partition {at.number}: a bug", f"partition {at.number}, unloading: a bug"]

@@ -1,5 +1,6 @@
 """How a reader of several brokers goes on: leaders that move, responses too small, gaps, logs that shrink. No broker needed."""
 
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -38,8 +39,8 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     return made
 
 
-def log(**settings: object) -> KafkaLog:
-    return KafkaLog(f"kafka://h:9092/{TOPIC}", {"retry_seconds": str(settings.pop("limit", 60))}, **settings)  # type: ignore[arg-type]
+def log(**settings: Any) -> KafkaLog:
+    return KafkaLog(f"kafka://h:9092/{TOPIC}", {"retry_seconds": str(settings.pop("limit", 60))}, **settings)
 
 
 def offsets(source: KafkaLog, wanted: dict[int, tuple[int, int]]) -> dict[int, list[int]]:

@@ -1,5 +1,7 @@
 """The genuine logs give the state that their brokers answered with."""
 
+from typing import Any
+
 import pytest
 from genuine import VERSIONS, expected, records
 from loaded_logs import ERA_OF_LOG, load, replay, topic_ids
@@ -17,8 +19,11 @@ def committed_rows(state: GroupState, group_id: str) -> list[list[object]]:
 
 
 def member_row(member: MemberView) -> list[object]:
-    partitions = sorted([a.topic, p] for a in member.assigned for p in a.partitions)
-    return [member.client_id, member.group_instance_id, partitions]
+    return [member.client_id, member.group_instance_id, assigned(member)]
+
+
+def assigned(member: MemberView) -> list[list[Any]]:
+    return sorted([a.topic, p] for a in member.assigned for p in a.partitions)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -74,4 +79,4 @@ def test_share_and_streams_groups() -> None:
     assert (groups["share-left"].state, groups["share-left"].generation, groups["share-left"].members) == ("Empty", 4, ())
     assert (groups["streams-app"].group_type, groups["streams-app"].generation) == ("streams", 4)
     assert groups["streams-app"].subscribed_topics == ("orders",)
-    assert sorted(partition for member in groups["streams-app"].members for _, partition in member_row(member)[2]) == [0, 1, 2, 3]
+    assert sorted(partition for member in groups["streams-app"].members for _, partition in assigned(member)) == [0, 1, 2, 3]

@@ -6,6 +6,7 @@ from uuid import UUID
 import pytest
 from log_builder import GROUP, Log, member
 
+from coordinator_core.codec.messages.classic import MemberMetadata
 from coordinator_core.codec.messages.consumer import ConsumerGroupCurrentMemberAssignmentValue, ConsumerGroupMetadataValue
 from coordinator_core.codec.messages.modern import TopicPartitions
 from coordinator_core.state.history import Change, changes
@@ -72,7 +73,7 @@ def test_topics_without_name_go_by_their_id() -> None:
 
 
 @pytest.mark.parametrize("members", [[], [member()]])
-def test_the_same_view_has_no_changes(members: list[object]) -> None:
+def test_the_same_view_has_no_changes(members: list[MemberMetadata]) -> None:
     log = Log()
     log.group(members)
     _, view = views(log)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 import cramjam
 import pytest
+from expecting import expect
 
 from coordinator_core.log.compression import LIMIT_VARIABLE, BadPayload, Compression, compress, decompress, largest_batch_bytes
 from coordinator_core.log.errors import LogMisconfigured
@@ -15,19 +16,19 @@ DATA = b"offset commit " * 10_000
 @pytest.mark.parametrize("magic", [0, 1, 2])
 @pytest.mark.parametrize("codec", Compression)
 @pytest.mark.parametrize("data", [b"", b"x", DATA], ids=["empty", "one byte", "several blocks"])
-def test_round_trip(codec, magic, data):
-    assert decompress(codec, compress(codec, data, magic=magic), magic=magic) == data
+def test_round_trip(codec: Compression, magic: int, data: bytes) -> None:
+    assert decompress(codec, compress(codec, data, magic=magic), magic=magic) == memoryview(data)
 
 
 @pytest.mark.parametrize("codec", Compression)
-def test_output_is_bounded(codec):
+def test_output_is_bounded(codec: Compression) -> None:
     packed = compress(codec, DATA)
-    assert decompress(codec, packed, limit=len(DATA)) == DATA
+    assert decompress(codec, packed, limit=len(DATA)) == memoryview(DATA)
     assert isinstance(decompress(codec, packed, limit=len(DATA) - 1), BadPayload)
 
 
 @pytest.mark.parametrize("codec", [codec for codec in Compression if codec])
-def test_cut_off_payload_is_told_from_a_whole_one(codec):
+def test_cut_off_payload_is_told_from_a_whole_one(codec: Compression) -> None:
     packed = compress(codec, DATA)
     for cut in (1, 5, len(packed) // 2, len(packed) - 1):
         outcome = decompress(codec, packed[:cut])
@@ -35,27 +36,27 @@ def test_cut_off_payload_is_told_from_a_whole_one(codec):
         assert outcome.problem.startswith(codec.name.lower())
 
 
-def test_snappy_without_framing():
-    assert decompress(Compression.SNAPPY, bytes(cramjam.snappy.compress_raw(DATA))) == DATA
+def test_snappy_without_framing() -> None:
+    assert decompress(Compression.SNAPPY, bytes(cramjam.snappy.compress_raw(DATA))) == memoryview(DATA)
 
 
-def test_snappy_streams_one_after_the_other():
+def test_snappy_streams_one_after_the_other() -> None:
     packed = compress(Compression.SNAPPY, b"one")
-    assert decompress(Compression.SNAPPY, packed + packed) == b"oneone"
+    assert decompress(Compression.SNAPPY, packed + packed) == memoryview(b"oneone")
 
 
-def test_snappy_that_announces_gigabytes():
+def test_snappy_that_announces_gigabytes() -> None:
     assert isinstance(decompress(Compression.SNAPPY, b"\xff\xff\xff\xff\x0f"), BadPayload)
 
 
-def test_lz4_of_message_v0_has_the_checksum_that_no_library_reads():
+def test_lz4_of_message_v0_has_the_checksum_that_no_library_reads() -> None:
     packed = compress(Compression.LZ4, DATA, magic=0)
     assert packed[6] != compress(Compression.LZ4, DATA)[6]
     with pytest.raises(cramjam.DecompressionError):
         cramjam.lz4.decompress(packed)
 
 
-def test_lz4_blocks_are_independent_as_java_demands():
+def test_lz4_blocks_are_independent_as_java_demands() -> None:
     assert compress(Compression.LZ4, DATA)[4] & 0x20
 
 
@@ -79,7 +80,7 @@ def test_a_bomb_is_told_with_the_limit_and_where_to_raise_it(codec: Compression,
     assert isinstance(outcome, BadPayload)
     assert outcome.problem == f"{codec.name.lower()}: more than 2,097,152 bytes when decompressed, see GROUPLAKE_MAX_BATCH_MB"
     limit("3")
-    assert len(decompress(codec, bomb)) == 3 << 20
+    assert len(expect(memoryview, decompress(codec, bomb))) == 3 << 20
 
 
 @pytest.mark.parametrize("text", ["", "0", "-1", "64m", "1025", "²"])

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from coordinator_core.log.columns import to_log_records
@@ -15,16 +17,16 @@ RECORDS = [
 
 
 @pytest.fixture
-def source(tmp_path):
+def source(tmp_path: Path) -> JsonlSource:
     write_jsonl(reversed(RECORDS), tmp_path / "log.jsonl")
     return JsonlSource(tmp_path / "log.jsonl")
 
 
-def read(source, partition, start=0, end=None):
+def read(source: JsonlSource, partition: int, start: int = 0, end: int | None = None) -> list[LogRecord]:
     return [record for columns in source.read_columns(partition, start, end) for record in to_log_records(columns, partition)]
 
 
-def test_what_is_written_is_read_in_order_of_offsets(source):
+def test_what_is_written_is_read_in_order_of_offsets(source: JsonlSource) -> None:
     assert source.partitions() == (0, 3)
     assert source.earliest_offsets() == {0: 4, 3: 0}
     assert source.end_offsets() == {0: 11, 3: 1}
@@ -32,12 +34,12 @@ def test_what_is_written_is_read_in_order_of_offsets(source):
     assert source.topic_ids() == {}
 
 
-def test_range(source):
+def test_range(source: JsonlSource) -> None:
     assert [record.offset for record in read(source, 0, 5, 10)] == [5, 9]
     assert read(source, 0, 6, 8) == []
 
 
-def test_plain_records_have_the_five_fields_only(tmp_path):
+def test_plain_records_have_the_five_fields_only(tmp_path: Path) -> None:
     write_jsonl(RECORDS[:2], tmp_path / "log.jsonl")
     assert (tmp_path / "log.jsonl").read_text().splitlines() == [
         '{"partition": 0, "offset": 4, "timestamp": 17, "key": "aw==", "value": "dg=="}',
@@ -46,12 +48,12 @@ def test_plain_records_have_the_five_fields_only(tmp_path):
 
 
 @pytest.mark.parametrize(("start", "end"), [(12, None), (0, 12)])
-def test_truncated(source, start, end):
+def test_truncated(source: JsonlSource, start: int, end: int | None) -> None:
     with pytest.raises(LogTruncated, match=r"partition 0 ends at offset 11, before offset 12"):
         read(source, 0, start, end)
 
 
-def test_not_there(source, tmp_path):
+def test_not_there(source: JsonlSource, tmp_path: Path) -> None:
     with pytest.raises(LogNotFound, match=r"no record of partition 1"):
         read(source, 1)
     with pytest.raises(LogNotFound, match=r"nothing\.jsonl: no such file"):
@@ -80,7 +82,7 @@ def test_not_there(source, tmp_path):
         '{"partition": 0, "offset": 1, "timestamp": 1, "key": "é", "value": null}',
     ],
 )
-def test_line_that_is_no_record_is_named(tmp_path, line):
+def test_line_that_is_no_record_is_named(tmp_path: Path, line: str) -> None:
     path = tmp_path / "log.jsonl"
     path.write_bytes(
         b'{"partition": 0, "offset": 0, "timestamp": 1, "key": null, "value": null}\n\n' + line.encode("latin-1") + b"\n"

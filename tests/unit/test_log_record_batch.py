@@ -1,6 +1,10 @@
+from collections.abc import Iterable
+from typing import Any
+
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatch as TheirBatch
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
+from expecting import expect, expect_all
 
 from coordinator_core.log.columns import parse_columns
 from coordinator_core.log.compression import Compression
@@ -16,12 +20,12 @@ RECORDS = [
 ]
 
 
-def plain(items):
+def plain(items: Iterable[Any]) -> list[tuple[bytes | int | None, ...]]:
     return [(item.offset, item.timestamp, item.key, item.value) for item in items]
 
 
 @pytest.mark.parametrize("codec", Compression)
-def test_what_is_written_is_read(codec):
+def test_what_is_written_is_read(codec: Compression) -> None:
     data = write_batch(RECORDS, producer_id=7, producer_epoch=2, transactional=True, compression=codec)
     assert list(read_log(data, 3)) == [
         LogRecord(3, r.offset, r.timestamp, r.key, r.value, 7, 2, True, False, 100) for r in RECORDS
@@ -29,7 +33,7 @@ def test_what_is_written_is_read(codec):
 
 
 @pytest.mark.parametrize("codec", Compression)
-def test_aiokafka_reads_what_is_written(codec):
+def test_aiokafka_reads_what_is_written(codec: Compression) -> None:
     theirs = TheirBatch(bytearray(write_batch(RECORDS, producer_id=7, producer_epoch=2, base_sequence=5, compression=codec)))
     assert theirs.validate_crc()
     assert (theirs.base_offset, theirs.next_offset, theirs.producer_id, theirs.producer_epoch, theirs.base_sequence) == (
@@ -45,7 +49,7 @@ def test_aiokafka_reads_what_is_written(codec):
 
 
 @pytest.mark.parametrize("codec", Compression)
-def test_what_aiokafka_writes_is_read(codec):
+def test_what_aiokafka_writes_is_read(codec: Compression) -> None:
     theirs = DefaultRecordBatchBuilder(
         magic=2,
         compression_type=int(codec),
@@ -57,19 +61,19 @@ def test_what_aiokafka_writes_is_read(codec):
     )
     for offset in range(50):
         theirs.append(offset, 1_700_000_000_000 + offset, b"k%d" % offset, None if offset % 3 else b"v" * 100, [("h", b"x")])
-    read = list(read_log(bytes(theirs.build()), 0))
+    read = expect_all(LogRecord, read_log(bytes(theirs.build()), 0))
     assert plain(read) == [(o, 1_700_000_000_000 + o, b"k%d" % o, None if o % 3 else b"v" * 100) for o in range(50)]
     assert {(r.producer_id, r.producer_epoch, r.is_transactional, r.batch_offset) for r in read} == {(9, 1, True, 0)}
 
 
-def test_log_append_time_is_that_of_the_batch():
-    assert {record.timestamp for record in read_log(write_batch(RECORDS, log_append_time=42), 0)} == {42}
+def test_log_append_time_is_that_of_the_batch() -> None:
+    assert {record.timestamp for record in expect_all(LogRecord, read_log(write_batch(RECORDS, log_append_time=42), 0))} == {42}
 
 
 @pytest.mark.parametrize("kind", ControlType)
-def test_marker(kind):
+def test_marker(kind: ControlType) -> None:
     data = end_transaction_marker(12, kind, producer_id=7, producer_epoch=3, timestamp=5, coordinator_epoch=1)
-    (marker,) = read_log(data, 1)
+    (marker,) = expect_all(LogRecord, read_log(data, 1))
     assert (marker.offset, marker.timestamp, marker.producer_id, marker.producer_epoch) == (12, 5, 7, 3)
     assert marker.is_control
     assert marker.is_transactional
@@ -78,17 +82,17 @@ def test_marker(kind):
 
 
 @pytest.mark.parametrize("key", [None, b"", b"\0\0\0"])
-def test_control_key_too_short_for_a_type(key):
+def test_control_key_too_short_for_a_type(key: bytes | None) -> None:
     assert control_type(key) is None
 
 
-def test_empty_batch_keeps_its_offsets():
+def test_empty_batch_keeps_its_offsets() -> None:
     data = write_batch([], base_offset=10, last_offset=19, producer_id=4, producer_epoch=0, base_sequence=0)
     assert read_header(memoryview(data)).last_offset == 19
     assert list(read_log(data, 0)) == []
 
 
-def broken(at, new, records=RECORDS):
+def broken(at: int, new: bytes, records: list[BatchRecord] = RECORDS) -> bytes:
     data = bytearray(write_batch(records))
     data[at : at + len(new)] = new
     return bytes(data)
@@ -117,7 +121,7 @@ def broken(at, new, records=RECORDS):
         (broken(65, b"\x7e"), [Problem.CRC_MISMATCH, Problem.RECORD_FIELD], []),
     ],
 )
-def test_damage_is_named_and_the_next_batch_is_read(data, problems, offsets):
+def test_damage_is_named_and_the_next_batch_is_read(data: bytes, problems: list[Problem], offsets: list[int]) -> None:
     items = list(read_log(data + write_batch([BatchRecord(200, 1, b"next", b"")]), 0))
     damages = [item for item in items if isinstance(item, Damage)]
     assert [damage.problem for damage in damages] == problems
@@ -126,24 +130,24 @@ def test_damage_is_named_and_the_next_batch_is_read(data, problems, offsets):
     assert [item.offset for item in items if isinstance(item, LogRecord)] == offsets + follows
 
 
-def test_damage_in_words():
+def test_damage_in_words() -> None:
     assert Damage(7, 90, Problem.BAD_PAYLOAD, "zstd: incomplete frame").reason == (
         "batch at offset 7, byte 90: payload does not decompress (zstd: incomplete frame)"
     )
     assert all(problem.text for problem in Problem)
 
 
-def test_only_the_range_that_was_asked_for():
+def test_only_the_range_that_was_asked_for() -> None:
     data = write_batch(RECORDS) + write_batch([BatchRecord(106, 1, b"k", b"")]) + write_batch([BatchRecord(107, 1, b"k", b"")])
     assert [record.offset for record in read_log(data, 0, 101, 107)] == [101, 105, 106]
-    assert {record.batch_offset for record in read_log(data, 0, 101, 106)} == {100}
+    assert {record.batch_offset for record in expect_all(LogRecord, read_log(data, 0, 101, 106))} == {100}
 
 
 @pytest.mark.parametrize("offset", [b"\x40", b"\x7f" + 7 * b"\xff"])
-def test_an_impossible_offset_does_not_pass_for_the_end_of_the_range(offset):
+def test_an_impossible_offset_does_not_pass_for_the_end_of_the_range(offset: bytes) -> None:
     data = broken(0, offset) + write_batch([BatchRecord(200, 1, b"next", b"")])
     damage, record = read_log(data, 0, 0, 300)
-    assert damage.problem is Problem.IMPOSSIBLE_OFFSET
+    assert expect(Damage, damage).problem is Problem.IMPOSSIBLE_OFFSET
     assert record.offset == 200
     columns = parse_columns(data, 0, 300)
     assert (columns.damages, columns.offset.tolist(), columns.next_offset) == ((damage,), [200], 201)

@@ -1,19 +1,22 @@
 """The builder that other tests stand on: what it says it wrote is what is there, and its compaction is legal."""
 
+from pathlib import Path
+
 from segment_builder import LogBuilder, compact
 
 from coordinator_core.log.columns import to_log_records
+from coordinator_core.log.entries import LogRecord
 from coordinator_core.log.segments import SegmentSource
 
 
-def read(log, partition):
+def read(log: LogBuilder, partition: int) -> list[LogRecord]:
     source = SegmentSource(log.directory)
     return [
         r for columns in source.read_columns(partition, 0, log.next_offset(partition)) for r in to_log_records(columns, partition)
     ]
 
 
-def scenario(directory):
+def scenario(directory: Path) -> LogBuilder:
     log = LogBuilder(directory)
     log.append(0, [(b"a", b"1"), (b"b", b"1")])
     log.append(0, [(b"a", b"2"), (b"c", b"2")], producer_id=5, transactional=True)
@@ -26,12 +29,12 @@ def scenario(directory):
     return log
 
 
-def test_scenario_is_read_as_written(tmp_path):
+def test_scenario_is_read_as_written(tmp_path: Path) -> None:
     log = scenario(tmp_path)
     assert read(log, 0) == log.records(0)
 
 
-def test_compaction_keeps_the_last_of_each_key_below_the_open_transaction(tmp_path):
+def test_compaction_keeps_the_last_of_each_key_below_the_open_transaction(tmp_path: Path) -> None:
     records = scenario(tmp_path).records(0)
     kept = compact(records)
     assert [(r.offset, r.key, r.is_control) for r in kept] == [
@@ -47,13 +50,13 @@ def test_compaction_keeps_the_last_of_each_key_below_the_open_transaction(tmp_pa
     assert [r.batch_offset for r in kept] == [1, 2, 4, 7, 8, 9, 10, 10]
 
 
-def test_tombstones_and_lone_markers_may_go(tmp_path):
+def test_tombstones_and_lone_markers_may_go(tmp_path: Path) -> None:
     records = scenario(tmp_path).records(0)
     assert [r.offset for r in compact(records, drop_tombstones=True, drop_markers=True)] == [1, 2, 4, 9, 10, 11]
     assert [r.offset for r in compact(records, upto=3, drop_markers=True)][:4] == [1, 2, 3, 4]
 
 
-def test_compacted_log_is_read_as_rewritten(tmp_path):
+def test_compacted_log_is_read_as_rewritten(tmp_path: Path) -> None:
     log = scenario(tmp_path)
     end = log.next_offset(0)
     kept = [r for r in compact(log.records(0)) if r.offset < 10]

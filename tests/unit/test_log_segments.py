@@ -1,5 +1,6 @@
 import os
 import shutil
+from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -8,6 +9,7 @@ from segment_builder import LogBuilder
 from coordinator_core.log.columns import to_log_records
 from coordinator_core.log.compression import Compression
 from coordinator_core.log.damage import Problem
+from coordinator_core.log.entries import LogRecord
 from coordinator_core.log.errors import LogNotFound, LogTruncated, LogUnreadable, RecordsDeleted
 from coordinator_core.log.segments import SegmentSource
 
@@ -15,16 +17,16 @@ PAIRS = [(b"a", b"1"), (b"b", None), (b"c", b"333")]
 
 
 @pytest.fixture
-def log(tmp_path):
+def log(tmp_path: Path) -> LogBuilder:
     return LogBuilder(tmp_path)
 
 
-def read(source, partition, start=0, end=None, **options):
+def read(source: SegmentSource, partition: int, start: int = 0, end: int | None = None, **options: int) -> list[LogRecord]:
     pieces = source.read_columns(partition, start, end, **options)
     return [record for columns in pieces for record in to_log_records(columns, partition)]
 
 
-def test_all_partitions_with_their_bounds(log):
+def test_all_partitions_with_their_bounds(log: LogBuilder) -> None:
     log.append(0, PAIRS)
     log.skip(7, 40)
     log.append(7, PAIRS)
@@ -37,7 +39,7 @@ def test_all_partitions_with_their_bounds(log):
     assert read(source, 1) == []
 
 
-def test_one_folder_by_itself(log):
+def test_one_folder_by_itself(log: LogBuilder) -> None:
     log.append(3, PAIRS)
     log.topic_id("orders", UUID(int=5))
     source = SegmentSource(log.directory / "__consumer_offsets-3")
@@ -45,13 +47,13 @@ def test_one_folder_by_itself(log):
     assert source.topic_ids() == {UUID(int=5): "orders"}
 
 
-def test_another_topic(tmp_path):
+def test_another_topic(tmp_path: Path) -> None:
     log = LogBuilder(tmp_path, "__transaction_state")
     log.append(0, PAIRS)
     assert read(SegmentSource(tmp_path, "__transaction_state"), 0) == log.records(0)
 
 
-def test_folders_and_files_of_another_kind(log):
+def test_folders_and_files_of_another_kind(log: LogBuilder) -> None:
     log.append(0, PAIRS)
     for name in ("__consumer_offsets-1.0f-delete", "__consumer_offsets-x", "orders-0"):
         (log.directory / name).mkdir()
@@ -61,7 +63,7 @@ def test_folders_and_files_of_another_kind(log):
     assert source.end_offsets() == {0: 3}
 
 
-def several_segments(log):
+def several_segments(log: LogBuilder) -> SegmentSource:
     for number in range(12):
         log.append(0, PAIRS, compression=Compression(number % 5))
         log.append_messages(0, PAIRS, magic=number % 2, compression=Compression(number % 4))
@@ -71,14 +73,14 @@ def several_segments(log):
 
 
 @pytest.mark.parametrize("chunk_bytes", [1, 100, 500, 1 << 20])
-def test_segments_of_all_formats_in_pieces_of_any_size(log, chunk_bytes):
+def test_segments_of_all_formats_in_pieces_of_any_size(log: LogBuilder, chunk_bytes: int) -> None:
     source = several_segments(log)
     assert source.end_offsets() == {0: 72}
     assert read(source, 0, chunk_bytes=chunk_bytes) == log.records(0)
     assert read(source, 0, 20, 51, chunk_bytes=chunk_bytes) == [r for r in log.records(0) if 20 <= r.offset < 51]
 
 
-def test_end_of_a_partition_whose_last_segment_is_empty(log):
+def test_end_of_a_partition_whose_last_segment_is_empty(log: LogBuilder) -> None:
     log.append(0, PAIRS)
     log.skip(0, 4)
     log.roll(0)
@@ -87,7 +89,7 @@ def test_end_of_a_partition_whose_last_segment_is_empty(log):
     assert read(source, 0, 0, 7) == log.records(0)
 
 
-def test_next_offset_never_falls_behind_gaps_and_empty_batches(log):
+def test_next_offset_never_falls_behind_gaps_and_empty_batches(log: LogBuilder) -> None:
     log.append(0, PAIRS)
     log.empty_batch(0, 10)
     log.roll(0)
@@ -97,7 +99,7 @@ def test_next_offset_never_falls_behind_gaps_and_empty_batches(log):
     assert [columns.next_offset for columns in pieces] == [13, 21]
 
 
-def test_end_is_scanned_again_only_where_the_file_grew(log):
+def test_end_is_scanned_again_only_where_the_file_grew(log: LogBuilder) -> None:
     source = several_segments(log)
     log.append(0, PAIRS)
     assert source.end_offsets() == {0: 75}
@@ -109,7 +111,7 @@ def test_end_is_scanned_again_only_where_the_file_grew(log):
     assert source.end_offsets() == {0: 4}
 
 
-def test_a_log_that_grows_and_rolls_while_it_is_read(log):
+def test_a_log_that_grows_and_rolls_while_it_is_read(log: LogBuilder) -> None:
     log.append(0, PAIRS)
     source = SegmentSource(log.directory)
     pieces = source.read_columns(0, 0, 9)
@@ -121,7 +123,7 @@ def test_a_log_that_grows_and_rolls_while_it_is_read(log):
     assert records == log.records(0)
 
 
-def test_segments_merged_by_compaction_while_they_are_read(log):
+def test_segments_merged_by_compaction_while_they_are_read(log: LogBuilder) -> None:
     source = several_segments(log)
     pieces = source.read_columns(0, 0, 72, chunk_bytes=400)
     records = list(to_log_records(next(pieces), 0))
@@ -132,7 +134,7 @@ def test_segments_merged_by_compaction_while_they_are_read(log):
     assert {record.offset for record in records} >= {record.offset for record in log.records(0)}
 
 
-def test_partition_deleted_while_it_is_read(log):
+def test_partition_deleted_while_it_is_read(log: LogBuilder) -> None:
     source = several_segments(log)
     pieces = source.read_columns(0, 0, 72, chunk_bytes=400)
     next(pieces)
@@ -141,7 +143,7 @@ def test_partition_deleted_while_it_is_read(log):
         list(pieces)
 
 
-def test_torn_tail_is_reported_once_at_its_place_in_the_file(log):
+def test_torn_tail_is_reported_once_at_its_place_in_the_file(log: LogBuilder) -> None:
     source = several_segments(log)
     size = log.segment(0).stat().st_size
     log.append(0, PAIRS)
@@ -152,7 +154,7 @@ def test_torn_tail_is_reported_once_at_its_place_in_the_file(log):
     assert source.end_offsets() == {0: 72}
 
 
-def test_damage_in_one_segment_does_not_hide_the_next(log):
+def test_damage_in_one_segment_does_not_hide_the_next(log: LogBuilder) -> None:
     source = several_segments(log)
     first = sorted((log.directory / "__consumer_offsets-0").glob("*.log"))[0]
     first.write_bytes(b"\0" * 100)
@@ -162,13 +164,13 @@ def test_damage_in_one_segment_does_not_hide_the_next(log):
 
 
 @pytest.mark.parametrize(("start", "end"), [(4, 9), (4, None), (0, 4)])
-def test_truncated_log(log, start, end):
+def test_truncated_log(log: LogBuilder, start: int, end: int | None) -> None:
     log.append(0, PAIRS)
     with pytest.raises(LogTruncated, match=r"partition 0 ends at offset 3, before offset 4"):
         read(SegmentSource(log.directory), 0, start, end)
 
 
-def test_start_before_the_log_begins(log):
+def test_start_before_the_log_begins(log: LogBuilder) -> None:
     log.skip(0, 10)
     log.append(0, PAIRS)
     source = SegmentSource(log.directory)
@@ -177,7 +179,7 @@ def test_start_before_the_log_begins(log):
         read(source, 0, 9, 13)
 
 
-def test_no_such_directory(tmp_path):
+def test_no_such_directory(tmp_path: Path) -> None:
     with pytest.raises(LogNotFound, match=r"nowhere: no such directory"):
         SegmentSource(tmp_path / "nowhere")
     with pytest.raises(LogNotFound, match=r"no __consumer_offsets-N folder in it"):
@@ -187,13 +189,13 @@ def test_no_such_directory(tmp_path):
         SegmentSource(tmp_path / "file")
 
 
-def test_no_such_partition(log):
+def test_no_such_partition(log: LogBuilder) -> None:
     log.append(0, PAIRS)
     with pytest.raises(LogNotFound, match=r"no folder __consumer_offsets-5"):
         read(SegmentSource(log.directory), 5)
 
 
-def test_segment_that_cannot_be_read(log):
+def test_segment_that_cannot_be_read(log: LogBuilder) -> None:
     log.append(0, PAIRS)
     source = SegmentSource(log.directory)
     log.roll(0).unlink()
@@ -202,7 +204,7 @@ def test_segment_that_cannot_be_read(log):
         source.end_offsets()
 
 
-def test_segment_that_is_listed_and_never_there(log):
+def test_segment_that_is_listed_and_never_there(log: LogBuilder) -> None:
     log.append(0, PAIRS)
     source = SegmentSource(log.directory)
     os.symlink(log.directory / "gone", log.roll(0).with_name("00000000000000000009.log"))
@@ -210,7 +212,7 @@ def test_segment_that_is_listed_and_never_there(log):
         read(source, 0, 9)
 
 
-def test_topic_ids(log):
+def test_topic_ids(log: LogBuilder) -> None:
     log.append(0, PAIRS)
     log.topic_id("orders.eu-west", UUID("01234567-89ab-cdef-fedc-ba9876543210"), 3)
     for name, text in {

@@ -48,7 +48,7 @@ class Links:
 
 def running(link: Link | None) -> MemberRunner:
     member = GroupMember(MemberSettings("g"), ("orders",), ClusterMetadata.of_counts({"orders": 1}))
-    runner = MemberRunner(member, Cluster([], ConnectionSettings()), Links(link))  # type: ignore[arg-type]
+    runner = MemberRunner(member, Cluster([], ConnectionSettings()), Links(link))  # type: ignore[arg-type]  # stands for Connections
     member.coordinator = HERE
     runner.start()
     return runner

@@ -14,8 +14,9 @@ from coordinator_core.codec.messages.consumer import (
 from coordinator_core.codec.messages.modern import MemberKey, TargetAssignmentMetadataValue, TopicPartitions
 from coordinator_core.codec.messages.share import ShareGroupMemberMetadataValue
 from coordinator_core.codec.messages.streams import StreamsGroupMemberMetadataValue
+from coordinator_core.codec.records import Value
 
-MEMBERS = {
+MEMBERS: dict[int, Value] = {
     5: ConsumerGroupMemberMetadataValue(None, None, "client", "/h", ("t",), classic_member_metadata=None),
     10: ShareGroupMemberMetadataValue(None, "client", "/h", ("t",)),
     19: StreamsGroupMemberMetadataValue(None, None, "client", "/h", -1, 0, "p"),

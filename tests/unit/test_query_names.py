@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from deltalake.table import DeltaTable
 
 from coordinator_core.state.era import Era
 from pipelines.batch.apply import BatchApplier
@@ -37,11 +38,11 @@ class Recorder(TableStore):
         super().__init__(str(root))
         self.opened: set[str] = set()
 
-    def at(self, name, version):
+    def at(self, name: str, version: int) -> DeltaTable:
         self.opened.add(name)
         return super().at(name, version)
 
-    def table(self, name):
+    def table(self, name: str) -> DeltaTable:
         self.opened.add(name)
         return super().table(name)
 

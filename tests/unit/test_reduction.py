@@ -51,7 +51,7 @@ def history(reduction: Reduction) -> tuple[int, int | None, bool, int | None]:
     return row["commits"], row["min_offset"], row["rewound"], row["first_offset"]
 
 
-def test_a_commit_comes_with_all_its_columns(log):
+def test_a_commit_comes_with_all_its_columns(log: Log) -> None:
     key = OffsetCommitKey("grüppe", "t", 3)
     value = OffsetCommitValue(42, 7, "méta", 1000, -1, UUID("00112233-4455-6677-8899-aabbccddeeff"))
     record = replace(log.append(Record(1, key, value, 4)), timestamp=5000)
@@ -77,7 +77,7 @@ def test_a_commit_comes_with_all_its_columns(log):
 
 
 @both
-def test_the_last_operation_on_a_key_decides(log, era):
+def test_the_last_operation_on_a_key_decides(log: Log, era: str) -> None:
     log.commit(0, 1)
     log.commit(1, 5)
     log.commit(0, 2)
@@ -88,14 +88,14 @@ def test_the_last_operation_on_a_key_decides(log, era):
 
 
 @both
-def test_types_0_and_1_name_the_same_key(log, era):
+def test_types_0_and_1_name_the_same_key(log: Log, era: str) -> None:
     log.commit(0, 1, record_type=0, version=0)
     log.commit(0, 2)
     assert committed(reduced(log.records, era)) == {0: 2}
 
 
 @both
-def test_a_transactional_commit_takes_effect_at_its_marker(log, era):
+def test_a_transactional_commit_takes_effect_at_its_marker(log: Log, era: str) -> None:
     log.commit(0, 1, producer=P)
     open_ = reduced(log.records, era)
     assert (committed(open_), pending(open_)) == ({}, {(P, 0): 1})
@@ -107,7 +107,7 @@ def test_a_transactional_commit_takes_effect_at_its_marker(log, era):
 
 
 @both
-def test_an_aborted_commit_leaves_no_row(log, era):
+def test_an_aborted_commit_leaves_no_row(log: Log, era: str) -> None:
     log.commit(0, 1, producer=P)
     log.marker(P, ControlType.ABORT)
     reduction = reduced(log.records, era)
@@ -118,7 +118,7 @@ def test_an_aborted_commit_leaves_no_row(log, era):
 
 
 @both
-def test_a_newer_plain_commit_outlives_the_marker(log, era):
+def test_a_newer_plain_commit_outlives_the_marker(log: Log, era: str) -> None:
     log.commit(0, 1, producer=P)
     log.commit(0, 2)
     log.marker(P)
@@ -126,7 +126,7 @@ def test_a_newer_plain_commit_outlives_the_marker(log, era):
 
 
 @both
-def test_of_two_transactions_the_newer_commit_wins_whichever_ends_last(log, era):
+def test_of_two_transactions_the_newer_commit_wins_whichever_ends_last(log: Log, era: str) -> None:
     log.commit(0, 1, producer=P)
     log.commit(0, 2, producer=Q)
     log.marker(Q)
@@ -134,7 +134,7 @@ def test_of_two_transactions_the_newer_commit_wins_whichever_ends_last(log, era)
     assert committed(reduced(log.records, era)) == {0: 2}
 
 
-def test_scala_plain_tombstone_spares_pending_commits(log):
+def test_scala_plain_tombstone_spares_pending_commits(log: Log) -> None:
     log.commit(0, 1, producer=P)
     log.offset_tombstone(0)
     log.marker(P)
@@ -142,7 +142,7 @@ def test_scala_plain_tombstone_spares_pending_commits(log):
     assert (committed(reduction), removed(reduction), removals(reduction)) == ({0: 1}, {}, set())
 
 
-def test_scala_transactional_tombstone_removes_its_own_pending_commit_only(log):
+def test_scala_transactional_tombstone_removes_its_own_pending_commit_only(log: Log) -> None:
     log.commit(0, 1)
     log.commit(0, 2, producer=P)
     log.commit(0, 3, producer=Q)
@@ -153,7 +153,7 @@ def test_scala_transactional_tombstone_removes_its_own_pending_commit_only(log):
     assert removals(reduction) == {(P, 0, 3)}
 
 
-def test_java_tombstone_wipes_committed_and_every_pending_commit_even_inside_an_aborted_transaction(log):
+def test_java_tombstone_wipes_committed_and_every_pending_commit_even_inside_an_aborted_transaction(log: Log) -> None:
     log.commit(0, 1)
     log.commit(0, 2, producer=P)
     log.commit(0, 3, producer=Q)
@@ -165,7 +165,7 @@ def test_java_tombstone_wipes_committed_and_every_pending_commit_even_inside_an_
     assert removals(reduction) == {(None, 0, 3)}
 
 
-def test_scala_removal_of_what_was_pending_before_the_range_is_told_until_the_first_marker(log):
+def test_scala_removal_of_what_was_pending_before_the_range_is_told_until_the_first_marker(log: Log) -> None:
     log.offset_tombstone(0, producer=P)
     log.marker(P)
     log.offset_tombstone(1, producer=P)
@@ -176,7 +176,9 @@ def test_scala_removal_of_what_was_pending_before_the_range_is_told_until_the_fi
 
 
 @pytest.mark.parametrize(("era", "is_pending", "markers"), [(SCALA, {}, ["ABORT"]), (JAVA, {(P, 0): 1}, [])])
-def test_markers_of_unknown_type_abort_in_scala_and_do_nothing_in_java(log, era, is_pending, markers):
+def test_markers_of_unknown_type_abort_in_scala_and_do_nothing_in_java(
+    log: Log, era: str, is_pending: dict[tuple[int, int], int], markers: list[str]
+) -> None:
     log.commit(0, 1, producer=P)
     log.marker(P, UNKNOWN_CONTROL_TYPE)
     reduction = reduced(log.records, era)
@@ -186,14 +188,14 @@ def test_markers_of_unknown_type_abort_in_scala_and_do_nothing_in_java(log, era,
 
 
 @pytest.mark.parametrize(("era", "is_pending"), [(SCALA, False), (JAVA, True)])
-def test_a_producer_id_alone_makes_a_commit_pending_in_java_only(log, era, is_pending):
+def test_a_producer_id_alone_makes_a_commit_pending_in_java_only(log: Log, era: str, is_pending: bool) -> None:
     record = replace(log.commit(0, 1, producer=P), is_transactional=False)
     reduction = reduced([record], era)
     assert bool(pending(reduction)) is is_pending
     assert bool(committed(reduction)) is not is_pending
 
 
-def test_an_era_without_transactions_takes_every_commit_at_once_and_hands_on_control_records(log):
+def test_an_era_without_transactions_takes_every_commit_at_once_and_hands_on_control_records(log: Log) -> None:
     log.commit(0, 1, producer=P, version=1)
     log.marker(P, ControlType.ABORT)
     reduction = reduced(log.records, "0.10")
@@ -202,7 +204,7 @@ def test_an_era_without_transactions_takes_every_commit_at_once_and_hands_on_con
 
 
 @both
-def test_a_control_record_without_readable_type_is_handed_on(log, era):
+def test_a_control_record_without_readable_type_is_handed_on(log: Log, era: str) -> None:
     log.commit(0, 1, producer=P)
     marker = log.marker(P)
     reduction = reduced([log.records[0], replace(marker, key=b"\0\0\0")], era)
@@ -210,7 +212,7 @@ def test_a_control_record_without_readable_type_is_handed_on(log, era):
     assert reduction.others["log_offset"].to_pylist() == [1]
 
 
-def test_what_the_era_does_not_read_is_handed_on(log):
+def test_what_the_era_does_not_read_is_handed_on(log: Log) -> None:
     log.commit(0, 1, version=3)
     log.commit(0, 2, version=1)
     log.commit(0, 3, version=4)
@@ -220,7 +222,7 @@ def test_what_the_era_does_not_read_is_handed_on(log):
 
 
 @both
-def test_history_counts_what_took_effect(log, era):
+def test_history_counts_what_took_effect(log: Log, era: str) -> None:
     log.commit(0, 10)
     log.commit(0, 4, producer=P)
     log.commit(0, 99, producer=Q)
@@ -231,7 +233,7 @@ def test_history_counts_what_took_effect(log, era):
 
 
 @both
-def test_a_commit_after_a_removal_rewinds_nothing(log, era):
+def test_a_commit_after_a_removal_rewinds_nothing(log: Log, era: str) -> None:
     log.commit(0, 10)
     log.offset_tombstone(0)
     log.commit(0, 5)
@@ -239,14 +241,14 @@ def test_a_commit_after_a_removal_rewinds_nothing(log, era):
 
 
 @both
-def test_first_offset_is_unknown_when_a_removal_came_first(log, era):
+def test_first_offset_is_unknown_when_a_removal_came_first(log: Log, era: str) -> None:
     log.offset_tombstone(0)
     log.commit(0, 5)
     assert history(reduced(log.records, era)) == (1, 5, False, None)
     assert history(reduced(log.records[:1], era)) == (0, None, False, None)
 
 
-def test_topic_ids_are_learned_from_commits_that_never_take_effect_too(log):
+def test_topic_ids_are_learned_from_commits_that_never_take_effect_too(log: Log) -> None:
     old, new = UUID(int=1), UUID(int=2)
     log.commit(0, 1, version=4, topic_id=old)
     log.commit(1, 1, version=4, topic_id=old)
@@ -256,7 +258,7 @@ def test_topic_ids_are_learned_from_commits_that_never_take_effect_too(log):
     assert sorted(pairs) == [("AAAAAAAAAAAAAAAAAAAAAQ", "foo"), ("AAAAAAAAAAAAAAAAAAAAAg", "foo")]
 
 
-def test_metadata_survives_its_buffer_and_swaps_between_pending_and_committed():
+def test_metadata_survives_its_buffer_and_swaps_between_pending_and_committed() -> None:
     texts = ["", "a", "b" * 20, "c" * 5000, "d" * 32767, "e" * 3]
     log = Log()
     for i, text in enumerate(texts * 3):
@@ -275,7 +277,7 @@ def test_metadata_survives_its_buffer_and_swaps_between_pending_and_committed():
 
 
 @both
-def test_grows_with_keys_producers_and_metadata(era):
+def test_grows_with_keys_producers_and_metadata(era: str) -> None:
     log = Log()
     for i in range(3000):
         value = OffsetCommitValue(i, metadata="m" * (i % 300))
@@ -290,7 +292,7 @@ def test_grows_with_keys_producers_and_metadata(era):
     assert sum(reduction.touched["upserts"].to_pylist()) == len(ended)
 
 
-def test_finish_may_be_asked_in_between():
+def test_finish_may_be_asked_in_between() -> None:
     log = Log()
     log.commit(0, 1, version=4, topic_id=UUID(int=3))
     reducer = PartitionReducer(Era.named(JAVA), 0)
@@ -303,13 +305,13 @@ def test_finish_may_be_asked_in_between():
     assert (committed(last), last.next_offset, last.records_read, last.topic_ids.num_rows) == ({0: 2}, 2, 2, 1)
 
 
-def test_nothing_read_is_nothing_done():
+def test_nothing_read_is_nothing_done() -> None:
     reduction = PartitionReducer(Era.named(JAVA), 3).finish()
     assert (reduction.partition, reduction.records_read, reduction.next_offset) == (3, 0, 0)
     assert reduction.commits.num_rows == reduction.touched.num_rows == reduction.others.num_rows == 0
 
 
-def test_damages_of_the_log_come_along():
+def test_damages_of_the_log_come_along() -> None:
     key, value = encode(Record(1, OffsetCommitKey("g", "t", 0), OffsetCommitValue(5), 3))
     batch = bytearray(write_batch([BatchRecord(0, NOW_MS, key, value)]))
     batch[-1] ^= 1
@@ -321,7 +323,7 @@ def test_damages_of_the_log_come_along():
 
 
 @pytest.mark.parametrize("version", ERA_OF_LOG)
-def test_genuine_logs_reduce_to_what_they_load_to(version):
+def test_genuine_logs_reduce_to_what_they_load_to(version: str) -> None:
     offsets = load(version)[0].offsets
     records = log_records(version)
     found = {}

@@ -3,7 +3,10 @@
 import errno
 import os
 import resource
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 from appended_logs import NOW_MS, by_offset, commit, folder_of, opened
@@ -17,6 +20,7 @@ from coordinator_core.log.reader import read_log
 from coordinator_core.log.record_batch import BatchRecord, end_transaction_marker, write_batch
 from coordinator_core.segment_log.append_batch import AppendBatch, batch_bytes
 from coordinator_core.segment_log.errors import AppendFailed, LogDamaged, LogInUse, PartitionFailed, PartitionsDiffer
+from coordinator_core.segment_log.segment_log import SegmentLog
 from coordinator_core.segment_log.settings import SegmentLogSettings
 
 SETTINGS = SegmentLogSettings()
@@ -24,17 +28,17 @@ PAIRS = st.lists(st.tuples(st.binary(max_size=300), st.none() | st.binary(max_si
 
 
 @pytest.fixture
-def log(tmp_path):
+def log(tmp_path: Path) -> Iterator[SegmentLog]:
     log = opened(tmp_path, SETTINGS)
     yield log
     log.close()
 
 
-def names(directory):
+def names(directory: Path) -> list[str]:
     return sorted(path.name for path in folder_of(directory).glob("*.log*"))
 
 
-def newest(directory):
+def newest(directory: Path) -> Path:
     return max(folder_of(directory).glob("*.log"))
 
 
@@ -42,7 +46,14 @@ def newest(directory):
 @given(
     PAIRS, st.integers(0, 1 << 40), st.integers(0, 1 << 20), st.integers(0, 1 << 42), st.sampled_from(Compression), st.booleans()
 )
-def test_batches_are_those_of_the_readable_writer(pairs, base, leader_epoch, now, compression, in_transaction):
+def test_batches_are_those_of_the_readable_writer(
+    pairs: list[tuple[bytes, bytes | None]],
+    base: int,
+    leader_epoch: int,
+    now: int,
+    compression: Compression,
+    in_transaction: bool,
+) -> None:
     producer = (1 << 35, 12) if in_transaction else None
     batch = AppendBatch(pairs, producer)
     written = write_batch(
@@ -57,7 +68,7 @@ def test_batches_are_those_of_the_readable_writer(pairs, base, leader_epoch, now
     assert batch_bytes(batch, base, leader_epoch, now, compression) == written
 
 
-def test_a_marker_is_that_of_the_readable_writer():
+def test_a_marker_is_that_of_the_readable_writer() -> None:
     marker = end_transaction_marker(
         9, ControlType.ABORT, producer_id=5, producer_epoch=2, timestamp=NOW_MS, coordinator_epoch=4, leader_epoch=3
     )
@@ -65,13 +76,13 @@ def test_a_marker_is_that_of_the_readable_writer():
 
 
 @pytest.mark.parametrize("batch", [AppendBatch(()), AppendBatch((), None, ControlType.COMMIT)])
-def test_batches_that_no_log_can_hold(log, batch):
+def test_batches_that_no_log_can_hold(log: SegmentLog, batch: AppendBatch) -> None:
     with pytest.raises(ValueError, match=r"at offset 0"):
         log.partition(0).append([batch], NOW_MS)
     assert log.partition(0).end_offset == 0
 
 
-def test_a_folder_as_a_broker_has_it(tmp_path):
+def test_a_folder_as_a_broker_has_it(tmp_path: Path) -> None:
     log = opened(tmp_path, SETTINGS, 2)
     assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "__consumer_offsets-0", "__consumer_offsets-1"]
     files = {path.name: path.read_text() for path in folder_of(tmp_path, 1).iterdir()}
@@ -84,7 +95,7 @@ def test_a_folder_as_a_broker_has_it(tmp_path):
     log.close()
 
 
-def test_one_writer(tmp_path):
+def test_one_writer(tmp_path: Path) -> None:
     log = opened(tmp_path, SETTINGS)
     with pytest.raises(LogInUse, match=r"another coordinator or a broker writes there \(\.lock is locked\)"):
         opened(tmp_path, SETTINGS)
@@ -93,7 +104,7 @@ def test_one_writer(tmp_path):
 
 
 @pytest.mark.parametrize("partitions", [1, 3])
-def test_another_number_of_partitions(tmp_path, partitions):
+def test_another_number_of_partitions(tmp_path: Path, partitions: int) -> None:
     log = opened(tmp_path, SETTINGS, 2)
     log.partition(0).append([commit(b"a", b"1")], NOW_MS)
     log.close()
@@ -102,14 +113,14 @@ def test_another_number_of_partitions(tmp_path, partitions):
     opened(tmp_path, SETTINGS, 2).close()
 
 
-def test_a_folder_whose_making_was_interrupted(tmp_path):
+def test_a_folder_whose_making_was_interrupted(tmp_path: Path) -> None:
     opened(tmp_path, SETTINGS, 2).close()
     log = opened(tmp_path, SETTINGS, 4)
     assert log.partitions == 4
     log.close()
 
 
-def test_offsets_and_epochs(tmp_path):
+def test_offsets_and_epochs(tmp_path: Path) -> None:
     for epoch, batches in enumerate([2, 1, 0, 0, 1]):
         log = opened(tmp_path, SETTINGS)
         partition = log.partition(0)
@@ -127,7 +138,7 @@ def test_offsets_and_epochs(tmp_path):
     log.close()
 
 
-def test_rolling_by_size_and_by_time(tmp_path):
+def test_rolling_by_size_and_by_time(tmp_path: Path) -> None:
     log = opened(tmp_path, replace(SETTINGS, segment_bytes=200, segment_ms=1000))
     partition = log.partition(0)
     for at in (0, 0, 0, 1, 1001):
@@ -145,7 +156,7 @@ def test_rolling_by_size_and_by_time(tmp_path):
     log.close()
 
 
-def test_flush_says_how_far(log):
+def test_flush_says_how_far(log: SegmentLog) -> None:
     partition = log.partition(0)
     partition.append([commit(b"a", b"1")], NOW_MS)
     assert partition.flushed_offset == 0
@@ -155,7 +166,7 @@ def test_flush_says_how_far(log):
 # ---- the system refuses
 
 
-def test_a_full_disk_leaves_everything_as_it_was(log, tmp_path):
+def test_a_full_disk_leaves_everything_as_it_was(log: SegmentLog, tmp_path: Path) -> None:
     """The limit on file sizes stands for the end of the disk: the write is cut short, and the next one fails."""
     partition = log.partition(0)
     partition.append([commit(b"a", b"1")], NOW_MS)
@@ -175,7 +186,7 @@ def test_a_full_disk_leaves_everything_as_it_was(log, tmp_path):
     assert [record[0] for record in by_offset(partition).values()] == [b"a", b"c"]
 
 
-def test_offsets_that_a_reader_may_have_seen_are_not_given_away(log, monkeypatch):
+def test_offsets_that_a_reader_may_have_seen_are_not_given_away(log: SegmentLog, monkeypatch: pytest.MonkeyPatch) -> None:
     partition = log.partition(0)
     real = os.pwrite
     with monkeypatch.context() as patch:
@@ -184,7 +195,9 @@ def test_offsets_that_a_reader_may_have_seen_are_not_given_away(log, monkeypatch
             partition.append([commit(b"a", b"1")] * 2, NOW_MS)
     assert partition.end_offset == 0
     with monkeypatch.context() as patch:
-        written = iter([lambda fd, data, at: real(fd, data[:100], at), lambda *_: _refused(errno.EIO)])
+        written: Iterator[Callable[..., int]] = iter(
+            [lambda fd, data, at: real(fd, data[:100], at), lambda *_: _refused(errno.EIO)]
+        )
         patch.setattr(os, "pwrite", lambda *arguments: next(written)(*arguments))
         with pytest.raises(AppendFailed, match="Input/output error"):
             partition.append([commit(b"a", b"1")] * 2, NOW_MS)
@@ -192,13 +205,13 @@ def test_offsets_that_a_reader_may_have_seen_are_not_given_away(log, monkeypatch
     assert list(by_offset(partition)) == [2]
 
 
-def _refused(number):
+def _refused(number: int) -> NoReturn:
     raise OSError(number, os.strerror(number))
 
 
-def test_what_cannot_be_taken_back_ends_the_partition(log, monkeypatch):
+def test_what_cannot_be_taken_back_ends_the_partition(log: SegmentLog, monkeypatch: pytest.MonkeyPatch) -> None:
     partition, real = log.partition(0), os.pwrite
-    written = iter([lambda fd, data, at: real(fd, data[:10], at), lambda *_: _refused(errno.EIO)])
+    written: Iterator[Callable[..., int]] = iter([lambda fd, data, at: real(fd, data[:10], at), lambda *_: _refused(errno.EIO)])
     monkeypatch.setattr(os, "pwrite", lambda *arguments: next(written)(*arguments))
     monkeypatch.setattr(os, "ftruncate", lambda *_: _refused(errno.EIO))
     for call in (lambda: partition.append([commit(b"a", b"1")], NOW_MS), partition.flush, partition.roll):
@@ -207,7 +220,9 @@ def test_what_cannot_be_taken_back_ends_the_partition(log, monkeypatch):
 
 
 @pytest.mark.parametrize("call", ["flush", "roll"])
-def test_a_failed_fsync_ends_the_partition_although_the_next_would_succeed(tmp_path, monkeypatch, call):
+def test_a_failed_fsync_ends_the_partition_although_the_next_would_succeed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
     log = opened(tmp_path, SETTINGS)
     partition = log.partition(0)
     partition.append([commit(b"a", b"1")], NOW_MS)
@@ -225,7 +240,7 @@ def test_a_failed_fsync_ends_the_partition_although_the_next_would_succeed(tmp_p
     log.close()
 
 
-def test_no_new_segment(log, tmp_path):
+def test_no_new_segment(log: SegmentLog, tmp_path: Path) -> None:
     partition = log.partition(0)
     partition.append([commit(b"a", b"1")], NOW_MS)
     (folder_of(tmp_path) / f"{1:020}.log").mkdir()
@@ -238,7 +253,7 @@ def test_no_new_segment(log, tmp_path):
 
 
 @pytest.mark.parametrize(("behind", "step"), [(b"", 1), (b"\0" * 100, 5), (b"\xff" * 100, 5)], ids=["", "zeros", "garbage"])
-def test_a_tail_cut_at_any_byte(tmp_path, behind, step):
+def test_a_tail_cut_at_any_byte(tmp_path: Path, behind: bytes, step: int) -> None:
     log = opened(tmp_path, SETTINGS)
     for number in range(3):
         log.partition(0).append([commit(b"key", b"value-%d" % number)], NOW_MS)
@@ -260,7 +275,7 @@ def test_a_tail_cut_at_any_byte(tmp_path, behind, step):
         log.close()
 
 
-def test_what_a_cut_tail_says(tmp_path):
+def test_what_a_cut_tail_says(tmp_path: Path) -> None:
     log = opened(tmp_path, SETTINGS)
     log.partition(0).append([commit(b"key", b"value")] * 2, NOW_MS)
     log.close()
@@ -277,7 +292,7 @@ def test_what_a_cut_tail_says(tmp_path):
 
 
 @pytest.mark.parametrize("damage", ["bit", "cut", "behind"])
-def test_damage_in_an_older_segment_is_not_cut_off(tmp_path, damage):
+def test_damage_in_an_older_segment_is_not_cut_off(tmp_path: Path, damage: str) -> None:
     log = opened(tmp_path, SETTINGS)
     for number in range(3):
         log.partition(0).append([commit(b"key", b"value-%d" % number)] * 2, NOW_MS)
@@ -294,7 +309,7 @@ def test_damage_in_an_older_segment_is_not_cut_off(tmp_path, damage):
     opened(tmp_path, SETTINGS).close()
 
 
-def test_segments_that_overlap(tmp_path):
+def test_segments_that_overlap(tmp_path: Path) -> None:
     log = opened(tmp_path, SETTINGS)
     log.partition(0).append([commit(b"key", b"value")] * 3, NOW_MS)
     log.close()
@@ -303,7 +318,7 @@ def test_segments_that_overlap(tmp_path):
         opened(tmp_path, SETTINGS)
 
 
-def test_a_batch_from_elsewhere_at_the_end(tmp_path):
+def test_a_batch_from_elsewhere_at_the_end(tmp_path: Path) -> None:
     log = opened(tmp_path, SETTINGS)
     log.partition(0).append([commit(b"key", b"value")] * 3, NOW_MS)
     log.close()
@@ -315,7 +330,7 @@ def test_a_batch_from_elsewhere_at_the_end(tmp_path):
     log.close()
 
 
-def test_what_a_broker_derives_from_segments_is_removed(tmp_path):
+def test_what_a_broker_derives_from_segments_is_removed(tmp_path: Path) -> None:
     opened(tmp_path, SETTINGS).close()
     made = [folder_of(tmp_path) / f"{0:020}{suffix}" for suffix in (".index", ".timeindex", ".txnindex", ".snapshot")]
     for path in made:
@@ -324,7 +339,7 @@ def test_what_a_broker_derives_from_segments_is_removed(tmp_path):
     assert not any(path.exists() for path in made)
 
 
-def test_a_log_that_is_large_enough_for_several_pieces(tmp_path):
+def test_a_log_that_is_large_enough_for_several_pieces(tmp_path: Path) -> None:
     log = opened(tmp_path, SETTINGS)
     large = [commit(b"a", bytes(700_000)), commit(b"b", bytes(3_000_000)), commit(b"c", b"1")] * 2
     log.partition(0).append(large, NOW_MS)
@@ -343,6 +358,6 @@ def test_a_log_that_is_large_enough_for_several_pieces(tmp_path):
 
 
 @pytest.mark.parametrize("change", [{"segment_bytes": 0}, {"segment_bytes": 1 << 31}, {"min_cleanable_dirty_ratio": 1.5}])
-def test_settings_out_of_range(change):
+def test_settings_out_of_range(change: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(change))):
         SegmentLogSettings(**change)

@@ -1,19 +1,25 @@
 """The cleaner, rule by rule, and a kill at every step of it."""
 
 import os
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 from appended_logs import NOW_MS, by_offset, commit, folder_of, opened
+from expecting import expect
 
 from coordinator_core.log.columns import to_log_records
 from coordinator_core.log.compression import Compression
 from coordinator_core.log.entries import ControlType
-from coordinator_core.log.record_batch import read_header
+from coordinator_core.log.record_batch import BatchHeader, read_header
 from coordinator_core.log.segments import SegmentSource
 from coordinator_core.segment_log import segment_swap
 from coordinator_core.segment_log.append_batch import AppendBatch
+from coordinator_core.segment_log.cleaner import CleanResult
 from coordinator_core.segment_log.errors import CleanFailed
+from coordinator_core.segment_log.segment_log import SegmentLog
 from coordinator_core.segment_log.settings import SegmentLogSettings
 
 RETENTION_MS = 1000
@@ -24,29 +30,29 @@ ABORT = AppendBatch((), PRODUCER, ControlType.ABORT)
 
 
 @pytest.fixture
-def log(tmp_path):
+def log(tmp_path: Path) -> Iterator[SegmentLog]:
     log = opened(tmp_path, SETTINGS)
     yield log
     log.close()
 
 
-def append(log, *batches, now=NOW_MS, roll=True):
+def append(log: SegmentLog, *batches: AppendBatch, now: int = NOW_MS, roll: bool = True) -> None:
     partition = log.partition(0)
     partition.append(batches, now)
     if roll:
         partition.roll()
 
 
-def in_transaction(*pairs):
+def in_transaction(*pairs: tuple[bytes, bytes]) -> AppendBatch:
     return AppendBatch(pairs, PRODUCER)
 
 
-def left(log):
+def left(log: SegmentLog) -> list[int]:
     """Offsets that are still there."""
     return sorted(by_offset(log.partition(0)))
 
 
-def headers(directory):
+def headers(directory: Path) -> list[BatchHeader]:
     found = []
     for path in sorted(folder_of(directory).glob("*.log")):
         data, position = memoryview(path.read_bytes()), 0
@@ -57,7 +63,7 @@ def headers(directory):
 
 
 @pytest.mark.parametrize("compression", Compression)
-def test_the_last_record_of_each_key_stays_at_its_offset(tmp_path, compression):
+def test_the_last_record_of_each_key_stays_at_its_offset(tmp_path: Path, compression: Compression) -> None:
     log = opened(tmp_path, replace(SETTINGS, compression=compression))
     append(log, AppendBatch([(b"a", b"1"), (b"b", b"1"), (b"c", b"1")]), commit(b"a", b"2"))
     append(log, commit(b"b", b"2"))
@@ -71,13 +77,13 @@ def test_the_last_record_of_each_key_stays_at_its_offset(tmp_path, compression):
     log.close()
 
 
-def test_the_active_segment_is_never_cleaned(log):
+def test_the_active_segment_is_never_cleaned(log: SegmentLog) -> None:
     append(log, commit(b"a", b"1"), commit(b"a", b"2"), roll=False)
     assert log.partition(0).clean(NOW_MS).segments_before == 0
     assert left(log) == [0, 1]
 
 
-def test_a_tombstone_goes_when_it_was_clean_for_delete_retention_ms(log):
+def test_a_tombstone_goes_when_it_was_clean_for_delete_retention_ms(log: SegmentLog) -> None:
     append(log, commit(b"a", b"1"), commit(b"a", None))
     append(log, commit(b"b", b"1"), roll=False)
     for at, offsets in [(0, [1, 2]), (RETENTION_MS - 1, [1, 2]), (RETENTION_MS, [2])]:
@@ -85,7 +91,7 @@ def test_a_tombstone_goes_when_it_was_clean_for_delete_retention_ms(log):
         assert left(log) == offsets
 
 
-def test_the_delete_horizon_is_in_the_batch_and_timestamps_stay(log, tmp_path):
+def test_the_delete_horizon_is_in_the_batch_and_timestamps_stay(log: SegmentLog, tmp_path: Path) -> None:
     append(log, commit(b"a", None), now=NOW_MS)
     log.partition(0).clean(NOW_MS + 5)
     log.partition(0).clean(NOW_MS + 9)
@@ -93,7 +99,7 @@ def test_the_delete_horizon_is_in_the_batch_and_timestamps_stay(log, tmp_path):
     assert [record.timestamp for record in log.partition(0).read()] == [NOW_MS]
 
 
-def test_a_committed_transaction_keeps_its_marker_until_its_data_is_gone(log):
+def test_a_committed_transaction_keeps_its_marker_until_its_data_is_gone(log: SegmentLog) -> None:
     append(log, in_transaction((b"a", b"1")), COMMIT)
     append(log, commit(b"b", b"1"))
     for at in (0, RETENTION_MS, 2 * RETENTION_MS):
@@ -111,13 +117,13 @@ def test_a_committed_transaction_keeps_its_marker_until_its_data_is_gone(log):
         assert left(log) == offsets, at
 
 
-def test_an_aborted_transaction_goes_and_does_not_hide_what_was_before(log):
+def test_an_aborted_transaction_goes_and_does_not_hide_what_was_before(log: SegmentLog) -> None:
     append(log, commit(b"a", b"1"), in_transaction((b"a", b"2"), (b"b", b"1")), ABORT)
     log.partition(0).clean(NOW_MS)
     assert left(log) == [0, 3]
 
 
-def test_an_open_transaction_stops_the_cleaning(log):
+def test_an_open_transaction_stops_the_cleaning(log: SegmentLog) -> None:
     append(log, commit(b"a", b"1"), commit(b"a", b"2"))
     append(log, in_transaction((b"a", b"3")), commit(b"b", b"1"), commit(b"b", b"2"))
     log.partition(0).clean(NOW_MS)
@@ -127,7 +133,7 @@ def test_an_open_transaction_stops_the_cleaning(log):
     assert left(log) == [2, 4, 5]
 
 
-def test_a_transaction_that_ends_behind_the_cleaned_segments_is_left_alone(log):
+def test_a_transaction_that_ends_behind_the_cleaned_segments_is_left_alone(log: SegmentLog) -> None:
     append(log, commit(b"a", b"1"), in_transaction((b"a", b"2"), (b"b", b"1")), commit(b"b", b"2"))
     append(log, ABORT, roll=False)
     log.partition(0).clean(NOW_MS)
@@ -137,7 +143,7 @@ def test_a_transaction_that_ends_behind_the_cleaned_segments_is_left_alone(log):
     assert left(log) == [0, 3, 4]
 
 
-def test_the_last_batch_of_an_active_producer_stays_without_records(log, tmp_path):
+def test_the_last_batch_of_an_active_producer_stays_without_records(log: SegmentLog, tmp_path: Path) -> None:
     append(log, in_transaction((b"a", b"1")), COMMIT, commit(b"a", b"2"))
     log.partition(0).clean(NOW_MS)
     empty = headers(tmp_path)[0]
@@ -147,7 +153,7 @@ def test_the_last_batch_of_an_active_producer_stays_without_records(log, tmp_pat
     assert [header.base_offset for header in headers(tmp_path)] == [1, 2]
 
 
-def test_only_segments_older_than_the_compaction_lag(tmp_path):
+def test_only_segments_older_than_the_compaction_lag(tmp_path: Path) -> None:
     log = opened(tmp_path, replace(SETTINGS, min_compaction_lag_ms=100))
     append(log, commit(b"a", b"1"), commit(b"a", b"2"))
     append(log, commit(b"a", b"3"), commit(b"a", b"4"), now=NOW_MS + 50)
@@ -156,7 +162,7 @@ def test_only_segments_older_than_the_compaction_lag(tmp_path):
     log.close()
 
 
-def test_the_dirtiest_partition_first_and_none_below_the_ratio(tmp_path):
+def test_the_dirtiest_partition_first_and_none_below_the_ratio(tmp_path: Path) -> None:
     log = opened(tmp_path, SETTINGS, 2)
     for number, count in ((0, 1), (1, 4)):
         partition = log.partition(number)
@@ -166,7 +172,7 @@ def test_the_dirtiest_partition_first_and_none_below_the_ratio(tmp_path):
         partition.append([commit(b"a", b"1")] * count, NOW_MS)
         partition.roll()
     assert log.dirtiest(NOW_MS) is log.partition(1)
-    assert log.clean(NOW_MS).partition == 1
+    assert expect(CleanResult, log.clean(NOW_MS)).partition == 1
     assert log.clean(NOW_MS) is None
     dirty = [log.partition(number).first_dirty_offset for number in (0, 1)]
     log.close()
@@ -175,7 +181,7 @@ def test_the_dirtiest_partition_first_and_none_below_the_ratio(tmp_path):
     log.close()
 
 
-def test_damage_stops_the_cleaning_and_changes_nothing(log, tmp_path):
+def test_damage_stops_the_cleaning_and_changes_nothing(log: SegmentLog, tmp_path: Path) -> None:
     append(log, commit(b"a", b"1"), commit(b"a", b"2"))
     append(log, commit(b"a", b"3"))
     path = sorted(folder_of(tmp_path).glob("*.log"))[1]
@@ -191,26 +197,31 @@ def test_damage_stops_the_cleaning_and_changes_nothing(log, tmp_path):
 
 
 @pytest.mark.parametrize("error", [OSError(5, "Input/output error"), RuntimeError("a bug")])
-def test_a_partition_whose_cleaning_stops_keeps_no_other_from_being_cleaned(tmp_path, monkeypatch, error):
+def test_a_partition_whose_cleaning_stops_keeps_no_other_from_being_cleaned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
     log = opened(tmp_path, SETTINGS, 2)
     for number, count in ((0, 9), (1, 4)):
         log.partition(number).append([commit(b"a", b"1")] * count, NOW_MS)
         log.partition(number).roll()
         log.partition(number).append([commit(b"a", b"1")], NOW_MS)
     first = log.dirtiest(NOW_MS)
+    assert first is not None
     monkeypatch.setattr("coordinator_core.segment_log.partition_log.clean_in_slices", raising(error))
     with pytest.raises((CleanFailed, RuntimeError), match=str(error.args[-1])):
         log.clean(NOW_MS)
     monkeypatch.undo()
-    assert {first.partition, log.clean(NOW_MS).partition} == {0, 1}
+    cleaned = log.clean(NOW_MS)
+    assert cleaned is not None
+    assert {first.partition, cleaned.partition} == {0, 1}
     with pytest.raises(CleanFailed, match=str(error.args[-1])):
         first.clean(NOW_MS)
     assert log.clean(NOW_MS) is None
     log.close()
 
 
-def raising(error):
-    def raises(*_):
+def raising(error: Exception) -> Callable[..., NoReturn]:
+    def raises(*_: object) -> NoReturn:
         raise error
 
     return raises
@@ -224,7 +235,7 @@ STEPS = ("replace", "link", "unlink", "fsync")
 
 
 @pytest.mark.parametrize("links", [True, False])
-def test_a_kill_at_any_step_of_the_swap_loses_nothing(tmp_path, monkeypatch, links):
+def test_a_kill_at_any_step_of_the_swap_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool) -> None:
     step = 0
     while True:
         directory = tmp_path / str(step)
@@ -265,12 +276,12 @@ def test_a_kill_at_any_step_of_the_swap_loses_nothing(tmp_path, monkeypatch, lin
         step += 1
 
 
-def _kill_at(patch, step, *, links):
+def _kill_at(patch: pytest.MonkeyPatch, step: int, *, links: bool) -> list[int]:
     """The operations on files, of which the one numbered `step` is not done any more."""
     calls = [0]
 
-    def counted(real):
-        def call(*arguments, **options):
+    def counted(real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: int | Path, **options: Any) -> Any:
             if calls[0] >= step:
                 raise Killed
             calls[0] += 1
@@ -294,7 +305,7 @@ def _kill_at(patch, step, *, links):
         (["0.log.swap", "0.log.cleaned"], ["0", "4", "8"]),
     ],
 )
-def test_leftovers_of_a_broker(tmp_path, leftovers, names):
+def test_leftovers_of_a_broker(tmp_path: Path, leftovers: list[str], names: list[str]) -> None:
     """By its rules: `.swap` takes its place, unless a `.cleaned` says that it is half of something."""
     log = opened(tmp_path, SETTINGS)
     for value in (b"1", b"2"):
@@ -312,7 +323,7 @@ def test_leftovers_of_a_broker(tmp_path, leftovers, names):
     log.close()
 
 
-def test_a_swap_file_takes_the_place_of_all_that_it_covers(tmp_path):
+def test_a_swap_file_takes_the_place_of_all_that_it_covers(tmp_path: Path) -> None:
     log = opened(tmp_path, SETTINGS)
     for value in (b"1", b"2"):
         append(log, *[commit(b"a", value)] * 4)

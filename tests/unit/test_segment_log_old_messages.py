@@ -1,5 +1,7 @@
 """Messages of magic 0 and 1 are whole, though this log does not keep them: opening refuses the folder and changes no byte."""
 
+from pathlib import Path
+
 import pytest
 from appended_logs import NOW_MS, commit, folder_of, opened
 from segment_builder import LogBuilder
@@ -13,7 +15,7 @@ SETTINGS = SegmentLogSettings()
 
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("compression", [Compression.NONE, Compression.GZIP])
-def test_a_folder_with_old_messages_is_refused_and_stays_as_it_is(tmp_path, magic, compression):
+def test_a_folder_with_old_messages_is_refused_and_stays_as_it_is(tmp_path: Path, magic: int, compression: Compression) -> None:
     builder = LogBuilder(tmp_path)
     builder.append_messages(0, [(b"k", b"v"), (b"k", None)], magic=magic, compression=compression, timestamp=NOW_MS)
     path = next(folder_of(tmp_path).glob("*.log"))
@@ -23,7 +25,7 @@ def test_a_folder_with_old_messages_is_refused_and_stays_as_it_is(tmp_path, magi
     assert path.read_bytes() == written
 
 
-def test_old_messages_behind_batches_are_seen_too(tmp_path):
+def test_old_messages_behind_batches_are_seen_too(tmp_path: Path) -> None:
     log = opened(tmp_path, SETTINGS)
     log.partition(0).append([commit(b"key", b"value")], NOW_MS)
     log.close()
@@ -37,7 +39,7 @@ def test_old_messages_behind_batches_are_seen_too(tmp_path):
         opened(tmp_path, SETTINGS)
 
 
-def test_zeros_that_a_file_system_left_behind_are_no_old_message(tmp_path):
+def test_zeros_that_a_file_system_left_behind_are_no_old_message(tmp_path: Path) -> None:
     log = opened(tmp_path, SETTINGS)
     log.partition(0).append([commit(b"key", b"value")], NOW_MS)
     log.close()

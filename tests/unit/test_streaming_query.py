@@ -1,5 +1,8 @@
 """Queries that Spark could not give a worker in time."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from pyspark.errors import PySparkException
 
@@ -50,7 +53,7 @@ def readiness(*queries_in_turn: "FollowingQuery | Query") -> list[int]:
     return reported
 
 
-def queries(*errors: str | None):
+def queries(*errors: str | None) -> Callable[..., Any]:
     left = [Query(error) for error in errors]
     return lambda: left.pop(0)
 

@@ -4,6 +4,7 @@ import struct
 from uuid import UUID
 
 import pytest
+from expecting import expect
 from wire_messages import IDS, NAMES
 
 from coordinator_core.coordinator.errors import ErrorCode
@@ -34,7 +35,7 @@ from coordinator_core.wire import (
     write_request,
     write_response,
 )
-from coordinator_core.wire.cluster_messages import ApiVersionsRequest
+from coordinator_core.wire.cluster_messages import ApiVersionsRequest, ApiVersionsResponse
 
 HEARTBEAT = HeartbeatRequest("g", 3, "m")
 
@@ -94,7 +95,7 @@ def test_unknown_versions_of_api_versions_are_answered_as_v0() -> None:
     refused = write_refusal(RequestHeader(18, 99, 7, None), ErrorCode.UNSUPPORTED_VERSION)
     assert refused == struct.pack(">ihihhh", 7, 35, 1, 18, 0, 4)
     (told,) = read_response(ClusterApiKey.API_VERSIONS, 4, refused).parts
-    assert told.error is ErrorCode.UNSUPPORTED_VERSION
+    assert expect(ApiVersionsResponse, told).error is ErrorCode.UNSUPPORTED_VERSION
     assert write_refusal(RequestHeader(12, 99, 7, None), ErrorCode.UNSUPPORTED_VERSION) is None
 
 
@@ -122,10 +123,13 @@ def test_commits_of_unknown_topic_ids() -> None:
         "g", {at: known, TopicPartition("gone", 3): OffsetToCommit(6, topic_id=other)}, knows_missing_groups=True
     )
     request = read_request(write_request(ApiKey.OFFSET_COMMIT, 10, (sent,), 7), Peer("", NAMES))
-    assert request.parts[0].offsets == {at: known}
+    assert expect(OffsetCommitRequest, request.parts[0]).offsets == {at: known}
     answer = write_response(request, (OffsetCommitResponse({at: ErrorCode.NONE}),))
-    (told,) = read_response(ApiKey.OFFSET_COMMIT, 10, answer, NAMES | {other: "gone"}).parts
-    assert told.errors == {at: ErrorCode.NONE, TopicPartition("gone", 3): ErrorCode.UNKNOWN_TOPIC_ID}
+    (told,) = read_response(ApiKey.OFFSET_COMMIT, 10, answer, {**NAMES, other: "gone"}).parts
+    assert expect(OffsetCommitResponse, told).errors == {
+        at: ErrorCode.NONE,
+        TopicPartition("gone", 3): ErrorCode.UNKNOWN_TOPIC_ID,
+    }
 
 
 def test_fetches_of_unknown_topic_ids() -> None:
@@ -135,8 +139,11 @@ def test_fetches_of_unknown_topic_ids() -> None:
     request = read_request(write_request(ApiKey.OFFSET_FETCH, 10, (sent,), 7), Peer("", NAMES))
     assert request.parts == (OffsetFetchRequest("g", (at,), False, {"t1": IDS["t1"]}),)
     answer = write_response(request, (OffsetFetchResponse(ErrorCode.NONE, {at: FetchedOffset(5)}),))
-    (told,) = read_response(ApiKey.OFFSET_FETCH, 10, answer, NAMES | {other: "gone"}).parts
-    assert told.offsets == {at: FetchedOffset(5), gone: FetchedOffset(error=ErrorCode.UNKNOWN_TOPIC_ID)}
+    (told,) = read_response(ApiKey.OFFSET_FETCH, 10, answer, {**NAMES, other: "gone"}).parts
+    assert expect(OffsetFetchResponse, told).offsets == {
+        at: FetchedOffset(5),
+        gone: FetchedOffset(error=ErrorCode.UNKNOWN_TOPIC_ID),
+    }
 
 
 def test_oldest_fetch_tells_its_error_at_every_partition() -> None:
@@ -144,7 +151,7 @@ def test_oldest_fetch_tells_its_error_at_every_partition() -> None:
     request = read_request(write_request(ApiKey.OFFSET_FETCH, 1, (OffsetFetchRequest("g", (at,)),), 7))
     answer = write_response(request, (OffsetFetchResponse(ErrorCode.NOT_COORDINATOR, {}),))
     (told,) = read_response(ApiKey.OFFSET_FETCH, 1, answer).parts
-    assert told.offsets == {at: FetchedOffset(error=ErrorCode.NOT_COORDINATOR)}
+    assert expect(OffsetFetchResponse, told).offsets == {at: FetchedOffset(error=ErrorCode.NOT_COORDINATOR)}
 
 
 def test_what_a_version_has_no_room_for() -> None:

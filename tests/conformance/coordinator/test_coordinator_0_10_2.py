@@ -3,9 +3,11 @@ transactions and KIP-211. Each test names the cases that it mirrors."""
 
 import pytest
 from coordinator_harness import GROUP, Harness, errors
+from expecting import expect
 from log_builder import Log, member
 
 from coordinator_core.codec.messages.classic import GroupMetadataKey, GroupMetadataValue, MemberMetadata
+from coordinator_core.codec.messages.offsets import OffsetCommitKey
 from coordinator_core.codec.records import Record
 from coordinator_core.coordinator.classic.states import ClassicGroupState
 from coordinator_core.coordinator.errors import ErrorCode
@@ -146,7 +148,7 @@ def test_a_commit_without_a_generation(at: Harness) -> None:
     """testCommitOffset; pending until the log has it."""
     at.hold = True
     call = at.commit({FOO_0: 37})
-    assert (at.shard.context.in_flight.of(GROUP), at.fetched(FOO_0)) == ({FOO_0}, {FOO_0: -1})
+    assert (at.shard.context.in_flight.of(GROUP), at.fetched(FOO_0)) == (frozenset({FOO_0}), {FOO_0: -1})
     at.release()
     assert (errors(call.response), at.fetched(FOO_0)) == ({ErrorCode.NONE}, {FOO_0: 37})
 
@@ -166,7 +168,7 @@ def test_one_of_two_offsets_expires(at: Harness) -> None:
     at.commit({FOO_1: 37}, retention_ms=3)
     before = len(at.written)
     at.take(at.shard.sweep(at.now_ms + 2))
-    assert [record.key.partition for record in removed(at, before)] == [0]  # type: ignore[union-attr]
+    assert [expect(OffsetCommitKey, record.key).partition for record in removed(at, before)] == [0]
     assert (at.state, at.fetched(FOO_0, FOO_1)) == (EMPTY, {FOO_0: -1, FOO_1: 37})
 
 
@@ -185,7 +187,8 @@ def test_a_group_of_offsets_alone_goes_without_a_tombstone_of_its_own(at: Harnes
     at.commit({FOO_1: 37}, retention_ms=3)
     before = len(at.written)
     at.take(at.shard.sweep(at.now_ms + 4))
-    assert [(record.record_type, record.key.partition) for record in removed(at, before)] == [(1, 0), (1, 1)]  # type: ignore[union-attr]
+    gone = [(record.record_type, expect(OffsetCommitKey, record.key).partition) for record in removed(at, before)]
+    assert gone == [(1, 0), (1, 1)]
     assert (at.shard.context.find(GROUP), at.fetched(FOO_0, FOO_1)) == (None, {FOO_0: -1, FOO_1: -1})
 
 

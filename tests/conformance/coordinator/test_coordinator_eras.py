@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 from coordinator_harness import CONSUMER, GROUP, OTHER_GROUP, RANGE, RANGE_OR_ROUND_ROBIN, TIMEOUT_MS, Harness, errors
+from expecting import expect
 
-from coordinator_core.codec.messages.classic import GroupMetadataKey
+from coordinator_core.codec.messages.classic import GroupMetadataKey, GroupMetadataValue
 from coordinator_core.codec.messages.offsets import OffsetCommitValue
 from coordinator_core.codec.records import Record
 from coordinator_core.coordinator.behaviour import BEHAVIOURS
@@ -71,8 +72,9 @@ def test_the_version_of_group_records(era: str, version: int) -> None:
     record = at.written[-1]
     timeout = {0: -1}.get(version, 700)
     assert record.value_version == version
-    assert [member.rebalance_timeout for member in record.value.members] == [timeout]  # type: ignore[union-attr]
-    assert (record.value.current_state_timestamp == -1) == (version < 2)  # type: ignore[union-attr]
+    value = expect(GroupMetadataValue, record.value)
+    assert [member.rebalance_timeout for member in value.members] == [timeout]
+    assert (value.current_state_timestamp == -1) == (version < 2)
     at.crash()
     assert at.group().member(joined.member_id).rebalance_timeout_ms == (TIMEOUT_MS if era == "0.9" else 700)
 

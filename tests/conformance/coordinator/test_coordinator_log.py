@@ -323,7 +323,7 @@ def test_configuration_has_bounds() -> None:
         ({"group_min_session_timeout_ms": 2_000_000}, "is above group_max_session_timeout_ms 1800000"),
     ):
         with pytest.raises(ValueError, match=words):
-            CoordinatorConfig(**changes)  # type: ignore[arg-type]
+            CoordinatorConfig(**changes)
 
 
 def test_delay_of_the_first_rebalance_is_configured() -> None:

@@ -127,7 +127,7 @@ def test_deleting_a_group_in_use(at: Harness) -> None:
 
 def test_deleting_what_is_no_group_of_ours(at: Harness) -> None:
     """testDeleteGroupWithInvalidGroupId, testDeleteGroupWithWrongCoordinator, testDeleteGroupsInvalidGroupId"""
-    assert at.delete(None).error is ErrorCode.INVALID_GROUP_ID  # type: ignore[arg-type]
+    assert at.delete(None).error is ErrorCode.INVALID_GROUP_ID  # type: ignore[arg-type]  # as a client may send it
     assert at.delete(OTHER_GROUP).error is ErrorCode.NOT_COORDINATOR
     assert at.delete().error is ErrorCode.GROUP_ID_NOT_FOUND
 

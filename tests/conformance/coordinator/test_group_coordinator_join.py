@@ -1,5 +1,7 @@
 """JoinGroup of dynamic members, as Kafka's `GroupCoordinatorTest` has it; each test names the cases it mirrors."""
 
+from typing import Any
+
 import pytest
 from coordinator_harness import CONSUMER, DELAY_MS, GROUP, OTHER_GROUP, RANGE, TIMEOUT_MS, Harness
 
@@ -137,7 +139,7 @@ def test_a_new_member_has_its_session_timeout_once_it_is_in_a_generation(at: Har
 
 def test_a_new_member_may_wait_five_minutes(at: Harness) -> None:
     """testNewMemberJoinExpiration"""
-    long = {"session_ms": NEW_MEMBER_JOIN_TIMEOUT_MS + 5000, "rebalance_ms": 2 * NEW_MEMBER_JOIN_TIMEOUT_MS}
+    long: dict[str, Any] = {"session_ms": NEW_MEMBER_JOIN_TIMEOUT_MS + 5000, "rebalance_ms": 2 * NEW_MEMBER_JOIN_TIMEOUT_MS}
     first = at.joined(**long)
     call = at.join(**long)
     assert not call.answered

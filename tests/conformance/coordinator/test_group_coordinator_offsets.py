@@ -4,10 +4,11 @@ from uuid import UUID
 
 import pytest
 from coordinator_harness import FOLLOWER, GROUP, LEADER, OTHER_GROUP, Harness, errors, to_commit
+from expecting import expect
 
 from coordinator_core.codec import encode_subscription
 from coordinator_core.codec.messages.consumer_protocol import ConsumerProtocolSubscription
-from coordinator_core.codec.messages.offsets import OffsetCommitValue
+from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommitValue
 from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.messages.membership import Protocol
@@ -315,4 +316,4 @@ def test_the_record_of_a_commit(at: Harness, retention_ms: int, version: int | N
     assert record.value_version == (version or {"3": 3, "4": 4}[at.era])
     expire_timestamp = -1 if expires == -1 else at.now_ms + expires
     assert record.value == OffsetCommitValue(5, 2 if expires == -1 else -1, "", at.now_ms, expire_timestamp)
-    assert record.key.group == GROUP  # type: ignore[union-attr]
+    assert expect(OffsetCommitKey, record.key).group == GROUP

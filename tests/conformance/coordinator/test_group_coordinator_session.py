@@ -3,10 +3,12 @@ it mirrors."""
 
 import pytest
 from coordinator_harness import CONSUMER, DELAY_MS, GROUP, LEADER, OTHER_GROUP, TIMEOUT_MS, Harness, errors
+from expecting import expect
 
 from coordinator_core.coordinator.classic.states import ClassicGroupState
 from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.timers import Delayed, HeartbeatDue, TimerKey
+from coordinator_core.state.classic_group import ClassicGroup
 from coordinator_core.state.offsets import TopicPartition
 
 PARTITION = TopicPartition("topic", 0)
@@ -276,4 +278,4 @@ def test_a_second_assignment_of_a_generation_is_ignored_while_the_first_is_writt
     assert (first.error, second.answered) == (ErrorCode.REBALANCE_IN_PROGRESS, False)
     at.release()
     assert second.response.assignment == b"first"
-    assert at.loaded().registry.groups[GROUP].value.members[0].assignment == b"first"  # type: ignore[union-attr]
+    assert expect(ClassicGroup, at.loaded().registry.groups[GROUP]).value.members[0].assignment == b"first"

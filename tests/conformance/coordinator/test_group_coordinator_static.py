@@ -180,7 +180,7 @@ def test_timeouts_that_the_log_does_not_take(at: Harness) -> None:
 def test_timeouts_that_the_log_takes(at: Harness) -> None:
     """staticMemberRejoinWithUpdatedSessionAndRebalanceTimeoutsAndPersistChange"""
     generation, _, _ = at.static_pair()
-    longer = {"session_ms": 2 * TIMEOUT_MS, "rebalance_ms": 2 * TIMEOUT_MS, "protocols": BOTH}
+    longer: dict[str, Any] = {"session_ms": 2 * TIMEOUT_MS, "rebalance_ms": 2 * TIMEOUT_MS, "protocols": BOTH}
     assert seen(at.join(instance=FOLLOWER, **longer).response) == (ErrorCode.NONE, generation, set())
     again = at.join(instance=LEADER, **longer).response
     assert seen(again) == (ErrorCode.NONE, generation, {LEADER, FOLLOWER})

@@ -1,8 +1,10 @@
 """One group by itself, as Kafka's `GroupMetadataTest` (Scala, 3.9) and `ClassicGroupTest` (Java) have it; each test names the
 cases it mirrors."""
 
+from collections.abc import Callable
+
 import pytest
-from coordinator_harness import CONSUMER, GROUP, START_MS, Harness, errors
+from coordinator_harness import CONSUMER, GROUP, START_MS, Call, Harness, errors
 
 from coordinator_core.codec import encode_subscription
 from coordinator_core.codec.messages.consumer_protocol import ConsumerProtocolSubscription
@@ -12,7 +14,7 @@ from coordinator_core.coordinator.classic.rebalance import answer_join, answer_s
 from coordinator_core.coordinator.classic.states import VALID_PREVIOUS_STATES, ClassicGroupState, IllegalTransition
 from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.messages.membership import JoinGroupResponse, Protocol, SyncGroupResponse
-from coordinator_core.coordinator.turn import Turn
+from coordinator_core.coordinator.turn import Ticket, Turn
 from coordinator_core.log.entries import ControlType
 from coordinator_core.state.offsets import TopicPartition
 
@@ -248,7 +250,7 @@ def test_a_commit_behind_another(at: Harness, first_fails: bool) -> None:
 def test_the_later_commit_wins(at: Harness, transaction_first: bool, control_type: ControlType) -> None:
     """testConsumerBeatsTransactionalOffsetCommit, testTransactionBeatsConsumerOffsetCommit,
     testTransactionalCommitIsAbortedAndConsumerCommitWins"""
-    sends = [lambda: at.commit_in_transaction(13, {FOO: 37}), lambda: at.commit({FOO: 57})]
+    sends: list[Callable[[], Call]] = [lambda: at.commit_in_transaction(13, {FOO: 37}), lambda: at.commit({FOO: 57})]
     for send in sends if transaction_first else reversed(sends):
         assert errors(send().response) == {ErrorCode.NONE}
     assert at.shard.context.state.pending(GROUP).keys() == {FOO}
@@ -308,9 +310,13 @@ def test_answering_a_parked_sync(group: ClassicGroup) -> None:
     group.add(waiting)
     at = turn()
     assert not answer_sync(at, waiting, SyncGroupResponse(ErrorCode.NONE))
-    waiting.awaiting_sync = "ticket"
+    park(waiting, "ticket")
     assert answer_sync(at, waiting, SyncGroupResponse(ErrorCode.NONE))
     assert ([answer.ticket for answer in at.answers], waiting.awaiting_sync) == (["ticket"], None)
+
+
+def park(waiting: Member, ticket: Ticket) -> None:
+    waiting.awaiting_sync = ticket
 
 
 def test_who_leads(group: ClassicGroup) -> None:
@@ -366,11 +372,17 @@ def test_nobody_has_no_pending_sync(group: ClassicGroup) -> None:
 def test_pending_syncs(group: ClassicGroup) -> None:
     """testCanAddAndRemovePendingSyncMember, testRemovalFromPendingSyncWhenMemberIsRemoved,
     testNewGenerationClearsPendingSyncMembers"""
-    for end in (
+
+    def rebalance() -> None:
+        group.transition_to(PREPARING_REBALANCE, START_MS)
+        group.next_generation(START_MS)
+
+    ends: tuple[Callable[[], object], ...] = (
         lambda: group.remove_pending_sync("memberId"),
         lambda: group.remove("memberId"),
-        lambda: (group.transition_to(PREPARING_REBALANCE, START_MS), group.next_generation(START_MS)),
-    ):
+        rebalance,
+    )
+    for end in ends:
         if "memberId" not in group:
             group.add(member())
         group.add_pending_sync("memberId")

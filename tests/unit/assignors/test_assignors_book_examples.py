@@ -4,6 +4,7 @@ import pytest
 from consumer_groups import ConsumerGroup, assigned
 
 from coordinator_core.assignors import (
+    Assignor,
     BroadcastAssignor,
     ClusterMetadata,
     CooperativeStickyAssignor,
@@ -19,26 +20,26 @@ from coordinator_core.assignors import (
 STICKY = [StickyAssignor(), CooperativeStickyAssignor()]
 
 
-def group_of(assignor, topics, **subscriptions):
+def group_of(assignor: Assignor, topics: dict[str, int], **subscriptions: str) -> ConsumerGroup:
     group = ConsumerGroup(assignor, topics)
     for member, subscribed in subscriptions.items():
         group.join(member, *subscribed.split())
     return group
 
 
-def settled(group):
+def settled(group: ConsumerGroup) -> dict[str, str]:
     """What members own once nobody has to give anything up: an eager group takes one rebalance, a cooperative one up to two."""
     group.rebalance()
     return group.rebalance()
 
 
-def test_range_shares_each_topic_evenly_if_it_divides():
+def test_range_shares_each_topic_evenly_if_it_divides() -> None:
     group = group_of(RangeAssignor(), {"t0": 4, "t1": 4}, C0="t0 t1", C1="t0 t1")
 
     assert group.rebalance() == {"C0": "t0-0 t0-1 t1-0 t1-1", "C1": "t0-2 t0-3 t1-2 t1-3"}
 
 
-def test_range_gives_what_is_left_over_of_each_topic_to_the_same_member():
+def test_range_gives_what_is_left_over_of_each_topic_to_the_same_member() -> None:
     group = group_of(RangeAssignor(), {"t0": 3, "t1": 3}, C0="t0 t1", C1="t0 t1")
 
     assert group.rebalance() == {"C0": "t0-0 t0-1 t1-0 t1-1", "C1": "t0-2 t1-2"}
@@ -53,7 +54,7 @@ def test_range_gives_what_is_left_over_of_each_topic_to_the_same_member():
         (8, ["t-0", "t-1", "t-2", "t-3", "t-4", "t-5", "t-6", ""]),
     ],
 )
-def test_range_as_a_group_of_chapter_3_grows(members, shares):
+def test_range_as_a_group_of_chapter_3_grows(members: int, shares: list[str]) -> None:
     group = ConsumerGroup(RangeAssignor(), {"t": 7})
     for number in range(members):
         group.join(f"C{number}", "t")
@@ -61,7 +62,7 @@ def test_range_as_a_group_of_chapter_3_grows(members, shares):
     assert list(group.rebalance().values()) == shares
 
 
-def test_round_robin_shares_evenly_if_subscriptions_are_equal():
+def test_round_robin_shares_evenly_if_subscriptions_are_equal() -> None:
     group = group_of(RoundRobinAssignor(), {"t0": 3, "t1": 3}, C0="t0 t1", C1="t0 t1")
 
     assert group.rebalance() == {"C0": "t0-0 t0-2 t1-1", "C1": "t0-1 t1-0 t1-2"}
@@ -70,7 +71,7 @@ def test_round_robin_shares_evenly_if_subscriptions_are_equal():
 UNEQUAL = {"C0": "t0", "C1": "t0 t1", "C2": "t0 t1 t2"}
 
 
-def test_round_robin_is_not_the_best_if_subscriptions_differ():
+def test_round_robin_is_not_the_best_if_subscriptions_differ() -> None:
     group = group_of(RoundRobinAssignor(), {"t0": 1, "t1": 2, "t2": 3}, **UNEQUAL)
 
     assert group.rebalance() == {"C0": "t0-0", "C1": "t1-0", "C2": "t1-1 t2-0 t2-1 t2-2"}
@@ -80,7 +81,7 @@ def test_round_robin_is_not_the_best_if_subscriptions_differ():
 
 
 @pytest.mark.parametrize("assignor", STICKY, ids=lambda each: each.name)
-def test_sticky_is_the_best_if_subscriptions_differ(assignor):
+def test_sticky_is_the_best_if_subscriptions_differ(assignor: Assignor) -> None:
     group = group_of(assignor, {"t0": 1, "t1": 2, "t2": 3}, **UNEQUAL)
 
     assert group.rebalance() == {"C0": "t0-0", "C1": "t1-0 t1-1", "C2": "t2-0 t2-1 t2-2"}
@@ -94,7 +95,7 @@ EQUAL = dict.fromkeys(("C0", "C1", "C2"), "t0 t1 t2 t3")
 FIRST_ROUND = {"C0": "t0-0 t1-1 t3-0", "C1": "t0-1 t2-0 t3-1", "C2": "t1-0 t2-1"}
 
 
-def test_round_robin_begins_anew_when_a_member_leaves():
+def test_round_robin_begins_anew_when_a_member_leaves() -> None:
     group = group_of(RoundRobinAssignor(), FOUR_TOPICS, **EQUAL)
     assert group.rebalance() == FIRST_ROUND
 
@@ -102,7 +103,7 @@ def test_round_robin_begins_anew_when_a_member_leaves():
     assert group.rebalance() == {"C0": "t0-0 t1-0 t2-0 t3-0", "C2": "t0-1 t1-1 t2-1 t3-1"}
 
 
-def test_sticky_shares_out_no_more_than_the_burden_of_the_member_that_left():
+def test_sticky_shares_out_no_more_than_the_burden_of_the_member_that_left() -> None:
     """As clients of the book's time did it; the next test has what they do since KAFKA-9987."""
     group = group_of(StickyAssignor(equals_apart=False), FOUR_TOPICS, **EQUAL)
     assert group.rebalance() == FIRST_ROUND
@@ -112,7 +113,7 @@ def test_sticky_shares_out_no_more_than_the_burden_of_the_member_that_left():
 
 
 @pytest.mark.parametrize("assignor", STICKY, ids=lambda each: each.name)
-def test_sticky_shares_that_burden_out_in_turn_today(assignor):
+def test_sticky_shares_that_burden_out_in_turn_today(assignor: Assignor) -> None:
     group = group_of(assignor, FOUR_TOPICS, **EQUAL)
     assert group.rebalance() == FIRST_ROUND
 
@@ -121,7 +122,7 @@ def test_sticky_shares_that_burden_out_in_turn_today(assignor):
 
 
 @pytest.mark.parametrize("assignor", STICKY, ids=lambda each: each.name)
-def test_sticky_after_a_subscription_changes(assignor):
+def test_sticky_after_a_subscription_changes(assignor: Assignor) -> None:
     group = group_of(assignor, {"t0": 1, "t1": 2, "t2": 3}, **UNEQUAL)
     group.rebalance()
 
@@ -129,22 +130,27 @@ def test_sticky_after_a_subscription_changes(assignor):
     assert settled(group) == {"C0": "t0-0 t2-0", "C1": "t1-0 t1-1", "C2": "t2-1 t2-2"}
 
 
-def test_random_gives_each_partition_to_whom_the_draw_says():
+def test_random_gives_each_partition_to_whom_the_draw_says() -> None:
     draws = iter([1, 0, 1, 1, 0, 0])
     group = group_of(RandomAssignor(lambda _count: next(draws)), {"t0": 3, "t1": 3}, C0="t0 t1", C1="t0 t1")
 
     assert group.rebalance() == {"C0": "t0-1 t1-1 t1-2", "C1": "t0-0 t0-2 t1-0"}
 
 
-def test_random_draws_among_the_subscribers_of_the_topic():
+def test_random_draws_among_the_subscribers_of_the_topic() -> None:
     counts = []
-    group = group_of(RandomAssignor(lambda count: counts.append(count) or count - 1), {"t0": 1, "t1": 2, "t2": 3}, **UNEQUAL)
+
+    def last(count: int) -> int:
+        counts.append(count)
+        return count - 1
+
+    group = group_of(RandomAssignor(last), {"t0": 1, "t1": 2, "t2": 3}, **UNEQUAL)
 
     assert group.rebalance() == {"C0": "", "C1": "", "C2": "t0-0 t1-0 t1-1 t2-0 t2-1 t2-2"}
     assert counts == [3, 2, 2, 1, 1, 1]
 
 
-def test_broadcast_gives_everything_to_everybody():
+def test_broadcast_gives_everything_to_everybody() -> None:
     everything = "t-0 t-1 t-2 t-3 t-4 t-5 t-6"
     group = group_of(BroadcastAssignor(), {"t": 7}, C0="t", C1="t", C2="t")
     assert group.rebalance() == {"C0": everything, "C1": everything, "C2": everything}
@@ -153,7 +159,7 @@ def test_broadcast_gives_everything_to_everybody():
     assert group.rebalance() == {"C0": everything, "C2": everything}
 
 
-def test_broadcast_gives_nothing_of_topics_that_a_member_does_not_want():
+def test_broadcast_gives_nothing_of_topics_that_a_member_does_not_want() -> None:
     group = group_of(BroadcastAssignor(), {"t0": 1, "t1": 2}, C0="t0", C1="t1", C2="t0 t1 unknown")
 
     assert group.rebalance() == {"C0": "t0-0", "C1": "t1-0 t1-1", "C2": "t0-0 t1-0 t1-1"}
@@ -163,7 +169,7 @@ def test_broadcast_gives_nothing_of_topics_that_a_member_does_not_want():
 TWO_RACKS = ClusterMetadata({"t": tuple(PartitionInfo(number, f"rack{2 - number % 2}") for number in range(4))})
 
 
-def test_rack_aware_reads_from_leaders_in_the_same_rack():
+def test_rack_aware_reads_from_leaders_in_the_same_rack() -> None:
     group = ConsumerGroup(RackAwareAssignor(), TWO_RACKS)
     group.join("consumer1", "t", assignor=RackAwareAssignor("rack1"))
     group.join("consumer2", "t", assignor=RackAwareAssignor("rack2"))
@@ -173,14 +179,14 @@ def test_rack_aware_reads_from_leaders_in_the_same_rack():
     assert group.rebalance() == {"consumer1": "t-0 t-1 t-2 t-3"}
 
 
-def test_an_assignor_that_knows_no_racks_reads_across_them():
+def test_an_assignor_that_knows_no_racks_reads_across_them() -> None:
     subscriptions = {"consumer1": Subscription(("t",), rack_id="rack1"), "consumer2": Subscription(("t",), rack_id="rack2")}
 
     assert assigned(RoundRobinAssignor(), TWO_RACKS, subscriptions) == {"consumer1": "t-0 t-2", "consumer2": "t-1 t-3"}
     assert assigned(RackAwareAssignor(), TWO_RACKS, subscriptions) == {"consumer1": "t-1 t-3", "consumer2": "t-0 t-2"}
 
 
-def test_rack_aware_shares_out_what_is_near_to_nobody():
+def test_rack_aware_shares_out_what_is_near_to_nobody() -> None:
     metadata = ClusterMetadata(
         {"t": tuple(PartitionInfo(number, rack) for number, rack in enumerate(["a", "a", "c", None, "a"]))}
     )

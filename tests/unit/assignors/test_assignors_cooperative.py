@@ -6,23 +6,24 @@ from racked_topics import racked
 from sticky_subscriptions import sticky_member
 
 from coordinator_core.assignors import ClusterMetadata, CooperativeStickyAssignor, PartitionInfo, StickyAssignor, Subscription
+from coordinator_core.assignors.model import Assignment
 from coordinator_core.codec import encode_cooperative_user_data
 from coordinator_core.codec.messages.consumer_protocol import CooperativeStickyUserData
 
 COOPERATIVE = CooperativeStickyAssignor()
 
 
-def generation(value):
+def generation(value: int) -> bytes:
     return encode_cooperative_user_data(CooperativeStickyUserData(value))
 
 
-def test_user_data_is_the_generation():
+def test_user_data_is_the_generation() -> None:
     """testEncodeAndDecodeGeneration"""
     assert COOPERATIVE.subscription_user_data(["t"]) == generation(-1)
-    assert COOPERATIVE.on_assignment(None, 10).subscription_user_data(["t"]) == generation(10)
+    assert COOPERATIVE.on_assignment(Assignment(()), 10).subscription_user_data(["t"]) == generation(10)
 
 
-def test_a_partition_changes_hands_in_two_rebalances():
+def test_a_partition_changes_hands_in_two_rebalances() -> None:
     group = ConsumerGroup(COOPERATIVE, {"t": 3})
     group.join("c1", "t")
     assert group.rebalance() == {"c1": "t-0 t-1 t-2"}
@@ -33,7 +34,7 @@ def test_a_partition_changes_hands_in_two_rebalances():
     assert group.rebalance() == {"c1": "t-0 t-1", "c2": "t-2"}
 
 
-def test_what_nobody_has_is_given_away_at_once():
+def test_what_nobody_has_is_given_away_at_once() -> None:
     group = ConsumerGroup(COOPERATIVE, {"t": 4})
     for member in ("c1", "c2"):
         group.join(member, "t")
@@ -45,7 +46,7 @@ def test_what_nobody_has_is_given_away_at_once():
 
 
 @pytest.mark.parametrize("topics", [{"t": 3}, {"t": 4}])
-def test_a_partition_with_two_owners_is_taken_from_both_first(topics):
+def test_a_partition_with_two_owners_is_taken_from_both_first(topics: dict[str, int]) -> None:
     """testAllConsumersHaveOwnedPartitionInvalidatedWhenClaimedByMultipleConsumersInSameGeneration…"""
     members = {
         "c1": sticky_member(COOPERATIVE, ["t"], "t-0 t-1"),
@@ -59,7 +60,7 @@ def test_a_partition_with_two_owners_is_taken_from_both_first(topics):
     assert assigned(COOPERATIVE, topics, owning) == first | {"c3": "t-0"}
 
 
-def test_whoever_slept_through_a_rebalance_loses_to_whoever_has_the_partition_now():
+def test_whoever_slept_through_a_rebalance_loses_to_whoever_has_the_partition_now() -> None:
     members = {
         "c1": sticky_member(COOPERATIVE, ["t", "t2"], "t-0 t-1", 4),
         "c2": sticky_member(COOPERATIVE, ["t"], "t-0", 5),
@@ -68,7 +69,7 @@ def test_whoever_slept_through_a_rebalance_loses_to_whoever_has_the_partition_no
     assert assigned(COOPERATIVE, {"t": 2}, members) == {"c1": "t-1", "c2": "t-0"}
 
 
-def test_what_somebody_claims_still_is_not_given_to_a_claimant_whose_claim_does_not_hold():
+def test_what_somebody_claims_still_is_not_given_to_a_claimant_whose_claim_does_not_hold() -> None:
     """c1 slept while c2 got t-0 and t-1; now c1 is to get t-0 again, which c2 has to give up first."""
     members = {
         "c1": sticky_member(COOPERATIVE, ["t", "other"], "t-0", 4),
@@ -89,14 +90,14 @@ def test_what_somebody_claims_still_is_not_given_to_a_claimant_whose_claim_does_
         (Subscription(("t",), b"no", partitions("t-0")), "c2"),
     ],
 )
-def test_the_generation_is_a_field_and_before_that_it_was_user_data(subscription, owner):
+def test_the_generation_is_a_field_and_before_that_it_was_user_data(subscription: Subscription, owner: str) -> None:
     """testMemberDataWithInconsistentData, testDecodeGeneration, testMemberDataWithEmptyPartitionsAndHigherGeneration"""
     shares = assigned(COOPERATIVE, {"t": 1}, {"c1": subscription, "c2": sticky_member(COOPERATIVE, ["t"], "t-0", 4)})
 
     assert shares == {"c1": "", "c2": ""} | {owner: "t-0"}
 
 
-def test_subscriptions_of_version_1_and_2_in_one_group():
+def test_subscriptions_of_version_1_and_2_in_one_group() -> None:
     """testAssignorWithOldVersionSubscriptions"""
     members = {
         "c1": Subscription(("t",), generation(1), partitions("t-0")),
@@ -107,11 +108,11 @@ def test_subscriptions_of_version_1_and_2_in_one_group():
     assert assigned(COOPERATIVE, {"t": 3}, members) == {"c1": "t-0", "c2": "t-1", "c3": "t-2"}
 
 
-def test_partitions_that_go_to_a_nearer_member_change_hands_in_two_rebalances():
+def test_partitions_that_go_to_a_nearer_member_change_hands_in_two_rebalances() -> None:
     """testUniformSubscriptionTransferOwnershipListIsRight"""
     metadata = racked({"t": 4}, 1, ["a", "b"])
 
-    def members(*owned):
+    def members(*owned: str) -> dict[str, Subscription]:
         return {f"c{n}": sticky_member(COOPERATIVE, ["t"], owned[n], rack="ab"[n]) for n in range(2)}
 
     assert assigned(COOPERATIVE, metadata, members("t-0 t-1", "t-2 t-3")) == {"c0": "t-0", "c1": "t-3"}
@@ -119,7 +120,7 @@ def test_partitions_that_go_to_a_nearer_member_change_hands_in_two_rebalances():
     assert assigned(StickyAssignor(), metadata, members("t-0 t-1", "t-2 t-3")) == {"c0": "t-0 t-2", "c1": "t-1 t-3"}
 
 
-def test_members_do_not_give_up_far_partitions_because_others_did():
+def test_members_do_not_give_up_far_partitions_because_others_did() -> None:
     """If they did, this group would rebalance for ever: each round would free partitions that are far from their new owners."""
     replicas = {"t0": ["a", "bc", "abc"], "t1": ["bc", "ab", "c", "ac"]}
     metadata = ClusterMetadata(

@@ -1,6 +1,9 @@
 """What holds for every group: partitions owned once, equal shares, nobody loses without need, nobody gains too early."""
 
 from collections import Counter
+from collections.abc import Callable
+from random import Random
+from typing import Any
 
 import pytest
 from consumer_groups import ConsumerGroup
@@ -9,6 +12,7 @@ from hypothesis import strategies as st
 from sticky_subscriptions import improvement
 
 from coordinator_core.assignors import (
+    Assignor,
     BroadcastAssignor,
     ClusterMetadata,
     CooperativeStickyAssignor,
@@ -21,7 +25,9 @@ from coordinator_core.assignors import (
     Subscription,
     TopicPartition,
 )
+from coordinator_core.assignors.model import Assignment
 
+Draw = Callable[[st.SearchStrategy[Any]], Any]
 TOPICS = [f"t{number}" for number in range(4)]
 MEMBERS = [f"c{number}" for number in range(6)]
 RACKS = ["a", "b", "c"]
@@ -34,12 +40,12 @@ racks = st.none() | st.sampled_from(RACKS)
 placed = st.builds(lambda replicas: (min(replicas), frozenset(replicas)), st.sets(st.sampled_from(RACKS), min_size=1))
 cooperative = st.just(CooperativeStickyAssignor())
 sticky = st.sampled_from([StickyAssignor(), StickyAssignor(equals_apart=False), CooperativeStickyAssignor()])
-few = settings(max_examples=max(12, settings.default.max_examples // 5))
-some = settings(max_examples=max(30, settings.default.max_examples // 2))
+few = settings(max_examples=max(12, (settings.default or settings()).max_examples // 5))
+some = settings(max_examples=max(30, (settings.default or settings()).max_examples // 2))
 
 
 @st.composite
-def clusters(draw, racked=None):
+def clusters(draw: st.DrawFn, racked: bool | None = None) -> ClusterMetadata:
     """Topics, with replicas in racks or without."""
     topics = draw(counts)
     if not (draw(st.booleans()) if racked is None else racked):
@@ -50,7 +56,7 @@ def clusters(draw, racked=None):
 
 
 @st.composite
-def subscriptions(draw):
+def subscriptions(draw: st.DrawFn) -> dict[str, Subscription]:
     return {
         member: Subscription(draw(wanted), rack_id=draw(racks), group_instance_id=draw(st.none() | st.just(f"i{member}")))
         for member in sorted(draw(st.sets(st.sampled_from(MEMBERS), min_size=1)))
@@ -60,7 +66,9 @@ def subscriptions(draw):
 @few
 @pytest.mark.parametrize("assignor", ONE_OWNER, ids=lambda assignor: assignor.name)
 @given(clusters(), subscriptions())
-def test_every_wanted_partition_has_one_owner_that_wants_it(assignor, metadata, members):
+def test_every_wanted_partition_has_one_owner_that_wants_it(
+    assignor: Assignor, metadata: ClusterMetadata, members: dict[str, Subscription]
+) -> None:
     assignments = assignor.assign(metadata, members)
     owners = Counter(partition for assignment in assignments.values() for partition in assignment.partitions)
     topics = {topic for member in members.values() for topic in member.topics}
@@ -74,7 +82,7 @@ def test_every_wanted_partition_has_one_owner_that_wants_it(assignor, metadata, 
 
 @few
 @given(clusters(), subscriptions())
-def test_broadcast_owns_all_that_is_wanted(metadata, members):
+def test_broadcast_owns_all_that_is_wanted(metadata: ClusterMetadata, members: dict[str, Subscription]) -> None:
     for member, assignment in BroadcastAssignor().assign(metadata, members).items():
         assert set(assignment.partitions) == {
             TopicPartition(topic, info.partition) for topic in members[member].topics for info in metadata.topics.get(topic, ())
@@ -84,7 +92,9 @@ def test_broadcast_owns_all_that_is_wanted(metadata, members):
 @few
 @pytest.mark.parametrize("assignor", BUILT_IN, ids=lambda assignor: assignor.name)
 @given(clusters(), subscriptions(), st.randoms())
-def test_the_order_of_members_in_the_response_means_nothing(assignor, metadata, members, random):
+def test_the_order_of_members_in_the_response_means_nothing(
+    assignor: Assignor, metadata: ClusterMetadata, members: dict[str, Subscription], random: Random
+) -> None:
     shuffled = list(members.items())
     random.shuffle(shuffled)
 
@@ -93,10 +103,10 @@ def test_the_order_of_members_in_the_response_means_nothing(assignor, metadata, 
 
 @few
 @given(clusters(), subscriptions())
-def test_racks_change_no_share_of_range(metadata, members):
+def test_racks_change_no_share_of_range(metadata: ClusterMetadata, members: dict[str, Subscription]) -> None:
     without = ClusterMetadata.of_counts({topic: len(infos) for topic, infos in metadata.topics.items()})
 
-    def shares(assignments):
+    def shares(assignments: dict[str, Assignment]) -> dict[str, list[int]]:
         owned = [Counter(partition.topic for partition in assignment.partitions) for assignment in assignments.values()]
         return {topic: sorted(each[topic] for each in owned) for topic in TOPICS}
 
@@ -104,7 +114,9 @@ def test_racks_change_no_share_of_range(metadata, members):
 
 
 @st.composite
-def groups(draw, assignors=sticky, alike=None, racked=None):
+def groups(
+    draw: st.DrawFn, assignors: st.SearchStrategy[Assignor] = sticky, alike: bool | None = None, racked: bool | None = None
+) -> ConsumerGroup:
     """A group that has rebalanced until nobody has to give up anything."""
     group = ConsumerGroup(draw(assignors), draw(clusters(racked)))
     same = draw(wanted) if (draw(st.booleans()) if alike is None else alike) else None
@@ -114,7 +126,7 @@ def groups(draw, assignors=sticky, alike=None, racked=None):
     return group
 
 
-def change(draw, group, racked=None):
+def change(draw: Draw, group: ConsumerGroup, racked: bool | None = None) -> None:
     """One of the things that make groups rebalance; members that subscribe to the same go on doing so."""
     kind = draw(st.sampled_from(["join", "leave", "subscribe", "topics", "nothing"]))
     present = sorted(group.members)
@@ -131,13 +143,13 @@ def change(draw, group, racked=None):
         group.metadata = draw(clusters(racked))
 
 
-def complaint(group):
+def complaint(group: ConsumerGroup) -> str | None:
     subscribed = {name: Subscription(member.topics) for name, member in group.members.items()}
     return improvement(group.metadata, subscribed, group.owned_partitions())
 
 
 @given(groups(), st.data())
-def test_sticky_shares_are_as_equal_as_can_be_after_every_change(group, data):
+def test_sticky_shares_are_as_equal_as_can_be_after_every_change(group: ConsumerGroup, data: st.DataObject) -> None:
     assert complaint(group) is None
     for _ in range(3):
         change(data.draw, group)
@@ -147,7 +159,7 @@ def test_sticky_shares_are_as_equal_as_can_be_after_every_change(group, data):
 
 @some
 @given(groups(racked=False))
-def test_sticky_changes_nothing_if_nothing_changed(group):
+def test_sticky_changes_nothing_if_nothing_changed(group: ConsumerGroup) -> None:
     """With racks it may, as in Kafka: whoever owns a partition that is far has to offer it to the others."""
     before = group.owned_partitions()
 
@@ -158,7 +170,7 @@ def test_sticky_changes_nothing_if_nothing_changed(group):
 
 @some
 @given(groups(alike=True, racked=False), st.data())
-def test_sticky_keeps_as_much_as_equal_shares_let_it_if_all_want_the_same(group, data):
+def test_sticky_keeps_as_much_as_equal_shares_let_it_if_all_want_the_same(group: ConsumerGroup, data: st.DataObject) -> None:
     before = group.owned_partitions()
     change(data.draw, group, racked=False)
     group.settle()
@@ -173,7 +185,7 @@ def test_sticky_keeps_as_much_as_equal_shares_let_it_if_all_want_the_same(group,
 
 @some
 @given(groups(alike=True, racked=False), st.data())
-def test_nobody_loses_anything_when_a_member_leaves_if_all_want_the_same(group, data):
+def test_nobody_loses_anything_when_a_member_leaves_if_all_want_the_same(group: ConsumerGroup, data: st.DataObject) -> None:
     before = group.owned_partitions()
     assume(len(before) > 1)
     group.leave(data.draw(st.sampled_from(sorted(before))))
@@ -183,7 +195,7 @@ def test_nobody_loses_anything_when_a_member_leaves_if_all_want_the_same(group, 
 
 
 @given(groups(racked=False), st.data())
-def test_no_two_members_swap_partitions_of_a_topic(group, data):
+def test_no_two_members_swap_partitions_of_a_topic(group: ConsumerGroup, data: st.DataObject) -> None:
     """`AbstractStickyAssignor.isSticky`"""
     before = group.owned_partitions()
     change(data.draw, group, racked=False)
@@ -201,7 +213,9 @@ def test_no_two_members_swap_partitions_of_a_topic(group, data):
 
 
 @given(groups(cooperative), st.data())
-def test_cooperative_gives_no_partition_to_a_new_owner_while_the_old_one_has_it(group, data):
+def test_cooperative_gives_no_partition_to_a_new_owner_while_the_old_one_has_it(
+    group: ConsumerGroup, data: st.DataObject
+) -> None:
     for _ in range(3):
         change(data.draw, group)
         before = group.owned_partitions()
@@ -215,7 +229,7 @@ def test_cooperative_gives_no_partition_to_a_new_owner_while_the_old_one_has_it(
 
 @some
 @given(groups(cooperative, racked=False), st.data())
-def test_cooperative_settles_in_two_rebalances(group, data):
+def test_cooperative_settles_in_two_rebalances(group: ConsumerGroup, data: st.DataObject) -> None:
     change(data.draw, group, racked=False)
 
     assert group.settle() <= 2
@@ -223,7 +237,7 @@ def test_cooperative_settles_in_two_rebalances(group, data):
 
 @some
 @given(groups(cooperative, racked=True), st.data())
-def test_cooperative_comes_to_rest_where_racks_matter(group, data):
+def test_cooperative_comes_to_rest_where_racks_matter(group: ConsumerGroup, data: st.DataObject) -> None:
     change(data.draw, group, racked=True)
 
     assert group.settle() <= 4
@@ -231,7 +245,7 @@ def test_cooperative_comes_to_rest_where_racks_matter(group, data):
 
 @some
 @given(groups(cooperative, alike=True, racked=False), st.data())
-def test_cooperative_comes_to_what_eager_sticky_comes_to(group, data):
+def test_cooperative_comes_to_what_eager_sticky_comes_to(group: ConsumerGroup, data: st.DataObject) -> None:
     """After one rebalance members have what the sticky assignor gives them, less what others had; after the second, as much."""
     before = group.owned_partitions()
     knowing = {name: StickyAssignor(member.owned, member.generation) for name, member in group.members.items()}
@@ -247,9 +261,9 @@ def test_cooperative_comes_to_what_eager_sticky_comes_to(group, data):
     group.rebalance()
     second = group.owned_partitions()
 
-    for member in target:
-        of_others = frozenset().union(*(before[other] for other in before.keys() & target.keys() - {member}))
-        assert first[member] <= target[member]
-        assert target[member] - first[member] <= of_others
-        assert first[member] <= second[member]
+    for name in target:
+        of_others = frozenset().union(*(before[other] for other in before.keys() & target.keys() - {name}))
+        assert first[name] <= target[name]
+        assert target[name] - first[name] <= of_others
+        assert first[name] <= second[name]
     assert sorted(map(len, second.values())) == sorted(map(len, target.values()))

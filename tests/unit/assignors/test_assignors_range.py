@@ -11,7 +11,7 @@ RACKS = ["a", "b", "c", "d"]
 NOBODY = [None] * 4
 
 
-def subscriptions_of(**topics):
+def subscriptions_of(**topics: str) -> dict[str, Subscription]:
     return {member: Subscription(tuple(subscribed.split())) for member, subscribed in topics.items()}
 
 
@@ -41,11 +41,11 @@ WITHOUT_RACKS = [
 @pytest.mark.parametrize(
     ("topics", "subscribed", "expected"), [case[1:] for case in WITHOUT_RACKS], ids=[case[0] for case in WITHOUT_RACKS]
 )
-def test_range(topics, subscribed, expected):
+def test_range(topics: dict[str, int], subscribed: dict[str, str], expected: dict[str, str]) -> None:
     assert assigned(RangeAssignor(), topics, subscriptions_of(**subscribed)) == expected
 
 
-def static(topics, **instances):
+def static(topics: tuple[str, str], **instances: str | None) -> dict[str, Subscription]:
     """Members by id, with the instance id of those that have one."""
     return {member: Subscription(topics, group_instance_id=instance) for member, instance in instances.items()}
 
@@ -54,7 +54,7 @@ BOTH = ("t1", "t2")
 
 
 @pytest.mark.parametrize("instances", [{"b": "i1", "a": "i2"}, {"b": "i1", "a": None}])
-def test_static_members_come_first_by_instance_id(instances):
+def test_static_members_come_first_by_instance_id(instances: dict[str, str | None]) -> None:
     """testTwoStaticConsumersTwoTopicsSixPartitions, testOneStaticConsumerAndOneDynamicConsumerTwoTopicsSixPartitions"""
     expected = {"b": "t1-0 t1-1 t2-0 t2-1", "a": "t1-2 t2-2"}
 
@@ -62,7 +62,7 @@ def test_static_members_come_first_by_instance_id(instances):
 
 
 @pytest.mark.parametrize("dynamic", ["c4", "a5"])
-def test_static_members_keep_their_place_when_dynamic_ones_come_and_go(dynamic):
+def test_static_members_keep_their_place_when_dynamic_ones_come_and_go(dynamic: str) -> None:
     """testStaticMemberRangeAssignmentPersistent"""
     members = static(BOTH, c1="i1", c2="i2", c3="i3") | static(BOTH, **{dynamic: None})
 
@@ -75,7 +75,7 @@ def test_static_members_keep_their_place_when_dynamic_ones_come_and_go(dynamic):
 
 
 @pytest.mark.parametrize("ids", [("c1", "c2", "c3"), ("c1", "c5", "c4")])
-def test_static_members_keep_their_place_under_new_member_ids(ids):
+def test_static_members_keep_their_place_under_new_member_ids(ids: tuple[str, str, str]) -> None:
     """testStaticMemberRangeAssignmentPersistentAfterMemberIdChanges"""
     members = static(BOTH, **dict(zip(ids, ("i1", "i2", "i3"), strict=True)))
     shares = assigned(RangeAssignor(), {"t1": 5, "t2": 5}, members)
@@ -84,10 +84,10 @@ def test_static_members_keep_their_place_under_new_member_ids(ids):
 
 
 @pytest.mark.parametrize("ids", [("c1", "c2", "c3"), ("c1", "c5", "c4")])
-def test_static_members_in_racks_keep_their_place_under_new_member_ids(ids):
+def test_static_members_in_racks_keep_their_place_under_new_member_ids(ids: tuple[str, str, str]) -> None:
     """testRackAwareStaticMemberRangeAssignmentPersistentAfterMemberIdChanges"""
     brokers = (RACKS[:3] * 2)[:6]
-    metadata = racked({"t1": 5}, 2, brokers).topics | racked({"t2": 5}, 2, brokers).topics
+    metadata = {**racked({"t1": 5}, 2, brokers).topics, **racked({"t2": 5}, 2, brokers).topics}
     members = {
         member: Subscription(BOTH, rack_id=rack, group_instance_id=f"i{rack}")
         for member, rack in zip(ids, RACKS[:3], strict=True)
@@ -127,7 +127,14 @@ THREE_FIVES = {"t1": 5, "t2": 5, "t3": 5}
         (THREE_FIVES, THIRD_WANTS_LESS, FIVES_NON_EQUAL),
     ],
 )
-def test_racks_that_make_no_difference(topics, subscribed, expected, replicas, brokers, racks):
+def test_racks_that_make_no_difference(
+    topics: dict[str, int],
+    subscribed: list[str],
+    expected: list[str],
+    replicas: int,
+    brokers: list[str | None],
+    racks: list[str | None],
+) -> None:
     """verifyNonRackAwareAssignment of the four testRackAwareAssignmentWith…"""
     members = {
         f"c{number}": Subscription(tuple(subscribed[number].split()), rack_id=racks[number]) for number in range(len(subscribed))
@@ -272,7 +279,15 @@ WITH_RACKS = [
     [case[1:] for case in WITH_RACKS],
     ids=[case[0] for case in WITH_RACKS],
 )
-def test_partitions_go_to_near_members_where_shares_stay_as_large(topics, subscribed, racks, replicas, brokers, expected, far):
+def test_partitions_go_to_near_members_where_shares_stay_as_large(
+    topics: dict[str, int],
+    subscribed: list[str],
+    racks: list[str],
+    replicas: int,
+    brokers: list[str],
+    expected: list[str],
+    far: int,
+) -> None:
     metadata = racked(topics, replicas, brokers)
     members = {f"c{n}": Subscription(tuple(subscribed[n].split()), rack_id=racks[n]) for n in range(len(subscribed))}
 
@@ -280,12 +295,12 @@ def test_partitions_go_to_near_members_where_shares_stay_as_large(topics, subscr
     assert len(mismatches(metadata, members, RangeAssignor().assign(metadata, members)).split()) == far
 
 
-def test_when_racks_matter():
+def test_when_racks_matter() -> None:
     """AbstractPartitionAssignorTest.testUseRackAwareAssignment"""
     everywhere = [frozenset("abc")] * 10
     somewhere = [frozenset("abc"[number % 3]) for number in range(10)]
 
-    for racks in ({}, {"d"}, {"a", "b", "c"}, {"a", "b"}, {"a", "d"}):
+    for racks in (set[str](), {"d"}, {"a", "b", "c"}, {"a", "b"}, {"a", "d"}):
         assert not racks_matter(racks, everywhere)
     assert not racks_matter({"a"}, [])
     assert not racks_matter({"d"}, somewhere)
@@ -293,7 +308,7 @@ def test_when_racks_matter():
         assert racks_matter(racks, somewhere)
 
 
-def test_an_empty_rack_is_none():
+def test_an_empty_rack_is_none() -> None:
     metadata = racked({"t": 2}, 1, AB)
     members = {"c0": Subscription(("t",), rack_id=""), "c1": Subscription(("t",), rack_id="a")}
 
@@ -302,7 +317,7 @@ def test_an_empty_rack_is_none():
     )
 
 
-def test_partitions_come_in_any_order_and_topics_more_than_once():
+def test_partitions_come_in_any_order_and_topics_more_than_once() -> None:
     metadata = ClusterMetadata({"t": (PartitionInfo(2), PartitionInfo(0), PartitionInfo(1))})
 
     assert assigned(RangeAssignor(), metadata, {"a": Subscription(("t", "t")), "b": Subscription(("t",))}) == {

@@ -30,18 +30,18 @@ CASES = [
 
 
 @pytest.mark.parametrize(("topics", "subscribed", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
-def test_round_robin(topics, subscribed, expected):
+def test_round_robin(topics: dict[str, int], subscribed: dict[str, str], expected: dict[str, str]) -> None:
     members = {member: Subscription(tuple(wanted.split())) for member, wanted in subscribed.items()}
 
     assert assigned(RoundRobinAssignor(), topics, members) == expected
 
 
-def static(**instances):
+def static(**instances: str | None) -> dict[str, Subscription]:
     return {member: Subscription(("t1", "t2"), group_instance_id=instance) for member, instance in instances.items()}
 
 
 @pytest.mark.parametrize("instances", [{"b": "i1", "a": "i2"}, {"b": "i1", "a": None}])
-def test_static_members_come_first_by_instance_id(instances):
+def test_static_members_come_first_by_instance_id(instances: dict[str, str | None]) -> None:
     """testTwoStaticConsumersTwoTopicsSixPartitions, testOneStaticConsumerAndOneDynamicConsumerTwoTopicsSixPartitions"""
     expected = {"b": "t1-0 t1-2 t2-1", "a": "t1-1 t2-0 t2-2"}
 
@@ -49,7 +49,7 @@ def test_static_members_come_first_by_instance_id(instances):
 
 
 @pytest.mark.parametrize("dynamic", ["c4", "a5"])
-def test_static_members_keep_their_place_when_dynamic_ones_come_and_go(dynamic):
+def test_static_members_keep_their_place_when_dynamic_ones_come_and_go(dynamic: str) -> None:
     """testStaticMemberRoundRobinAssignmentPersistent"""
     members = static(c1="i1", c2="i2", c3="i3", **{dynamic: None})
 
@@ -62,7 +62,7 @@ def test_static_members_keep_their_place_when_dynamic_ones_come_and_go(dynamic):
 
 
 @pytest.mark.parametrize("ids", [("c1", "c2", "c3"), ("c1", "c5", "c4")])
-def test_static_members_keep_their_place_under_new_member_ids(ids):
+def test_static_members_keep_their_place_under_new_member_ids(ids: tuple[str, str, str]) -> None:
     """testStaticMemberRoundRobinAssignmentPersistentAfterMemberIdChanges"""
     members = static(**dict(zip(ids, ("i1", "i2", "i3"), strict=True)))
     shares = assigned(RoundRobinAssignor(), {"t1": 5, "t2": 5}, members)
@@ -83,11 +83,11 @@ def test_static_members_keep_their_place_under_new_member_ids(ids):
         "testMemberInfoSortingSomeGroupInstanceId",
     ],
 )
-def test_order_of_members(instances, order):
+def test_order_of_members(instances: dict[str, str | None], order: str) -> None:
     assert "".join(members_in_order(static(**instances))) == order
 
 
-def test_order_of_many_members():
+def test_order_of_many_members() -> None:
     """testMergeSortManyMemberInfo"""
     instances = {f"{number}": f"{number}" if number % 3 else None for number in range(199, 99, -1)}
     statics = sorted(member for member, instance in instances.items() if instance)

@@ -3,6 +3,8 @@
 The cooperative assignor wants the same, and gives what changes hands to nobody yet.
 """
 
+from collections.abc import Sequence
+
 import pytest
 from consumer_groups import assigned, partitions
 from racked_topics import mismatches, racked
@@ -10,6 +12,7 @@ from sticky_subscriptions import sticky_member
 
 from coordinator_core.assignors import (
     Assignment,
+    Assignor,
     ClusterMetadata,
     CooperativeStickyAssignor,
     PartitionInfo,
@@ -200,7 +203,9 @@ CASES = [
 
 @both
 @pytest.mark.parametrize(("topics", "members", "wanted", "moving"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
-def test_sticky(assignor, topics, members, wanted, moving):
+def test_sticky(
+    assignor: Assignor, topics: dict[str, int], members: dict[str, tuple[str, str, int]], wanted: dict[str, str], moving: str
+) -> None:
     subscriptions = {
         member: sticky_member(assignor, subscribed.split(), owned, generation)
         for member, (subscribed, owned, generation) in members.items()
@@ -213,7 +218,7 @@ def test_sticky(assignor, topics, members, wanted, moving):
 
 @both
 @pytest.mark.parametrize("generations", [(1, 2, 3), (1, 3, 2), (2, 1, 3), (2, 3, 1), (3, 1, 2), (3, 2, 1)])
-def test_a_partition_claimed_in_three_generations(assignor, generations):
+def test_a_partition_claimed_in_three_generations(assignor: Assignor, generations: tuple[int, int, int]) -> None:
     """testSubscriptionNotEqualAndAssignSamePartitionWith3Generation"""
     owned = {"c1": "t-0 t-2", "c2": "t-1 t-2 t-3", "c3": "t-2 t-4 t-5"}
     members = {
@@ -228,7 +233,7 @@ def test_a_partition_claimed_in_three_generations(assignor, generations):
 
 
 @pytest.mark.parametrize("equal", [True, False])
-def test_claims_of_former_generations_that_contradict_each_other(equal):
+def test_claims_of_former_generations_that_contradict_each_other(equal: bool) -> None:
     """testAssignmentWithConflictingPreviousGenerations"""
     everything = ["t", "t2", "t3"]
     owned1 = "t-0 t-1 t-2 t2-2 t2-3 t3-0" if equal else "t-0 t-1 t-2 t-3"
@@ -245,7 +250,7 @@ def test_claims_of_former_generations_that_contradict_each_other(equal):
     assert set(shares["c3"].split()) <= set(owned3.split())
 
 
-def test_a_partition_that_has_to_move_goes_back_to_its_former_owner():
+def test_a_partition_that_has_to_move_goes_back_to_its_former_owner() -> None:
     """What `prevAssignment` is for (KIP-341): c3 is back with what it had a generation ago."""
     members = {
         "c1": sticky_member(EAGER, ["t", "other"], "", 2),
@@ -256,7 +261,7 @@ def test_a_partition_that_has_to_move_goes_back_to_its_former_owner():
     assert assigned(EAGER, {"t": 6}, members) == {"c1": "t-2 t-3", "c2": "t-4 t-5", "c3": "t-0 t-1"}
 
 
-def test_a_former_owner_that_no_longer_wants_the_topic_does_not_get_it_back():
+def test_a_former_owner_that_no_longer_wants_the_topic_does_not_get_it_back() -> None:
     members = {
         "c1": sticky_member(EAGER, ["other"], "t-0 t-1", 1),
         "c2": sticky_member(EAGER, ["t"], "t-0 t-1 t-2 t-3", 2),
@@ -266,7 +271,7 @@ def test_a_former_owner_that_no_longer_wants_the_topic_does_not_get_it_back():
     assert assigned(EAGER, {"t": 4}, members) == {"c1": "", "c2": "t-2 t-3", "c3": "t-0 t-1"}
 
 
-def test_two_members_do_not_swap_partitions_of_a_topic():
+def test_two_members_do_not_swap_partitions_of_a_topic() -> None:
     """`PartitionMovements`: c2 has too much and gives to c1, which gives to c2 again when c2 gave to c0; t0-0 stays with c1."""
     members = {
         "c0": sticky_member(EAGER, ["t1"]),
@@ -278,7 +283,7 @@ def test_two_members_do_not_swap_partitions_of_a_topic():
     assert shares == {"c0": "t1-0 t1-1", "c1": "t0-0 t0-1 t0-2", "c2": "t0-3 t0-4 t1-2"}
 
 
-def test_partitions_that_nobody_had_move_before_owned_ones():
+def test_partitions_that_nobody_had_move_before_owned_ones() -> None:
     members = {
         "c0": sticky_member(EAGER, ["t0", "t1"]),
         "c1": sticky_member(EAGER, ["t1"]),
@@ -289,7 +294,7 @@ def test_partitions_that_nobody_had_move_before_owned_ones():
     assert assigned(EAGER, {"t0": 2, "t1": 3}, members) == {"c0": "t1-1", "c1": "t1-0", "c2": "t0-1", "c3": "t0-0 t1-2"}
 
 
-def test_user_data_of_clients_before_2_3_has_no_generation():
+def test_user_data_of_clients_before_2_3_has_no_generation() -> None:
     """testSchemaBackwardCompatibility"""
     old = encode_sticky_user_data(StickyUserData((ProtocolTopicPartitions("t", (1,)),)), 0)
     members = {"c1": sticky_member(EAGER, ["t"], "t-0 t-2", 1), "c2": Subscription(("t",), old), "c3": Subscription(("t",))}
@@ -297,7 +302,7 @@ def test_user_data_of_clients_before_2_3_has_no_generation():
     assert assigned(EAGER, {"t": 3}, members) == {"c1": "t-0", "c2": "t-1", "c3": "t-2"}
 
 
-def test_sticky_believes_the_user_data_rather_than_the_owned_partitions():
+def test_sticky_believes_the_user_data_rather_than_the_owned_partitions() -> None:
     """testMemberDataWithInconsistentData, testMemberDataWillHonorUserData"""
     told = EAGER.on_assignment(Assignment(partitions("t-1")), 7).subscription_user_data(["t"])
     members = {"c1": Subscription(("t",), told, partitions("t-0"), 7), "c2": Subscription(("t",))}
@@ -306,18 +311,18 @@ def test_sticky_believes_the_user_data_rather_than_the_owned_partitions():
 
 
 @pytest.mark.parametrize("noise", [b"", b"noise", b"\x00\x00\x00\x09"])
-def test_user_data_that_nobody_can_read_claims_nothing(noise):
+def test_user_data_that_nobody_can_read_claims_nothing(noise: bytes) -> None:
     members = {"c1": Subscription(("t",), noise), "c2": sticky_member(EAGER, ["t"], "t-0", 1)}
 
     assert assigned(EAGER, {"t": 2}, members) == {"c1": "t-1", "c2": "t-0"}
 
 
-def test_a_member_that_was_assigned_nothing_yet_has_no_user_data():
+def test_a_member_that_was_assigned_nothing_yet_has_no_user_data() -> None:
     assert EAGER.subscription_user_data(["t"]) is None
     assert EAGER.on_assignment(Assignment(), 3).subscription_user_data(["t"]) == bytes.fromhex("00000000 00000003")
 
 
-def test_partitions_that_are_gone_belong_to_nobody():
+def test_partitions_that_are_gone_belong_to_nobody() -> None:
     members = {"c1": sticky_member(EAGER, ["t"], "t-5 t-0"), "c2": sticky_member(EAGER, ["t", "gone"], "gone-0 t-1")}
 
     assert assigned(EAGER, {"t": 2}, members) == {"c1": "t-0", "c2": "t-1"}
@@ -357,14 +362,25 @@ WITH_RACKS = [
 ]
 
 
-def racked_members(assignor, subscribed, racks, owned=("", "", "")):
+def racked_members(
+    assignor: Assignor, subscribed: list[str], racks: Sequence[str | None], owned: Sequence[str] = ("", "", "")
+) -> dict[str, Subscription]:
     return {f"c{n}": sticky_member(assignor, subscribed[n].split(), owned[n], -1, racks[n]) for n in range(3)}
 
 
 @both
 @pytest.mark.parametrize("again", [False, True])
 @pytest.mark.parametrize(("subscribed", "racks", "replicas", "brokers", "expected", "far"), WITH_RACKS)
-def test_near_partitions_where_shares_stay_equal(assignor, again, subscribed, racks, replicas, brokers, expected, far):
+def test_near_partitions_where_shares_stay_equal(
+    assignor: Assignor,
+    again: bool,
+    subscribed: list[str],
+    racks: list[str | None],
+    replicas: int,
+    brokers: list[str | None],
+    expected: list[str],
+    far: int,
+) -> None:
     """testRackAwareAssignmentWithUniformSubscription, …NonEqualSubscription; again: where just that is owned already."""
     metadata = racked(TOPICS, replicas, brokers)
     members = racked_members(assignor, subscribed, racks, expected if again else ("", "", ""))
@@ -374,7 +390,7 @@ def test_near_partitions_where_shares_stay_equal(assignor, again, subscribed, ra
 
 
 @both
-def test_nearness_gives_no_member_more_than_its_share(assignor):
+def test_nearness_gives_no_member_more_than_its_share(assignor: Assignor) -> None:
     """Four partitions for three members: once one has two, the others get one each, be they near or not."""
     replicas = [{"a"}, {"a", "c"}, {"c"}, {"c"}]
     metadata = ClusterMetadata({"t": tuple(PartitionInfo(n, None, frozenset(racks)) for n, racks in enumerate(replicas))})
@@ -391,11 +407,13 @@ FROM_FIVES = [
 
 
 @pytest.mark.parametrize(("subscribed", "replicas", "eager", "first", "second"), FROM_FIVES)
-def test_far_partitions_that_are_owned_go_to_near_members(subscribed, replicas, eager, first, second):
+def test_far_partitions_that_are_owned_go_to_near_members(
+    subscribed: list[str], replicas: int, eager: list[str], first: list[str], second: list[str]
+) -> None:
     """The same Kafka tests, where owned partitions are misaligned."""
     metadata = racked(TOPICS, replicas, ABC)
 
-    def shares(assignor, owned):
+    def shares(assignor: Assignor, owned: list[str]) -> list[str]:
         return list(assigned(assignor, metadata, racked_members(assignor, subscribed, ABC, owned)).values())
 
     assert shares(EAGER, BY_FIVES) == eager
@@ -403,11 +421,11 @@ def test_far_partitions_that_are_owned_go_to_near_members(subscribed, replicas, 
     assert shares(COOPERATIVE, first) == second
 
 
-def test_unwanted_partitions_alone_move_where_racks_do_not_matter():
+def test_unwanted_partitions_alone_move_where_racks_do_not_matter() -> None:
     """testRackAwareAssignmentWithNonEqualSubscription, where all racks match."""
     metadata = racked(TOPICS, 3, ABC)
 
-    def shares(owned):
+    def shares(owned: list[str]) -> list[str]:
         return list(assigned(COOPERATIVE, metadata, racked_members(COOPERATIVE, THIRD_WANTS_LESS, ABC, owned)).values())
 
     first = ["t1-2 t1-3 t1-4", "t2-0 t2-1 t2-2 t2-3", "t3-0 t3-1"]

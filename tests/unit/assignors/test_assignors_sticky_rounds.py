@@ -6,12 +6,19 @@ import pytest
 from consumer_groups import ConsumerGroup
 from sticky_subscriptions import improvement
 
-from coordinator_core.assignors import ClusterMetadata, CooperativeStickyAssignor, StickyAssignor, Subscription
+from coordinator_core.assignors import (
+    Assignor,
+    ClusterMetadata,
+    CooperativeStickyAssignor,
+    StickyAssignor,
+    Subscription,
+    TopicPartition,
+)
 
 both = pytest.mark.parametrize("assignor", [StickyAssignor(), CooperativeStickyAssignor()], ids=lambda assignor: assignor.name)
 
 
-def settle(group):
+def settle(group: ConsumerGroup) -> dict[str, frozenset[TopicPartition]]:
     """Rebalances until the group is at rest, as often as Kafka's test allows, and looks at balance and ownership."""
     assert group.settle() <= 5
     subscribed = {name: Subscription(member.topics) for name, member in group.members.items()}
@@ -19,16 +26,16 @@ def settle(group):
     return group.owned_partitions()
 
 
-def sizes(owned):
+def sizes(owned: dict[str, frozenset[TopicPartition]]) -> list[int]:
     return sorted(map(len, owned.values()))
 
 
 @both
-def test_topic_balance_after_reassignment(assignor):
+def test_topic_balance_after_reassignment(assignor: Assignor) -> None:
     """testTopicBalanceAfterReassignment"""
     group = ConsumerGroup(assignor, {"t1": 12, "t2": 12})
 
-    def joined(*members):
+    def joined(*members: str) -> set[frozenset[int]]:
         for member in members:
             group.join(member, "t1", "t2")
         return {frozenset(sum(p.topic == topic for p in owned) for topic in ("t1", "t2")) for owned in settle(group).values()}
@@ -42,7 +49,7 @@ def test_topic_balance_after_reassignment(assignor):
 
 
 @both
-def test_where_round_robin_does_poorly(assignor):
+def test_where_round_robin_does_poorly(assignor: Assignor) -> None:
     """testPoorRoundRobinAssignmentScenario"""
     group = ConsumerGroup(assignor, {"t1": 2, "t2": 1, "t3": 2, "t4": 1, "t5": 2})
     for member, topics in {"c1": "t1 t2 t3 t4 t5", "c2": "t1 t3 t5", "c3": "t1 t3 t5", "c4": "t1 t2 t3 t4 t5"}.items():
@@ -52,7 +59,7 @@ def test_where_round_robin_does_poorly(assignor):
 
 
 @both
-def test_a_topic_comes_and_another_goes(assignor):
+def test_a_topic_comes_and_another_goes(assignor: Assignor) -> None:
     """testAddRemoveTopicTwoConsumers"""
     group = ConsumerGroup(assignor, {"t": 3})
     group.join("c1", "t")
@@ -76,7 +83,7 @@ def test_a_topic_comes_and_another_goes(assignor):
 
 
 @both
-def test_one_of_many_unequal_members_leaves(assignor):
+def test_one_of_many_unequal_members_leaves(assignor: Assignor) -> None:
     """testReassignmentAfterOneConsumerLeaves"""
     group = ConsumerGroup(assignor, {f"t{number:02}": number for number in range(1, 20)})
     for number in range(1, 20):
@@ -90,7 +97,7 @@ def test_one_of_many_unequal_members_leaves(assignor):
 
 
 @both
-def test_one_member_more(assignor):
+def test_one_member_more(assignor: Assignor) -> None:
     """testReassignmentAfterOneConsumerAdded"""
     group = ConsumerGroup(assignor, {"t": 20})
     for number in range(1, 10):
@@ -105,7 +112,7 @@ def test_one_member_more(assignor):
 
 
 @both
-def test_one_of_many_equal_members_leaves(assignor):
+def test_one_of_many_equal_members_leaves(assignor: Assignor) -> None:
     """testSameSubscriptions"""
     topics = {f"t{number:02}": number for number in range(1, 15)}
     group = ConsumerGroup(assignor, topics)
@@ -120,7 +127,7 @@ def test_one_of_many_equal_members_leaves(assignor):
 
 
 @both
-def test_a_new_subscription(assignor):
+def test_a_new_subscription(assignor: Assignor) -> None:
     """testNewSubscription"""
     group = ConsumerGroup(assignor, {f"t{number}": 1 for number in range(1, 5)})
     for number, topics in enumerate(["", "t1", "t2 t3 t4"]):
@@ -132,7 +139,7 @@ def test_a_new_subscription(assignor):
 
 
 @both
-def test_stickiness_with_fewer_partitions_than_members(assignor):
+def test_stickiness_with_fewer_partitions_than_members(assignor: Assignor) -> None:
     """testStickiness"""
     group = ConsumerGroup(assignor, {"t": 3})
     for number in range(1, 5):
@@ -147,7 +154,7 @@ def test_stickiness_with_fewer_partitions_than_members(assignor):
 
 
 @both
-def test_a_deleted_topic_is_skipped(assignor):
+def test_a_deleted_topic_is_skipped(assignor: Assignor) -> None:
     """testAssignmentUpdatedForDeletedTopic"""
     group = ConsumerGroup(assignor, {"t1": 1, "t3": 100})
     group.join("c", "t1", "t2", "t3")
@@ -156,7 +163,7 @@ def test_a_deleted_topic_is_skipped(assignor):
 
 
 @pytest.mark.parametrize("equal", [True, False])
-def test_members_that_slept_through_generations_1(equal):
+def test_members_that_slept_through_generations_1(equal: bool) -> None:
     """testAssignmentWithMultipleGenerations1: c3 misses a rebalance, and comes back as c1 goes."""
     group = ConsumerGroup(StickyAssignor(), {"t": 6, "t2": 6})
     wanted = {"c1": "t t2", "c2": "t t2" if equal else "t", "c3": "t t2"}
@@ -179,7 +186,7 @@ def test_members_that_slept_through_generations_1(equal):
 
 
 @pytest.mark.parametrize("equal", [True, False])
-def test_members_that_slept_through_generations_2(equal):
+def test_members_that_slept_through_generations_2(equal: bool) -> None:
     """testAssignmentWithMultipleGenerations2: c1 and c3 miss a rebalance, and come back."""
     group = ConsumerGroup(StickyAssignor(), {"t": 4, "t2": 4, "t3": 4})
     everything = "t t2 t3"
@@ -199,7 +206,7 @@ def test_members_that_slept_through_generations_2(equal):
 
 
 @both
-def test_random_subscriptions_and_changes(assignor):
+def test_random_subscriptions_and_changes(assignor: Assignor) -> None:
     """testReassignmentWithRandomSubscriptionsAndChanges"""
     chance = random.Random(54)
     for _ in range(5):
@@ -215,7 +222,7 @@ def test_random_subscriptions_and_changes(assignor):
 
 
 @both
-def test_many_leave_a_group_of_random_subscriptions(assignor):
+def test_many_leave_a_group_of_random_subscriptions(assignor: Assignor) -> None:
     """testLargeAssignmentWithMultipleConsumersLeavingAndRandomSubscription"""
     chance = random.Random(429)
     topics = {f"t{number:02}": chance.randint(1, 10) for number in range(40)}
@@ -231,7 +238,7 @@ def test_many_leave_a_group_of_random_subscriptions(assignor):
 
 @both
 @pytest.mark.parametrize("equal", [True, False])
-def test_a_thousand_members(assignor, equal):
+def test_a_thousand_members(assignor: Assignor, equal: bool) -> None:
     """testLargeAssignmentAndGroupWithUniformSubscription and …NonEqualSubscription, smaller; one owns everything at first."""
     topics = {f"t{number:02}": 40 for number in range(50)}
     group = ConsumerGroup(assignor, topics)

@@ -1,23 +1,29 @@
 """A member that commits by itself, and one whose application asks for nothing any more; with the pure coordinator."""
 
+from typing import Any, TypeVar
+
 import pytest
 from coordinator_harness import GROUP, Harness
 from member_crowd import Crowd
 
-from coordinator_core.assignors import CooperativeStickyAssignor, RangeAssignor
+from coordinator_core import assignors
+from coordinator_core.assignors import Assignor, CooperativeStickyAssignor, RangeAssignor
 from coordinator_core.coordinator.messages.membership import JoinGroupRequest, LeaveGroupRequest
 from coordinator_core.coordinator.messages.offsets import OffsetCommitRequest, OffsetToCommit
 from coordinator_core.member import MemberSettings, MemberState, PartitionsLost
 from coordinator_core.state.offsets import TopicPartition
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+#: As assignors name them.
+EVERYTHING = [assignors.TopicPartition(*partition) for partition in (T0, T1)]
 POLL_MS = 1_000
+Sent = TypeVar("Sent")
 
 
-def crowd_of(*names, era="4", **more):
+def crowd_of(*names: str, era: str = "4", **more: Any) -> Crowd:
     crowd = Crowd(Harness(era), {"t": 2})
     timeouts = {"session_timeout_ms": 500, "rebalance_timeout_ms": POLL_MS, "heartbeat_interval_ms": 50, "retry_backoff_ms": 20}
-    settings = {"assignors": (RangeAssignor(),), "auto_commit_interval_ms": 200} | timeouts | more
+    settings: dict[str, Any] = {"assignors": (RangeAssignor(),), "auto_commit_interval_ms": 200} | timeouts | more
     for name in names:
         crowd.add(name, MemberSettings(GROUP, **settings), "t")
     crowd.run(400)
@@ -25,12 +31,12 @@ def crowd_of(*names, era="4", **more):
     return crowd
 
 
-def sent(crowd, kind):
+def sent(crowd: Crowd, kind: type[Sent]) -> list[Sent]:
     return [call.request for call in crowd.harness.calls if isinstance(call.request, kind)]
 
 
 @pytest.mark.parametrize("era", ["0.9", "0.10", "1", "2", "3", "4"])
-def test_positions_are_committed_by_the_interval(era):
+def test_positions_are_committed_by_the_interval(era: str) -> None:
     crowd = crowd_of("m", era=era)
     crowd.members["m"].consumed({T0: OffsetToCommit(5), TopicPartition("other", 0): OffsetToCommit(1)})
     crowd.run(100)
@@ -41,7 +47,7 @@ def test_positions_are_committed_by_the_interval(era):
     assert crowd.harness.fetched() == {T0: 5}
 
 
-def test_without_auto_commit_nothing_is_committed():
+def test_without_auto_commit_nothing_is_committed() -> None:
     crowd = crowd_of("m", enable_auto_commit=False)
     crowd.members["m"].consumed({T0: OffsetToCommit(5)})
     crowd.run(1_000)
@@ -50,7 +56,7 @@ def test_without_auto_commit_nothing_is_committed():
 
 
 @pytest.mark.parametrize("assignor", [RangeAssignor(), CooperativeStickyAssignor()], ids=lambda assignor: assignor.name)
-def test_positions_are_committed_before_partitions_are_given_up(assignor):
+def test_positions_are_committed_before_partitions_are_given_up(assignor: Assignor) -> None:
     """Commit and JoinGroup go in this order on one connection: the commit is of the generation that ends."""
     crowd = crowd_of("m", assignors=(assignor,), auto_commit_interval_ms=100_000)
     crowd.members["m"].consumed({T0: OffsetToCommit(5), T1: OffsetToCommit(6)})
@@ -65,7 +71,7 @@ def test_positions_are_committed_before_partitions_are_given_up(assignor):
     assert crowd.stable
 
 
-def test_positions_are_committed_when_the_member_leaves():
+def test_positions_are_committed_when_the_member_leaves() -> None:
     crowd = crowd_of("m", auto_commit_interval_ms=100_000)
     crowd.members["m"].consumed({T0: OffsetToCommit(5)})
     crowd.leave("m")
@@ -74,7 +80,7 @@ def test_positions_are_committed_when_the_member_leaves():
     assert len(sent(crowd, LeaveGroupRequest)) == 1
 
 
-def test_a_member_that_does_not_leave_on_close_is_missed_later():
+def test_a_member_that_does_not_leave_on_close_is_missed_later() -> None:
     crowd = crowd_of("m", leave_group_on_close=False)
     crowd.leave("m")
 
@@ -85,7 +91,7 @@ def test_a_member_that_does_not_leave_on_close_is_missed_later():
 
 
 @pytest.mark.parametrize("instance", [None, "a"])
-def test_a_member_that_is_not_polled_gives_up_its_partitions(instance):
+def test_a_member_that_is_not_polled_gives_up_its_partitions(instance: str | None) -> None:
     crowd = crowd_of("m", "n", group_instance_id=None) if instance is None else crowd_of("m", group_instance_id=instance)
     member = crowd.members["m"]
     member.polled(crowd.harness.now_ms)
@@ -99,14 +105,14 @@ def test_a_member_that_is_not_polled_gives_up_its_partitions(instance):
     assert len(sent(crowd, LeaveGroupRequest)) == (instance is None)
     if instance is None:
         crowd.run(400)
-        assert crowd.owned() == {"m": [], "n": [T0, T1]}
+        assert crowd.owned() == {"m": [], "n": EVERYTHING}
 
     member.polled(crowd.harness.now_ms)
     crowd.run(400)
     assert crowd.stable
-    assert sorted(partition for owned in crowd.owned().values() for partition in owned) == [T0, T1]
+    assert sorted(partition for owned in crowd.owned().values() for partition in owned) == EVERYTHING
 
 
-def test_an_interval_of_nothing():
+def test_an_interval_of_nothing() -> None:
     with pytest.raises(ValueError, match="auto_commit_interval_ms is 0"):
         MemberSettings(GROUP, auto_commit_interval_ms=0)

@@ -1,10 +1,14 @@
 """What a member does about each error, without a coordinator: the responses are made up."""
 
+from typing import Any
+
 import pytest
+from expecting import expect
 from member_crowd import HERE, found
 
 from coordinator_core.assignors import (
     Assignment,
+    Assignor,
     ClusterMetadata,
     CooperativeStickyAssignor,
     RangeAssignor,
@@ -39,40 +43,47 @@ from coordinator_core.member import (
     PartitionsLost,
     PartitionsRevoked,
 )
+from coordinator_core.member.effects import Effects
 from coordinator_core.state import offsets
 
 BACKOFF, INTERVAL, SESSION = 100, 3_000, 45_000
 METADATA = ClusterMetadata.of_counts({"t": 2})
 MINE = (TopicPartition("t", 0), TopicPartition("t", 1))
+OWNED = tuple(offsets.TopicPartition(*partition) for partition in MINE)
 PARTITION = offsets.TopicPartition("t", 0)
 GONE = [ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE]
 
 
-def a_member(assignor=None, **more):
+def a_member(assignor: Assignor | None = None, **more: Any) -> GroupMember:
     return GroupMember(MemberSettings("g", (assignor or RangeAssignor(),), **more), ["t"], METADATA)
 
 
-def only(effects):
+def only(effects: Effects) -> Any:
     """The one request among the effects."""
     (request,) = effects.requests
     return request
 
 
-def joining(member, now=0):
+def subscription_of(effects: Effects) -> Subscription:
+    """What the JoinGroup among the effects says that the member wants and has."""
+    return expect(Subscription, read_subscription(expect(JoinGroupRequest, only(effects)).protocols[0].metadata))
+
+
+def joining(member: GroupMember, now: int = 0) -> JoinGroupRequest:
     """The JoinGroup of a member that found its coordinator."""
     find = only(member.wake(now))
-    return only(member.receive(find, found(find), now))
+    return expect(JoinGroupRequest, only(member.receive(find, found(find), now)))
 
 
-def joined(member, now=0, generation=1, leader="m"):
+def joined(member: GroupMember, now: int = 0, generation: int = 1, leader: str = "m") -> SyncGroupRequest:
     """The SyncGroup of a member that got into a generation."""
     join = joining(member, now)
     members = (JoinGroupMember("m", None, join.protocols[0].metadata),) if leader == "m" else ()
     response = JoinGroupResponse(ErrorCode.NONE, "m", generation, "consumer", join.protocols[0].name, leader, False, members)
-    return only(member.receive(join, response, now))
+    return expect(SyncGroupRequest, only(member.receive(join, response, now)))
 
 
-def stable(assignor=None, now=0, **more):
+def stable(assignor: Assignor | None = None, now: int = 0, **more: Any) -> GroupMember:
     """A member, leader of its group, that owns everything."""
     member = a_member(assignor, **more)
     sync = joined(member, now)
@@ -82,13 +93,13 @@ def stable(assignor=None, now=0, **more):
     return member
 
 
-def heartbeat(member, now=INTERVAL):
+def heartbeat(member: GroupMember, now: int = INTERVAL) -> HeartbeatRequest:
     request = only(member.wake(now))
     assert isinstance(request, HeartbeatRequest)
     return request
 
 
-def test_finding_the_coordinator():
+def test_finding_the_coordinator() -> None:
     member = a_member()
     find = only(member.wake(5))
     assert find == FindCoordinatorRequest(("g",))
@@ -102,7 +113,7 @@ def test_finding_the_coordinator():
     assert member.coordinator == HERE
 
 
-def test_a_group_that_cannot_be_found():
+def test_a_group_that_cannot_be_found() -> None:
     member = a_member()
     find = only(member.wake(0))
 
@@ -112,7 +123,7 @@ def test_a_group_that_cannot_be_found():
     assert member.next_wake() is None
 
 
-def test_a_member_asks_for_its_id_first():
+def test_a_member_asks_for_its_id_first() -> None:
     member = a_member()
     join = joining(member)
     again = only(member.receive(join, JoinGroupResponse(ErrorCode.MEMBER_ID_REQUIRED, "given"), 0))
@@ -121,7 +132,7 @@ def test_a_member_asks_for_its_id_first():
     assert again.protocols == join.protocols
 
 
-def test_join_while_loading_is_tried_again_later():
+def test_join_while_loading_is_tried_again_later() -> None:
     member = a_member()
     join = joining(member)
 
@@ -130,7 +141,7 @@ def test_join_while_loading_is_tried_again_later():
     assert only(member.wake(10 + BACKOFF)) == join
 
 
-def test_join_while_the_group_is_written_is_tried_again_at_once():
+def test_join_while_the_group_is_written_is_tried_again_at_once() -> None:
     member = a_member()
     join = joining(member)
 
@@ -138,7 +149,7 @@ def test_join_while_the_group_is_written_is_tried_again_at_once():
 
 
 @pytest.mark.parametrize("error", GONE)
-def test_join_at_somebody_who_does_not_coordinate(error):
+def test_join_at_somebody_who_does_not_coordinate(error: ErrorCode) -> None:
     member = a_member()
     join = joining(member)
 
@@ -158,20 +169,20 @@ def test_join_at_somebody_who_does_not_coordinate(error):
         ErrorCode.UNKNOWN_SERVER_ERROR,
     ],
 )
-def test_join_that_fails_for_good(error):
+def test_join_that_fails_for_good(error: ErrorCode) -> None:
     member = a_member()
     (failed,) = member.receive(joining(member), JoinGroupResponse(error, ""), 0).events
 
-    assert (failed.error, member.state) == (error, MemberState.FAILED)
+    assert (expect(MemberFailed, failed).error, member.state) == (error, MemberState.FAILED)
     assert member.wake(10**9).requests == ()
 
 
-def test_the_leader_assigns_and_others_do_not():
+def test_the_leader_assigns_and_others_do_not() -> None:
     assert read_assignment(joined(a_member()).assignments["m"]) == Assignment(MINE)
     assert joined(a_member(), leader="somebody else").assignments == {}
 
 
-def test_a_leader_that_is_told_to_skip_the_assignment():
+def test_a_leader_that_is_told_to_skip_the_assignment() -> None:
     member = a_member()
     join = joining(member)
     members = (JoinGroupMember("m", None, join.protocols[0].metadata),)
@@ -180,7 +191,7 @@ def test_a_leader_that_is_told_to_skip_the_assignment():
     assert (sync.generation, sync.assignments) == (1, {})
 
 
-def test_a_leader_that_cannot_assign_fails():
+def test_a_leader_that_cannot_assign_fails() -> None:
     member = a_member()
     response = JoinGroupResponse(ErrorCode.NONE, "m", 1, None, "sticky", "m")
     (failed,) = member.receive(joining(member), response, 0).events
@@ -192,7 +203,7 @@ def test_a_leader_that_cannot_assign_fails():
     ("error", "member_id"),
     [(ErrorCode.REBALANCE_IN_PROGRESS, "m"), (ErrorCode.ILLEGAL_GENERATION, "m"), (ErrorCode.UNKNOWN_MEMBER_ID, "")],
 )
-def test_sync_that_came_too_late(error, member_id):
+def test_sync_that_came_too_late(error: ErrorCode, member_id: str) -> None:
     member = a_member()
     again = only(member.receive(joined(member), SyncGroupResponse(error), 0))
 
@@ -200,18 +211,18 @@ def test_sync_that_came_too_late(error, member_id):
     assert again.member_id == member_id
 
 
-def test_sync_at_a_coordinator_that_loads_anew():
+def test_sync_at_a_coordinator_that_loads_anew() -> None:
     member = a_member()
     member.receive(joined(member), SyncGroupResponse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS), 10)
 
     assert member.next_wake() == 10 + member.settings.retry_backoff_ms
-    again = only(member.wake(member.next_wake()))
+    again = only(member.wake(expect(int, member.next_wake())))
     assert isinstance(again, JoinGroupRequest)
     assert again.member_id == "m"
 
 
 @pytest.mark.parametrize("error", GONE)
-def test_sync_at_somebody_who_does_not_coordinate(error):
+def test_sync_at_somebody_who_does_not_coordinate(error: ErrorCode) -> None:
     member = a_member()
     member.receive(joined(member), SyncGroupResponse(error), 0)
 
@@ -219,24 +230,24 @@ def test_sync_at_somebody_who_does_not_coordinate(error):
     assert only(member.receive(find, found(find), BACKOFF)).member_id == "m"
 
 
-def test_an_assignment_that_nobody_can_read():
+def test_an_assignment_that_nobody_can_read() -> None:
     member = a_member()
     (failed,) = member.receive(joined(member, leader=""), SyncGroupResponse(ErrorCode.NONE, None, None, b"?"), 0).events
 
-    assert failed.problem.startswith("assignment of generation 1: malformed")
+    assert expect(MemberFailed, failed).problem.startswith("assignment of generation 1: malformed")
 
 
-def test_an_assignment_of_what_is_no_longer_wanted():
+def test_an_assignment_of_what_is_no_longer_wanted() -> None:
     member = a_member()
     sync = joined(member, leader="")
     member.subscribe(["u"])
     effects = member.receive(sync, SyncGroupResponse(ErrorCode.NONE, None, None, assignment_bytes(Assignment(MINE))), 0)
 
     assert (effects.events, member.owned) == ((), ())
-    assert read_subscription(only(effects).protocols[0].metadata).topics == ("u",)
+    assert subscription_of(effects).topics == ("u",)
 
 
-def test_heartbeats_come_one_at_a_time():
+def test_heartbeats_come_one_at_a_time() -> None:
     member = stable()
     assert member.next_wake() == INTERVAL
     assert member.wake(INTERVAL - 1).requests == ()
@@ -248,7 +259,7 @@ def test_heartbeats_come_one_at_a_time():
     assert member.next_wake() == 2 * INTERVAL
 
 
-def test_a_rebalance_that_a_heartbeat_tells_of():
+def test_a_rebalance_that_a_heartbeat_tells_of() -> None:
     member = stable()
     effects = member.receive(heartbeat(member), HeartbeatResponse(ErrorCode.REBALANCE_IN_PROGRESS), INTERVAL)
 
@@ -256,53 +267,53 @@ def test_a_rebalance_that_a_heartbeat_tells_of():
     assert only(effects).member_id == "m"
 
 
-def test_a_cooperative_member_says_what_it_keeps():
+def test_a_cooperative_member_says_what_it_keeps() -> None:
     member = stable(CooperativeStickyAssignor())
     effects = member.receive(heartbeat(member), HeartbeatResponse(ErrorCode.REBALANCE_IN_PROGRESS), INTERVAL)
 
-    told = read_subscription(only(effects).protocols[0].metadata)
+    told = subscription_of(effects)
     assert effects.events == ()
     assert (told.owned_partitions, told.generation_id, told.user_data) == (MINE, 1, b"\x00\x00\x00\x01")
 
 
-def test_a_sticky_member_says_what_it_had():
+def test_a_sticky_member_says_what_it_had() -> None:
     member = stable(StickyAssignor())
     effects = member.receive(heartbeat(member), HeartbeatResponse(ErrorCode.REBALANCE_IN_PROGRESS), INTERVAL)
 
-    told = read_subscription(only(effects).protocols[0].metadata)
+    told = subscription_of(effects)
     assert told.owned_partitions == ()
     assert told.user_data == StickyAssignor(MINE, 1).subscription_user_data(["t"])
 
 
 @pytest.mark.parametrize(("error", "member_id"), [(ErrorCode.ILLEGAL_GENERATION, "m"), (ErrorCode.UNKNOWN_MEMBER_ID, "")])
-def test_a_member_that_is_none_any_more(error, member_id):
+def test_a_member_that_is_none_any_more(error: ErrorCode, member_id: str) -> None:
     member = stable(CooperativeStickyAssignor())
     effects = member.receive(heartbeat(member), HeartbeatResponse(error), INTERVAL)
 
     assert effects.events == (PartitionsLost(MINE),)
     assert only(effects).member_id == member_id
-    assert read_subscription(only(effects).protocols[0].metadata).owned_partitions == ()
+    assert subscription_of(effects).owned_partitions == ()
 
 
-def test_a_fenced_member_fails():
+def test_a_fenced_member_fails() -> None:
     member = stable(group_instance_id="i")
     effects = member.receive(heartbeat(member), HeartbeatResponse(ErrorCode.FENCED_INSTANCE_ID), INTERVAL)
 
     assert [type(event) for event in effects.events] == [PartitionsLost, MemberFailed]
 
 
-def test_a_session_without_answers_ends_at_the_coordinator():
+def test_a_session_without_answers_ends_at_the_coordinator() -> None:
     member = stable()
     unanswered = heartbeat(member)
 
     assert member.wake(SESSION).requests == ()
     assert member.coordinator is None
-    assert member.owned == MINE
+    assert member.owned == OWNED
     find = only(member.wake(SESSION + BACKOFF))
     assert member.receive(find, found(find), SESSION + BACKOFF).requests[0] == unanswered
 
 
-def test_a_broken_connection_in_a_rebalance_begins_it_again():
+def test_a_broken_connection_in_a_rebalance_begins_it_again() -> None:
     member = a_member()
     sync = joined(member)
     member.disconnected(10)
@@ -324,7 +335,7 @@ def test_a_broken_connection_in_a_rebalance_begins_it_again():
         (ErrorCode.UNKNOWN_MEMBER_ID, MemberState.PREPARING_REBALANCE),
     ],
 )
-def test_commits(error, state):
+def test_commits(error: ErrorCode, state: MemberState) -> None:
     member = stable()
     request = member.commit({PARTITION: OffsetToCommit(5)})
     assert (request.member_id, request.generation) == ("m", 1)
@@ -334,7 +345,7 @@ def test_commits(error, state):
     assert member.state is state
 
 
-def test_a_commit_of_a_former_generation_changes_nothing():
+def test_a_commit_of_a_former_generation_changes_nothing() -> None:
     member = stable()
     late = member.commit({PARTITION: OffsetToCommit(5)})
     join = only(member.receive(heartbeat(member), HeartbeatResponse(ErrorCode.REBALANCE_IN_PROGRESS), INTERVAL))
@@ -347,22 +358,22 @@ def test_a_commit_of_a_former_generation_changes_nothing():
 
 
 @pytest.mark.parametrize("error", [*GONE, ErrorCode.REQUEST_TIMED_OUT])
-def test_a_commit_at_somebody_who_does_not_coordinate(error):
+def test_a_commit_at_somebody_who_does_not_coordinate(error: ErrorCode) -> None:
     member = stable()
     member.receive(member.commit({PARTITION: OffsetToCommit(5)}), OffsetCommitResponse({PARTITION: error}), 0)
 
-    assert (member.coordinator, member.owned) == (None, MINE)
+    assert (member.coordinator, member.owned) == (None, OWNED)
 
 
 @pytest.mark.parametrize("error", GONE)
-def test_a_fetch_at_somebody_who_does_not_coordinate(error):
+def test_a_fetch_at_somebody_who_does_not_coordinate(error: ErrorCode) -> None:
     member = stable()
     member.receive(member.fetch((PARTITION,)), OffsetFetchResponse(error, {}), 0)
 
     assert member.coordinator is None
 
 
-def test_leaving():
+def test_leaving() -> None:
     member = stable()
     effects = member.leave()
 
@@ -371,11 +382,11 @@ def test_leaving():
     assert (member.next_wake(), member.leave().requests) == (None, ())
 
 
-def test_a_static_member_leaves_without_a_word():
+def test_a_static_member_leaves_without_a_word() -> None:
     assert stable(group_instance_id="i").leave().requests == ()
 
 
-def test_leaving_in_a_rebalance_tells_the_coordinator_and_forgets_the_answer():
+def test_leaving_in_a_rebalance_tells_the_coordinator_and_forgets_the_answer() -> None:
     member = stable(CooperativeStickyAssignor())
     join = only(member.receive(heartbeat(member), HeartbeatResponse(ErrorCode.REBALANCE_IN_PROGRESS), INTERVAL))
     effects = member.leave()
@@ -385,12 +396,12 @@ def test_leaving_in_a_rebalance_tells_the_coordinator_and_forgets_the_answer():
     assert member.receive(join, JoinGroupResponse(ErrorCode.NONE, "m", 2), INTERVAL).requests == ()
 
 
-def test_heartbeats_have_to_come_within_the_session():
+def test_heartbeats_have_to_come_within_the_session() -> None:
     with pytest.raises(ValueError, match="heartbeat_interval_ms 10 is not in 1–9, below session_timeout_ms"):
         MemberSettings("g", session_timeout_ms=10, heartbeat_interval_ms=10)
 
 
-def test_the_rack_goes_with_the_subscription():
+def test_the_rack_goes_with_the_subscription() -> None:
     join = joining(a_member(rack_id="r"))
 
     assert join.protocols[0].metadata == subscription_bytes(Subscription(("t",), rack_id="r"))

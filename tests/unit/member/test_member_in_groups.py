@@ -1,5 +1,7 @@
 """Members and the coordinator, both pure: groups that form, rebalance, lose and regain members and coordinators."""
 
+from typing import Any
+
 import pytest
 from coordinator_harness import GROUP, Harness
 from hypothesis import given, settings
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from member_crowd import Crowd
 
 from coordinator_core.assignors import (
+    Assignor,
     BroadcastAssignor,
     ClusterMetadata,
     CooperativeStickyAssignor,
@@ -34,12 +37,12 @@ SESSION_MS = 500
 REBALANCE_MS = 1000
 
 
-def behaving(*assignors, **more):
+def behaving(*assignors: Assignor, **more: Any) -> MemberSettings:
     timeouts = {"session_timeout_ms": SESSION_MS, "rebalance_timeout_ms": REBALANCE_MS, "heartbeat_interval_ms": 50}
     return MemberSettings(GROUP, assignors or (RangeAssignor(),), **(timeouts | {"retry_backoff_ms": 20} | more))
 
 
-def crowd_of(count, *assignors, topics=("t", "u")):
+def crowd_of(count: int, *assignors: Assignor, topics: tuple[str, ...] = ("t", "u")) -> Crowd:
     crowd = Crowd(Harness(group_max_size=100), TOPICS)
     for number in range(count):
         crowd.add(f"m{number}", behaving(*assignors), *topics)
@@ -47,7 +50,7 @@ def crowd_of(count, *assignors, topics=("t", "u")):
     return crowd
 
 
-def all_owned(crowd):
+def all_owned(crowd: Crowd) -> list[TopicPartition]:
     return sorted(partition for owned in crowd.owned().values() for partition in owned)
 
 
@@ -58,7 +61,7 @@ each_assignor = pytest.mark.parametrize("assignor", ONE_OWNER, ids=lambda assign
 
 @each_assignor
 @pytest.mark.parametrize("count", [1, 2, 5])
-def test_a_group_forms_and_everything_has_one_owner(assignor, count):
+def test_a_group_forms_and_everything_has_one_owner(assignor: Assignor, count: int) -> None:
     crowd = crowd_of(count, assignor)
 
     assert crowd.stable
@@ -66,11 +69,11 @@ def test_a_group_forms_and_everything_has_one_owner(assignor, count):
     assert crowd.harness.group().protocol_name == assignor.name
 
 
-def test_broadcast_gives_everything_to_everybody():
+def test_broadcast_gives_everything_to_everybody() -> None:
     assert crowd_of(3, BroadcastAssignor()).owned() == dict.fromkeys(["m0", "m1", "m2"], EVERYTHING)
 
 
-def test_the_group_agrees_on_an_assignor_that_all_have():
+def test_the_group_agrees_on_an_assignor_that_all_have() -> None:
     crowd = Crowd(Harness(), TOPICS)
     crowd.add("both", behaving(StickyAssignor(), RangeAssignor()), "t")
     crowd.add("one", behaving(RangeAssignor()), "t")
@@ -80,7 +83,7 @@ def test_the_group_agrees_on_an_assignor_that_all_have():
     assert crowd.harness.group().protocol_name == "range"
 
 
-def test_a_member_without_a_common_assignor_fails():
+def test_a_member_without_a_common_assignor_fails() -> None:
     crowd = crowd_of(1, RangeAssignor())
     crowd.add("other", behaving(RoundRobinAssignor()), "t")
     crowd.run(200)
@@ -91,7 +94,7 @@ def test_a_member_without_a_common_assignor_fails():
 
 
 @each_assignor
-def test_members_that_come_and_go(assignor):
+def test_members_that_come_and_go(assignor: Assignor) -> None:
     crowd = crowd_of(2, assignor)
     crowd.add("m2", behaving(assignor), "t", "u")
     crowd.run(400)
@@ -109,7 +112,7 @@ def test_members_that_come_and_go(assignor):
     assert crowd.owned() == {"m2": EVERYTHING}
 
 
-def test_a_cooperative_member_keeps_reading_what_it_keeps():
+def test_a_cooperative_member_keeps_reading_what_it_keeps() -> None:
     crowd = crowd_of(1, CooperativeStickyAssignor())
     crowd.events.clear()
     crowd.add("m1", behaving(CooperativeStickyAssignor()), "t", "u")
@@ -121,7 +124,7 @@ def test_a_cooperative_member_keeps_reading_what_it_keeps():
     assert not [event for _, event in crowd.events if isinstance(event, PartitionsLost)]
 
 
-def test_an_eager_member_gives_everything_up_first():
+def test_an_eager_member_gives_everything_up_first() -> None:
     crowd = crowd_of(1, StickyAssignor())
     crowd.events.clear()
     crowd.add("m1", behaving(StickyAssignor()), "t", "u")
@@ -131,7 +134,7 @@ def test_an_eager_member_gives_everything_up_first():
     assert mine == [PartitionsRevoked(tuple(EVERYTHING)), PartitionsAssigned(tuple(crowd.owned()["m0"]))]
 
 
-def test_a_changed_subscription_makes_the_group_rebalance():
+def test_a_changed_subscription_makes_the_group_rebalance() -> None:
     crowd = crowd_of(2, CooperativeStickyAssignor())
     crowd.members["m0"].subscribe(["u"])
     crowd.run(400)
@@ -141,7 +144,7 @@ def test_a_changed_subscription_makes_the_group_rebalance():
     assert all_owned(crowd) == EVERYTHING
 
 
-def test_the_leader_sees_that_a_topic_grew():
+def test_the_leader_sees_that_a_topic_grew() -> None:
     crowd = crowd_of(2)
     for member in crowd.members.values():
         member.update_metadata(ClusterMetadata.of_counts(TOPICS | {"u": 4, "unwanted": 1}))
@@ -151,7 +154,7 @@ def test_the_leader_sees_that_a_topic_grew():
     assert all_owned(crowd) == sorted([*EVERYTHING, TopicPartition("u", 3)])
 
 
-def test_metadata_that_changes_nothing_of_the_group_disturbs_nobody():
+def test_metadata_that_changes_nothing_of_the_group_disturbs_nobody() -> None:
     crowd = crowd_of(2)
     crowd.events.clear()
     for member in crowd.members.values():
@@ -162,7 +165,7 @@ def test_metadata_that_changes_nothing_of_the_group_disturbs_nobody():
     assert crowd.harness.group().generation == max(member.generation for member in crowd.members.values())
 
 
-def test_a_commit_and_what_is_fetched_of_it():
+def test_a_commit_and_what_is_fetched_of_it() -> None:
     crowd = crowd_of(1)
     member, partition = crowd.members["m0"], offsets.TopicPartition("t", 0)
     crowd.events.clear()
@@ -176,7 +179,7 @@ def test_a_commit_and_what_is_fetched_of_it():
     assert fetched.offsets[partition].offset == 7
 
 
-def test_a_member_that_was_thrown_out_comes_back_as_a_new_one():
+def test_a_member_that_was_thrown_out_comes_back_as_a_new_one() -> None:
     crowd = crowd_of(2)
     sleeper, old_id = crowd.members.pop("m1"), crowd.members["m0"].member_id
     sleeping_id = sleeper.member_id
@@ -193,7 +196,7 @@ def test_a_member_that_was_thrown_out_comes_back_as_a_new_one():
     assert isinstance(next(event for name, event in crowd.events if name == "m1"), PartitionsLost)
 
 
-def test_a_static_member_comes_back_without_a_rebalance():
+def test_a_static_member_comes_back_without_a_rebalance() -> None:
     crowd = Crowd(Harness(), TOPICS)
     for name in ("m0", "m1"):
         crowd.add(name, behaving(group_instance_id=name), "t", "u")
@@ -208,7 +211,7 @@ def test_a_static_member_comes_back_without_a_rebalance():
     assert crowd.harness.group().generation == generation
 
 
-def test_a_static_member_that_is_replaced_fails():
+def test_a_static_member_that_is_replaced_fails() -> None:
     crowd = Crowd(Harness(), TOPICS)
     crowd.add("old", behaving(group_instance_id="same"), "t")
     crowd.run(400)
@@ -220,7 +223,7 @@ def test_a_static_member_that_is_replaced_fails():
 
 
 @each_assignor
-def test_a_coordinator_that_dies_loads_and_goes_on(assignor):
+def test_a_coordinator_that_dies_loads_and_goes_on(assignor: Assignor) -> None:
     crowd = crowd_of(3, assignor)
     before = crowd.owned()
     crowd.crash()
@@ -230,7 +233,7 @@ def test_a_coordinator_that_dies_loads_and_goes_on(assignor):
     assert crowd.owned() == before
 
 
-def test_a_coordinator_that_dies_in_a_rebalance():
+def test_a_coordinator_that_dies_in_a_rebalance() -> None:
     crowd = crowd_of(3, CooperativeStickyAssignor())
     crowd.add("m3", behaving(CooperativeStickyAssignor()), "t", "u")
     crowd.run(20)
@@ -241,9 +244,9 @@ def test_a_coordinator_that_dies_in_a_rebalance():
     assert all_owned(crowd) == EVERYTHING
 
 
-@settings(max_examples=max(10, settings.default.max_examples // 5))
+@settings(max_examples=max(10, (settings.default or settings()).max_examples // 5))
 @given(st.sampled_from(ONE_OWNER), st.data())
-def test_whatever_happens_no_partition_has_two_owners_and_at_last_each_has_one(assignor, data):
+def test_whatever_happens_no_partition_has_two_owners_and_at_last_each_has_one(assignor: Assignor, data: st.DataObject) -> None:
     crowd = crowd_of(1, assignor)
     joined = 1
     for _ in range(data.draw(st.integers(1, 8))):
