@@ -90,7 +90,7 @@ def _report(measured: list[Measured]) -> None:
 
 
 def _batch_seconds(run: Run) -> float:
-    return sum((batch["finished_at"] - batch["started_at"]).total_seconds() for batch in run.batches)
+    return sum(float((batch["finished_at"] - batch["started_at"]).total_seconds()) for batch in run.batches)
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ class Case:
 class Job:
     """A `grouplake run` that follows a log."""
 
-    def __init__(self, process: subprocess.Popen, log: GrowingLog, changes: Changes) -> None:
+    def __init__(self, process: subprocess.Popen[str], log: GrowingLog, changes: Changes) -> None:
         self._process = process
         self._log = log
         self._changes = changes
@@ -96,7 +96,7 @@ def following(store: TableStore, shape: Shape, folder: Path, trigger: str, conf:
         "--trigger",
         trigger,
         "--conf",
-        folder / "job.toml",
+        str(folder / "job.toml"),
     ]
     with subprocess.Popen([_COMMAND, "run", *arguments], stderr=subprocess.PIPE, text=True) as process:
         try:

@@ -54,7 +54,7 @@ def asked_group(shape: Shape) -> str:
 def rows(store: TableStore, shape: Shape, rounds: int) -> list[list[object]]:
     """One row per question: medians."""
     group = asked_group(shape)
-    found = []
+    found: list[list[object]] = []
     for question, sql in QUERIES.items():
         asked = sql.format(group=group)
         seconds(store.root, asked)

@@ -221,7 +221,8 @@ def _names(members: list[int]) -> Names:
 
 
 def _commit_key(number: int) -> bytes:
-    group, topic, partition = (text.encode() if isinstance(text, str) else text for text in key_name(number))
+    names = key_name(number)
+    group, topic, partition = names[0].encode(), names[1].encode(), names[2]
     return struct.pack(f">hh{len(group)}sh{len(topic)}si", 1, len(group), group, len(topic), topic, partition)
 
 

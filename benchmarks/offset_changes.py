@@ -78,7 +78,7 @@ class GrowingLog:
 
 def as_change_rows(batches: dict[int, bytes], start: dict[int, int]) -> pa.Table:
     """The change rows that a task would make of the batches; `start` is where their partitions ended before."""
-    rows = []
+    rows: list[pa.RecordBatch] = []
     for partition, data in batches.items():
         columns = parse_columns(data)
         reducer = RangeReducer(ERA, partition)

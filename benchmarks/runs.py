@@ -64,7 +64,7 @@ def grouplake_run(source: str, tables: Path, arguments: Sequence[str] = (), *, s
     return Run(seconds, told, batches, sampler.peaks, process.pid)
 
 
-def _listen(process: subprocess.Popen, started: float) -> list[tuple[float, str]]:
+def _listen(process: subprocess.Popen[str], started: float) -> list[tuple[float, str]]:
     assert process.stderr is not None
     told = [(time.monotonic() - started, line.rstrip()) for line in process.stderr]
     process.wait(_LIMIT_SECONDS)

@@ -11,6 +11,8 @@ from pipelines.errors import UsageError
 
 PROFILES = Path(__file__).resolve().parents[1] / "conf"
 DEFAULTS = PROFILES / "local.toml"
+#: The default of a number that depends on `era` in the same section; such a key takes this text or an integer.
+OF_ERA = "era"
 _FROM_ENVIRONMENT = "env:"
 _TYPES = {str: "a string", int: "an integer", bool: "true or false", float: "a fraction", list: "a list", dict: "a section"}
 
@@ -78,12 +80,24 @@ def _override(defaults: dict[str, Any], given: Mapping[str, Any], path: Path, se
             if not isinstance(value, dict):
                 raise UsageError(f"{path}: {name} is a section, not a value")
             _override(defaults[key], value, path, (*section, key))
-        elif type(value) is not type(defaults[key]):
-            raise UsageError(f"{path}: {name} must be {_TYPES[type(defaults[key])]}, not {_TYPES.get(type(value), 'a date')}")
-        elif isinstance(value, int) and value < min(0, defaults[key]):
-            raise UsageError(f"{path}: {name} is {value}, and must not be negative")
         else:
+            _require_value(value, defaults[key], f"{path}: {name}")
             defaults[key] = value
+
+
+def _require_value(value: Any, default: Any, where: str) -> None:
+    """Raises UsageError unless `value` may stand where `default` does."""
+    lowest = 0
+    if default == OF_ERA:
+        if type(value) is not int and value != OF_ERA:
+            shown = repr(value) if isinstance(value, str) else _TYPES.get(type(value), "a date")
+            raise UsageError(f'{where} must be an integer, or "{OF_ERA}" for the default of the era, not {shown}')
+    elif type(value) is not type(default):
+        raise UsageError(f"{where} must be {_TYPES[type(default)]}, not {_TYPES.get(type(value), 'a date')}")
+    elif isinstance(default, int):
+        lowest = min(0, default)
+    if isinstance(value, int) and value < lowest:
+        raise UsageError(f"{where} is {value}, and must not be negative")
 
 
 def _resolve(value: Any, environment: Mapping[str, str], section: tuple[str, ...]) -> Any:

@@ -17,6 +17,7 @@ from coordinator_core.service.cluster import OFFSETS_TOPIC
 from coordinator_core.service.event_log import LEVELS, EventLog
 from coordinator_core.service.process import Addresses, CannotListen, Until, raise_file_limit, serve, signalled
 from coordinator_core.service.settings import Fsync, ServiceSettings
+from pipelines.configuration import OF_ERA
 from pipelines.errors import GrouplakeError, UsageError
 
 
@@ -42,7 +43,7 @@ def coordinator_options(listen: str, directory: str, section: Mapping[str, Any])
         raise UsageError(f"coordinator.log_level is {section['log_level']!r}, and must be one of {', '.join(LEVELS)}")
     return CoordinatorOptions(
         directory,
-        _checked(CoordinatorConfig, section),
+        coordinator_config(section),
         _checked(ServiceSettings, {**section, "fsync": _fsync(section["fsync"])}),
         _log_settings(section),
         Addresses(
@@ -54,6 +55,15 @@ def coordinator_options(listen: str, directory: str, section: Mapping[str, Any])
         ),
         section["log_level"],
     )
+
+
+def coordinator_config(section: Mapping[str, Any]) -> CoordinatorConfig:
+    """The keys of the coordinator in `[coordinator]`; those that are "era" have the default of its era (`ERA_DEFAULTS`).
+
+    Raises UsageError for a value out of its range.
+    """
+    config: CoordinatorConfig = _checked(CoordinatorConfig, {key: value for key, value in section.items() if value != OF_ERA})
+    return config
 
 
 def run_coordinator(options: CoordinatorOptions, until: Until, stream: TextIO | None = None) -> None:

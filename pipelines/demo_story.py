@@ -138,7 +138,8 @@ class Story:
                 await asyncio.sleep(_LOOK_SECONDS)
 
     def _rows(self, query: str) -> Sequence[dict[str, object]]:
-        return Snapshot.open(self._tables).query(query).to_pylist()
+        rows: list[dict[str, object]] = Snapshot.open(self._tables).query(query).to_pylist()
+        return rows
 
     async def _compare(self, members: Members) -> None:
         """What the coordinator answers, beside what the tables say."""

@@ -57,6 +57,7 @@ class Session:
         """Ends the JVM if it is the first of its class path, so that it writes down what it has loaded for those that follow."""
         if self._recording is None:
             return
+        assert SparkContext._gateway is not None
         process = SparkContext._gateway.proc
         progress("keeping the classes that Spark has loaded, for quicker starts (some seconds, once)")
         self.spark.stop()

@@ -7,7 +7,7 @@ has moved. An answer leaves a shard only when the log has everything that it tel
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
-from typing import Any
+from typing import TypeVar, assert_never
 
 from coordinator_core.codec import decode
 from coordinator_core.coordinator import describe, removal
@@ -45,7 +45,7 @@ from coordinator_core.coordinator.offsets.delete import delete_offsets, topics_d
 from coordinator_core.coordinator.offsets.fetch import fetch_offsets
 from coordinator_core.coordinator.refusal import Request, refusal
 from coordinator_core.coordinator.timers import Due, HeartbeatDue, JoinDue, SweepDue, SyncDue
-from coordinator_core.coordinator.turn import Continuation, Outcome, Ticket, Turn, Write
+from coordinator_core.coordinator.turn import Continuation, Outcome, Response, Ticket, Turn, Write
 from coordinator_core.log.columns import RecordColumns
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.log.record_batch import control_key
@@ -53,27 +53,33 @@ from coordinator_core.state.anomaly import Anomaly
 from coordinator_core.state.bulk_load import load_columns
 from coordinator_core.state.group_state import GroupState
 
-_HANDLERS: Mapping[type, Callable[[CoordinatorContext, Turn, Any, Ticket], None]] = {
-    JoinGroupRequest: join_group,
-    SyncGroupRequest: sync_group,
-    HeartbeatRequest: heartbeat,
-    LeaveGroupRequest: leave_group,
-    OffsetCommitRequest: commit_offsets,
-    TxnOffsetCommitRequest: commit_transactional_offsets,
-    TxnMarkerRequest: end_transaction,
-    OffsetFetchRequest: fetch_offsets,
-    OffsetDeleteRequest: delete_offsets,
-    DescribeGroupRequest: describe.describe_group,
-    ConsumerGroupDescribeRequest: describe.describe_consumer_group,
-    ListGroupsRequest: describe.list_groups,
-    DeleteGroupRequest: removal.delete_group,
-}
+Handled = TypeVar("Handled", bound=Request)
 
-_TIMERS: Mapping[type, Callable[[CoordinatorContext, Turn, Any], None]] = {
-    JoinDue: rebalance.join_due,
-    SyncDue: rebalance.sync_due,
-    HeartbeatDue: rebalance.heartbeat_due,
-}
+
+def _handler(
+    kind: type[Handled], handle: Callable[[CoordinatorContext, Turn, Handled, Ticket], None]
+) -> tuple[type, Callable[..., None]]:
+    """An entry of the table, whose function takes requests of its type."""
+    return kind, handle
+
+
+_HANDLERS = dict(
+    (
+        _handler(JoinGroupRequest, join_group),
+        _handler(SyncGroupRequest, sync_group),
+        _handler(HeartbeatRequest, heartbeat),
+        _handler(LeaveGroupRequest, leave_group),
+        _handler(OffsetCommitRequest, commit_offsets),
+        _handler(TxnOffsetCommitRequest, commit_transactional_offsets),
+        _handler(TxnMarkerRequest, end_transaction),
+        _handler(OffsetFetchRequest, fetch_offsets),
+        _handler(OffsetDeleteRequest, delete_offsets),
+        _handler(DescribeGroupRequest, describe.describe_group),
+        _handler(ConsumerGroupDescribeRequest, describe.describe_consumer_group),
+        _handler(ListGroupsRequest, describe.list_groups),
+        _handler(DeleteGroupRequest, removal.delete_group),
+    )
+)
 
 
 class ShardStatus(Enum):
@@ -229,11 +235,18 @@ class GroupCoordinatorShard:
         return self._close(turn)
 
     def _fire(self, turn: Turn, due: Due) -> None:
-        if isinstance(due, SweepDue):
-            removal.sweep(self._context, turn)
-            removal.schedule_sweep(self._context, turn.now_ms)
-        else:
-            _TIMERS[type(due)](self._context, turn, due)
+        match due:
+            case HeartbeatDue():
+                rebalance.heartbeat_due(self._context, turn, due)
+            case JoinDue():
+                rebalance.join_due(self._context, turn, due)
+            case SyncDue():
+                rebalance.sync_due(self._context, turn, due)
+            case SweepDue():
+                removal.sweep(self._context, turn)
+                removal.schedule_sweep(self._context, turn.now_ms)
+            case _:
+                assert_never(due)
 
     def _apply(self, write: Write, base_offset: int, now_ms: int) -> None:
         state = self._context.state
@@ -256,7 +269,7 @@ class GroupCoordinatorShard:
         for then in self._waiting.pop(write.number, ()):
             then(error, turn)
 
-    def _refusal(self, request: Request) -> Any:
+    def _refusal(self, request: Request) -> Response | None:
         return refusal(request, _REFUSED_WHILE[self.status], self.config)
 
     def _fresh_context(self, now_ms: int) -> CoordinatorContext:

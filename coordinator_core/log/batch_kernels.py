@@ -122,11 +122,11 @@ def _first_offset(data: Bytes, position: Int, end: Int, base: Int, covered: Int)
 
 
 @njit(cache=True)
-def count_frames(data: Bytes, start_offset: int, end_offset: int) -> tuple[int, int]:
+def count_frames(data: Bytes, start_offset: int, end_offset: int) -> tuple[int, Int]:
     """How many frames `read_frames` will list, and where reading ends."""
     frames = 0
-    position = 0
-    covered = np.int64(-1)
+    position: Int = 0
+    covered: Int = np.int64(-1)
     while position < len(data):
         end, base, last, problem = _frame(data, position)
         first = _first_offset(data, position, end, base, covered)
@@ -145,7 +145,7 @@ def count_frames(data: Bytes, start_offset: int, end_offset: int) -> tuple[int, 
 def read_frames(data: Bytes, start_offset: int, batches: npt.NDArray[np.void]) -> None:
     """Fills one row per frame that may hold offsets of the range; mirrors `reader.frames`."""
     frame = 0
-    position = 0
+    position: Int = 0
     while frame < len(batches):
         end, base, last, problem = _frame(data, position)
         if problem != 0 or last >= start_offset:
@@ -173,13 +173,14 @@ def read_frames(data: Bytes, start_offset: int, batches: npt.NDArray[np.void]) -
 
 
 @njit(cache=True)
-def last_frame(data: Bytes) -> tuple[Int, Int, int]:
+def last_frame(data: Bytes) -> tuple[Int, Int, Int]:
     """The greatest offset that any frame covers, the leader epoch of the last one, and where reading ends.
 
     Offset and epoch are -1 where there is none. Nothing but headers is looked at.
     """
-    greatest, epoch = np.int64(-1), np.int64(NO_LEADER_EPOCH)
-    position = 0
+    greatest: Int = np.int64(-1)
+    epoch: Int = np.int64(NO_LEADER_EPOCH)
+    position: Int = 0
     while position < len(data):
         end, _, last, problem = _frame(data, position)
         greatest = max(greatest, last)

@@ -1,7 +1,8 @@
 """Kafka's checkpoint files: a version, a count, and that many lines (`CheckpointFile`)."""
 
-import os
 from pathlib import Path
+
+from coordinator_core.log.force import force
 
 _VERSION = 0
 
@@ -22,5 +23,5 @@ def write_lines(path: Path, lines: list[str], *, durable: bool) -> None:
         file.write("\n".join([str(_VERSION), str(len(lines)), *lines, ""]))
         if durable:
             file.flush()
-            os.fsync(file.fileno())
+            force(file.fileno())
     temporary.replace(path)

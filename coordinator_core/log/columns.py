@@ -129,7 +129,7 @@ def _frames(data: npt.NDArray[np.uint8], start: int, end: int) -> tuple[npt.NDAr
     found, consumed = batch_kernels.count_frames(data, start, end)
     batches = np.zeros(found, BATCH)
     batch_kernels.read_frames(data, start, batches)
-    return batches, consumed
+    return batches, int(consumed)
 
 
 class LogEnd(NamedTuple):
@@ -247,7 +247,7 @@ def _through_reader(data: npt.NDArray[np.uint8], start: int, end: int, limit: in
         last_offset = max(last_offset, frame.last_offset)
         consumed = frame.end
     else:
-        consumed = batch_kernels.count_frames(data, start, end)[1]
+        consumed = int(batch_kernels.count_frames(data, start, end)[1])
     return columns_of(records, next_offset=_next_offset(start, end, last_offset), consumed=consumed, damages=tuple(damages))
 
 

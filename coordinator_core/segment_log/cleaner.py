@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from coordinator_core.codec.arrays import Bytes, Int64s
 from coordinator_core.log.columns import IS_CONTROL, RecordColumns, parse_columns
+from coordinator_core.log.force import force
 from coordinator_core.log.record_batch import CONTROL
 from coordinator_core.segment_log.batch_filter import COPY, EMPTY, REWRITE, decide, emptied, rewritten
 from coordinator_core.segment_log.cleaning_plan import CleaningPlan
@@ -146,7 +147,7 @@ def _clean_group(cleaning: _Cleaning, group: tuple[Segment, ...]) -> Iterator[Se
                     yield None
             is_same = len(group) == 1 and copied == first.size
             if not is_same:
-                os.fsync(file.fileno())
+                force(file.fileno())
     except BaseException:
         cleaned.unlink(missing_ok=True)
         raise

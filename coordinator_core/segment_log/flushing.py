@@ -7,8 +7,8 @@ import numpy as np
 
 from coordinator_core.codec.arrays import Int32s
 from coordinator_core.segment_log.errors import PartitionFailed
+from coordinator_core.segment_log.file_sync import sync_files
 from coordinator_core.segment_log.partition_log import PartitionLog, PendingFlush
-from coordinator_core.segment_log.sync_kernels import sync_files
 
 
 def flush_together(logs: Sequence[PartitionLog]) -> list[PartitionFailed | None]:
@@ -24,7 +24,7 @@ def flush_together(logs: Sequence[PartitionLog]) -> list[PartitionFailed | None]
         if begun is not None:
             pending.append((number, begun))
     errors: Int32s = np.zeros(len(pending), np.int32)
-    sync_files(np.array([flush.descriptor for _, flush in pending], np.int32), errors)
+    sync_files()(np.array([flush.descriptor for _, flush in pending], np.int32), errors)
     for (number, flush), error in zip(pending, errors.tolist(), strict=True):
         try:
             logs[number].end_flush(flush, OSError(error, os.strerror(error)) if error else None)

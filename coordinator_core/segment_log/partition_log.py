@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from coordinator_core.log.columns import RecordColumns, to_log_records
 from coordinator_core.log.entries import LogRecord
+from coordinator_core.log.force import force
 from coordinator_core.log.leader_epochs import read_leader_epochs, with_new_epoch, write_leader_epochs
 from coordinator_core.log.partition_metadata import partition_of
 from coordinator_core.log.segments import SegmentSource
@@ -141,7 +142,7 @@ class PartitionLog:
         if pending is None:
             return self.flushed_offset
         try:
-            os.fsync(pending.descriptor)
+            force(pending.descriptor)
         except OSError as error:
             return self.end_flush(pending, error)
         return self.end_flush(pending, None)
@@ -195,7 +196,7 @@ class PartitionLog:
         if old.size == 0:
             return
         try:
-            os.fsync(old.descriptor)
+            force(old.descriptor)
         except OSError as error:
             raise self._failed(f"fsync: {error.strerror}") from error
         path = log_path(self._folder, self.end_offset)
@@ -243,8 +244,9 @@ class PartitionLog:
     # ---- cleaning
 
     def cleanable_ratio(self, now_ms: int) -> float:
-        """Which part of the bytes that a cleaning may touch has not been cleaned yet, 0–1."""
-        return self._plan(now_ms).dirty_ratio
+        """Which part of the bytes that a cleaning may touch has not been cleaned yet, 0–1. 0 after a cleaning that stopped, so
+        that the other partitions are cleaned (Kafka's `markPartitionUncleanable`)."""
+        return 0.0 if self._cleaning_failure is not None else self._plan(now_ms).dirty_ratio
 
     def clean(self, now_ms: int) -> CleanResult:
         """One cleaning of all closed segments that it may touch, however little of them is dirty. See `cleaning`."""
@@ -266,6 +268,9 @@ class PartitionLog:
         except (CleanFailed, OSError) as error:
             self._cleaning_failure = f"{self._folder}: the cleaning stopped: {error}"
             raise CleanFailed(self._cleaning_failure) from error
+        except Exception as error:
+            self._cleaning_failure = f"{self._folder}: the cleaning stopped: {type(error).__name__}: {error}"
+            raise
         self.first_dirty_offset = max(self.first_dirty_offset, plan.end_offset)
 
     def _plan(self, now_ms: int) -> CleaningPlan:

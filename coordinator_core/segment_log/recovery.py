@@ -4,6 +4,7 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from coordinator_core.log.force import force
 from coordinator_core.segment_log.errors import LogDamaged, OldMessages
 from coordinator_core.segment_log.producers import ProducerStates
 from coordinator_core.segment_log.segment import (
@@ -109,7 +110,7 @@ def _stopped(found: Recovered, path: Path, stop: Stop, *, is_last: bool) -> None
     descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     try:
         os.ftruncate(descriptor, stop.position)
-        os.fsync(descriptor)
+        force(descriptor)
     finally:
         os.close(descriptor)
     found.cut_tail = CutTail(path, stop.position, size, found.end_offset, stop.why)

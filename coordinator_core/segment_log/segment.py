@@ -5,6 +5,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from coordinator_core.log.force import force
+
 LOG = ".log"
 CLEANED = ".cleaned"
 SWAP = ".swap"
@@ -69,6 +71,6 @@ def sync_folder(folder: Path) -> None:
     """Makes the names in a folder durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fsync(descriptor)
+        force(descriptor)
     finally:
         os.close(descriptor)

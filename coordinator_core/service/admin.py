@@ -5,10 +5,18 @@ import json
 from collections.abc import Callable, Mapping
 
 from coordinator_core.service.addresses import Address
+from coordinator_core.service.observer import Observer
 
 _MOST_HEADER_BYTES = 8 * 1024
 _TIMEOUT_SECONDS = 5.0
-_REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 503: "Service Unavailable"}
+_REASONS = {
+    200: "OK",
+    400: "Bad Request",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    500: "Internal Server Error",
+    503: "Service Unavailable",
+}
 _JSON = "application/json"
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -16,11 +24,20 @@ Answer = tuple[int, str, bytes]
 
 
 class Admin:
-    """`partitions` counts log partitions by status, `metrics` is the text for Prometheus."""
+    """`partitions` counts log partitions by status, `background` has the errors of background tasks, `metrics` is the text for
+    Prometheus."""
 
-    def __init__(self, partitions: Callable[[], Mapping[str, int]], metrics: Callable[[], bytes]) -> None:
+    def __init__(
+        self,
+        partitions: Callable[[], Mapping[str, int]],
+        background: Callable[[], Mapping[str, str | None]],
+        metrics: Callable[[], bytes],
+        observer: Observer,
+    ) -> None:
         self._partitions = partitions
+        self._background = background
         self._metrics = metrics
+        self._observer = observer
         self._server: asyncio.Server | None = None
         self.stopping = False
 
@@ -36,22 +53,28 @@ class Admin:
             self._server.close()
 
     def health(self) -> Answer:
-        """200 once every partition is loaded, 503 while one is not, has failed, or the service ends."""
+        """200 once every partition is loaded; 503 while one is not, has failed, a background task fails, or the service ends."""
         partitions = dict(self._partitions())
+        failing = {task: error for task, error in self._background().items() if error is not None}
         if self.stopping:
             status = "stopping"
         elif partitions.get("failed"):
             status = "failed"
+        elif not set(partitions) <= {"active"}:
+            status = "loading"
         else:
-            status = "ok" if set(partitions) <= {"active"} else "loading"
-        body = json.dumps({"status": status, "partitions": partitions}).encode() + b"\n"
+            status = "degraded" if failing else "ok"
+        found: dict[str, object] = {"status": status, "partitions": partitions}
+        if failing:
+            found["failing_tasks"] = failing
+        body = json.dumps(found).encode() + b"\n"
         return 200 if status == "ok" else 503, _JSON, body
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             async with asyncio.timeout(_TIMEOUT_SECONDS):
                 head = await reader.readuntil(b"\r\n\r\n")
-                code, kind, body = self._answer(head)
+                code, kind, body = self._answer_or_error(head)
                 writer.write(
                     f"HTTP/1.1 {code} {_REASONS[code]}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
                     "Connection: close\r\n\r\n".encode()
@@ -63,6 +86,13 @@ class Admin:
             writer.transport.abort()
         finally:
             writer.close()
+
+    def _answer_or_error(self, head: bytes) -> Answer:
+        try:
+            return self._answer(head)
+        except Exception as error:
+            self._observer.bug("/health and /metrics", error)
+            return 500, _TEXT, b"unexpected error; see the log\n"
 
     def _answer(self, head: bytes) -> Answer:
         words = head.split(b"\r\n", 1)[0].split(b" ")

@@ -4,8 +4,8 @@ The topics of the configuration are there so that members can be assigned someth
 each partition ends wherever it is asked, with nothing in it, so that committed positions are never out of range.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import assert_never
 from uuid import UUID, uuid5
 
 from coordinator_core.codec.messages.offsets import ZERO_UUID
@@ -83,7 +83,23 @@ class Cluster:
 
     def answer(self, request: ClusterRequest | FindCoordinatorRequest) -> ClusterResponse | FindCoordinatorResponse:
         """Everything here is known at once."""
-        return _ANSWERS[type(request)](self, request)
+        match request:
+            case MetadataRequest():
+                return self._metadata(request)
+            case FetchRequest():
+                return self._fetch(request)
+            case ListOffsetsRequest():
+                return self._list_offsets(request)
+            case FindCoordinatorRequest():
+                return find_coordinators(self, request)
+            case ApiVersionsRequest():
+                return self._api_versions(request)
+            case DescribeClusterRequest():
+                return self._describe(request)
+            case ProduceRequest():
+                return self._produce(request)
+            case _:
+                assert_never(request)
 
     # ---- `Topology`
 
@@ -168,17 +184,3 @@ class Cluster:
 
     def _has(self, topic: str, partition: int) -> bool:
         return 0 <= partition < self._declared.get(topic, 0)
-
-    def _find(self, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
-        return find_coordinators(self, request)
-
-
-_ANSWERS: Mapping[type, Callable[[Cluster, Any], ClusterResponse | FindCoordinatorResponse]] = {
-    ApiVersionsRequest: Cluster._api_versions,
-    MetadataRequest: Cluster._metadata,
-    DescribeClusterRequest: Cluster._describe,
-    ListOffsetsRequest: Cluster._list_offsets,
-    FetchRequest: Cluster._fetch,
-    ProduceRequest: Cluster._produce,
-    FindCoordinatorRequest: Cluster._find,
-}

@@ -1,16 +1,19 @@
 """Which errors an answer tells of, for the metrics."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol, TypeVar
 
 from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.messages.groups import FindCoordinatorResponse
 from coordinator_core.coordinator.messages.membership import LeaveGroupResponse
 from coordinator_core.coordinator.messages.offsets import OffsetCommitResponse, OffsetDeleteResponse, OffsetFetchResponse
+from coordinator_core.wire import PartResponse
 from coordinator_core.wire.cluster_messages import FetchResponse, ListOffsetsResponse, MetadataResponse, ProduceResponse
 
+Answer = TypeVar("Answer", bound=PartResponse)
 
-def errors_told(responses: Sequence[Any]) -> list[str]:
+
+def errors_told(responses: Sequence[PartResponse]) -> list[str]:
     """Kafka's names of all errors in the parts of an answer, at every depth."""
     return [
         error.name
@@ -20,18 +23,30 @@ def errors_told(responses: Sequence[Any]) -> list[str]:
     ]
 
 
-def _error(response: Any) -> Iterable[ErrorCode]:
+class _HasError(Protocol):
+    @property
+    def error(self) -> ErrorCode: ...
+
+
+def _error(response: _HasError) -> Iterable[ErrorCode]:
     return (response.error,)
 
 
-_ERRORS: Mapping[type, Callable[[Any], Iterable[ErrorCode]]] = {
-    OffsetCommitResponse: lambda response: response.errors.values(),
-    OffsetDeleteResponse: lambda response: (response.error, *response.errors.values()),
-    OffsetFetchResponse: lambda response: (response.error, *(offset.error for offset in response.offsets.values())),
-    LeaveGroupResponse: lambda response: (response.error, *(member.error for member in response.members)),
-    FindCoordinatorResponse: lambda response: (found.error for found in response.coordinators),
-    MetadataResponse: lambda response: (response.error, *(topic.error for topic in response.topics)),
-    ListOffsetsResponse: lambda response: (offset.error for offset in response.offsets.values()),
-    ProduceResponse: lambda response: (partition.error for partition in response.partitions),
-    FetchResponse: lambda response: (response.error, *(partition.error for partition in response.partitions)),
-}
+def _of(kind: type[Answer], errors: Callable[[Answer], Iterable[ErrorCode]]) -> tuple[type, Callable[..., Iterable[ErrorCode]]]:
+    """An entry of the table, whose function takes what its type is."""
+    return kind, errors
+
+
+_ERRORS = dict(
+    (
+        _of(OffsetCommitResponse, lambda response: response.errors.values()),
+        _of(OffsetDeleteResponse, lambda response: (response.error, *response.errors.values())),
+        _of(OffsetFetchResponse, lambda response: (response.error, *(offset.error for offset in response.offsets.values()))),
+        _of(LeaveGroupResponse, lambda response: (response.error, *(member.error for member in response.members))),
+        _of(FindCoordinatorResponse, lambda response: (found.error for found in response.coordinators)),
+        _of(MetadataResponse, lambda response: (response.error, *(topic.error for topic in response.topics))),
+        _of(ListOffsetsResponse, lambda response: (offset.error for offset in response.offsets.values())),
+        _of(ProduceResponse, lambda response: (partition.error for partition in response.partitions)),
+        _of(FetchResponse, lambda response: (response.error, *(partition.error for partition in response.partitions))),
+    )
+)

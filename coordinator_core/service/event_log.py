@@ -98,3 +98,6 @@ class EventLog(Observer):
 
     def bug(self, where: str, error: BaseException) -> None:
         self._log.error("unexpected error", where=where, error=f"{type(error).__name__}: {error}")
+
+    def recovered(self, task: str, failures: int) -> None:
+        self._log.info("background task recovered", task=task, failures=failures)

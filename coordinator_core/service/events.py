@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from coordinator_core.coordinator.refusal import Request
+from coordinator_core.coordinator.turn import Response
 from coordinator_core.service.tickets import Ticket
 
 
@@ -10,7 +11,7 @@ class Asked(NamedTuple):
     """A request came, at this time of the performance counter."""
 
     request: Request
-    ticket: Ticket
+    ticket: Ticket[Response]
     at: float
 
 

@@ -54,15 +54,18 @@ class Flusher:
                 if len(jobs) < _MOST_AT_ONCE:
                     # the end is for whoever asks next
                     self._jobs.put(None)
-            errors: list[BaseException | None]
-            try:
-                errors = [*self._log.flush([partition for partition, _ in jobs])]
-            except Exception as error:
-                errors = [error] * len(jobs)
-            self._done.extend((flushed, error) for (_, flushed), error in zip(jobs, errors, strict=True))
+            self._done.extend(self._flushed(jobs))
             if not self._told and self._loop is not None:
                 self._told = True
                 self._loop.call_soon_threadsafe(self._settle)
+
+    def _flushed(self, jobs: list[_Job]) -> list[tuple["asyncio.Future[None]", BaseException | None]]:
+        """The error of each job; an error that should not be is that of all. The thread goes on in any case."""
+        try:
+            errors = self._log.flush([partition for partition, _ in jobs])
+            return [(flushed, error) for (_, flushed), error in zip(jobs, errors, strict=True)]
+        except Exception as error:
+            return [(flushed, error) for _, flushed in jobs]
 
     def _settle(self) -> None:
         # first of all: what is done from here on is told again

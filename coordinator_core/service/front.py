@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from time import perf_counter
-from typing import Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.messages.groups import FindCoordinatorRequest
@@ -15,6 +15,7 @@ from coordinator_core.service.service import CoordinatorService
 from coordinator_core.service.tickets import Gathered, Ticket
 from coordinator_core.wire import (
     SERVED,
+    Part,
     PartitionMarker,
     PartResponse,
     Peer,
@@ -27,6 +28,9 @@ from coordinator_core.wire import (
     write_response,
 )
 from coordinator_core.wire.cluster_messages import ClusterRequest, FetchRequest
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 #: A fetch that finds nothing waits as long as its client says, but not longer than this.
 _LONGEST_FETCH_MS = 5_000
@@ -66,17 +70,16 @@ class Front:
     def _refusal(self, header: RequestHeader) -> bytes | None:
         return write_refusal(header, ErrorCode.UNSUPPORTED_VERSION, self._cluster.offered)
 
-    def ask(self, part: Any, ticket: "Ticket | Exchange") -> None:
+    def ask(self, part: Part, ticket: Ticket[PartResponse]) -> None:
         """One part of a request to whoever knows the answer."""
-        kind = type(part)
-        if kind in _CLUSTER_PARTS:
+        if _is_of_cluster(part):
             _answer_cluster(self._cluster, part, ticket)
-        elif kind is PartitionMarker:
+        elif isinstance(part, PartitionMarker):
             self._end_transaction(part, ticket)
         else:
             self._service.ask(part, ticket)
 
-    def _end_transaction(self, part: PartitionMarker, ticket: "Ticket | Exchange") -> None:
+    def _end_transaction(self, part: PartitionMarker, ticket: Ticket[PartResponse]) -> None:
         if part.topic == OFFSETS_TOPIC:
             self._service.end_transaction(part.partition, part.marker, ticket)
         else:
@@ -128,11 +131,15 @@ class Exchange:
         """Of the only part."""
         self._finish([response])
 
-    def _finish(self, responses: list[Any]) -> None:
+    def _finish(self, responses: list[PartResponse]) -> None:
         self._front.write(self._request, responses, self._started, self._reply)
 
 
-def _answer_cluster(cluster: Cluster, part: Any, ticket: Any) -> None:
+def _is_of_cluster(part: Part) -> "TypeIs[ClusterRequest | FindCoordinatorRequest]":
+    return type(part) in _CLUSTER_PARTS
+
+
+def _answer_cluster(cluster: Cluster, part: ClusterRequest | FindCoordinatorRequest, ticket: Ticket[PartResponse]) -> None:
     response = cluster.answer(part)
     if isinstance(part, FetchRequest) and part.max_wait_ms > 0 and not errors_told([response]):
         wait = min(part.max_wait_ms, _LONGEST_FETCH_MS) / 1000

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from coordinator_core.service.addresses import Address
+from coordinator_core.service.background import BackgroundTasks
 from coordinator_core.service.connection import Connection
 from coordinator_core.service.front import Front
 from coordinator_core.service.observer import Observer
@@ -19,9 +20,10 @@ _IDLE_CHECKS = 4
 class Listener:
     """Listens on an address, and serves `front` from `serve` on."""
 
-    def __init__(self, settings: ServiceSettings, observer: Observer) -> None:
+    def __init__(self, settings: ServiceSettings, observer: Observer, background: BackgroundTasks) -> None:
         self.settings = settings
         self._observer = observer
+        self._background = background
         self._connections: set[Connection] = set()
         self._by_host: Counter[str] = Counter()
         self._held_bytes = 0
@@ -49,7 +51,8 @@ class Listener:
             raise RuntimeError("not listening yet")
         self.front = front
         await self._server.start_serving()
-        self._idle_check = asyncio.create_task(self._end_idle())
+        seconds = min(self.settings.connections_max_idle_ms / 1000 / _IDLE_CHECKS, 1.0)
+        self._idle_check = self._background.repeat("idle-connections", seconds, self._end_idle)
 
     def stop_accepting(self) -> None:
         """Nobody new, and nothing new from those who are there; what is under way is answered."""
@@ -111,8 +114,6 @@ class Listener:
 
     async def _end_idle(self) -> None:
         most = self.settings.connections_max_idle_ms / 1000
-        while True:
-            await asyncio.sleep(min(most / _IDLE_CHECKS, 1.0))
-            for connection in tuple(self._connections):
-                if connection.is_idle_since(self.now() - most):
-                    connection.end(f"idle; connections.max.idle.ms is {self.settings.connections_max_idle_ms}")
+        for connection in tuple(self._connections):
+            if connection.is_idle_since(self.now() - most):
+                connection.end(f"idle; connections.max.idle.ms is {self.settings.connections_max_idle_ms}")

@@ -48,9 +48,14 @@ class Metrics(Observer):
         }
         self._apis: dict[str, Histogram] = {}
 
-    def bind(self, census: Callable[[], Census], partitions: Callable[[], Mapping[str, int]]) -> None:
-        """Where groups and partitions are counted."""
-        self._registry.register(_Asked(census, partitions))
+    def bind(
+        self,
+        census: Callable[[], Census],
+        partitions: Callable[[], Mapping[str, int]],
+        background: Callable[[], Mapping[str, str | None]],
+    ) -> None:
+        """Where groups, partitions and failing background tasks are counted."""
+        self._registry.register(_Asked(census, partitions, background))
 
     def text(self) -> bytes:
         """All of it, in the text format of Prometheus."""
@@ -107,12 +112,18 @@ class Metrics(Observer):
 
 
 class _Asked(Collector):
-    def __init__(self, census: Callable[[], Census], partitions: Callable[[], Mapping[str, int]]) -> None:
+    def __init__(
+        self,
+        census: Callable[[], Census],
+        partitions: Callable[[], Mapping[str, int]],
+        background: Callable[[], Mapping[str, str | None]],
+    ) -> None:
         self._census = census
         self._partitions = partitions
+        self._background = background
 
     def collect(self) -> Iterable[Metric]:
-        """Groups by type and state, members, partitions by status."""
+        """Groups by type and state, members, partitions by status, background tasks that fail."""
         counted = self._census()
         groups = GaugeMetricFamily(f"{_PREFIX}_groups", "Groups", labels=("type", "state"))
         for (group_type, state), count in sorted(counted.groups.items()):
@@ -123,3 +134,9 @@ class _Asked(Collector):
         for status, count in sorted(self._partitions().items()):
             partitions.add_metric((status,), count)
         yield partitions
+        failing = GaugeMetricFamily(
+            f"{_PREFIX}_background_task_failing", "Whether the last run of the background task failed, 0 or 1", labels=("task",)
+        )
+        for task, error in sorted(self._background().items()):
+            failing.add_metric((task,), error is not None)
+        yield failing

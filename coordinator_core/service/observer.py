@@ -52,3 +52,6 @@ class Observer:
 
     def bug(self, where: str, error: BaseException) -> None:
         """An error that should not be; the service goes on."""
+
+    def recovered(self, task: str, failures: int) -> None:
+        """A background task succeeded, after so many failures in a row."""

@@ -7,15 +7,15 @@ disk if that is the policy, and tells the shard. Meanwhile more comes, for the n
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Executor
 from time import perf_counter
-from typing import Any, cast
+from typing import assert_never, cast
 
 from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.refusal import error_response
 from coordinator_core.coordinator.shard import GroupCoordinatorShard, ShardStatus
-from coordinator_core.coordinator.turn import Outcome, Write
+from coordinator_core.coordinator.turn import Outcome, Response, Write
 from coordinator_core.segment_log.append_batch import AppendBatch
 from coordinator_core.segment_log.errors import AppendFailed, PartitionFailed
 from coordinator_core.service.events import Asked, Elected, Event, Loaded, LogFailed, Resigned, Stop, TimersDue
@@ -86,24 +86,51 @@ class PartitionLoop:
                     self._wake = asyncio.get_running_loop().create_future()
                     await self._wake
                     self._wake = None
-                await self._turn()
+                try:
+                    await self._turn()
+                except Exception as error:
+                    self._end_after(error)
         finally:
             self._cancel_timer()
 
     async def _turn(self) -> None:
-        try:
-            while self._inbox or self._writes:
-                while self._inbox:
-                    event = self._inbox.popleft()
-                    _HANDLERS[type(event)](self, event)
-                if self._writes:
-                    await self._store()
-        except Exception as error:
-            self._observer.bug(f"partition {self.shard.partition}", error)
-            self._fail(f"{type(error).__name__}: {error}")
+        while self._inbox or self._writes:
+            while self._inbox:
+                self._handle(self._inbox.popleft())
+            if self._writes:
+                await self._store()
         self._set_timer()
 
+    def _end_after(self, error: Exception) -> None:
+        """The partition ends by an error that should not be; its loop goes on, so that requests are refused, not left waiting."""
+        where = f"partition {self.shard.partition}"
+        self._observer.bug(where, error)
+        try:
+            self._fail(f"{type(error).__name__}: {error}")
+        except Exception as further:
+            self._observer.bug(f"{where}, unloading", further)
+            self.shard.status = ShardStatus.UNLOADED
+
     # ---- events
+
+    def _handle(self, event: Event) -> None:
+        match event:
+            case Asked():
+                self._asked(event)
+            case Elected():
+                self._elected(event)
+            case Loaded():
+                self._loaded(event)
+            case Resigned():
+                self._resigned(event)
+            case TimersDue():
+                self._timers_due()
+            case LogFailed():
+                self._fail(event.reason)
+            case Stop():
+                self._stopping = True
+            case _:
+                assert_never(event)
 
     def _asked(self, event: Asked) -> None:
         self._observer.queued(perf_counter() - event.at)
@@ -140,15 +167,9 @@ class PartitionLoop:
         if was_ours and self.shard.status is ShardStatus.UNLOADED:
             self._observer.unloaded(self.shard.partition, self.shard.epoch)
 
-    def _timers_due(self, _event: TimersDue) -> None:
+    def _timers_due(self) -> None:
         if self.shard.status is ShardStatus.ACTIVE:
             self._take(self.shard.timers_due(self._now_ms()))
-
-    def _log_failed(self, event: LogFailed) -> None:
-        self._fail(event.reason)
-
-    def _stop(self, _event: Stop) -> None:
-        self._stopping = True
 
     def _is_loading(self, epoch: int) -> bool:
         return self.shard.status is ShardStatus.LOADING and self.shard.epoch == epoch
@@ -157,7 +178,7 @@ class PartitionLoop:
 
     def _take(self, outcome: Outcome) -> None:
         for answer in outcome.answers:
-            cast(Ticket, answer.ticket).answer(answer.response)
+            cast("Ticket[Response]", answer.ticket).answer(answer.response)
         if outcome.facts:
             self._observer.facts(self.shard.partition, outcome.facts)
         self._writes.extend(outcome.writes)
@@ -229,14 +250,3 @@ class PartitionLoop:
 def _loaded(epoch: int, done: "asyncio.Future[Loaded]") -> Loaded:
     error = done.exception()
     return done.result() if error is None else Loaded(epoch, error=f"{type(error).__name__}: {error}")
-
-
-_HANDLERS: Mapping[type, Callable[[PartitionLoop, Any], None]] = {
-    Asked: PartitionLoop._asked,
-    Elected: PartitionLoop._elected,
-    Loaded: PartitionLoop._loaded,
-    Resigned: PartitionLoop._resigned,
-    TimersDue: PartitionLoop._timers_due,
-    LogFailed: PartitionLoop._log_failed,
-    Stop: PartitionLoop._stop,
-}

@@ -7,7 +7,10 @@ import signal
 import time
 import uuid
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from coordinator_core.coordinator.census import Census, census
 from coordinator_core.coordinator.config import CoordinatorConfig
@@ -15,18 +18,22 @@ from coordinator_core.coordinator.messages.groups import Node
 from coordinator_core.coordinator.shard import ShardStatus
 from coordinator_core.service.addresses import Address
 from coordinator_core.service.admin import Admin
+from coordinator_core.service.background import BackgroundTasks
 from coordinator_core.service.clock import SteadyClock
 from coordinator_core.service.cluster import Cluster
 from coordinator_core.service.event_log import EventLog
 from coordinator_core.service.front import Front
 from coordinator_core.service.listener import Listener
 from coordinator_core.service.metrics import Metrics
+from coordinator_core.service.observer import Observer
 from coordinator_core.service.ports import CoordinatorLog
 from coordinator_core.service.service import CoordinatorService
 from coordinator_core.service.settings import ServiceSettings
 from coordinator_core.service.watchers import Watchers
 from coordinator_core.wire import offered_versions
 
+#: macOS has an unlimited hard limit and refuses it as a soft one; setrlimit(2) there names OPEN_MAX instead.
+_OPEN_MAX = 10_240
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 #: Exit code of a process that a second signal ended: 128 + SIGTERM.
 _ENDED_AT_ONCE = 143
@@ -53,10 +60,14 @@ class Addresses:
 
 
 def raise_file_limit() -> None:
-    """As many open files as this process may have: every connection is one."""
+    """As many open files as this process may have: every connection is one. The limit stays where the system refuses."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    if soft in (hard, resource.RLIM_INFINITY):
+        return
+    for wanted in (hard, max(soft, _OPEN_MAX)):
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            return
 
 
 def new_member_id(name: str) -> str:
@@ -79,10 +90,12 @@ async def serve(
     metrics = Metrics()
     observer = Watchers((metrics, event_log))
     clock = SteadyClock(time.time, time.monotonic)
-    service = CoordinatorService(config, settings, log, clock.now_ms, new_member_id, observer)
-    metrics.bind(lambda: _census(service), lambda: service.partitions_by_status)
-    admin = Admin(lambda: service.partitions_by_status, metrics.text)
-    listener = Listener(settings, observer)
+    background = BackgroundTasks(observer)
+    service = CoordinatorService(config, settings, log, clock.now_ms, new_member_id, observer, background)
+    metrics.bind(lambda: _census(service), lambda: service.partitions_by_status, lambda: background.errors)
+    admin = Admin(lambda: service.partitions_by_status, lambda: background.errors, metrics.text, observer)
+    listener = Listener(settings, observer, background)
+    asyncio.get_running_loop().set_exception_handler(partial(_report, observer))
     address = await _listening(listener.start(addresses.listen), addresses.listen)
     admin_address = None if addresses.admin is None else await _listening(admin.start(addresses.admin), addresses.admin)
     node = Node(settings.node_id, *(addresses.advertised or address))
@@ -99,6 +112,12 @@ async def serve(
         await _end(listener, service, settings.drain_ms / 1000)
         admin.close()
         event_log.say("stopped")
+
+
+def _report(observer: Observer, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What asyncio would print: an error in a callback of a timer or a connection, or in a task that nobody awaits."""
+    message = context["message"]
+    observer.bug(f"event loop: {message}", context.get("exception") or RuntimeError(message))
 
 
 async def _listening(starting: Awaitable[Address], address: Address) -> Address:

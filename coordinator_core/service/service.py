@@ -2,22 +2,22 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
-from typing import Any
 
 from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.coordinator.context import MemberIds
 from coordinator_core.coordinator.coordinator import GroupCoordinator
 from coordinator_core.coordinator.describe import merge_lists
 from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.groups import ListGroupsRequest
+from coordinator_core.coordinator.messages.groups import ListGroupsRequest, ListGroupsResponse
 from coordinator_core.coordinator.messages.offsets import TxnMarkerRequest, TxnMarkerResponse
 from coordinator_core.coordinator.refusal import Request
 from coordinator_core.coordinator.shard import GroupCoordinatorShard
 from coordinator_core.coordinator.turn import Response
 from coordinator_core.segment_log.errors import SegmentLogError
+from coordinator_core.service.background import BackgroundTasks
 from coordinator_core.service.events import Asked, Elected, LogFailed, Resigned, Stop
 from coordinator_core.service.flusher import Flusher
 from coordinator_core.service.observer import Observer
@@ -45,11 +45,13 @@ class CoordinatorService:
         now_ms: Callable[[], int],
         new_member_id: MemberIds,
         observer: Observer,
+        background: BackgroundTasks,
     ) -> None:
         self.config = config
         self.settings = settings
         self.log = log
         self._observer = observer
+        self._background = background
         self._now_ms = now_ms
         numbers = range(log.partitions)
         self._loader = ThreadPoolExecutor(1, "load")
@@ -80,9 +82,9 @@ class CoordinatorService:
         for number, loop in self.loops.items():
             self.elect(number, loop.log.leader_epoch)
         if self.settings.fsync is Fsync.INTERVAL:
-            self._begin(self._flush_at_intervals())
+            self._repeat("log-flusher", self.settings.fsync_interval_ms, self._flush_dirty)
         if self.settings.log_cleaner_interval_ms:
-            self._begin(self._clean_at_intervals())
+            self._repeat("log-cleaner", self.settings.log_cleaner_interval_ms, self._clean)
 
     def elect(self, partition: int, epoch: int) -> None:
         """The log partition is ours from this leader epoch on, and is loaded. An epoch that is not above what was seen, or a
@@ -118,7 +120,7 @@ class CoordinatorService:
 
     # ---- requests
 
-    def ask(self, request: Request, ticket: Ticket) -> None:
+    def ask(self, request: Request, ticket: Ticket[Response]) -> None:
         """Hands a request to the partition of its group; ListGroups to all. The answer comes to the ticket, once."""
         if isinstance(request, ListGroupsRequest):
             self._ask_all(request, ticket)
@@ -129,7 +131,7 @@ class CoordinatorService:
         else:
             ticket.answer(routed)
 
-    def end_transaction(self, partition: int, request: TxnMarkerRequest, ticket: Ticket) -> None:
+    def end_transaction(self, partition: int, request: TxnMarkerRequest, ticket: Ticket[Response]) -> None:
         """A marker for one log partition; UNKNOWN_TOPIC_OR_PARTITION where there is none of that number."""
         loop = self.loops.get(partition)
         if loop is None:
@@ -143,11 +145,12 @@ class CoordinatorService:
         self.ask(request, ticket)
         return await ticket.future
 
-    def _ask_all(self, request: ListGroupsRequest, ticket: Ticket) -> None:
+    def _ask_all(self, request: ListGroupsRequest, ticket: Ticket[Response]) -> None:
         merged = self.config.behaviour.lists_while_loading
 
-        def answer(responses: list[Any]) -> None:
-            ticket.answer(merge_lists(responses, lists_while_loading=merged))
+        def answer(responses: list[Response]) -> None:
+            lists = (response for response in responses if isinstance(response, ListGroupsResponse))
+            ticket.answer(merge_lists(lists, lists_while_loading=merged))
 
         gathered = Gathered(len(self.loops), answer)
         for loop, part in zip(self.loops.values(), gathered.tickets(), strict=True):
@@ -162,13 +165,8 @@ class CoordinatorService:
 
     # ---- beside the loops
 
-    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        self._beside.append(asyncio.create_task(work))
-
-    async def _flush_at_intervals(self) -> None:
-        while True:
-            await asyncio.sleep(self.settings.fsync_interval_ms / 1000)
-            await self._flush_dirty()
+    def _repeat(self, name: str, interval_ms: int, run: Callable[[], Awaitable[None]]) -> None:
+        self._beside.append(self._background.repeat(name, interval_ms / 1000, run))
 
     async def _flush_dirty(self) -> None:
         await asyncio.gather(*(self._flush(loop) for loop in _dirty(self.loops.values())))
@@ -180,16 +178,19 @@ class CoordinatorService:
             await self._flusher.flush(loop.shard.partition)
         except SegmentLogError as error:
             loop.submit(LogFailed(str(error)))
+        except Exception as error:
+            # whatever the reason: what was appended may not be on the disk, so the partition fails as after an I/O error
+            # (Kafka's LogDirFailureChannel)
+            self._observer.bug(f"fsync of partition {loop.shard.partition}", error)
+            loop.submit(LogFailed(f"fsync: {type(error).__name__}: {error}"))
         else:
             self._observer.flushed(perf_counter() - started)
 
-    async def _clean_at_intervals(self) -> None:
-        while True:
-            await asyncio.sleep(self.settings.log_cleaner_interval_ms / 1000)
-            try:
-                await asyncio.get_running_loop().run_in_executor(self._cleaner, self.log.clean, self._now_ms())
-            except (SegmentLogError, OSError) as error:
-                self._observer.cleaning_failed(str(error))
+    async def _clean(self) -> None:
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._cleaner, self.log.clean, self._now_ms())
+        except (SegmentLogError, OSError) as error:
+            self._observer.cleaning_failed(str(error))
 
 
 def _dirty(loops: Iterable[PartitionLoop]) -> list[PartitionLoop]:

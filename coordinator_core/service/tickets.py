@@ -2,15 +2,18 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from coordinator_core.coordinator.turn import Response
 
+Taken = TypeVar("Taken", contravariant=True)
+PartAnswer = TypeVar("PartAnswer")
 
-class Ticket(Protocol):
+
+class Ticket(Protocol[Taken]):
     """The asker's end of one request. Compared by identity."""
 
-    def answer(self, response: Response) -> None:
+    def answer(self, response: Taken) -> None:
         """Called once, in the event loop."""
 
     def __hash__(self) -> int: ...
@@ -30,35 +33,35 @@ class FutureTicket:
             self.future.set_result(response)
 
 
-class GatherTicket:
+class GatherTicket(Generic[PartAnswer]):
     """One part of a request that goes to several shards; the last answer calls `done` with all, in the order of the parts."""
 
     __slots__ = ("_gathered", "_place")
 
-    def __init__(self, gathered: "Gathered", place: int) -> None:
+    def __init__(self, gathered: "Gathered[PartAnswer]", place: int) -> None:
         self._gathered = gathered
         self._place = place
 
-    def answer(self, response: Response) -> None:
+    def answer(self, response: PartAnswer) -> None:
         """Keeps it until all are there."""
         self._gathered.put(self._place, response)
 
 
-class Gathered:
+class Gathered(Generic[PartAnswer]):
     """`count` answers that belong together."""
 
     __slots__ = ("_done", "_missing", "_responses")
 
-    def __init__(self, count: int, done: Callable[[list[Response]], None]) -> None:
-        self._responses: dict[int, Response] = {}
+    def __init__(self, count: int, done: Callable[[list[PartAnswer]], None]) -> None:
+        self._responses: dict[int, PartAnswer] = {}
         self._missing = count
         self._done = done
 
-    def tickets(self) -> tuple[GatherTicket, ...]:
+    def tickets(self) -> tuple[GatherTicket[PartAnswer], ...]:
         """One for each part."""
         return tuple(GatherTicket(self, place) for place in range(self._missing))
 
-    def put(self, place: int, response: Response) -> None:
+    def put(self, place: int, response: PartAnswer) -> None:
         """The answer of one part."""
         self._responses[place] = response
         self._missing -= 1

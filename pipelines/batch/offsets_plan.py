@@ -5,6 +5,7 @@ that an earlier batch left pending and whose marker is in this one, and whether 
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,6 +23,7 @@ _OPERATION = (
     *("commits", "min_offset", "first_offset", "rewound"),
 )
 _EFFECTIVE = pa.field(EFFECTIVE_OFFSET, pa.int64())
+_Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -75,18 +77,18 @@ def plan_pending(changes: pa.Table, context: BatchContext) -> PendingPlan:
     )
 
 
-def _rows(changes: pa.Table, kind: Kind, wanted: bool) -> list[dict]:
+def _rows(changes: pa.Table, kind: Kind, wanted: bool) -> list[_Row]:
     return of_kind(changes, kind).select(["producer_id", *KEY, "log_offset", "record_timestamp"]).to_pylist() if wanted else []
 
 
-def _not_superseded(resolved: list[dict], context: BatchContext) -> list[dict]:
+def _not_superseded(resolved: list[_Row], context: BatchContext) -> list[_Row]:
     """Those that nothing newer stands in the way of, in the tables before the batch."""
     standing = context.prior.rows("offsets", [*KEY, "log_offset"], group_id=[row["group_id"] for row in resolved])
     newest = {_key(row): row["log_offset"] for row in standing.to_pylist()}
     return [row for row in resolved if newest.get(_key(row), -1) <= row[EFFECTIVE_OFFSET]]
 
 
-def _prior_pending(changes: pa.Table, context: BatchContext) -> list[dict]:
+def _prior_pending(changes: pa.Table, context: BatchContext) -> list[_Row]:
     ends = of_kind(changes, Kind.MARKER)["producer_id"].to_pylist()
     tombstones = of_kind(changes, Kind.PENDING_TOMBSTONE)
     columns = [*KEY, *_VALUE, *_PLACE]
@@ -171,11 +173,11 @@ def remaining_keys(group_ids: list[str], tombstones: pa.Table, prior_gone: pa.Ta
     }
 
 
-def _key(row: dict) -> tuple:
+def _key(row: _Row) -> tuple[object, ...]:
     return tuple(row[name] for name in KEY)
 
 
-def _pending_key(row: dict) -> tuple:
+def _pending_key(row: _Row) -> tuple[object, ...]:
     return (row["producer_id"], *_key(row))
 
 
@@ -184,7 +186,7 @@ def _nullable(names: list[str]) -> pa.Schema:
     return pa.schema([pa.field(name, schema.field(name).type) for name in names])
 
 
-def _deletions(gone: list[tuple[dict, dict]], batch_id: int) -> pa.Table:
+def _deletions(gone: list[tuple[_Row, _Row]], batch_id: int) -> pa.Table:
     rows = [{**row, **{name: cause[name] for name in ("log_offset", "record_timestamp")}} for row, cause in gone]
     return _source_rows(pa.Table.from_pylist(rows, _nullable([*KEY, *_VALUE, *_PLACE])), batch_id, deleted=True)
 

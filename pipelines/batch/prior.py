@@ -64,7 +64,8 @@ class Prior:
         parts = " UNION ALL ".join(f"SELECT group_id, unnest({column}) AS part FROM members" for column in ("assigned", "target"))
         condition = f"part['topic'] IS NULL AND {is_in(_TOPIC_ID, wanted)}"
         sql = f"SELECT DISTINCT group_id FROM ({parts}) parts WHERE {condition}"
-        return query({"members": self._pinned("members")}, sql)["group_id"].to_pylist()
+        groups: list[str] = query({"members": self._pinned("members")}, sql)["group_id"].to_pylist()
+        return groups
 
     def version(self, table: str) -> int:
         """The version of `table` that the last batch left, 0 before the first."""

@@ -88,5 +88,6 @@ def _simple_group(group: str, touched: dict[str, Any] | None, removed: LogRecord
 
 
 def _newest_offset(touched: dict[str, Any] | None, removed: LogRecord | None, ended: int | None = None) -> int:
-    offsets = [each for each in (removed.offset if removed else None, ended) if each is not None]
-    return max([*offsets, *((touched["last_value_offset"], touched["last_tombstone_offset"]) if touched else ())])
+    offsets: list[int] = [each for each in (removed.offset if removed else None, ended) if each is not None]
+    offsets += (touched["last_value_offset"], touched["last_tombstone_offset"]) if touched else ()
+    return max(offsets)

@@ -51,6 +51,11 @@ _DEMO = """examples:
   grouplake demo --tables /tmp/demo
   grouplake demo --kafka 3.9.1
 """
+_EXAMPLE = """examples:
+  grouplake example /tmp/log
+  grouplake run --source segments:/tmp/log --tables /tmp/groups --expiry apply --now 1795834200000
+  grouplake sql --tables /tmp/groups "SELECT group_id, state, member_count FROM groups"
+"""
 _COMPLETION = """examples:
   source <(grouplake completion bash)
   grouplake completion zsh > ~/.zfunc/_grouplake
@@ -136,6 +141,9 @@ def parser() -> argparse.ArgumentParser:
         metavar="VERSION",
         help="with a private Kafka of this version (default 4.1.1) and real consumers instead",
     )
+
+    example = _command(subparsers, "example", commands.example, "write an example log of a Kafka 4.1.1 broker", _EXAMPLE)
+    example.add_argument("directory", type=_folder, metavar="DIR", help="new or empty folder")
 
     completion = _command(subparsers, "completion", commands.completion, "print a completion script for a shell", _COMPLETION)
     completion.add_argument("shell", choices=("bash", "zsh", "tcsh"))

@@ -55,7 +55,9 @@ def _run_options(options: Namespace, configuration: "Configuration") -> "RunOpti
     era = _era(options.era or section["era"])
     minutes = options.retention_minutes or section["retention_minutes"]
     if not minutes and options.with_coordinator is not None:
-        minutes = configuration.coordinator["offsets_retention_minutes"]
+        from pipelines.coordinator import coordinator_config
+
+        minutes = coordinator_config(configuration.coordinator).offsets_retention_minutes
     return RunOptions(
         address=parse_address(options.source),
         tables=options.tables,
@@ -167,6 +169,14 @@ def demo(options: Namespace) -> int:
         from pipelines.demo import run_demo
 
         run_demo(options.tables)
+    return 0
+
+
+def example(options: Namespace) -> int:
+    """`grouplake example`"""
+    from pipelines.example.example_log import write_example_log
+
+    print(write_example_log(options.directory))
     return 0
 
 

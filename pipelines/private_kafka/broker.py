@@ -1,8 +1,6 @@
 """Start and stop a single-node Kafka broker on 127.0.0.1: KRaft from 3.0, with its own ZooKeeper before."""
 
-import contextlib
 import shutil
-import socket
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -20,6 +18,7 @@ from pipelines.private_kafka.configuration import (
     zookeeper_properties,
 )
 from pipelines.private_kafka.distribution import PrivateKafkaError, broker_jars, distribution, version_tuple
+from pipelines.private_kafka.ports import PortReservation
 from pipelines.private_kafka.probe import has_brokers, listens
 from pipelines.private_kafka.process import JavaProcess, Keeper, java_command
 from pipelines.private_kafka.storage import format_storage, new_cluster_id
@@ -75,7 +74,8 @@ class PrivateBroker:
         self._jars = broker_jars(version, progress=progress)
         self._folder = Path(tempfile.mkdtemp(prefix=f"private-kafka-{version}-"))
         self._keeper = Keeper(self._folder)
-        self._ports = Ports(*free_ports(2))
+        self._reserved = PortReservation(HOST), PortReservation(HOST)
+        self._ports = Ports(*(reserved.port for reserved in self._reserved))
         self._log = self._folder / "broker.log"
         self._zookeeper_log = self._folder / "zookeeper.log"
         self._broker: JavaProcess | None = None
@@ -160,6 +160,8 @@ class PrivateBroker:
         if self._zookeeper is not None:
             self._zookeeper.kill()
         self._keeper.release()
+        for reserved in self._reserved:
+            reserved.release()
 
     def place_segments(self, source: Path, topic: str = "__consumer_offsets") -> list[int]:
         """Replace the logs of `topic` by the segment files in `source/TOPIC-N/`; the broker loads them when it starts next.
@@ -230,15 +232,6 @@ class PrivateBroker:
             if time.monotonic() > deadline:
                 raise PrivateKafkaError(f"{what} does not answer after {START_LIMIT_SECONDS} s; its log ends:\n{log_tail(log)}")
             time.sleep(0.1)
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on now; held together, so that they differ."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind((HOST, 0))
-        return [each.getsockname()[1] for each in sockets]
 
 
 def log_tail(log: Path) -> str:

@@ -25,8 +25,8 @@ class Clients:
     Every method raises PrivateKafkaError when the cluster does not get where it was asked to go.
     """
 
-    def __init__(self, bootstrap: str, settings: dict[str, object] | None = None) -> None:
-        self._base = {"bootstrap.servers": bootstrap, **_QUIET, **(settings or {})}
+    def __init__(self, bootstrap: str, settings: dict[str, str | int | float | bool] | None = None) -> None:
+        self._base: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap, **_QUIET, **(settings or {})}
         self.admin = AdminClient(self._base)
         self._open: list[Consumer] = []
         self._transactions: list[Producer] = []

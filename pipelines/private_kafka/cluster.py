@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from pipelines.private_kafka.broker import DEFAULT_VERSION, START_LIMIT_SECONDS, PrivateBroker, free_ports, log_tail
+from pipelines.private_kafka.broker import DEFAULT_VERSION, START_LIMIT_SECONDS, PrivateBroker, log_tail
 from pipelines.private_kafka.configuration import Quorum, controller_properties, logging_arguments, write_properties
 from pipelines.private_kafka.distribution import PrivateKafkaError, broker_jars
+from pipelines.private_kafka.ports import PortReservation
 from pipelines.private_kafka.probe import listens
 from pipelines.private_kafka.process import JavaProcess, Keeper, java_command
 from pipelines.private_kafka.storage import format_storage, new_cluster_id
@@ -34,7 +35,8 @@ class PrivateCluster:
         self._jars = broker_jars(version)
         self._folder = Path(tempfile.mkdtemp(prefix=f"private-kafka-{version}-controller-"))
         self._keeper = Keeper(self._folder)
-        self._quorum = Quorum(new_cluster_id(), _CONTROLLER_ID, *free_ports(1))
+        self._reserved = PortReservation()
+        self._quorum = Quorum(new_cluster_id(), _CONTROLLER_ID, self._reserved.port)
         self._controller: JavaProcess | None = None
         replicated = {
             "default.replication.factor": str(count),
@@ -80,6 +82,7 @@ class PrivateCluster:
         if self._controller is not None:
             self._controller.kill()
         self._keeper.release()
+        self._reserved.release()
 
     def _start_controller(self) -> None:
         data = self._folder / "data"

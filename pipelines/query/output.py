@@ -101,7 +101,8 @@ def _values(column: pa.Array) -> list[Any]:
         return [plain(value) for value in column.to_pylist(maps_as_pydicts="lossy")]
     except (OverflowError, ValueError):
         # beyond the year 9999 Python has no times, Arrow has
-        return column.cast(pa.string()).to_pylist()
+        texts: list[str | None] = column.cast(pa.string()).to_pylist()
+        return texts
 
 
 def _cell(value: Any) -> str:

@@ -20,7 +20,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import pyarrow as pa
@@ -154,7 +154,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._source = self._options.open(seen_before=False)
         return self._source
 
-    def initialOffset(self) -> dict:  # noqa: N802
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """Where the tables end, or the earliest offsets of the log."""
         return Position({**self._log.earliest_offsets(), **(self._options.starting_offsets or {})}).to_json()
 
@@ -166,7 +166,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Freezes the end of the log for this run."""
         self._target = self._end()
 
-    def latestOffset(self, start: dict, limit: ReadLimit) -> dict:  # noqa: N802
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """The end of the log, or of what `limit` admits.
 
         Raises:
@@ -206,7 +206,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._target = end
         return end
 
-    def partitions(self, start: dict, end: dict) -> list[RangesPartition]:
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[RangesPartition]:
         """The ranges between two offsets of the stream, packed into tasks."""
         todo = ranges(Position.from_json(start).offsets, Position.from_json(end).offsets)
         return [RangesPartition(one) for one in pack(todo, self._options.tasks)]

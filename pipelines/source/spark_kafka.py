@@ -87,6 +87,7 @@ def jvm_settings(kafka: Mapping[str, str], kafka_jvm: Mapping[str, Any]) -> dict
 
 def _partitions(spark: SparkSession, topic: str, settings: Mapping[str, str]) -> list[int]:
     jvm = spark.sparkContext._jvm
+    assert jvm is not None
     properties = jvm.java.util.Properties()
     for name, value in settings.items():
         properties.setProperty(name, value)

@@ -7,8 +7,12 @@ schema. The keys of the merged tables are not Delta's business and stand here.
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+
+if TYPE_CHECKING:
+    from sqlglot import exp
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
 
@@ -101,15 +105,16 @@ def spark_view_sql(name: str) -> str:
     return sql
 
 
-def _constraints(column) -> dict:
+def _constraints(column: "exp.ColumnDef") -> dict[str, Any]:
     return {type(constraint.kind).__name__: constraint.kind for constraint in column.constraints}
 
 
-def _field(column) -> pa.Field:
+def _field(column: "exp.ColumnDef") -> pa.Field:
     return pa.field(column.name, _arrow_type(column.kind), nullable="NotNullColumnConstraint" not in _constraints(column))
 
 
-def _arrow_type(kind) -> pa.DataType:
+def _arrow_type(kind: "exp.DataType | None") -> pa.DataType:
+    assert kind is not None, "every column has a type"
     name = kind.this.name
     match name:
         case "ARRAY":

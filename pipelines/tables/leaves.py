@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
+from coordinator_core.log.force import force
 from pipelines.tables import definitions
 from pipelines.tables.place import local_folder
 from pipelines.tables.writer import CommitConflict, checkpoint_when_due
@@ -209,7 +210,7 @@ def _put(path: Path, text: str) -> None:
         with draft.open("x", encoding="utf-8") as file:
             file.write(text)
             file.flush()
-            os.fsync(file.fileno())
+            force(file.fileno())
         os.link(draft, path)
     except FileExistsError as error:
         raise CommitConflict(f"{path} exists already") from error

@@ -6,6 +6,7 @@ delta-rs' as well.
 
 from collections.abc import Callable
 
+import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 from pipelines.tables import definitions
@@ -46,11 +47,12 @@ def _merge(table: DeltaTable, write: TableWrite, stamp: str, sighting: Sighting 
     definition = definitions.table(write.table)
     columns = {name: f"s.{name}" for name in definition.schema.names}
     deleted, updated, inserted = merge_conditions(write.table)
+    rows: pa.Table = write.rows
     same = " AND ".join(f"t.{name} = s.{name}" for name in definition.key)
     # the literals let delta-rs leave out the files that cannot hold a match
-    pruned = is_in(f"t.{definition.key[0]}", write.rows.column(definition.key[0]).unique().to_pylist())
+    pruned = is_in(f"t.{definition.key[0]}", rows.column(definition.key[0]).unique().to_pylist())
     metrics = (
-        table.merge(write.rows, f"{pruned} AND {same}", source_alias="s", target_alias="t", commit_properties=stamped(stamp))
+        table.merge(rows, f"{pruned} AND {same}", source_alias="s", target_alias="t", commit_properties=stamped(stamp))
         .when_matched_delete(deleted)
         .when_matched_update(columns, predicate=updated)
         .when_not_matched_insert(columns, predicate=inserted)

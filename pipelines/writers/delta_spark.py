@@ -3,7 +3,7 @@
 import deltalake
 from delta.tables import DeltaTable
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import col
 
 from pipelines.tables import definitions
@@ -62,7 +62,7 @@ class DeltaSparkWriter:
         rows.write.format("delta").mode("append").options(**options).save(self._tables.store.path(table))
 
     def _merge(self, rows: DataFrame, definition: definitions.TableDefinition) -> None:
-        columns = {name: f"s.{name}" for name in definition.schema.names}
+        columns: dict[str, str | Column] = {name: f"s.{name}" for name in definition.schema.names}
         deleted, updated, inserted = merge_conditions(definition.name)
         (
             DeltaTable.forPath(self._spark, self._tables.store.path(definition.name))

@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -108,7 +109,7 @@ class _Merge:
             leaf = known[max(0, bisect_right(lows, self._firsts[number]) - 1)] if known else None
             by_path.setdefault(leaf.path if leaf else "", _Change(leaf)).inserted.append(number)
 
-    def rewrite(self, change: _Change) -> list[dict]:
+    def rewrite(self, change: _Change) -> list[dict[str, Any]]:
         """Writes what takes the place of a leaf."""
         gone = self._deleted[change.sources]
         replacing = change.sources[~gone]

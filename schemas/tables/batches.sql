@@ -1,18 +1,18 @@
 CREATE TABLE batches (
-  batch_id BIGINT NOT NULL COMMENT 'Ascending, without gaps',
+  batch_id BIGINT NOT NULL COMMENT 'Batch id: ascending, without gaps',
   started_at TIMESTAMP NOT NULL COMMENT 'Start of the batch',
-  finished_at TIMESTAMP NOT NULL COMMENT 'When its other tables were written',
-  generation BIGINT NOT NULL COMMENT 'Generation of the writer: counts up whenever a job takes over the tables',
-  era STRING NOT NULL COMMENT 'Era whose rules made the tables',
-  retention_ms BIGINT NOT NULL COMMENT 'Offset retention that expires_at is counted with',
+  finished_at TIMESTAMP NOT NULL COMMENT 'Completion of the writes to all other tables',
+  generation BIGINT NOT NULL COMMENT 'Writer epoch: incremented whenever a job takes over the tables',
+  era STRING NOT NULL COMMENT 'Era whose rules the tables follow',
+  retention_ms BIGINT NOT NULL COMMENT 'Offset retention used for expires_at, in milliseconds',
   records_read BIGINT NOT NULL COMMENT 'Records read from the log',
-  records_kept BIGINT NOT NULL COMMENT 'Records that the tasks handed on: the last per key, and group records whose effect depends on the tables',
-  next_offsets MAP<INT, BIGINT> NOT NULL COMMENT 'Log partition → offset that the next batch starts at',
-  versions MAP<STRING, BIGINT> NOT NULL COMMENT 'Table → Delta version that belongs to this batch',
-  phase_ms MAP<STRING, BIGINT> NOT NULL COMMENT 'Milliseconds per phase'
+  records_kept BIGINT NOT NULL COMMENT 'Records left after the reduction to the last per key',
+  next_offsets MAP<INT, BIGINT> NOT NULL COMMENT 'Log partition → first offset of the next batch',
+  versions MAP<STRING, BIGINT> NOT NULL COMMENT 'Table → Delta version of this batch',
+  phase_ms MAP<STRING, BIGINT> NOT NULL COMMENT 'Phase → duration in milliseconds'
 )
 USING DELTA
-COMMENT 'One row per batch, written last: the table versions that belong together'
+COMMENT 'Batches and the table versions that belong together'
 TBLPROPERTIES (
   'delta.enableDeletionVectors' = 'false'
 );

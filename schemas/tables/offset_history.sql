@@ -1,23 +1,23 @@
 CREATE TABLE offset_history (
   group_id STRING NOT NULL COMMENT 'Consumer group',
-  topic STRING NOT NULL COMMENT 'Topic that was committed for',
-  partition INT NOT NULL COMMENT 'Partition of that topic',
-  change STRING NOT NULL COMMENT 'commit, rewind (the offset went back), tombstone, expire',
-  committed_offset BIGINT COMMENT 'Committed offset; null when removed',
-  previous_offset BIGINT COMMENT 'Committed offset before the batch; null when there was none',
-  commits BIGINT NOT NULL COMMENT 'Commits for this partition in the batch',
+  topic STRING NOT NULL COMMENT 'Topic of the commit',
+  partition INT NOT NULL COMMENT 'Partition of the topic',
+  change STRING NOT NULL COMMENT 'Kind of change: commit, rewind, tombstone or expire',
+  committed_offset BIGINT COMMENT 'Committed offset; null after a removal',
+  previous_offset BIGINT COMMENT 'Committed offset before the batch; null for none',
+  commits BIGINT NOT NULL COMMENT 'Number of commits for the partition in the batch',
   min_offset BIGINT COMMENT 'Smallest offset committed in the batch',
   leader_epoch INT COMMENT 'Leader epoch of the last commit',
-  metadata STRING COMMENT 'Text committed along',
-  commit_timestamp TIMESTAMP COMMENT 'When the coordinator took the last commit',
+  metadata STRING COMMENT 'Metadata of the last commit',
+  commit_timestamp TIMESTAMP COMMENT 'Time of the last commit on the coordinator',
   producer_id BIGINT COMMENT 'Producer id of a transactional commit',
-  log_partition INT NOT NULL COMMENT 'Partition of __consumer_offsets that the newest record behind this row is in',
-  log_offset BIGINT NOT NULL COMMENT 'Offset of that record; a write never replaces a row of a newer one',
-  record_timestamp TIMESTAMP COMMENT 'Timestamp of that record: when the coordinator appended it',
-  batch_id BIGINT NOT NULL COMMENT 'Batch that wrote this row; joins batches.batch_id'
+  log_partition INT NOT NULL COMMENT 'Partition of __consumer_offsets that holds the source record',
+  log_offset BIGINT NOT NULL COMMENT 'Offset of the source record',
+  record_timestamp TIMESTAMP COMMENT 'Timestamp of the source record',
+  batch_id BIGINT NOT NULL COMMENT 'Batch that wrote the row (batches.batch_id)'
 )
 USING DELTA
-COMMENT 'What was committed, rewound, removed or expired: of a batch the last operation per group, topic and partition'
+COMMENT 'Changes of committed offsets: the last per partition and batch'
 TBLPROPERTIES (
   'delta.enableDeletionVectors' = 'false',
   'delta.dataSkippingNumIndexedCols' = '4'

@@ -1,21 +1,21 @@
 CREATE TABLE pending_offsets (
   group_id STRING NOT NULL COMMENT 'Consumer group',
-  topic STRING NOT NULL COMMENT 'Topic that was committed for',
-  partition INT NOT NULL COMMENT 'Partition of that topic',
-  committed_offset BIGINT NOT NULL COMMENT 'Next offset that the group will read',
-  leader_epoch INT COMMENT 'Leader epoch of the last consumed record; null when the commit had none',
-  metadata STRING NOT NULL COMMENT 'Text that the client committed along, exactly as logged',
-  commit_timestamp TIMESTAMP COMMENT 'When the coordinator took the commit',
-  expire_timestamp TIMESTAMP COMMENT 'Explicit expiry, or the default that brokers before 2.1 fill in while loading; null for none',
-  topic_id STRING COMMENT 'Topic id that the commit carried (value version 4), in the base64 form of Kafka; null for none',
+  topic STRING NOT NULL COMMENT 'Topic of the commit',
+  partition INT NOT NULL COMMENT 'Partition of the topic',
+  committed_offset BIGINT NOT NULL COMMENT 'Offset of the next record to read',
+  leader_epoch INT COMMENT 'Leader epoch of the last consumed record; null for none',
+  metadata STRING NOT NULL COMMENT 'Metadata of the commit, exactly as logged',
+  commit_timestamp TIMESTAMP COMMENT 'Time of the commit on the coordinator',
+  expire_timestamp TIMESTAMP COMMENT 'Expiry of the commit value (before Kafka 2.1); null for none',
+  topic_id STRING COMMENT 'Topic id of the commit, in base64; null for none',
   producer_id BIGINT NOT NULL COMMENT 'Producer id of the open transaction',
-  log_partition INT NOT NULL COMMENT 'Partition of __consumer_offsets that the newest record behind this row is in',
-  log_offset BIGINT NOT NULL COMMENT 'Offset of that record; a write never replaces a row of a newer one',
-  record_timestamp TIMESTAMP COMMENT 'Timestamp of that record: when the coordinator appended it',
-  batch_id BIGINT NOT NULL COMMENT 'Batch that wrote this row; joins batches.batch_id'
+  log_partition INT NOT NULL COMMENT 'Partition of __consumer_offsets that holds the source record',
+  log_offset BIGINT NOT NULL COMMENT 'Offset of the source record',
+  record_timestamp TIMESTAMP COMMENT 'Timestamp of the source record',
+  batch_id BIGINT NOT NULL COMMENT 'Batch that wrote the row (batches.batch_id)'
 )
 USING DELTA
-COMMENT 'Transactional commits whose transaction has no marker yet'
+COMMENT 'Commits of open transactions'
 TBLPROPERTIES (
   'delta.enableDeletionVectors' = 'false',
   'delta.dataSkippingNumIndexedCols' = '4'

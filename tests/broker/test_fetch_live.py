@@ -1,6 +1,5 @@
 """Reading a topic from a real broker: everything, in pieces, and every way in which it can fail."""
 
-import socket
 import threading
 import time
 
@@ -15,6 +14,7 @@ from coordinator_core.log.errors import LogTruncated, LogUnreachable, RecordsDel
 from coordinator_core.log.fetch import KafkaLog
 from coordinator_core.log.segments import SegmentSource
 from pipelines.private_kafka.broker import PrivateBroker
+from pipelines.private_kafka.ports import PortReservation
 
 pytestmark = pytest.mark.broker
 
@@ -181,21 +181,17 @@ def test_a_broker_killed_during_a_read_is_waited_for(topic: str) -> None:
             KafkaLog(address(broker, topic), connect_limit_seconds=0.5, options={"retry_seconds": "0.5"})
 
 
-def unused_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
 @pytest.mark.parametrize(
     ("server", "why"), [("127.0.0.1:{port}", "connection refused"), ("no-such-host.invalid:9092", "does not resolve")]
 )
 def test_an_address_where_nobody_answers_fails_soon(server: str, why: str) -> None:
-    server = server.format(port=unused_port())
+    reserved = PortReservation()
+    server = server.format(port=reserved.port)
     started = time.monotonic()
     with pytest.raises(LogUnreachable, match=f"no broker answers at {server} .*{why}"):
         KafkaLog(f"kafka://{server}/t", connect_limit_seconds=0.5)
     assert time.monotonic() - started < 8
+    reserved.release()
 
 
 @pytest.mark.slow

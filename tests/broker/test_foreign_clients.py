@@ -1,13 +1,13 @@
 """Clients that nobody here wrote, against the coordinator; against a real broker too, which shows that the tests are right."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from uuid import uuid4
 
 import java_tools
 import pytest
 from confluent_kafka import Consumer, ConsumerGroupState, ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
+from eventually import equal_to, eventually
 from kafka import KafkaConsumer
 from kafka import TopicPartition as PythonPartition
 from kafka.admin import KafkaAdminClient
@@ -74,12 +74,6 @@ def group() -> str:
     return f"group-{uuid4().hex[:8]}"
 
 
-def until(holds: Callable[[], bool], what: str, seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
-
-
 def settle(members: list[Consumer]) -> None:
     """Until the members own every partition together, each at least one."""
 
@@ -89,7 +83,7 @@ def settle(members: list[Consumer]) -> None:
         owned = [partition.partition for member in members for partition in member.assignment()]
         return sorted(owned) == list(range(PARTITIONS)) and all(member.assignment() for member in members)
 
-    until(settled, "every partition is owned once")
+    eventually("every partition is owned once", settled)
 
 
 class TestConfluentAdmin:
@@ -179,13 +173,14 @@ class TestKafkaPython:
         other = cluster.consumer(group)
         try:
             # its range assignor leaves out a topic whose metadata has not come yet, and the group may stay so for good
-            until(lambda: len(mine.partitions_for_topic(TOPIC) or ()) == PARTITIONS, "the first member knows the partitions")
+            known = equal_to(PARTITIONS)
+            eventually("the first member knows the partitions", lambda: len(mine.partitions_for_topic(TOPIC) or ()), known)
 
             def alone() -> bool:
                 mine.poll(timeout_ms=50)
                 return len(mine.assignment()) == PARTITIONS
 
-            until(alone, "the first member owns every partition")
+            eventually("the first member owns every partition", alone)
             other.subscribe([TOPIC])
 
             def settled() -> bool:
@@ -194,7 +189,7 @@ class TestKafkaPython:
                 owned = [tp.partition for tp in mine.assignment()] + [tp.partition for tp in other.assignment()]
                 return bool(mine.assignment()) and bool(other.assignment()) and sorted(owned) == list(range(PARTITIONS))
 
-            until(settled, "two kinds of clients share the topic")
+            eventually("two kinds of clients share the topic", settled)
             partition = min(mine.assignment())
             mine.commit({partition: OffsetAndMetadata(77, "by hand", -1)})
             assert mine.committed(partition) == 77

@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 from confluent_kafka import Consumer
+from eventually import equal_to, eventually_async
 from live_kafka import create_topic
 
 from coordinator_core.assignors import Assignor, CooperativeStickyAssignor, RangeAssignor
@@ -31,12 +32,13 @@ def address_of(broker: PrivateBroker) -> Address:
     return host, int(port)
 
 
-async def until(met: Callable[[], bool], *runners: MemberRunner) -> None:
-    loop = asyncio.get_running_loop()
-    end = loop.time() + _PATIENCE_SECONDS
-    while not met():
-        assert loop.time() < end, "\n".join(described(runner.member) for runner in runners)
-        await asyncio.sleep(0.02)
+async def until_shared(runners: Sequence[MemberRunner]) -> None:
+    await eventually_async(
+        "the members share the partitions",
+        lambda: shared(runners) or [described(runner.member) for runner in runners],
+        lambda found: found is True,
+        patience_seconds=_PATIENCE_SECONDS,
+    )
 
 
 def described(member: GroupMember) -> str:
@@ -87,7 +89,7 @@ def test_join_commit_fetch_leave(broker: PrivateBroker, topic: str, assignor: As
 
     async def members(stack: AsyncExitStack) -> None:
         runners = [await started(stack, broker, group, topic, [assignor]) for _ in range(3)]
-        await until(lambda: shared(runners), *runners)
+        await until_shared(runners)
         for number, runner in enumerate(runners):
             offsets = {at: OffsetToCommit(100 * number + at.partition, metadata=f"of {number}") for at in runner.member.owned}
             committed = await runner.commit(offsets)
@@ -99,7 +101,7 @@ def test_join_commit_fetch_leave(broker: PrivateBroker, topic: str, assignor: As
             }
         first, *others = runners
         await first.leave()
-        await until(lambda: shared(others), *others)
+        await until_shared(others)
         everything = await others[0].fetch(None)
         assert set(everything.offsets) == {TopicPartition(topic, number) for number in range(PARTITIONS)}
         for runner in others:
@@ -127,11 +129,21 @@ def test_a_member_beside_a_client_of_another_kind(broker: PrivateBroker, topic: 
 
         polling = asyncio.create_task(poll())
         try:
-            await until(lambda: len(ours.member.owned) == len(theirs.assignment()) == PARTITIONS // 2, ours)
+            await eventually_async(
+                "each of both has half of the partitions",
+                lambda: (len(ours.member.owned), len(theirs.assignment())),
+                equal_to((PARTITIONS // 2, PARTITIONS // 2)),
+                patience_seconds=_PATIENCE_SECONDS,
+            )
             everything = {(each.topic, each.partition) for each in theirs.assignment()} | set(ours.member.owned)
             assert everything == {(topic, number) for number in range(PARTITIONS)}
             await ours.leave()
-            await until(lambda: len(theirs.assignment()) == PARTITIONS)
+            await eventually_async(
+                "they have every partition",
+                lambda: len(theirs.assignment()),
+                equal_to(PARTITIONS),
+                patience_seconds=_PATIENCE_SECONDS,
+            )
         finally:
             polling.cancel()
             await asyncio.gather(polling, return_exceptions=True)

@@ -1,7 +1,6 @@
 """The log of a coordinator that rolled and cleaned it all the time and was killed: brokers of both kinds load it, so do we."""
 
 import shutil
-import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import pytest
 from asking import Asker
 from coordinator_scenario import Stage
+from eventually import at_least, eventually
 from two_coordinators import (
     OFFSETS_TOPIC,
     Performance,
@@ -47,10 +47,8 @@ def _killed(era: str, directory: Path) -> Performance:
     with our_coordinator(era, directory, **_SMALL) as ours:
 
         def kill() -> None:
-            deadline = time.monotonic() + _LIMIT_SECONDS
-            while _removed(directory) < _GROUPS * _ROUNDS:
-                assert time.monotonic() < deadline, "the log is not cleaned"
-                time.sleep(0.1)
+            all_of_them = at_least(_GROUPS * _ROUNDS)
+            eventually("the log is cleaned", lambda: _removed(directory), all_of_them, patience_seconds=_LIMIT_SECONDS)
             ours.kill()
 
         return perform(generation_of(_AS[era]), ours.bootstrap, directory, kill, _much_to_clean)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import ElectionType, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+from eventually import equal_to, eventually
 from live_kafka import QUIET, create_topic, produce, read_all, records_of, wait_for_topic
 from lost_records import cut_log
 
@@ -84,7 +85,6 @@ def test_a_log_that_is_compacted_while_it_is_read(harmed: PrivateBroker, topic: 
         delete_retention_ms="0",
     )
     newest: dict[bytes, bytes | None] = {}
-    ended = threading.Event()
 
     def write() -> None:
         producer = Producer({"bootstrap.servers": harmed.bootstrap, "linger.ms": 1, **QUIET})
@@ -96,14 +96,13 @@ def test_a_log_that_is_compacted_while_it_is_read(harmed: PrivateBroker, topic: 
                 producer.flush(10)
                 time.sleep(0.01)
         producer.flush(10)
-        ended.set()
 
     writer = threading.Thread(target=write)
     writer.start()
     followed: dict[bytes, bytes | None] = {}
     position, read = 0, 0
     with KafkaLog(address(harmed, topic), partition_bytes=2000, response_bytes=2000) as log:
-        while not ended.is_set() or position < log.end_offsets()[0]:
+        while writer.is_alive() or position < log.end_offsets()[0]:
             end = log.end_offsets()[0]
             for record in records_of(log.read_many({0: (position, end)})):
                 followed[record.key or b""] = record.value
@@ -177,8 +176,11 @@ def test_a_leader_elected_uncleanly_is_found_out_and_one_elected_cleanly_is_not_
 
 def follow_leader(admin: AdminClient, topic: str, wanted: int) -> None:
     """Until `wanted`, which is preferred, has caught up and leads."""
-    deadline = time.monotonic() + 60
-    while admin.list_topics(topic, timeout=10).topics[topic].partitions[0].leader != wanted:
-        assert time.monotonic() < deadline
-        admin.elect_leaders(ElectionType.PREFERRED, [TopicPartition(topic, 0)]).result(20)
-        time.sleep(0.5)
+
+    def leader() -> int:
+        found = int(admin.list_topics(topic, timeout=10).topics[topic].partitions[0].leader)
+        if found != wanted:
+            admin.elect_leaders(ElectionType.PREFERRED, [TopicPartition(topic, 0)]).result(20)
+        return found
+
+    eventually("the preferred replica leads", leader, equal_to(wanted), patience_seconds=60, pause_seconds=0.5)

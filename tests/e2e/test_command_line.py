@@ -17,7 +17,7 @@ from pipelines.cli import main
 from pipelines.tables import definitions
 
 PROGRAM = Path(sys.executable).with_name("grouplake")
-COMMANDS = ("run", "sql", "show", "check", "maintain", "coordinator", "demo", "completion")
+COMMANDS = ("run", "sql", "show", "check", "maintain", "coordinator", "demo", "example", "completion")
 Captured = pytest.CaptureFixture[str]
 
 

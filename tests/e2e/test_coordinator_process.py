@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
+from eventually import at_least, equal_to, eventually
 from wire_connection import PLACE, Wire
 
 from coordinator_core.coordinator.errors import ErrorCode
@@ -73,15 +74,12 @@ def client(served: PrivateCoordinator) -> Iterator[Wire]:
     wire.close()
 
 
-def eventually(holds: Callable[[], bool]) -> None:
-    give_up = time.monotonic() + 10
-    while not holds():
-        assert time.monotonic() < give_up
-        time.sleep(0.01)
-
-
 def reasons(process: PrivateCoordinator) -> list[str]:
     return [str(line["reason"]) for line in process.events("connection ended")]
+
+
+def mentions(words: str) -> Callable[[list[str]], bool]:
+    return lambda lines: any(words in line for line in lines)
 
 
 def join(group: str, member_id: str = "") -> JoinGroupRequest:
@@ -142,7 +140,7 @@ def test_garbage_ends_the_connection_and_no_other(served: PrivateCoordinator, cl
         wire, before = Wire(served.port), len(reasons(served))
         wire.socket.sendall(garbage)
         assert wire.receive() == b""
-        eventually(lambda before=before: len(reasons(served)) > before)
+        eventually("the end of the connection is logged", lambda: len(reasons(served)), at_least(before + 1))
         wire.close()
     assert "socket.request.max.bytes is 1048576" in reasons(served)[0]
     assert client.commit(1) is ErrorCode.NONE
@@ -188,11 +186,11 @@ def test_unfinished_requests_of_all_connections_are_bounded(served: PrivateCoord
             wire.socket.sendall(MIB.to_bytes(4) + bytes(MIB - 10))
         except OSError:
             continue
-    eventually(lambda: any("not complete, it holds" in reason for reason in reasons(served)))
+    eventually("the log says which request is too much", lambda: reasons(served), mentions("not complete, it holds"))
     assert memory_kib(served) - before < 40 * 1024
     for wire in wires:
         wire.close()
-    eventually(lambda: client.commit(3) is ErrorCode.NONE)
+    eventually("commits go on", lambda: client.commit(3), equal_to(ErrorCode.NONE))
 
 
 def crowd(served: PrivateCoordinator, count: int) -> int:
@@ -230,9 +228,9 @@ def test_limits_of_connections(tmp_path: Path, begun: Begins) -> None:
     process = begun(tmp_path / "few", max_connections_per_ip=2, connections_max_idle_ms=400)
     wires = [Wire(process.port) for _ in range(3)]
     assert wires[2].receive() == b""
-    eventually(lambda: bool(process.events("connection refused")))
+    eventually("the third connection is refused", lambda: process.events("connection refused"))
     assert wires[0].receive() == b""
-    eventually(lambda: any("connections.max.idle.ms" in reason for reason in reasons(process)))
+    eventually("the log names the limit of idle connections", lambda: reasons(process), mentions("connections.max.idle.ms"))
     for wire in wires:
         wire.close()
     process.stop()
@@ -246,7 +244,7 @@ def test_sigterm_answers_who_waits_and_keeps_everything(tmp_path: Path, begun: B
     wire, parked = Wire(process.port), Wire(process.port)
     assert wire.commit(7) is ErrorCode.NONE
     parked.send(ApiKey.JOIN_GROUP, 3, join("parked"))
-    eventually(lambda: bool(process.events("member joined")))
+    eventually("a member has joined", lambda: process.events("member joined"))
     assert process.end(signal.SIGTERM) == 0
     assert parked.receive()[4:10] == b"\x00\x00\x00\x00" + int(ErrorCode.NOT_COORDINATOR).to_bytes(2)
     assert wire.receive() == b""

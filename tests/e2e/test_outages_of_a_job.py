@@ -4,12 +4,13 @@ import contextlib
 import re
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from broker_answers import differences
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, PartitionMetadata, ResourceType
+from eventually import at_least, equal_to, eventually
 from following import LIMIT_SECONDS, Committers, Job
 from jobs import run_job
 from kafka import TopicPartition
@@ -64,21 +65,27 @@ def move_leaders(bootstrap: str, replicas: list[int]) -> None:
     admin = KafkaAdminClient(bootstrap_servers=bootstrap.split(","))
     try:
         admin.alter_partition_reassignments(everywhere)
-        deadline = time.monotonic() + 30
-        while set(leaders(bootstrap)) != {replicas[0]}:
-            assert time.monotonic() < deadline
-            admin.elect_leaders(0, {OFFSETS: list(range(PARTITIONS))}, raise_errors=False)
-            time.sleep(0.5)
+
+        def leading() -> set[int]:
+            found = set(leaders(bootstrap))
+            if found != {replicas[0]}:
+                admin.elect_leaders(0, {OFFSETS: list(range(PARTITIONS))}, raise_errors=False)
+            return found
+
+        eventually("the leaders have moved", leading, equal_to({replicas[0]}), pause_seconds=0.5)
     finally:
         admin.close()
 
 
 def wait_for_replicas(bootstrap: str, count: int) -> None:
     """Until all of them are in sync: otherwise the next broker that dies takes the only whole copy with it."""
-    deadline = time.monotonic() + LIMIT_SECONDS
-    while any(len(each.isrs) < count for each in partitions(bootstrap)):
-        assert time.monotonic() < deadline
-        time.sleep(0.5)
+    eventually(
+        "all replicas are in sync",
+        lambda: min(len(each.isrs) for each in partitions(bootstrap)),
+        at_least(count),
+        patience_seconds=LIMIT_SECONDS,
+        pause_seconds=0.5,
+    )
 
 
 def leaders(bootstrap: str) -> list[int]:
@@ -94,11 +101,19 @@ def catch_up(job: Job, tables: Path, bootstrap: str) -> None:
     """Until the tables have reached the end of the log."""
     with KafkaLog(source(bootstrap)) as log:
         ends = log.end_offsets()
-    deadline = time.monotonic() + LIMIT_SECONDS
-    while (last := TableStore(str(tables)).last_batch()) is None or last.next_offsets != ends:
-        assert job.running, job.text
-        assert time.monotonic() < deadline, f"{last} is not at {ends}:\n{job.text}"
-        time.sleep(0.5)
+
+    def reached() -> Mapping[int, int]:
+        last = TableStore(str(tables)).last_batch()
+        return last.next_offsets if last else {}
+
+    eventually(
+        f"the tables have reached {ends}",
+        reached,
+        equal_to(ends),
+        unless=job.failure,
+        patience_seconds=LIMIT_SECONDS,
+        pause_seconds=0.5,
+    )
 
 
 def test_two_brokers_do_everything_that_brokers_do(tmp_path: Path) -> None:

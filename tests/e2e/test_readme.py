@@ -1,7 +1,8 @@
 """What README and docs show on a console is what the commands print.
 
-Commands are the lines that begin with `$ ` in ```console blocks; lines under one must appear in its output, in that order.
-`…` stands for anything. All pages share one shell, README first: the variables that it sets are there for the others.
+Commands are the lines that begin with `$ ` in ```console blocks, continued by lines that begin with `> `. The lines below a
+command must appear in its output, in that order; `…` stands for any text. All pages share one shell, README first, and with it
+the variables that README sets.
 """
 
 import os
@@ -10,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 ROOT = Path(__file__).parents[2]
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+#: The prompt of a shell for a command that is not complete.
+_CONTINUED = "> "
 _END = "--end-of-command--"
 
 
@@ -33,7 +37,10 @@ def commands(page: Path) -> list[Command]:
     found: list[Command] = []
     for block in _BLOCK.findall(page.read_text(encoding="utf-8")):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-            text, *shown = part.splitlines()
+            first, *rest = part.splitlines()
+            continued = list(takewhile(lambda line: line.startswith(_CONTINUED), rest))
+            text = "\n".join([first, *(line.removeprefix(_CONTINUED) for line in continued)])
+            shown = rest[len(continued) :]
             if not text.startswith("make "):
                 found.append(Command(text, tuple(line for line in shown if line.strip())))
     return found

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from asking import Asker
+from eventually import equal_to, eventually
 from generations import GENERATIONS
 from log_builder import Log
 from table_logs import applied
@@ -62,11 +63,18 @@ class Driver:
 
     def wait_for_rows(self, query: str, wanted: object) -> None:
         """Until the tables answer this."""
-        give_up = time.monotonic() + LIMIT_SECONDS
-        while (found := self._rows(query)) != wanted:
-            assert self.process.poll() is None, self.lines
-            assert time.monotonic() < give_up, found
-            time.sleep(0.1)
+        eventually(
+            "the tables have the rows",
+            lambda: self._rows(query),
+            equal_to(wanted),
+            unless=self.failure,
+            patience_seconds=LIMIT_SECONDS,
+            pause_seconds=0.1,
+        )
+
+    def failure(self) -> str | None:
+        """Why nothing more will happen, once it has ended."""
+        return None if self.process.poll() is None else "\n".join(["the command has ended", *self.lines])
 
     def _rows(self, query: str) -> object:
         try:
@@ -119,9 +127,11 @@ def answered_offsets(port: int, crowd: Crowd) -> set[tuple[str, str, int, int]]:
 def commit(port: int, offset: int) -> ErrorCode:
     wire = Wire(port)
     try:
-        while (error := wire.commit(offset, "alone")) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-            time.sleep(0.01)
-        return ErrorCode(error)
+        return eventually(
+            "the partition is loaded",
+            lambda: ErrorCode(wire.commit(offset, "alone")),
+            lambda error: error is not ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        )
     finally:
         wire.close()
 
@@ -171,9 +181,7 @@ def test_a_signal_to_the_whole_group_while_spark_starts(tmp_path: Path, conf: Pa
     driver = Driver(tmp_path, conf)
     try:
         assert commit(driver.port, 7) is ErrorCode.NONE
-        while "starting Spark" not in driver.lines:
-            assert driver.process.poll() is None
-            time.sleep(0.05)
+        eventually("Spark starts", lambda: "starting Spark" in driver.lines, unless=driver.failure)
         time.sleep(0.5)
         os.killpg(driver.process.pid, signal.SIGTERM)
         assert driver.process.wait(LIMIT_SECONDS) == 0

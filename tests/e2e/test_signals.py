@@ -4,12 +4,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import genuine
 import pytest
+from eventually import eventually
 from processes import arguments_and_environments
 
 from pipelines.query.check import check
@@ -64,13 +64,20 @@ def followed(tmp_path_factory: pytest.TempPathFactory) -> Followed:
             env=dict(os.environ, GROUPLAKE_TRACEBACK="1"),
         )
     try:
-        until = time.monotonic() + LIMIT_SECONDS
-        while "batch 0" not in (folder / "progress").read_text():
-            assert job.poll() is None
-            assert time.monotonic() < until
+
+        def look() -> str:
             for pid, shown in arguments_and_environments(job.pid).items():
                 seen[pid] = seen.get(pid, b"") + shown
-            time.sleep(0.2)
+            return (folder / "progress").read_text()
+
+        eventually(
+            "the first batch is written",
+            look,
+            lambda progress: "batch 0" in progress,
+            unless=lambda: None if job.poll() is None else f"the job ended with {job.returncode}",
+            patience_seconds=LIMIT_SECONDS,
+            pause_seconds=0.2,
+        )
         job.send_signal(signal.SIGTERM)
         code = job.wait(LIMIT_SECONDS)
     finally:

@@ -3,7 +3,7 @@
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -11,6 +11,7 @@ from uuid import UUID
 
 from asking import Asker, BrokerAnswers, NotLoaded
 from comparison import Difference, differences, tombstone_differences
+from eventually import NotReached, equal_to, eventually
 from generations import Generation
 from ours import Tables
 from seed_log import PARTITIONS_PER_SEED, SeedLog, write_seed
@@ -138,13 +139,17 @@ class Trial:
 
     def _wait_until_swept(self, sentinels: Mapping[int, str], ends: Mapping[int, int]) -> dict[str, str]:
         """Sentinels without a tombstone when the time is over."""
-        deadline = time.monotonic() + _LIMIT_SECONDS
         waiting = set(sentinels)
-        while waiting and time.monotonic() < deadline:
-            time.sleep(0.2)
+
+        def unswept() -> set[int]:
+            nonlocal waiting
             waiting -= {
                 record.partition for record in self._appended(ends) if sentinels[record.partition].encode() in (record.key or b"")
             }
+            return waiting
+
+        with suppress(NotReached):
+            eventually("every sentinel is swept", unswept, equal_to(set()), patience_seconds=_LIMIT_SECONDS, pause_seconds=0.2)
         # a sweep takes the groups one by one: the next one begins when all of this one are done
         time.sleep(2 * _SWEEP_INTERVAL_MS / 1000)
         return {sentinels[partition]: "is not swept" for partition in waiting}
@@ -202,9 +207,9 @@ def _topic_ids(data: Path) -> dict[str, UUID]:
 def wait_until_loaded(asker: Asker, groups: Sequence[str], limit_seconds: float = _LIMIT_SECONDS) -> dict[str, str]:
     """Groups of which no offset is known when the time is over, and why: Java loaders say that they are not ready, Scala loaders
     own what they gave up."""
-    deadline = time.monotonic() + limit_seconds
     waiting = dict.fromkeys(groups, "")
-    while waiting and time.monotonic() < deadline:
+
+    def unloaded() -> dict[str, str]:
         for group in list(waiting):
             try:
                 if asker.offsets([group])[group]:
@@ -213,7 +218,10 @@ def wait_until_loaded(asker: Asker, groups: Sequence[str], limit_seconds: float 
                     waiting[group] = "has no offset"
             except NotLoaded as error:
                 waiting[group] = str(error)
-        time.sleep(0.1)
+        return waiting
+
+    with suppress(NotReached):
+        eventually("every group has an offset", unloaded, equal_to({}), patience_seconds=limit_seconds, pause_seconds=0.1)
     return waiting
 
 

@@ -5,13 +5,13 @@ group is one story. The sweep may come at any time, also while a group waits for
 was given: so a group has an offset before that, or a first member that is given none.
 """
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+from eventually import at_least, equal_to, eventually
 from kafka import KafkaConsumer
 from kafka import TopicPartition as PythonPartition
 from kafka.admin import KafkaAdminClient, MemberToRemove
@@ -66,17 +66,12 @@ class Stage:
 
     def await_state(self, group: str, state: str) -> None:
         """Until the group is in a state; Dead is gone."""
-        deadline = time.monotonic() + _LIMIT_SECONDS
-        while (found := self.state(group)) != state:
-            assert time.monotonic() < deadline, f"{group} is {found}, not {state}"
-            time.sleep(0.05)
+        eventually(f"{group} is {state}", lambda: self.state(group), equal_to(state), patience_seconds=_LIMIT_SECONDS)
 
     def await_offsets(self, group: str, offsets: Mapping[tuple[str, int], int]) -> None:
         """Until exactly these are committed."""
-        deadline = time.monotonic() + _LIMIT_SECONDS
-        while (found := self.offsets(group)) != offsets:
-            assert time.monotonic() < deadline, f"{group} has {found}, not {offsets}"
-            time.sleep(0.05)
+        wanted = dict(offsets)
+        eventually(f"{group} has {wanted}", lambda: self.offsets(group), equal_to(wanted), patience_seconds=_LIMIT_SECONDS)
 
     def offsets(self, group: str) -> dict[tuple[str, int], int]:
         """As OffsetFetch says."""
@@ -225,10 +220,12 @@ def _python_consumer(on: Stage, group: str) -> None:
     # otherwise it may lead its group before it knows of any partition
     consumer.partitions_for_topic("clicks")
     consumer.subscribe(["clicks"])
-    deadline = time.monotonic() + _LIMIT_SECONDS
-    while len(consumer.assignment()) < 4:
-        assert time.monotonic() < deadline, f"{group}: no assignment"
+
+    def assigned() -> int:
         consumer.poll(timeout_ms=50)
+        return len(consumer.assignment())
+
+    eventually(f"{group} has an assignment", assigned, at_least(4), patience_seconds=_LIMIT_SECONDS, pause_seconds=0)
     consumer.commit({tp: OffsetAndMetadata(40 + tp.partition, "", 3) for tp in sorted(consumer.assignment())})
     consumer.commit({PythonPartition("payments", 0): OffsetAndMetadata(1, "not mine", -1)})
     consumer.close()

@@ -6,10 +6,10 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
+from eventually import at_least, eventually
 
 from pipelines.private_kafka.clients import Clients
 
@@ -58,11 +58,14 @@ class Job:
 
     def wait_until_told(self, what: str, wanted: int = 1) -> None:
         """Until so many lines have `what` in them, from the start on."""
-        deadline = time.monotonic() + LIMIT_SECONDS
-        while len(self.told(what)) < wanted:
-            assert self.running, f"the job ended:\n{self.text}"
-            assert time.monotonic() < deadline, f"no {what!r} in {LIMIT_SECONDS:.0f} s:\n{self.text}"
-            time.sleep(0.1)
+        eventually(
+            f"{wanted} lines of the job have {what!r}",
+            lambda: self.lines[-20:],
+            lambda _: len(self.told(what)) >= wanted,
+            unless=self.failure,
+            patience_seconds=LIMIT_SECONDS,
+            pause_seconds=0.1,
+        )
 
     def signal(self, number: int, *, everybody: bool = False) -> None:
         """Sends a signal, to `everybody` in its process group or to the command alone."""
@@ -73,6 +76,10 @@ class Job:
         code = self._process.wait(limit_seconds)
         self._reader.join()
         return code
+
+    def failure(self) -> str | None:
+        """Why nothing more will happen, once it has ended."""
+        return None if self.running else f"the job has ended:\n{self.text}"
 
     @property
     def tracebacks(self) -> list[str]:
@@ -113,18 +120,20 @@ class Committers:
 
     def wait_for_more(self, count: int) -> None:
         """Until so many more commits were acknowledged."""
-        wanted, deadline = self.commits + count, time.monotonic() + LIMIT_SECONDS
-        while self.commits < wanted:
-            assert self._thread.is_alive()
-            assert time.monotonic() < deadline, f"no {count} commits in {LIMIT_SECONDS:.0f} s"
-            time.sleep(0.05)
+        eventually(
+            f"{count} more commits are acknowledged",
+            lambda: self.commits,
+            at_least(self.commits + count),
+            unless=lambda: None if self._thread.is_alive() else "the groups have stopped",
+            patience_seconds=LIMIT_SECONDS,
+        )
 
     def _commit(self) -> None:
         with Clients(self._bootstrap) as clients:
             alone = [clients.consumer(group, on_commit=self._acknowledge) for group in self.groups[:-1]]
             workers = [clients.consumer(self.groups[-1], (self._topic,), on_commit=self._acknowledge) for _ in range(2)]
             offset = 0
-            while not self._stopped.is_set():
+            while not self._stopped.wait(_COMMIT_EVERY_SECONDS):
                 for number, member in enumerate(alone):
                     member.poll(0)
                     self._send(member, [TopicPartition(self._topic, number % 2, offset)])
@@ -132,7 +141,6 @@ class Committers:
                     member.poll(0)
                     self._send(member, [TopicPartition(each.topic, each.partition, offset) for each in member.assignment()])
                 offset += 1
-                time.sleep(_COMMIT_EVERY_SECONDS)
 
     def _send(self, member: Consumer, offsets: list[TopicPartition]) -> None:
         # a commit that waited for its answer would wait for as long as there is no coordinator

@@ -22,6 +22,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from eventually import NotReached, eventually
+
 # threads that a library starts would not be there in a fork
 os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
 
@@ -186,7 +188,6 @@ def _read(root: Path, states: list[str], answers: list[str], stop: Path, told: P
             # there is nothing to be seen before the first batch
             if seen:
                 wrong.append(f"a reader met: {error}")
-            time.sleep(0.01)
             continue
         polls += 1
         if state not in states:
@@ -237,15 +238,19 @@ def _fork(work: Callable[[], None]) -> int:
 
 def _ended(pid: int) -> int:
     """Exit code of a child, negative for the signal that ended it."""
-    until = time.monotonic() + _LIMIT_SECONDS
-    while time.monotonic() < until:
-        found, status = os.waitpid(pid, os.WNOHANG)
-        if found:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.002)
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    return 1
+    try:
+        _, status = eventually(
+            f"process {pid} ends",
+            lambda: os.waitpid(pid, os.WNOHANG),
+            lambda ended: ended[0] == pid,
+            patience_seconds=_LIMIT_SECONDS,
+            pause_seconds=0.002,
+        )
+    except NotReached:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        return 1
+    return os.waitstatus_to_exitcode(status)
 
 
 def main() -> int:

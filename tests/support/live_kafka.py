@@ -1,11 +1,11 @@
 """Clients of a live broker for tests: topics, records of every kind, and a reader that shares no code with ours."""
 
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+from eventually import equal_to, eventually
 
 from coordinator_core.log.columns import RecordColumns, to_log_records
 from coordinator_core.log.entries import LogRecord
@@ -38,21 +38,17 @@ def delete_topic(bootstrap: str, name: str) -> None:
     """Delete a topic, and the wait until it is gone."""
     admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
     admin.delete_topics([name])[name].result(20)
-    deadline = time.monotonic() + 20
-    while name in admin.list_topics(timeout=10).topics:
-        assert time.monotonic() < deadline, f"topic {name} does not go away"
-        time.sleep(0.05)
+    eventually(f"topic {name} is gone", lambda: name not in admin.list_topics(timeout=10).topics)
 
 
 def wait_for_topic(admin: AdminClient, name: str) -> None:
     """Until every partition of a topic has a leader."""
-    deadline = time.monotonic() + 20
-    while True:
+
+    def has_leaders() -> bool:
         found = admin.list_topics(name, timeout=10).topics[name]
-        if found.error is None and found.partitions and all(each.leader >= 0 for each in found.partitions.values()):
-            return
-        assert time.monotonic() < deadline, f"topic {name} has no leaders"
-        time.sleep(0.05)
+        return found.error is None and bool(found.partitions) and all(each.leader >= 0 for each in found.partitions.values())
+
+    eventually(f"every partition of topic {name} has a leader", has_leaders)
 
 
 def produce(bootstrap: str, topic: str, records: Iterable[tuple[int, bytes | None, bytes | None]], **settings: object) -> None:
@@ -80,15 +76,17 @@ def seen_by_a_client(bootstrap: str, topic: str, ends: Mapping[int, int]) -> lis
     waiting = {partition for partition, end in ends.items() if end > 0}
     consumer.assign([TopicPartition(topic, partition, 0) for partition in waiting])
     seen = []
-    deadline = time.monotonic() + 30
-    while waiting:
-        assert time.monotonic() < deadline, f"the independent reader still waits for partitions {waiting}"
-        for message in consumer.consume(5000, 0.2):
+
+    def unread() -> tuple[int, ...]:
+        for message in consumer.consume(5000, 0.2) if waiting else ():
             if message.error() is not None:
                 waiting.discard(message.partition())
                 continue
             stamp = message.timestamp()[1]
             seen.append(SeenRecord(message.partition(), message.offset(), stamp, message.key(), message.value()))
+        return tuple(waiting)
+
+    eventually("the independent reader has read every partition", unread, equal_to(()), pause_seconds=0)
     consumer.close()
     return sorted((each for each in seen if each.offset < ends[each.partition]), key=lambda each: (each.partition, each.offset))
 

@@ -1,11 +1,11 @@
 """A member of a classic group that does nothing by itself: it asks when a test says so, in versions of some age."""
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from eventually import eventually
 from kafka.protocol.consumer.group import (
     HeartbeatRequest,
     HeartbeatResponse,
@@ -159,11 +159,10 @@ class ProtocolMember:
 
     def await_rebalance(self) -> None:
         """Until heartbeats are told that the group rebalances."""
-        deadline = time.monotonic() + _LIMIT_SECONDS
-        while (error := self.heartbeat()) != REBALANCE_IN_PROGRESS:
-            assert error == NONE, error
-            assert time.monotonic() < deadline, f"{self.group} does not rebalance"
-            time.sleep(0.02)
+        other_than_none = eventually(
+            f"{self.group} rebalances", self.heartbeat, lambda error: error != NONE, patience_seconds=_LIMIT_SECONDS
+        )
+        assert other_than_none == REBALANCE_IN_PROGRESS
 
     def commit(
         self,

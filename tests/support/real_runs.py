@@ -4,10 +4,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+
+from eventually import eventually
 
 from pipelines import faults
 
@@ -54,13 +55,19 @@ class RealRun:
 
     def wait_until(self, condition: Callable[[], bool]) -> bool:
         """Waits for `condition`; False when the command ended before."""
-        until = time.monotonic() + LIMIT_SECONDS
-        while not condition():
-            if self.process.poll() is not None:
-                return False
-            assert time.monotonic() < until, self.told
-            time.sleep(0.005)
-        return True
+
+        def met_or_ended() -> str:
+            return "met" if condition() else "ended" if self.process.poll() is not None else self.told
+
+        wanted = ("met", "ended")
+        found = eventually(
+            "the command comes there, or ends",
+            met_or_ended,
+            lambda state: state in wanted,
+            patience_seconds=LIMIT_SECONDS,
+            pause_seconds=0.005,
+        )
+        return found == "met"
 
     def has_ended_after(self, seconds: float) -> bool:
         """Waits for so long, or until it ends, whether it has."""

@@ -7,9 +7,7 @@ coordinator answers with everything in the tables.
 import asyncio
 import os
 import random
-import re
 import signal
-import socket
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,6 +19,7 @@ from pathlib import Path
 from asking import Asker, BrokerAnswers, NotLoaded
 from clerks import Clerk
 from comparison import differences
+from eventually import NotReached, at_least, eventually_async, eventually_awaited
 from followers import Follower, reached
 from generations import GENERATIONS
 from table_answers import answers
@@ -31,6 +30,7 @@ from coordinator_core.log.segments import SegmentSource
 from coordinator_core.member import GroupMember, MemberState
 from coordinator_core.segment_log.append_batch import AppendBatch, batch_bytes
 from pipelines.private_coordinator import PrivateCoordinator, PrivateCoordinatorError
+from pipelines.private_kafka.ports import PortReservation
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 
@@ -42,7 +42,6 @@ _PATIENCE_SECONDS = 180
 _TORN, _CUT_SHORT = 0.3, 0.15
 _BUSY_SECONDS = 10
 _QUIET = {"Stable", "Empty"}
-_LOWEST_PORT = 15_000
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,9 @@ class Storm:
         self.follower = follower
         self._weather = weather
         self._draw = random.Random(weather.seed)
-        self._port = _free_port()
+        # the same in every life: clients look for the coordinator where it was
+        self._reserved = PortReservation()
+        self._port = self._reserved.port
         self._coordinator = self._next_life()
         address = "127.0.0.1", self._port
         self.crowd = Crowd([address], weather.crowd)
@@ -109,6 +110,7 @@ class Storm:
         await self.crowd.close()
         await asyncio.to_thread(self.follower.stop)
         await asyncio.to_thread(self._coordinator.kill)
+        self._reserved.release()
 
     @property
     def is_over(self) -> bool:
@@ -154,9 +156,10 @@ class Storm:
         acknowledged, commits = dict(self.crowd.acknowledged), self.crowd.counts["commit NONE"]
         await asyncio.to_thread(self._coordinator.wait_until_loaded)
         await self._check_acknowledged(acknowledged)
-        give_up = time.monotonic() + _BUSY_SECONDS
-        while until_busy and self.crowd.counts["commit NONE"] == commits and time.monotonic() < give_up:
-            await asyncio.sleep(0.01)
+        if until_busy:
+            more = at_least(commits + 1)
+            with suppress(NotReached):
+                await eventually_async("a commit", lambda: self.crowd.counts["commit NONE"], more, patience_seconds=_BUSY_SECONDS)
         await asyncio.sleep(seconds)
 
     def _next_life(self) -> PrivateCoordinator:
@@ -234,8 +237,7 @@ class Storm:
             for clerk in self.clerks:
                 clerk.going.clear()
             await asyncio.gather(*(clerk.idle.wait() for clerk in self.clerks))
-            while not await self._compared():
-                await asyncio.sleep(0.1)
+            await eventually_awaited("nothing moves", self._compared, patience_seconds=_PATIENCE_SECONDS, pause_seconds=0.1)
         for clerk in self.clerks:
             clerk.going.set()
         self.crowd.resume()
@@ -247,11 +249,15 @@ class Storm:
         said = await asyncio.to_thread(self._asked)
         if said is None:
             return False
-        while reached(self.follower) != ends:
+
+        def followed() -> tuple[Mapping[int, int], Mapping[int, int]]:
             self.follower.expect_alive()
-            if self._ends() != ends:
-                return False
-            await asyncio.sleep(0.1)
+            return reached(self.follower), self._ends()
+
+        until = "the tables have the log, or it grows"
+        _, now = await eventually_async(until, followed, lambda found: ends == found[0] or ends != found[1], pause_seconds=0.1)
+        if now != ends:
+            return False
         have = await asyncio.to_thread(answers, self.follower.tables)
         states = self._states()
         if self._ends() != ends or states is None:
@@ -321,19 +327,3 @@ class Storm:
             f"{events['tail cut off']} torn tails cut off; commits of {counts['commit NONE']:,} partitions acknowledged; "
             f"crowd: {dict(counts)}, clerks: {dict(clerks)}; {report}"
         )
-
-
-def _free_port() -> int:
-    """One that no client of this machine gets for its own end, which would find itself there while nobody listens.
-
-    Drawn without the seed: two tests may run at once.
-    """
-    first = int(re.findall(r"\d+", Path("/proc/sys/net/ipv4/ip_local_port_range").read_text())[0])
-    while True:
-        port = random.randrange(_LOWEST_PORT, max(first, _LOWEST_PORT + 1_000))
-        with socket.socket() as tried:
-            try:
-                tried.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port

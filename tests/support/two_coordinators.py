@@ -4,12 +4,13 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from asking import Asker, BrokerAnswers, DescribedGroup, NotLoaded, Offsets
 from coordinator_scenario import COORDINATOR_SETTINGS, TOPICS, Stage, play, stage
+from eventually import NotReached, eventually
 from generations import GENERATIONS, Generation
 from written_records import Placeholders, Written, written
 
@@ -133,9 +134,13 @@ def everything(asker: Asker, groups: Sequence[str]) -> BrokerAnswers:
 
 def once_loaded(asker: Asker, expected: BrokerAnswers, groups: Sequence[str]) -> BrokerAnswers:
     """The same, as soon as all the offsets that are expected are there, or the time is over."""
-    deadline = time.monotonic() + _LOAD_SECONDS
-    while time.monotonic() < deadline and not _has_offsets(asker, groups, expected.offsets):
-        time.sleep(0.1)
+    with suppress(NotReached):
+        eventually(
+            "the offsets are loaded",
+            lambda: _has_offsets(asker, groups, expected.offsets),
+            patience_seconds=_LOAD_SECONDS,
+            pause_seconds=0.1,
+        )
     return everything(asker, groups)
 
 

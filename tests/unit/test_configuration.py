@@ -4,8 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from coordinator_core.coordinator.config import ERA_DEFAULTS, CoordinatorConfig
 from coordinator_core.log.kafka_options import KNOWN_OPTIONS, SECRET_OPTIONS
+from pipelines.cli.arguments import parser
+from pipelines.cli.commands import _run_options as run_options
 from pipelines.configuration import DEFAULTS, PROFILES, load_configuration
+from pipelines.coordinator import coordinator_options
 from pipelines.errors import UsageError
 
 
@@ -50,6 +54,9 @@ def test_secrets_come_from_the_environment_and_are_not_shown(tmp_path: Path) -> 
         ('[job]\nbulk_rows = "many"\n', "job.bulk_rows must be an integer, not a string"),
         ("job = 1\n", "job is a section"),
         ("[job\n", "cannot read configuration"),
+        ('[coordinator]\noffsets_retention_minutes = "soon"\n', "an integer, or \"era\" for the default of the era, not 'soon'"),
+        ("[coordinator]\noffsets_retention_minutes = true\n", "the default of the era, not true or false"),
+        ("[coordinator]\ngroup_initial_rebalance_delay_ms = -1\n", "group_initial_rebalance_delay_ms is -1, and must not be neg"),
         ('[kafka]\nsasl_password = "env:NOT_SET"\n', "kafka.sasl_password: environment variable NOT_SET is not set"),
     ],
 )
@@ -74,3 +81,29 @@ def test_secrets_are_marked_in_the_defaults() -> None:
     for name in SECRET_OPTIONS:
         (line,) = [line for line in text.splitlines() if line.startswith(f"{name} =")]
         assert "secret" in line
+
+
+def coordinator_of(name: str) -> CoordinatorConfig:
+    """As `grouplake coordinator --conf NAME` gets it."""
+    return coordinator_options("127.0.0.1:9092", "log", load_configuration(name).coordinator).config
+
+
+@pytest.mark.parametrize("era", list(ERA_DEFAULTS))
+def test_a_coordinator_of_an_era_has_the_defaults_of_that_era(era: str, tmp_path: Path) -> None:
+    config = coordinator_of(written(tmp_path, f'[coordinator]\nera = "{era}"\n'))
+    assert {key: getattr(config, key) for key in ERA_DEFAULTS[era]} == ERA_DEFAULTS[era]
+    assert config == CoordinatorConfig(era)
+
+
+def test_a_number_overrides_the_default_of_the_era_and_0_is_a_number(tmp_path: Path) -> None:
+    text = '[coordinator]\nera = "2"\ngroup_initial_rebalance_delay_ms = 0\ngroup_max_session_timeout_ms = "era"\n'
+    config = coordinator_of(written(tmp_path, text))
+    assert (config.group_initial_rebalance_delay_ms, config.group_max_session_timeout_ms) == (0, 1_800_000)
+
+
+@pytest.mark.parametrize(("given", "minutes"), [("", 24 * 60), ("offsets_retention_minutes = 5", 5)])
+def test_a_job_beside_a_coordinator_takes_its_retention(given: str, minutes: int, tmp_path: Path) -> None:
+    name = written(tmp_path, f'[job]\nera = "0.10"\n[coordinator]\nera = "0.10"\n{given}\n')
+    arguments = ["run", "--source", "segments:log", "--tables", "tables", "--with-coordinator", "--conf", name]
+    options = parser().parse_args(arguments)
+    assert run_options(options, load_configuration(options.conf)).retention_ms == minutes * 60_000

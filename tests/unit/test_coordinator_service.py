@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
+from eventually import equal_to, eventually_async
 from memory_log import MemoryLog, MemoryPartition
 
 from coordinator_core.coordinator.config import CoordinatorConfig
@@ -20,6 +21,7 @@ from coordinator_core.coordinator.messages.offsets import (
     TxnOffsetCommitRequest,
 )
 from coordinator_core.log.entries import ControlType
+from coordinator_core.service.background import BackgroundTasks
 from coordinator_core.service.observer import Observer
 from coordinator_core.service.service import CoordinatorService
 from coordinator_core.service.settings import Fsync, ServiceSettings
@@ -35,6 +37,10 @@ class Heard(Observer):
         self.told: list[Fact] = []
         self.failures: list[str] = []
         self.refusals: list[str] = []
+        self.bugs: list[str] = []
+
+    def bug(self, where: str, error: BaseException) -> None:
+        self.bugs.append(f"{where}: {error}")
 
     def facts(self, _partition: int, facts: Iterable[Fact]) -> None:
         self.told += facts
@@ -55,15 +61,29 @@ class Running:
         self.heard = Heard()
         config = CoordinatorConfig(offsets_topic_num_partitions=2, group_initial_rebalance_delay_ms=0)
         self.service = CoordinatorService(
-            config, ServiceSettings(**settings), self.log, lambda: self.now_ms, lambda name: f"{name}-id", self.heard
+            config,
+            ServiceSettings(**settings),
+            self.log,
+            lambda: self.now_ms,
+            lambda name: f"{name}-id",
+            self.heard,
+            BackgroundTasks(self.heard),
         )
         self.number = self.service._coordinator.partition_for("g")
         self.at: MemoryPartition = self.log.partition(self.number)
 
     async def start(self) -> None:
         self.service.start()
-        while "loading" in self.service.partitions_by_status or "unloaded" in self.service.partitions_by_status:
-            await asyncio.sleep(0.001)
+        await eventually_async(
+            "every partition is loaded, or failed",
+            lambda: self.service.partitions_by_status,
+            lambda statuses: statuses.keys().isdisjoint({"loading", "unloaded"}),
+            pause_seconds=0.001,
+        )
+
+    async def active(self) -> None:
+        statuses = equal_to({"active": 2})
+        await eventually_async("both are active", lambda: self.service.partitions_by_status, statuses, pause_seconds=0.001)
 
     def send(self, request: Any) -> "asyncio.Future[Any]":
         ticket = FutureTicket()
@@ -180,14 +200,10 @@ def test_flushes_at_intervals_find_what_was_appended() -> None:
     async def work(at: Running) -> None:
         assert await at.commit(1) is ErrorCode.NONE
         assert at.at.flushes == 0
-        async with asyncio.timeout(5):
-            while not at.at.flushes:
-                await asyncio.sleep(0.001)
+        await eventually_async("the log is flushed", lambda: at.at.flushes, pause_seconds=0.001)
         at.at.broken = "gone"
         at.service.loops[at.number].is_dirty = True
-        async with asyncio.timeout(5):
-            while not at.heard.failures:
-                await asyncio.sleep(0.001)
+        await eventually_async("the failure is heard of", lambda: at.heard.failures, pause_seconds=0.001)
 
     run(work, fsync=Fsync.INTERVAL, fsync_interval_ms=1)
 
@@ -205,8 +221,7 @@ def test_elections_and_resignations() -> None:
         assert await at.commit(6) is ErrorCode.NOT_COORDINATOR
         at.service.elect(at.number, 3)
         assert await at.commit(6) in (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NONE)
-        while at.service.partitions_by_status != {"active": 2}:
-            await asyncio.sleep(0.001)
+        await at.active()
         assert await at.committed() in (5, 6)
         at.service.resign(at.number, None)
         assert await at.commit(7) is ErrorCode.NOT_COORDINATOR
@@ -226,8 +241,7 @@ def test_a_partition_is_refused_while_it_loads_and_others_answer() -> None:
         assert await at.commit(1) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         assert (await at.send(ListGroupsRequest())).error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         held.set_result(None)
-        while at.service.partitions_by_status != {"active": 2}:
-            await asyncio.sleep(0.001)
+        await at.active()
         assert await at.commit(1) is ErrorCode.NONE
         assert [group.group_id for group in (await at.send(ListGroupsRequest())).groups] == ["g"]
         await at.service.stop()
@@ -253,8 +267,12 @@ def test_timers_follow_the_clock_that_is_given() -> None:
         assert not at.heard.told[1:]
         at.now_ms += 10_001
         at.service.loops[at.number]._timer_fired()
-        while not any(isinstance(fact, MemberRemoved) for fact in at.heard.told):
-            await asyncio.sleep(0.001)
+        await eventually_async(
+            "the member is removed",
+            lambda: at.heard.told,
+            lambda told: any(isinstance(fact, MemberRemoved) for fact in told),
+            pause_seconds=0.001,
+        )
         assert at.heard.told[-1] == MemberRemoved("g", member_id, "did not come back with its member id in time")
 
     run(work)
@@ -314,5 +332,40 @@ def test_a_bug_in_a_handler_is_an_answer() -> None:
         assert await at.commit(1) is ErrorCode.UNKNOWN_SERVER_ERROR
         shard.handle = handle  # type: ignore[method-assign]
         assert await at.commit(1) is ErrorCode.NONE
+
+    run(work)
+
+
+def broken(*_: Any) -> Any:
+    raise RuntimeError("a bug")
+
+
+def test_a_flush_that_raises_what_nobody_expects_fails_the_partition_and_answers() -> None:
+    async def work(at: Running) -> None:
+        at.log.flush = broken  # type: ignore[method-assign]
+        assert await asyncio.wait_for(at.commit(1), 5) is ErrorCode.NOT_COORDINATOR
+        assert at.service.partitions_by_status == {"failed": 1, "active": 1}
+        assert (at.heard.bugs, at.heard.failures) == ([f"partition {at.number}: a bug"], ["RuntimeError: a bug"])
+
+    run(work, fsync=Fsync.ALWAYS)
+
+
+def test_a_log_that_answers_for_too_few_partitions_does_not_end_the_flusher() -> None:
+    async def work(at: Running) -> None:
+        at.log.flush = lambda _: []  # type: ignore[method-assign]
+        assert await asyncio.wait_for(at.commit(1), 5) is ErrorCode.NOT_COORDINATOR
+
+    run(work, fsync=Fsync.ALWAYS)
+
+
+def test_requests_are_answered_after_a_failure_that_fails_itself() -> None:
+    async def work(at: Running) -> None:
+        shard = at.service.loops[at.number].shard
+        shard.timers_due = shard.unload = broken  # type: ignore[method-assign]
+        at.service.loops[at.number]._timer_fired()
+        assert await asyncio.wait_for(at.commit(1), 5) is ErrorCode.NOT_COORDINATOR
+        assert at.heard.bugs == [f"partition {at.number}: a bug", f"partition {at.number}, unloading: a bug"]
+        assert at.service.partitions_by_status == {"failed": 1, "active": 1}
+        del shard.unload
 
     run(work)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
+from eventually import equal_to, eventually_async
 
 from coordinator_core.assignors import ClusterMetadata
 from coordinator_core.client import Cluster, ConnectionSettings, Disconnected, MemberRunner
@@ -39,15 +40,10 @@ class Links:
         self._link = link
 
     async def to(self, _host: str, _port: int) -> Link:
-        while self._link is None:
-            await asyncio.sleep(60)
+        if self._link is None:
+            await asyncio.Event().wait()
+        assert self._link is not None
         return self._link
-
-
-async def once(met: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
-        while not met():
-            await asyncio.sleep(0)
 
 
 def running(link: Link | None) -> MemberRunner:
@@ -84,7 +80,7 @@ def test_an_answer_to_a_member_that_looks_for_its_coordinator_again() -> None:
         runner = running(link)
         first = runner.send(runner.member.commit(OFFSETS))
         # the member joins beside
-        await once(lambda: len(link.sent) == 2)
+        await eventually_async("both have sent their request", lambda: len(link.sent), equal_to(2), pause_seconds=0)
         second = runner.send(runner.member.commit(OFFSETS))
         runner.member.disconnected(0)
         with pytest.raises(Disconnected, match="no coordinator"):

@@ -190,6 +190,32 @@ def test_damage_stops_the_cleaning_and_changes_nothing(log, tmp_path):
     path.write_bytes(bytes(data[:-1]) + bytes([data[-1] ^ 1]))
 
 
+@pytest.mark.parametrize("error", [OSError(5, "Input/output error"), RuntimeError("a bug")])
+def test_a_partition_whose_cleaning_stops_keeps_no_other_from_being_cleaned(tmp_path, monkeypatch, error):
+    log = opened(tmp_path, SETTINGS, 2)
+    for number, count in ((0, 9), (1, 4)):
+        log.partition(number).append([commit(b"a", b"1")] * count, NOW_MS)
+        log.partition(number).roll()
+        log.partition(number).append([commit(b"a", b"1")], NOW_MS)
+    first = log.dirtiest(NOW_MS)
+    monkeypatch.setattr("coordinator_core.segment_log.partition_log.clean_in_slices", raising(error))
+    with pytest.raises((CleanFailed, RuntimeError), match=str(error.args[-1])):
+        log.clean(NOW_MS)
+    monkeypatch.undo()
+    assert {first.partition, log.clean(NOW_MS).partition} == {0, 1}
+    with pytest.raises(CleanFailed, match=str(error.args[-1])):
+        first.clean(NOW_MS)
+    assert log.clean(NOW_MS) is None
+    log.close()
+
+
+def raising(error):
+    def raises(*_):
+        raise error
+
+    return raises
+
+
 class Killed(BaseException):
     """The process ends here."""
 

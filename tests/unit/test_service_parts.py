@@ -12,6 +12,7 @@ from coordinator_core.service.admin import Admin
 from coordinator_core.service.clock import SteadyClock
 from coordinator_core.service.event_log import EventLog
 from coordinator_core.service.metrics import Metrics
+from coordinator_core.service.observer import Observer
 from coordinator_core.service.settings import ServiceSettings
 from coordinator_core.service.watchers import Watchers
 
@@ -93,7 +94,7 @@ def test_settings_out_of_their_range(setting: str, value: Any) -> None:
     ],
 )
 def test_health(partitions: dict[str, int], code: int, status: str) -> None:
-    got, _, body = Admin(lambda: partitions, lambda: b"").health()
+    got, _, body = Admin(lambda: partitions, dict, lambda: b"", Observer()).health()
     assert (got, json.loads(body)) == (code, {"status": status, "partitions": partitions})
 
 

@@ -1,0 +1,26 @@
+"""`grouplake example`: unpacks the example log."""
+
+import tarfile
+from importlib import resources
+from pathlib import Path
+
+from pipelines.errors import UsageError
+
+_ARCHIVE = "kafka-4.1.1.segments.tar.gz"
+
+
+def write_example_log(directory: str) -> str:
+    """Writes the log directory of the broker to `directory` and returns its source address.
+
+    Raises UsageError if `directory` is not empty or cannot be written.
+    """
+    target = Path(directory)
+    try:
+        if target.exists() and any(target.iterdir()):
+            raise UsageError(f"cannot write the example log to {target}: the folder is not empty; name another one")
+        target.mkdir(parents=True, exist_ok=True)
+        with resources.files("pipelines.example").joinpath(_ARCHIVE).open("rb") as file, tarfile.open(fileobj=file) as archive:
+            archive.extractall(target, filter="data")
+    except OSError as error:
+        raise UsageError(f"cannot write the example log to {target}: {error.strerror or error}") from error
+    return f"segments:{target}"
