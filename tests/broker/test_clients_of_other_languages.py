@@ -40,6 +40,8 @@ def bootstrap(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     with PrivateCoordinator(log, topics={TOPIC: PARTITIONS}, era=request.param, **SETTINGS) as running:
         running.wait_until_loaded()
         yield running.bootstrap
+        # a request that the coordinator does not serve
+        assert [line["reason"] for line in running.events("connection ended")] == []
 
 
 def settle(members: list[MemberProgram]) -> None:

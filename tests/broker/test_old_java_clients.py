@@ -25,6 +25,8 @@ def coordinator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateCoo
     with PrivateCoordinator(log, topics={TOPIC: PARTITIONS}, **settings) as running:
         running.wait_until_loaded()
         yield running
+        # a request that the coordinator does not serve
+        assert [line["reason"] for line in running.events("connection ended")] == []
 
 
 @pytest.fixture(scope="module")

@@ -69,7 +69,8 @@ func main() {
 		partitions := mine.list()
 		offsets := map[int32]kgo.EpochOffset{}
 		for _, partition := range partitions {
-			offsets[partition] = kgo.EpochOffset{Epoch: -1, Offset: offset + int64(partition)}
+			// with an epoch, the next owner asks where it ended, of a broker that can say so
+			offsets[partition] = kgo.EpochOffset{Epoch: 0, Offset: offset + int64(partition)}
 		}
 		done := func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, _ *kmsg.OffsetCommitResponse, err error) {
 			commands.Check(err)
