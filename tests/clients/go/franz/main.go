@@ -65,6 +65,8 @@ func main() {
 			client.PollFetches(background)
 		}
 	}()
+	// a broker may not list this API; then the client is to return an error without a request
+	_, _ = kmsg.NewPtrDescribeConfigsRequest().RequestWith(background, client)
 	commands.Read(func(offset int64) {
 		partitions := mine.list()
 		offsets := map[int32]kgo.EpochOffset{}
