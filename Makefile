@@ -9,10 +9,12 @@ BIN := $(VENV)/bin
 UV_VERSION := 0.13.8
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo demo-kafka test test-fast test-slow crash lint types contracts fuzz oracle bench lock clean
+.PHONY: help setup demo demo-kafka test test-fast test-slow crash lint types contracts fuzz oracle bench wheel lock clean
+
+##@ start here (what is missing is made or downloaded first)
 
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@awk -F ':.*## ' '/^##@ /{printf "\n%s:\n", substr($$0, 5)} /^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## Make .venv with the locked versions
 
@@ -31,6 +33,8 @@ demo: $(READY) ## A coordinator, members that come and go, the job, and SQL over
 demo-kafka: $(READY) ## The same with a private Kafka and real consumers (KAFKA=4.1.1)
 	@$(BIN)/grouplake demo --kafka $(or $(KAFKA),4.1.1)
 
+##@ test
+
 test: lint types contracts $(READY) ## Lint, types and all tests but the slow ones
 	@$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile
 
@@ -40,17 +44,17 @@ test-fast: $(READY) ## Tests without Spark and brokers
 test-slow: $(READY) ## The tests that take minutes: every broker generation
 	@$(BIN)/python -m pytest -m slow
 
-crash: $(READY) ## Kill -9 at every step and at random moments, and two writers at once (KILLS=200 JOBS=20; STORM_MEMBERS, STORM_KILLS)
+crash: $(READY) ## Kill -9 at every step, at random moments, two writers at once (KILLS=200 JOBS=20 STORM_MEMBERS=… STORM_KILLS=…)
 	@CRASH_KILLS=$(or $(KILLS),200) CRASH_JOBS=$(or $(JOBS),20) $(BIN)/python -m pytest -s -m "slow or not slow" tests/crash tests/pipeline/test_two_writers.py
 
-lint: $(READY)
+lint: $(READY) ## ruff: rules and format
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 
-types: $(READY)
+types: $(READY) ## mypy
 	@$(BIN)/mypy
 
-contracts: $(READY)
+contracts: $(READY) ## import-linter: which layer may import which
 	@$(BIN)/lint-imports
 
 fuzz: $(READY) ## Mutated input for every parser (INPUTS=10000000, SECONDS=0: no limit, SEED=1)
@@ -59,14 +63,23 @@ fuzz: $(READY) ## Mutated input for every parser (INPUTS=10000000, SECONDS=0: no
 oracle: $(READY) ## Random logs in real brokers of four generations and in our tables (SEEDS=10, FIRST=1)
 	@PYTHONPATH=tests/support $(BIN)/python tests/oracle/oracle.py --seeds $(or $(SEEDS),10) --first $(or $(FIRST),1)
 
+##@ measure
+
 bench: $(READY) ## Measure this machine, half an hour; BENCH=reader RECORDS=2M for one benchmark at one size
 	@for benchmark in benchmarks/bench_$(or $(BENCH),*).py; do \
 	  name=$$(basename $$benchmark .py); echo "== $$name"; \
 	  $(BIN)/python -m benchmarks.$$name $(if $(RECORDS),--records $(RECORDS)); \
 	done
 
+##@ maintain
+
+wheel: $(READY) ## Build dist/grouplake-….whl and the source archive
+	@rm -rf build dist
+	@$(BIN)/uv build --quiet --python $(BIN)/python
+	@ls dist/*.whl
+
 lock: $(READY) ## Resolve the dependencies of pyproject.toml into requirements.lock
 	@$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --group dev --all-extras pyproject.toml -o requirements.lock
 
 clean: ## Remove .venv and caches
-	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info
+	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info

@@ -3,23 +3,28 @@
 Java calls it application class-data sharing (JEP 350): a JVM that ends writes the classes that it has found in hundreds of jars,
 parsed and verified, into one file, and a later JVM with the same class path maps that file. An archive that does not fit is
 ignored by the JVM, and a missing one only costs time.
+
+The JVM itself holds the lock of the archive that it maps or records (`pipelines.cache`), so that a recording whose lock is free
+is known to be abandoned, whatever has happened to the process that started the JVM.
 """
 
+import fcntl
 import hashlib
 import os
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipelines.jars import cache_root, java_executable
+from pipelines.cache import cache_root, entries, hold, lock, remove, unfinished
+from pipelines.jars import java_executable
+
+KIND = "classes"
+_SUFFIX = ".jsa"
 
 #: Each takes some 150 MB; another class path or another Java makes another one.
 _KEPT = 3
 
-_ABANDONED_AFTER_SECONDS = 3600
-
-#: A JVM that cannot use an archive would say so on standard output, which belongs to whoever asked.
+#: A JVM that cannot use an archive would print that on standard output, which belongs to the results of a command.
 _QUIET = "-Xlog:disable -Xlog:all=error:stderr"
 
 
@@ -37,37 +42,62 @@ class ClassArchive:
             about = file.stat()
             parts.append(f"{file} {about.st_size} {about.st_mtime_ns}")
         key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:24]
-        return cls(cache_root() / "classes" / f"{key}.jsa")
+        return cls(cache_root() / KIND / f"{key}{_SUFFIX}")
 
-    @property
-    def exists(self) -> bool:
-        """Whether a session has recorded it."""
-        return self.path.exists()
+    def use(self, *, records: bool) -> "ArchiveUse":
+        """How a JVM starts now: it maps the archive; if there is none and it `records`, it makes it, one JVM at a time."""
+        if self.path.exists():
+            held = hold(self.path)
+            if self.path.exists():
+                return ArchiveUse(f"{_QUIET} -XX:SharedArchiveFile={self.path}", held)
+        remove_abandoned()
+        descriptor = lock(self.path, fcntl.LOCK_EX | fcntl.LOCK_NB) if records else None
+        if descriptor is None:
+            return ArchiveUse("", None)
+        return ArchiveUse(
+            f"{_QUIET} -XX:ArchiveClassesAtExit={unfinished(self.path)}", descriptor, Recording(self.path, descriptor)
+        )
 
-    @property
-    def use_options(self) -> str:
-        """Options of a JVM that starts from the archive."""
-        return f"{_QUIET} -XX:SharedArchiveFile={self.path}"
 
-    @property
-    def record_options(self) -> str:
-        """Options of a JVM that writes the archive when it ends; it is not to be found until `keep` is called."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        return f"{_QUIET} -XX:ArchiveClassesAtExit={self._recording}"
+@dataclass(frozen=True)
+class Recording:
+    """An archive that a JVM of this process writes when it ends; it is not to be found before `keep`."""
 
-    @property
-    def _recording(self) -> Path:
-        return self.path.with_suffix(f".{os.getpid()}.recording")
+    path: Path
+    descriptor: int
 
     def keep(self) -> bool:
-        """Makes what this process's JVM has written findable, and removes what nobody needs; False if it wrote nothing."""
-        if not self._recording.exists():
-            return False
-        self._recording.rename(self.path)
-        archives = sorted(self.path.parent.glob("*.jsa"), key=lambda file: file.stat().st_mtime, reverse=True)
-        abandoned = [
-            file for file in self.path.parent.glob("*.recording") if file.stat().st_mtime < time.time() - _ABANDONED_AFTER_SECONDS
-        ]
-        for file in (*archives[_KEPT:], *abandoned):
-            file.unlink(missing_ok=True)
-        return True
+        """Publishes the archive that the JVM has written, and removes older ones. False: it wrote nothing.
+
+        The JVM must have ended by itself.
+        """
+        made = unfinished(self.path)
+        is_made = made.exists()
+        if is_made:
+            made.rename(self.path)
+        os.close(self.descriptor)
+        archives = sorted(entries(KIND), key=lambda entry: entry.last_used, reverse=True)
+        for entry in archives[_KEPT:]:
+            remove(entry.path)
+        return is_made
+
+    def discard(self) -> None:
+        """Removes what a JVM has written that was killed."""
+        unfinished(self.path).unlink(missing_ok=True)
+        os.close(self.descriptor)
+
+
+@dataclass(frozen=True)
+class ArchiveUse:
+    """The options of a JVM, the descriptor of the lock that it must inherit, and what it records, if it does."""
+
+    options: str
+    descriptor: int | None
+    recording: Recording | None = None
+
+
+def remove_abandoned() -> None:
+    """Removes recordings whose JVM was killed, and those of earlier releases, which had other names."""
+    for entry in entries(KIND):
+        if not entry.path.exists() or entry.path.suffix != _SUFFIX:
+            remove(entry.path)

@@ -9,7 +9,7 @@ from typing import Any
 
 from pipelines.errors import UsageError
 
-PROFILES = Path(__file__).resolve().parents[1] / "conf"
+PROFILES = Path(__file__).parent / "conf"
 DEFAULTS = PROFILES / "local.toml"
 #: The default of a number that depends on `era` in the same section; such a key takes this text or an integer.
 OF_ERA = "era"

@@ -1,5 +1,6 @@
 """`grouplake demo`: a coordinator, members that come and go, the job that follows, and what its tables say meanwhile."""
 
+import asyncio
 import tempfile
 import time
 from pathlib import Path
@@ -9,8 +10,8 @@ from coordinator_core.service.addresses import Address
 from coordinator_core.state.era import Era
 from pipelines.configuration import load_configuration
 from pipelines.coordinator import CoordinatorOptions, coordinator_options, run_coordinator
-from pipelines.demo_members import DemoError
 from pipelines.demo_story import TOPICS, Story
+from pipelines.demo_waiting import DemoError
 from pipelines.driver import job_beside
 from pipelines.errors import UsageError
 from pipelines.progress import print_progress
@@ -36,7 +37,7 @@ def run_demo(tables: str | None) -> None:
         raise UsageError(f"there are tables under {tables} already: the demo begins with an empty folder")
     folder = Path(tempfile.mkdtemp(prefix="grouplake-demo-"))
     tables, log = tables or str(folder / "tables"), folder / "log"
-    print_progress(f"a coordinator, and the job that follows its log into {tables}; what they tell goes to {folder}/*.log")
+    print_progress(f"coordinator and job start; tables: {tables}, logs: {folder}/*.log")
     with (folder / "coordinator.log").open("w") as events, (folder / "job.log").open("w", buffering=1) as told:
 
         def progress(line: str) -> None:
@@ -46,7 +47,9 @@ def run_demo(tables: str | None) -> None:
 
         async def until(address: Address, _admin: Address | None) -> str:
             print_progress(f"the coordinator listens on {address}")
-            return await job_beside(_told(Story(address, str(log), tables)), _job_options(log, tables), progress, _now_ms)
+            ready = asyncio.Event()
+            story = _told(Story(address, str(log), tables, str(folder)), ready)
+            return await job_beside(story, _job_options(log, tables), progress, _now_ms, ready.set)
 
         run_coordinator(_coordinator_options(log), until, events)
     print(f"\nThe tables are in {tables}, the log that they were made from in {log}:")
@@ -54,7 +57,9 @@ def run_demo(tables: str | None) -> None:
     print(f"  grouplake show --source segments:{log}")
 
 
-async def _told(story: Story) -> str:
+async def _told(story: Story, ready: asyncio.Event) -> str:
+    """Begins when the job is ready, so that downloads and compilation end no session of a member."""
+    await ready.wait()
     try:
         await story.tell()
     except ClientError as error:

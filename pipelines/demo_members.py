@@ -2,8 +2,6 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from coordinator_core.assignors import Assignor, ClusterMetadata
@@ -18,30 +16,15 @@ from coordinator_core.coordinator.messages.versions import ApiKey
 from coordinator_core.member import GroupMember, MemberSettings, MemberState
 from coordinator_core.service.addresses import Address
 from coordinator_core.state.offsets import TopicPartition
-from pipelines.errors import GrouplakeError
+from pipelines.demo_waiting import DemoError, Sight, wait_for
 
 SESSION_TIMEOUT_MS = 2_000
 _HEARTBEAT_MS = 500
 _REBALANCE_TIMEOUT_MS = 10_000
 _READ_SECONDS = 0.1
 _LOOK_SECONDS = 0.02
-_SETTLE_SECONDS = 30
 #: The last version of OffsetCommit that can say how long an offset is to be kept.
 _LAST_WITH_RETENTION = 4
-
-
-class DemoError(GrouplakeError):
-    """The demonstration did not go as it should."""
-
-
-@asynccontextmanager
-async def within(seconds: float, what: str) -> AsyncIterator[None]:
-    """Raises DemoError if the body takes longer."""
-    try:
-        async with asyncio.timeout(seconds):
-            yield
-    except TimeoutError:
-        raise DemoError(f"{what}: not within {seconds:g} s") from None
 
 
 class Members:
@@ -73,10 +56,12 @@ class Members:
         runner.start()
 
     async def settled(self, *groups: str) -> None:
-        """Until every partition of these groups has its one owner."""
-        async with within(_SETTLE_SECONDS, f"{', '.join(groups)}: every partition with its owner"):
-            while not all(map(self._is_settled, groups)):
-                await asyncio.sleep(_LOOK_SECONDS)
+        """Until every partition of these groups has its one owner. Raises DemoError when no more of them get one."""
+
+        async def look() -> Sight:
+            return Sight(all(map(self._is_settled, groups)), self._owned(groups), self._described(groups))
+
+        await wait_for(f"the groups {', '.join(groups)} did not assign all partitions", look, _LOOK_SECONDS)
 
     async def leave(self, name: str) -> None:
         """Commits, says goodbye and hangs up."""
@@ -116,10 +101,20 @@ class Members:
         return {place: fetched.offset for place, fetched in response.offsets.items()}
 
     def _is_settled(self, group: str) -> bool:
-        members = [runner.member for runner in self._runners.values() if runner.member.settings.group_id == group]
+        members = self._members((group,))
         wanted = sum(len(self._metadata.topics[topic]) for topic in set().union(*(member.topics for member in members)))
         owned = [partition for member in members for partition in member.owned]
         return all(member.state is MemberState.STABLE for member in members) and len(owned) == len(set(owned)) == wanted
+
+    def _owned(self, groups: tuple[str, ...]) -> int:
+        return sum(len(member.owned) for member in self._members(groups))
+
+    def _described(self, groups: tuple[str, ...]) -> str:
+        members = self._members(groups)
+        return ", ".join(f"{each.settings.client_id} {each.state.name} owns {len(each.owned)}" for each in members)
+
+    def _members(self, groups: tuple[str, ...]) -> list[GroupMember]:
+        return [runner.member for runner in self._runners.values() if runner.member.settings.group_id in groups]
 
     async def _read_on(self) -> None:
         while True:

@@ -7,7 +7,8 @@ from textwrap import TextWrapper
 from coordinator_core.assignors import CooperativeStickyAssignor, RangeAssignor
 from coordinator_core.client import Crowd, CrowdSettings
 from coordinator_core.service.addresses import Address as ListenAddress
-from pipelines.demo_members import SESSION_TIMEOUT_MS, DemoError, Members, within
+from pipelines.demo_members import SESSION_TIMEOUT_MS, Members
+from pipelines.demo_waiting import DemoError, Sight, wait_for
 from pipelines.query.engine import Snapshot
 from pipelines.query.output import to_stdout
 from pipelines.source.address import Address, open_source
@@ -25,7 +26,6 @@ _CROWD = CrowdSettings(
     heartbeat_interval_ms=SESSION_TIMEOUT_MS // 4,
 )
 _LOOK_SECONDS = 0.1
-_CATCH_UP_SECONDS = 60
 
 _GROUPS = "SELECT group_id, state, generation, protocol, member_count FROM groups ORDER BY group_id"
 _BILLING = (
@@ -57,10 +57,14 @@ _FOLD = TextWrapper(120, initial_indent="  ", subsequent_indent="    ", break_on
 
 
 class Story:
-    """Told on standard output while members come and go at `server`, whose log at `log` a job makes `tables` from."""
+    """Told on standard output while members come and go at `server`, whose log at `log` a job makes `tables` from.
 
-    def __init__(self, server: ListenAddress, log: str, tables: str) -> None:
+    `told` is the folder with the logs of the coordinator and of the job, for messages.
+    """
+
+    def __init__(self, server: ListenAddress, log: str, tables: str, told: str) -> None:
         self._server = server
+        self._told = told
         self._log = Address("segments", log)
         self._tables = tables
 
@@ -105,7 +109,7 @@ class Story:
         batch = await self._show(
             f"nightly-report commits, to be kept for {_RETENTION_MS / 1000:g} s, and its only member leaves", _DRAINED
         )
-        await self._until_gone("nightly-report")
+        await self._until_gone(members, "nightly-report")
         await self._show("Its time is over: the coordinator removes offsets and group", _EXPIRED, _GROUPS)
         await self._show(f"As of batch {batch} it is there still", _DRAINED, as_of=str(batch))
 
@@ -122,20 +126,36 @@ class Story:
 
     async def _caught_up(self) -> None:
         ends = await asyncio.to_thread(open_source(self._log, {}).end_offsets)
-        async with within(_CATCH_UP_SECONDS, "tables that have all of the log"):
-            while not await asyncio.to_thread(self._has_reached, ends):
-                await asyncio.sleep(_LOOK_SECONDS)
 
-    def _has_reached(self, ends: dict[int, int]) -> bool:
+        async def look() -> Sight:
+            return await asyncio.to_thread(self._progress_to, ends)
+
+        await wait_for("the tables did not catch up with the log", look, _LOOK_SECONDS, f"; see {self._told}/job.log")
+
+    def _progress_to(self, ends: dict[int, int]) -> Sight:
         store = TableStore(self._tables)
         last = store.last_batch() if store.exists() else None
-        return last is not None and all(last.next_offsets.get(partition, 0) >= end for partition, end in ends.items())
+        reached = {} if last is None else last.next_offsets
+        behind = sum(max(0, end - reached.get(partition, 0)) for partition, end in ends.items())
+        batch = "no batch yet" if last is None else f"last batch: {last.batch_id}"
+        is_done = last is not None and behind == 0
+        return Sight(is_done, sum(reached.values()), f"{batch}, {behind:,} records behind")
 
-    async def _until_gone(self, group: str) -> None:
-        query = f"SELECT 1 FROM groups WHERE group_id = '{group}'"
-        async with within(_CATCH_UP_SECONDS, f"tables without {group}"):
-            while await asyncio.to_thread(self._rows, query):
-                await asyncio.sleep(_LOOK_SECONDS)
+    async def _until_gone(self, members: Members, group: str) -> None:
+        """Until the coordinator has removed the group, and the tables too."""
+
+        async def offsets() -> Sight:
+            count = len(await members.committed(group))
+            return Sight(count == 0, -count, f"{count} offsets are left")
+
+        async def rows() -> Sight:
+            await self._caught_up()
+            found = await asyncio.to_thread(self._rows, f"SELECT state FROM groups WHERE group_id = '{group}'")
+            return Sight(not found, 0, f"{found}")
+
+        hint = f"; see {self._told}/coordinator.log"
+        await wait_for(f"the coordinator did not remove the offsets of {group}", offsets, _LOOK_SECONDS, hint)
+        await wait_for(f"the coordinator did not remove the group {group}", rows, _LOOK_SECONDS, hint)
 
     def _rows(self, query: str) -> Sequence[dict[str, object]]:
         rows: list[dict[str, object]] = Snapshot.open(self._tables).query(query).to_pylist()

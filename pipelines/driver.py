@@ -10,10 +10,9 @@ from pipelines import job
 from pipelines.coordinator import CoordinatorOptions, run_coordinator, tell_ready
 from pipelines.errors import UsageError
 from pipelines.progress import Progress
-from pipelines.run_options import RunOptions, trigger_arguments
+from pipelines.run_options import AVAILABLE_NOW, RunOptions, trigger_arguments
 from pipelines.stopping import Stopping
 
-_AVAILABLE_NOW = "available-now"
 #: Where neither command line nor configuration ask for a trigger that goes on: the coordinator keeps its share of the process.
 _TRIGGER = "1s"
 
@@ -23,9 +22,9 @@ def following(options: RunOptions, coordinator: CoordinatorOptions, trigger: str
 
     Raises UsageError for a job that would end by itself, or that reads another log or by other rules than the coordinator's.
     """
-    if trigger == _AVAILABLE_NOW:
+    if trigger == AVAILABLE_NOW:
         raise UsageError(
-            f"--trigger {_AVAILABLE_NOW} ends at once, and the coordinator with it: choose continuous, or an interval such as 10s"
+            f"--trigger {AVAILABLE_NOW} ends at once, and the coordinator with it: choose continuous, or an interval such as 10s"
         )
     if options.address.scheme != "segments":
         raise UsageError(f"--source {options.address}: a coordinator of our own writes its log into a folder, segments:DIR")
@@ -34,7 +33,7 @@ def following(options: RunOptions, coordinator: CoordinatorOptions, trigger: str
             f"coordinator.era is {coordinator.config.era}, but the tables are to follow era {options.era.name}: "
             "give both the same"
         )
-    return replace(options, trigger=_TRIGGER if options.trigger == _AVAILABLE_NOW else options.trigger)
+    return replace(options, trigger=_TRIGGER if options.trigger == AVAILABLE_NOW else options.trigger)
 
 
 def run_with_coordinator(
@@ -54,12 +53,24 @@ def run_with_coordinator(
     run_coordinator(coordinator, until)
 
 
-async def job_beside(other: Awaitable[str], options: RunOptions, progress: Progress, clock_ms: Callable[[], int]) -> str:
+async def job_beside(
+    other: Awaitable[str],
+    options: RunOptions,
+    progress: Progress,
+    clock_ms: Callable[[], int],
+    on_ready: Callable[[], None] | None = None,
+) -> str:
     """Runs the job in a thread until `other` is done, or the other way round. Returns what `other` returns; raises what either
-    of them raises."""
+    of them raises. `on_ready` is called in this thread, when the job is (`pipelines.job.run`)."""
     stopping = Stopping()
     beside = asyncio.ensure_future(other)
-    followed = asyncio.create_task(asyncio.to_thread(job.run, options, progress, clock_ms, stopping))
+    loop = asyncio.get_running_loop()
+
+    def ready() -> None:
+        if on_ready is not None:
+            loop.call_soon_threadsafe(on_ready)
+
+    followed = asyncio.create_task(asyncio.to_thread(job.run, options, progress, clock_ms, stopping, ready))
     try:
         await asyncio.wait((beside, followed), return_when=asyncio.FIRST_COMPLETED)
     finally:

@@ -1,22 +1,20 @@
 """Jars from Maven repositories, resolved with the Ivy that ships inside PySpark, once, into a cache folder."""
 
+import fcntl
 import importlib.util
 import os
 import re
 import shutil
-import subprocess
-import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from pipelines.errors import GrouplakeError
+from pipelines.cache import cache_root, hold, lock, remove_unused, unfinished
+from pipelines.ivy import JarsError, ivy_cache, retrieve
 from pipelines.progress import Progress
 
+KIND = "jars"
 COMPLETE_MARKER = "COMPLETE"
-RESOLVE_LIMIT_SECONDS = 900
-
-
-class JarsError(GrouplakeError):
-    """Java is missing, or a dependency does not resolve; the message says what to do."""
 
 
 def java_executable() -> str:
@@ -29,15 +27,9 @@ def java_executable() -> str:
     return found
 
 
-def cache_root() -> Path:
-    """Where everything is kept that can be made again: `$GROUPLAKE_CACHE`, by default `~/.cache/grouplake`."""
-    root = os.environ.get("GROUPLAKE_CACHE")
-    return Path(root) if root else Path.home() / ".cache" / "grouplake"
-
-
 def cache_folder() -> Path:
     """Where jars are kept."""
-    return cache_root() / "jars"
+    return cache_root() / KIND
 
 
 def resolved_jars(
@@ -50,25 +42,53 @@ def resolved_jars(
 ) -> Path:
     """Folder `name` of the cache with `dependencies` and, if `transitive`, all that they need at run time.
 
-    Safe against other processes that do the same at the same time: the folder appears complete or not at all.
+    Safe against other processes that do the same at the same time: one downloads, and the folder appears complete or not at all.
+    It stays until this process has ended (`pipelines.cache`).
     Raises JarsError when Java or PySpark is missing or a dependency does not resolve.
     """
     folder = (cache or cache_folder()) / name
-    if _is_complete(folder, dependencies):
-        return folder
-    java, ivy = java_executable(), _ivy_jar()
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=folder.parent))
+    hold(folder)
+    if not _is_complete(folder, dependencies):
+        java, ivy = java_executable(), _ivy_jar()
+        with _alone(progress):
+            if not _is_complete(folder, dependencies):
+                _download(java, ivy, folder, dependencies, transitive, progress)
+    return folder
+
+
+@contextmanager
+def _alone(progress: Progress | None) -> Iterator[None]:
+    """One process downloads at a time: Ivy's cache is not made for more, and the next one may find what it needs."""
+    cache = ivy_cache()
+    descriptor = lock(cache, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    if descriptor is None:
+        if progress:
+            progress("waiting for another process that downloads jars")
+        descriptor = lock(cache, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _download(
+    java: str, ivy: Path, folder: Path, dependencies: tuple[str, ...], transitive: bool, progress: Progress | None
+) -> None:
+    partial = unfinished(folder)
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
     try:
         for dependency in dependencies:
             if progress:
                 progress(f"resolving {dependency} (once; kept in {folder})")
-            _retrieve(java, ivy, dependency, partial, transitive)
+            retrieve(java, ivy, dependency, partial, transitive=transitive, progress=progress)
         (partial / COMPLETE_MARKER).write_text(_marker_text(dependencies))
-        _publish(partial, folder, dependencies)
+        shutil.rmtree(folder, ignore_errors=True)
+        partial.rename(folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-    return folder
+    remove_unused(KIND)
 
 
 def _marker_text(dependencies: tuple[str, ...]) -> str:
@@ -102,37 +122,3 @@ def _ivy_jar() -> Path:
     if not jars:
         raise JarsError("the Ivy jar of PySpark was not found: is pyspark installed in this environment?")
     return jars[-1]
-
-
-def _retrieve(java: str, ivy: Path, dependency: str, target: Path, transitive: bool) -> None:
-    pattern = f"{target}/[artifact]-[revision].[ext]"
-    command = [java, "-jar", str(ivy), "-dependency", *dependency.split(":"), "-confs", "default", "runtime", "master", "compile"]
-    command += ["-types", "jar", "bundle", "-retrieve", pattern, *([] if transitive else ["-notransitive"])]
-    before = set(target.iterdir())
-    try:
-        run = subprocess.run(command, capture_output=True, text=True, timeout=RESOLVE_LIMIT_SECONDS, check=False)
-    except subprocess.TimeoutExpired:
-        raise JarsError(
-            f"resolving {dependency} took longer than {RESOLVE_LIMIT_SECONDS} s: is a Maven repository reachable?"
-        ) from None
-    if run.returncode != 0 or set(target.iterdir()) == before:
-        raise JarsError(f"{dependency} does not resolve: {_reason(run.stdout + run.stderr)}")
-
-
-def _reason(output: str) -> str:
-    """The lines of Ivy's report that name a cause, or its last line."""
-    lines = [line.strip(": \t") for line in output.splitlines() if line.strip(": \t")]
-    telling = [line for line in lines if "UNRESOLVED" in line or "not found" in line or "Exception" in line or "ERROR" in line]
-    return "; ".join(dict.fromkeys(telling[:3])) or (lines[-1] if lines else "Ivy said nothing")
-
-
-def _publish(partial: Path, folder: Path, dependencies: tuple[str, ...]) -> None:
-    if not _is_complete(folder, dependencies):
-        shutil.rmtree(folder, ignore_errors=True)
-    partial.chmod(0o755)
-    try:
-        partial.rename(folder)
-    except OSError:
-        # Another process was quicker; its folder is as good as ours.
-        if not _is_complete(folder, dependencies):
-            raise

@@ -9,7 +9,7 @@ from coordinator_core.log.errors import LogError
 from pipelines.batch.expiry_sweep import sweep
 from pipelines.errors import UsageError
 from pipelines.progress import Progress
-from pipelines.run_options import RunOptions, trigger_arguments
+from pipelines.run_options import AVAILABLE_NOW, RunOptions, trigger_arguments
 from pipelines.source.address import deleted, open_source, truncated
 from pipelines.stopping import Stopping
 from pipelines.tables.store import Batch, TableStore
@@ -17,8 +17,18 @@ from pipelines.tables.writer import TablesWriter
 from pipelines.tables.writer_lock import writer_lock
 
 
-def run(options: RunOptions, progress: Progress, clock_ms: Callable[[], int], stopping: Stopping | None = None) -> None:
+def run(
+    options: RunOptions,
+    progress: Progress,
+    clock_ms: Callable[[], int],
+    stopping: Stopping | None = None,
+    on_ready: Callable[[], None] | None = None,
+) -> None:
     """Runs the job until its trigger is done, or until it is told to stop: by `stopping` or, if that is None, by a signal.
+
+    Args:
+        on_ready: called once, in this thread, when everything is downloaded, compiled and started and the query has looked at the
+            log for the first time. A job that goes on then reports "ready: …" as well.
 
     Raises:
         UsageError: the source or the tables cannot be opened with these options; nothing was started.
@@ -41,7 +51,7 @@ def run(options: RunOptions, progress: Progress, clock_ms: Callable[[], int], st
         # where a lock holds off other jobs, the first batch claims the tables, and a run that finds nothing new writes nothing
         writer = None if is_locked else TablesWriter.claim(store)
         last = writer.last if writer else _last_batch(store, options)
-        writer = _stream(options, store, last, topic_id, trigger, progress, writer, stopping)
+        writer = _stream(options, store, last, topic_id, trigger, progress, writer, stopping, on_ready)
         _tell_torn_ends(options, progress)
         if options.expiry == "apply":
             now_ms = options.now_ms if options.now_ms is not None else clock_ms()
@@ -98,6 +108,7 @@ def _stream(
     progress: Progress,
     writer: TablesWriter | None,
     stopping: Stopping | None,
+    on_ready: Callable[[], None] | None,
 ) -> TablesWriter | None:
     """Follows the log, and returns the claim of the tables that was made on the way."""
     if stopping is not None and stopping.is_told:
@@ -108,7 +119,6 @@ def _stream(
     from pipelines.source.stream import open_stream, spark_jars, warm_up
     from pipelines.streaming_query import follow, told_briefly
 
-    progress("starting Spark")
     try:
         session = start_session(options.spark, progress, spark_jars(options, progress), records_classes=True)
         if session.is_fresh:
@@ -135,8 +145,19 @@ def _stream(
         written = stream.writeStream.foreachBatch(told_briefly(applier)).option("checkpointLocation", checkpoint)
         return written.trigger(**trigger).start()
 
-    if follow(start, progress, stopping):
-        session.finish(progress)
+    is_ready = False
+
+    def ready() -> None:
+        nonlocal is_ready
+        is_ready = True
+        if options.trigger != AVAILABLE_NOW:
+            progress(f"ready: following {options.address}")
+        if on_ready is not None:
+            on_ready()
+
+    is_done = follow(start, progress, stopping, ready)
+    if is_done or is_ready:
+        session.finish(progress, is_stopped=not is_done)
     return applier.writer
 
 

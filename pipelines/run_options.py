@@ -9,6 +9,9 @@ from coordinator_core.state.era import Era
 from pipelines.errors import UsageError
 from pipelines.source.address import Address
 
+#: The trigger of a job that reads what is there, and ends.
+AVAILABLE_NOW = "available-now"
+
 
 @dataclass(frozen=True)
 class RunOptions:
@@ -33,7 +36,7 @@ class RunOptions:
 
 def trigger_arguments(trigger: str) -> dict[str, Any]:
     """`available-now`, `continuous` or an interval such as `10s`, as arguments of `DataStreamWriter.trigger`."""
-    if trigger == "available-now":
+    if trigger == AVAILABLE_NOW:
         return {"availableNow": True}
     if trigger == "continuous":
         return {"processingTime": "0 seconds"}

@@ -17,16 +17,23 @@ from pipelines.stopping import Stopping, told_by_signals
 
 _STOP_CHECK_SECONDS = 1
 
-#: What Spark says of a Python process that the machine was too busy to start, and how often the stream is started all the same.
+#: What Spark reports of a Python process that took longer than 10 s to import what it needs. Spark has no setting for these 10 s
+#: (PythonWorkerFactory.createSimpleWorker), but each attempt leaves more of the files in memory for the next one.
 _SLOW_WORKER = "Python worker failed to connect back"
-_STARTS = 3
+_STARTS = 12
 
 
-def follow(start: Callable[[], Any], progress: Progress, stopping: Stopping | None = None) -> bool:
+def follow(
+    start: Callable[[], Any], progress: Progress, stopping: Stopping | None = None, on_ready: Callable[[], None] | None = None
+) -> bool:
     """Starts a query and waits for its end. When `stopping` is told it ends after the batch that is being applied; None: SIGTERM
     and SIGINT tell.
 
     Where a Python worker was too slow for Spark the query is started again: it goes on where it was.
+
+    Args:
+        on_ready: called once, as soon as the query has looked at the log: what is appended from then on it reads with the next
+            trigger, and nothing is left to be started.
 
     Returns:
         whether it ended by itself.
@@ -36,17 +43,32 @@ def follow(start: Callable[[], Any], progress: Progress, stopping: Stopping | No
     """
     with nullcontext(stopping) if stopping is not None else told_by_signals() as told_to_stop:
         told_to_stop.then(expect_the_end_of_the_jvm)
-        for _ in range(_STARTS - 1):
+        readiness = _Readiness(on_ready)
+        for attempt in range(2, _STARTS + 1):
             try:
-                return _run(start, progress, told_to_stop)
+                return _run(start, progress, told_to_stop, readiness)
             except TablesError as error:
                 if _SLOW_WORKER not in str(error):
                     raise
-                progress("a Python worker took longer to start than Spark waits (10 s): going on with another")
-        return _run(start, progress, told_to_stop)
+                slow = "a Python worker took longer to start than Spark waits (10 s)"
+                progress(f"{slow}: starting another (attempt {attempt} of {_STARTS})")
+        return _run(start, progress, told_to_stop, readiness)
 
 
-def _run(start: Callable[[], Any], progress: Progress, stopping: Stopping) -> bool:
+class _Readiness:
+    """Calls a function once."""
+
+    def __init__(self, on_ready: Callable[[], None] | None) -> None:
+        self._on_ready = on_ready
+
+    def look(self, query: Any) -> None:
+        """Calls it if the query has finished a batch, or waits for data or for its next trigger."""
+        if self._on_ready is not None and (query.lastProgress is not None or query.status["message"].startswith("Waiting for ")):
+            on_ready, self._on_ready = self._on_ready, None
+            on_ready()
+
+
+def _run(start: Callable[[], Any], progress: Progress, stopping: Stopping, readiness: _Readiness) -> bool:
     if stopping.is_told:
         return False
     try:
@@ -55,6 +77,8 @@ def _run(start: Callable[[], Any], progress: Progress, stopping: Stopping) -> bo
             if stopping.is_told:
                 progress("stopping")
                 query.stop()
+            else:
+                readiness.look(query)
     except (PySparkException, Py4JError, OSError) as error:
         # what was cut short is completed by the next run
         if not stopping.is_told:

@@ -5,11 +5,13 @@ And the one Spark session of a run.
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from first_use import TOKEN_PROVIDER, prepare
 from hypothesis import HealthCheck, settings
+
+from pipelines.kernels import use_kernel_cache
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,22 +20,15 @@ settings.register_profile(
     "deterministic", derandomize=True, database=None, max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("exhaustive", max_examples=3000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-_CORE = Path(__file__).parents[1] / "coordinator_core"
-
-
-def _forget_stale_kernels() -> None:
-    """Numba looks for changes only in the file of the compiled function, not in those of the functions that it calls."""
-    newest = max(path.stat().st_mtime for path in _CORE.rglob("*_kernels.py"))
-    for cached in _CORE.rglob("__pycache__/*.nb[ic]"):
-        if cached.stat().st_mtime < newest:
-            cached.unlink(missing_ok=True)
-
-
-_forget_stale_kernels()
+# before any test imports Numba
+use_kernel_cache()
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "deterministic"))
 
-#: The token provider that goes with Spark 4.2 is not in every repository; without Kerberos any version does.
-TOKEN_PROVIDER = "4.0.0"
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Downloads and compiles outside of any test's time limit what the tests that were chosen need."""
+    if not session.config.option.collectonly:
+        prepare({mark.name for item in session.items for mark in item.iter_markers()})
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ from typing import Any
 from coordinator_core.codec.messages.offsets import ZERO_UUID
 from coordinator_core.codec.wire import INT_FORMATS
 
-SCHEMAS = Path(__file__).parents[2] / "schemas" / "records"
+SCHEMAS = Path(__file__).parents[1] / "schemas" / "records"
 
 #: Types of fields, with the default that Kafka's generator gives a field without one.
 ZERO_VALUES: Mapping[str, Any] = {**dict.fromkeys(INT_FORMATS, 0), "string": "", "bytes": b"", "uuid": ZERO_UUID}

@@ -3,11 +3,12 @@
 import argparse
 import re
 from collections.abc import Callable
-from importlib import metadata
 from typing import NoReturn
 
+from pipelines.cache import ALL
 from pipelines.cli import commands
 from pipelines.errors import UsageError
+from pipelines.version import version_text
 
 #: The end of the year 9999.
 _LAST_MS = 253_402_300_799_999
@@ -56,10 +57,32 @@ _EXAMPLE = """examples:
   grouplake run --source segments:/tmp/log --tables /tmp/groups --expiry apply --now 1795834200000
   grouplake sql --tables /tmp/groups "SELECT group_id, state, member_count FROM groups"
 """
+_CACHE = """examples:
+  grouplake cache
+  grouplake cache --clear
+  grouplake cache --clear classes
+
+kinds: jars     of Delta, of Spark's Kafka connector and of Kafka
+       ivy      descriptions of the jars' dependencies, as Ivy keeps them
+       classes  archives of the classes that Spark's JVM loads
+       kernels  functions that Numba has compiled
+
+All of it can be made again. What a running process uses is kept. The folder is ~/.cache/grouplake, or $GROUPLAKE_CACHE.
+"""
 _COMPLETION = """examples:
   source <(grouplake completion bash)
   grouplake completion zsh > ~/.zfunc/_grouplake
 """
+
+
+#: `grouplake --help`: the commands by what they are for, in the order in which a user meets them.
+_CONTENTS = (
+    ("try it", ("demo", "example")),
+    ("keep tables", ("run", "maintain")),
+    ("read", ("sql", "check", "show")),
+    ("serve Kafka clients", ("coordinator",)),
+    ("this machine", ("cache", "completion")),
+)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -69,17 +92,37 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(f"{message} (see {self.prog} --help)")
 
 
+class _Top(_Parser):
+    """Its help is a table of contents."""
+
+    def format_help(self) -> str:
+        (commands_of,) = (each for each in self._actions if isinstance(each, argparse._SubParsersAction))
+        summaries = {each.dest: each.help for each in commands_of._choices_actions}
+        lines = ["usage: grouplake COMMAND [OPTION …]", "", f"{self.description}"]
+        for title, names in _CONTENTS:
+            lines += ["", f"{title}:", *(f"  {name:<12} {summaries[name]}" for name in names)]
+        lines += [
+            "",
+            "grouplake COMMAND --help has the options of a command, and examples. grouplake --version prints the version.",
+        ]
+        return "\n".join([*lines, ""])
+
+
+class _Version(argparse.Action):
+    """Looks for the revision when it is requested, not whenever there is a parser."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        print(version_text())
+        parser.exit()
+
+
 def parser() -> argparse.ArgumentParser:
     """The parser; every command leaves its function in `command`. Parsing raises UsageError for what it does not accept."""
-    top = _Parser(
-        prog="grouplake",
-        description="Kafka consumer-group state as Delta tables.",
-        epilog="Help on a command: grouplake COMMAND --help",
-    )
-    top.add_argument("--version", action="version", version=f"grouplake {metadata.version('grouplake')}")
-    subparsers = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    top = _Top(prog="grouplake", description="Kafka consumer-group state as Delta tables.")
+    top.add_argument("--version", action=_Version, nargs=0, help="print version and git revision, and exit")
+    subparsers = top.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Parser)
 
-    run = _command(subparsers, "run", commands.run, "follow a __consumer_offsets log and keep the tables", _RUN)
+    run = _command(subparsers, "run", commands.run, "follow a __consumer_offsets log into tables", _RUN)
     _source(run, "kafka://HOST:PORT[,…]/TOPIC, segments:DIR, jsonl:FILE or spark-kafka://HOST:PORT[,…]/TOPIC")
     _tables(run)
     run.add_argument("--trigger", help="available-now (default), continuous, or an interval such as 10s (1s with a coordinator)")
@@ -96,7 +139,7 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--now", type=_time_ms, metavar="MS", help="time of the sweep, ms since the epoch (default: now)")
     _conf(run)
 
-    sql = _command(subparsers, "sql", commands.sql, "query tables and views, without Spark", _SQL)
+    sql = _command(subparsers, "sql", commands.sql, "query tables and views with SQL, without Spark", _SQL)
     _tables(sql)
     sql.add_argument("query", metavar="QUERY", help="one SELECT statement")
     sql.add_argument("--format", choices=("table", "json", "csv"), default="table", help="default: table")
@@ -111,11 +154,13 @@ def parser() -> argparse.ArgumentParser:
     )
     _conf(show)
 
-    check = _command(subparsers, "check", commands.check, "do the tables agree with each other? exit code 1 if not", _CHECK)
+    check = _command(
+        subparsers, "check", commands.check, "test that the tables agree with each other (exit code 1: they do not)", _CHECK
+    )
     _tables(check)
 
     maintain = _command(
-        subparsers, "maintain", commands.maintain, "compact tables, age the history, remove unneeded files", _MAINTAIN
+        subparsers, "maintain", commands.maintain, "compact tables, delete old history, remove unneeded files", _MAINTAIN
     )
     _tables(maintain)
     _conf(maintain)
@@ -124,14 +169,14 @@ def parser() -> argparse.ArgumentParser:
         subparsers,
         "coordinator",
         commands.coordinator,
-        "a group coordinator for Kafka clients, with a log of its own",
+        "run a group coordinator for Kafka clients, with a log of its own",
         _COORDINATOR,
     )
     coordinator.add_argument("--listen", required=True, metavar="HOST:PORT", help="where clients connect; port 0: any")
     coordinator.add_argument("--log", required=True, metavar="segments:DIR", help="folder of the log; made if it is not there")
     _conf(coordinator)
 
-    demo = _command(subparsers, "demo", commands.demo, "a coordinator, members that come and go, the job, and its tables", _DEMO)
+    demo = _command(subparsers, "demo", commands.demo, "run a coordinator, members, the job, and SQL over its tables", _DEMO)
     demo.add_argument("--tables", type=_folder, metavar="DIR", help="keep the tables there (default: a temporary folder)")
     demo.add_argument(
         "--kafka",
@@ -144,6 +189,9 @@ def parser() -> argparse.ArgumentParser:
 
     example = _command(subparsers, "example", commands.example, "write an example log of a Kafka 4.1.1 broker", _EXAMPLE)
     example.add_argument("directory", type=_folder, metavar="DIR", help="new or empty folder")
+
+    cache = _command(subparsers, "cache", commands.cache, "list what was downloaded and compiled, or remove it", _CACHE)
+    cache.add_argument("--clear", nargs="?", const=ALL, metavar="KIND", help="remove what is listed, or one kind of it")
 
     completion = _command(subparsers, "completion", commands.completion, "print a completion script for a shell", _COMPLETION)
     completion.add_argument("shell", choices=("bash", "zsh", "tcsh"))

@@ -180,6 +180,34 @@ def example(options: Namespace) -> int:
     return 0
 
 
+def cache(options: Namespace) -> int:
+    """`grouplake cache`"""
+    import pyarrow as pa
+
+    from pipelines.cache import ALL, KINDS, cache_root, entries, remove
+    from pipelines.query.output import to_stdout
+
+    found = list(entries())
+    if options.clear is None:
+        rows = {
+            "kind": [entry.kind for entry in found],
+            "name": [entry.name for entry in found],
+            "mb": [f"{entry.bytes / 1e6:,.1f}" for entry in found],
+            "last_used": [datetime.fromtimestamp(entry.last_used, UTC).isoformat(timespec="seconds") for entry in found],
+        }
+        to_stdout(pa.table({name: pa.array(values, pa.string()) for name, values in rows.items()}), "table")
+        print(f"{sum(entry.bytes for entry in found) / 1e6:,.1f} MB in {cache_root()}")
+        return 0
+    kinds = {entry.kind for entry in found}
+    if options.clear not in {ALL, *KINDS, *kinds}:
+        raise UsageError(f"--clear {options.clear}: no such kind: use {', '.join(sorted({*KINDS, *kinds}))}, or none for all")
+    for entry in found:
+        if options.clear in (ALL, entry.kind):
+            is_removed = remove(entry.path)
+            print(f"{'removed' if is_removed else 'in use, kept'}: {entry.kind}/{entry.name}, {entry.bytes / 1e6:,.1f} MB")
+    return 0
+
+
 def completion(options: Namespace) -> int:
     """`grouplake completion`"""
     import shtab

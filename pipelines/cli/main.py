@@ -9,6 +9,7 @@ from pipelines.cli import commands
 from pipelines.cli.arguments import parser
 from pipelines.cli.without_pandas import without_pandas
 from pipelines.errors import GrouplakeError
+from pipelines.kernels import use_kernel_cache
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -21,6 +22,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if arguments is None and options.command in commands.READING:
             # this process ends with the command
             without_pandas()
+        if options.command not in (*commands.READING, commands.cache):
+            use_kernel_cache()
         code = int(options.command(options) or 0)
         sys.stdout.flush()
         return code

@@ -14,7 +14,7 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from sqlglot import exp
 
-SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
+SCHEMAS = Path(__file__).parents[1] / "schemas"
 
 #: Tables that are merged, with the columns that identify a row.
 KEYS: dict[str, tuple[str, ...]] = {

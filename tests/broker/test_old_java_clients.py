@@ -8,14 +8,13 @@ from confluent_kafka import ConsumerGroupState
 from confluent_kafka.admin import AdminClient
 from eventually import eventually
 from group_offsets import committed, group_state
-from java_clients import JavaClients, JavaMember, java_clients
+from java_clients import VERSIONS, JavaClients, JavaMember, java_clients
 
 from pipelines.private_coordinator import PrivateCoordinator
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(120)]
 
 TOPIC, PARTITIONS = "orders", 4
-VERSIONS = ("0.11.0.3", "1.0.2", "1.1.1", "2.0.1", "2.3.1", "2.5.1", "2.7.2")
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from pipelines.cli import main
 from pipelines.tables import definitions
 
 PROGRAM = Path(sys.executable).with_name("grouplake")
-COMMANDS = ("run", "sql", "show", "check", "maintain", "coordinator", "demo", "example", "completion")
+COMMANDS = ("demo", "example", "run", "maintain", "sql", "check", "show", "coordinator", "cache", "completion")
 Captured = pytest.CaptureFixture[str]
 
 
@@ -40,7 +40,7 @@ def helped(capsys: Captured, *arguments: str) -> str:
 
 def test_help_names_every_command(capsys: Captured) -> None:
     text = helped(capsys)
-    assert re.findall(r"^    (\w+)(?: |$)", text, re.MULTILINE) == list(COMMANDS)
+    assert re.findall(r"^  (\w+) ", text, re.MULTILINE) == list(COMMANDS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -66,7 +66,8 @@ def test_version(capsys: Captured) -> None:
     with pytest.raises(SystemExit) as left:
         main(["--version"])
     assert left.value.code == 0
-    assert capsys.readouterr().out == f"grouplake {metadata.version('grouplake')}\n"
+    version = re.escape(metadata.version("grouplake"))
+    assert re.fullmatch(rf"grouplake {version}( \(git [0-9a-f]{{7,}}(-dirty)?\))?\n", capsys.readouterr().out)
 
 
 def test_bash_completes(tmp_path: Path) -> None:

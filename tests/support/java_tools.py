@@ -5,12 +5,21 @@ from pathlib import Path
 
 from pipelines.jars import java_executable, resolved_jars
 from pipelines.private_kafka.distribution import broker_jars, version_tuple
+from pipelines.progress import Progress
 
 _NEWEST = "4.1.1"
 #: The first release whose `kafka-consumer-groups` is Java in a jar of its own, not Scala beside the broker.
 _IN_A_JAR_OF_ITS_OWN = (3, 8)
 #: Before 2.4 there is no column for the group.
 _FIRST_COLUMNS = ("GROUP", "TOPIC", "CONSUMER-ID")
+
+
+def tools_jars(progress: Progress | None = None, *, version: str = _NEWEST) -> Path:
+    """The folder with the jars of a release's tools."""
+    if version_tuple(version) < _IN_A_JAR_OF_ITS_OWN:
+        return broker_jars(version, progress=progress)
+    dependencies = (f"org.apache.kafka:kafka-tools:{version}", "org.slf4j:slf4j-simple:1.7.36")
+    return resolved_jars(f"kafka-tools-{version}", dependencies, progress=progress)
 
 
 def consumer_groups(bootstrap: str, *arguments: str, version: str = _NEWEST) -> str:
@@ -26,13 +35,9 @@ def table(printed: str) -> list[dict[str, str]]:
 
 
 def _run(version: str, *arguments: str) -> str:
-    if version_tuple(version) >= _IN_A_JAR_OF_ITS_OWN:
-        dependencies = (f"org.apache.kafka:kafka-tools:{version}", "org.slf4j:slf4j-simple:1.7.36")
-        jars = resolved_jars(f"kafka-tools-{version}", dependencies)
-        main_class = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
-    else:
-        jars = broker_jars(version)
-        main_class = "kafka.admin.ConsumerGroupCommand"
+    jars = tools_jars(version=version)
+    is_java = version_tuple(version) >= _IN_A_JAR_OF_ITS_OWN
+    main_class = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand" if is_java else "kafka.admin.ConsumerGroupCommand"
     command = [
         str(java_executable()),
         "-XX:TieredStopAtLevel=1",

@@ -13,24 +13,25 @@ from typing import IO
 import pytest
 from eventually import eventually
 
-from pipelines.jars import cache_root
+from pipelines.cache import cache_root
+from pipelines.progress import Progress
 
 _SOURCES = Path(__file__).parents[1] / "clients"
 _BUILD_SECONDS = 500
 _END_SECONDS = 30
 
 
-def go_member(client: str) -> list[str]:
+def go_member(client: str, progress: Progress | None = None) -> list[str]:
     """The command of `tests/clients/go/CLIENT`. Skips the test where there is no Go."""
     go = _toolchain("go", "Go 1.24 or newer")
 
     def build(sources: Path, target: Path) -> None:
         _run([go, "build", "-buildvcs=false", "-ldflags=-s -w", "-o", f"{target}/", "./franz", "./sarama"], sources)
 
-    return [str(_built("go", build) / client)]
+    return [str(_built("go", build, progress) / client)]
 
 
-def kafkajs_member() -> list[str]:
+def kafkajs_member(progress: Progress | None = None) -> list[str]:
     """The command of `tests/clients/kafkajs`. Skips the test where there is no Node.js."""
     node, npm = (_toolchain(name, "Node.js 18 or newer, with npm") for name in ("node", "npm"))
 
@@ -38,7 +39,15 @@ def kafkajs_member() -> list[str]:
         shutil.copytree(sources, target, dirs_exist_ok=True)
         _run([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], target)
 
-    return [node, str(_built("kafkajs", build) / "member.js")]
+    return [node, str(_built("kafkajs", build, progress) / "member.js")]
+
+
+def build_members(progress: Progress) -> None:
+    """Builds what this machine has the toolchains for."""
+    if shutil.which("go"):
+        go_member("franz", progress)
+    if shutil.which("node") and shutil.which("npm"):
+        kafkajs_member(progress)
 
 
 class MemberProgram:
@@ -111,7 +120,7 @@ def _toolchain(name: str, wanted: str) -> str:
     return found
 
 
-def _built(name: str, build: Callable[[Path, Path], None]) -> Path:
+def _built(name: str, build: Callable[[Path, Path], None], progress: Progress | None) -> Path:
     """The folder of what `build` makes of `tests/clients/NAME`, in the cache under the digest of its sources.
 
     Safe against other processes that do the same at the same time: the folder appears complete or not at all.
@@ -123,6 +132,8 @@ def _built(name: str, build: Callable[[Path, Path], None]) -> Path:
     folder = cache_root() / "clients" / f"{name}-{digest.hexdigest()[:16]}"
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
+        if progress:
+            progress(f"building tests/clients/{name} (once; kept in {folder})")
         partial = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=folder.parent))
         try:
             build(sources, partial)

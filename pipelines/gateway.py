@@ -1,0 +1,76 @@
+"""The JVM of a local session: started as PySpark starts it, without what it prints.
+
+Java warns of "incubator modules" that Spark's launcher adds, log4j of its own start; neither can be turned off. The job
+reports what matters itself, so the JVM's output is read and dropped, but for the last lines of a JVM that does not start: they
+are in the error. With GROUPLAKE_TRACEBACK=1 all of it goes to standard error.
+"""
+
+import os
+import threading
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
+
+from pipelines.errors import GrouplakeError
+
+_KEPT_LINES = 50
+_STANDARD_ERROR = 2
+
+
+class JvmError(GrouplakeError):
+    """Spark's JVM did not start; the message has what it printed."""
+
+
+def launch_jvm(settings: Mapping[str, Any], inherited: int | None) -> None:
+    """Starts the JVM that the session of this process finds. It inherits the descriptor `inherited`.
+
+    Raises JvmError when it ends instead of starting.
+    """
+    conf = SparkConf()
+    for name, value in settings.items():
+        # as SparkSession.Builder.config writes it
+        conf.set(name, str(value).lower() if isinstance(value, bool) else str(value))
+    descriptors = () if inherited is None else (inherited,)
+    if os.environ.get("GROUPLAKE_TRACEBACK"):
+        gateway = launch_gateway(conf, {"stdout": _STANDARD_ERROR, "pass_fds": descriptors})
+    else:
+        output = _Output()
+        try:
+            gateway = launch_gateway(conf, {"stdout": output.end, "stderr": output.end, "pass_fds": descriptors})
+        except PySparkRuntimeError as error:
+            output.close()
+            raise JvmError(
+                f"Spark's JVM ended while it started: {output.text() or 'it printed nothing'}; "
+                "check [spark] java_options and driver_memory, and that `java` is Java 17 or newer"
+            ) from error
+        output.close()
+    SparkContext._ensure_initialized(gateway=gateway)
+
+
+class _Output:
+    """The last lines of what is written to `end`, read by a thread: a pipe that is full would stop the JVM."""
+
+    def __init__(self) -> None:
+        source, self.end = os.pipe()
+        self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._reader = threading.Thread(target=self._read, args=(source,), name="output of Spark's JVM", daemon=True)
+        self._reader.start()
+
+    def close(self) -> None:
+        """This process writes nothing to `end`: the output ends with the JVM."""
+        os.close(self.end)
+
+    def text(self) -> str:
+        """The lines so far, once the JVM has ended, in one."""
+        self._reader.join()
+        return "; ".join(self._lines)
+
+    def _read(self, source: int) -> None:
+        with os.fdopen(source, encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                if line.strip():
+                    self._lines.append(line.strip())

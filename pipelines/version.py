@@ -1,0 +1,46 @@
+"""Version and git revision of this program, as `grouplake --version` prints them.
+
+The build (setup.py) writes the revision into wheels and source archives; a checkout, editable installs included, asks git.
+"""
+
+import os
+import subprocess
+from importlib import metadata
+from pathlib import Path
+
+#: In this folder, of wheels and source archives only.
+REVISION_FILE = "revision.txt"
+_GIT_LIMIT_SECONDS = 10
+
+
+def version_text() -> str:
+    """`grouplake 0.1.0 (git 1a2b3c4)`, without the parenthesis where the revision is unknown."""
+    package = Path(__file__).parent
+    written = package / REVISION_FILE
+    revision = written.read_text(encoding="utf-8").strip() if written.is_file() else git_revision(package.parent)
+    version = f"grouplake {metadata.version('grouplake')}"
+    return f"{version} (git {revision})" if revision else version
+
+
+def git_revision(checkout: Path) -> str | None:
+    """The commit of `checkout`, short, with `-dirty` if tracked files differ from it.
+
+    None if the folder is not the top of a checkout (an environment may lie inside of another project's), or without git.
+    """
+    if not (checkout / ".git").exists():
+        return None
+    # a git hook names its own repository in such variables
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    command = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--exclude=*"]
+    try:
+        ended = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=_GIT_LIMIT_SECONDS,
+            check=True,
+            env={**variables, "GIT_OPTIONAL_LOCKS": "0"},
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return ended.stdout.strip()

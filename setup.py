@@ -1,0 +1,40 @@
+"""Writes the git revision into wheels and source archives; everything else about the build stands in pyproject.toml."""
+
+import runpy
+from pathlib import Path
+
+from setuptools import setup
+from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
+
+ROOT = Path(__file__).parent
+PACKAGE = "pipelines"
+# run by path: a build environment has none of the dependencies
+VERSION = runpy.run_path(str(ROOT / PACKAGE / "version.py"))
+
+
+def write_revision(root: Path) -> None:
+    """Into the package under `root`. Outside of a checkout the file of the source archive, if there is one, stays."""
+    revision = VERSION["git_revision"](ROOT)
+    if revision:
+        (root / PACKAGE / VERSION["REVISION_FILE"]).write_text(f"{revision}\n", encoding="utf-8")
+
+
+class BuildWithRevision(build_py):
+    """Modules of a wheel; an editable install has no copies to write into."""
+
+    def run(self) -> None:
+        super().run()
+        if not self.editable_mode:
+            write_revision(Path(self.build_lib))
+
+
+class SourceWithRevision(sdist):
+    """The source archive, from which a wheel can be built without git."""
+
+    def make_release_tree(self, base_dir: str, files: list[str]) -> None:
+        super().make_release_tree(base_dir, files)
+        write_revision(Path(base_dir))
+
+
+setup(cmdclass={"build_py": BuildWithRevision, "sdist": SourceWithRevision})

@@ -1,0 +1,114 @@
+"""What a job prints on standard error, and which archive of classes it leaves, on its first runs and however it ends."""
+
+import fcntl
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import genuine
+import pytest
+from following import Job
+
+from pipelines.cache import cache_root, lock, lock_path, unfinished
+from pipelines.class_archive import ClassArchive
+
+pytestmark = pytest.mark.spark
+
+BATCH = r"batch 0: 190 records read, 102 kept, [\d.]+ s"
+RECORDING = r"recording the classes that Spark has loaded, for quicker starts \(some seconds, once\)"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache with the jars of the run's cache, but without archives; kernels come from $NUMBA_CACHE_DIR."""
+    made = tmp_path / "cache"
+    made.mkdir()
+    (made / "jars").symlink_to(cache_root() / "jars")
+    monkeypatch.setenv("GROUPLAKE_CACHE", str(made))
+    return made
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> str:
+    return f"segments:{genuine.segments_dir('4.1.1', tmp_path / 'log')}"
+
+
+def run(source: str, tables: Path, *more: str, **environment: str) -> tuple[int, list[str], str]:
+    """Exit code, lines on standard error, standard output."""
+    command = [sys.executable, "-c", "import sys; from pipelines.cli import main; sys.exit(main())"]
+    command += ["run", "--source", source, "--tables", str(tables), *more]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **environment})
+    return done.returncode, done.stderr.splitlines(), done.stdout
+
+
+def expect(lines: list[str], *patterns: str) -> None:
+    """Each line is as its pattern says, and there are no others."""
+    assert len(lines) == len(patterns), lines
+    assert [line for line, pattern in zip(lines, patterns, strict=True) if not re.fullmatch(pattern, line)] == []
+
+
+def archives(cache: Path) -> list[Path]:
+    return sorted(each for each in (cache / "classes").iterdir() if each.suffix != ".lock")
+
+
+def test_standard_error_has_our_lines_only_without_an_archive_with_one_and_with_a_broken_one(
+    source: str, cache: Path, tmp_path: Path
+) -> None:
+    code, lines, output = run(source, tmp_path / "first")
+    assert (code, output) == (0, "")
+    expect(lines, "starting Spark", BATCH, RECORDING)
+    (archive,) = archives(cache)
+
+    code, lines, output = run(source, tmp_path / "second")
+    assert (code, output) == (0, "")
+    expect(lines, "starting Spark", BATCH)
+
+    archive.chmod(0o644)
+    os.truncate(archive, archive.stat().st_size // 2)
+    code, lines, output = run(source, tmp_path / "third")
+    assert (code, output) == (0, "")
+    expect(lines, "starting Spark", BATCH)
+
+
+def test_with_a_traceback_asked_for_the_jvm_is_heard(source: str, tmp_path: Path) -> None:
+    code, lines, output = run(source, tmp_path / "tables", GROUPLAKE_TRACEBACK="1")
+    assert (code, output) == (0, "")
+    assert "WARNING: Using incubator modules: jdk.incubator.vector" in lines
+
+
+def test_a_jvm_that_does_not_start_is_one_line_with_its_reason(source: str, tmp_path: Path) -> None:
+    conf = tmp_path / "mine.toml"
+    conf.write_text('[spark]\njava_options = "-XX:NoSuchOption"')
+    code, lines, _ = run(source, tmp_path / "tables", "--conf", str(conf))
+    assert code == 1
+    expect(
+        lines,
+        "starting Spark",
+        r"grouplake: Spark's JVM ended while it started: .*NoSuchOption.*; check \[spark\] java_options.*",
+    )
+
+
+def test_a_job_that_was_killed_leaves_nothing_and_one_that_was_stopped_an_archive(
+    source: str, cache: Path, tmp_path: Path
+) -> None:
+    with Job(source, tmp_path / "killed") as job:
+        job.wait_until_told("ready: following")
+        (made,) = (each.name.removeprefix(".").removesuffix(".lock") for each in (cache / "classes").iterdir())
+        archive = ClassArchive(cache / "classes" / made)
+        # the JVM finds out that its driver is gone, and writes what nobody will keep
+        job.signal(9)
+        free = lock(archive.path, fcntl.LOCK_EX)
+        assert free is not None
+        os.close(free)
+    assert archives(cache) == [unfinished(archive.path)]
+
+    with Job(source, tmp_path / "stopped") as job:
+        job.wait_until_told("ready: following")
+        assert not unfinished(archive.path).exists()
+        job.signal(15)
+        assert job.ended() == 0
+    expect(job.lines, "starting Spark", BATCH, f"ready: following {source}", "stopping", RECORDING)
+    assert archives(cache) == [archive.path]
+    assert lock_path(archive.path).exists()

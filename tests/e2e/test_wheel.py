@@ -1,0 +1,217 @@
+"""The wheel in a fresh environment outside of the tree, where the user has packages named `conf` and `schemas` already.
+
+The wheel is built from the source archive: a file that is missing there is missing in the wheel. The environment has the versions
+of `requirements.lock`. PYTHONPATH is not set, and commands run in a folder outside of the tree.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from dataclasses import dataclass
+from email import message_from_bytes
+from pathlib import Path
+
+import pytest
+
+from pipelines.jars import cache_folder, resolved_jars
+from pipelines.session import DELTA
+from pipelines.version import REVISION_FILE, git_revision
+
+# not in the fast lane: builds fetch setuptools, and `run` starts Spark
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+
+ROOT = Path(__file__).parents[2]
+UV = Path(sys.executable).with_name("uv")
+LOCK = ROOT / "requirements.lock"
+LOG = ROOT / "tests" / "data" / "kafka-4.1.1.records.jsonl"
+#: Packages of the user that have the names of two folders of the tree.
+THEIRS = ("conf", "schemas")
+_CLIENT = """
+import sys
+from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition
+consumer = KafkaConsumer(bootstrap_servers=sys.argv[1], group_id="billing")
+consumer.commit({TopicPartition("orders", 0): OffsetAndMetadata(42, "", -1)})
+consumer.close()
+"""
+
+
+def checked(*command: str | Path, cwd: Path | None = None, env: dict[str, str] | None = None) -> str:
+    """Standard output of a command that must succeed."""
+    ended = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=500, check=False)
+    assert ended.returncode == 0, f"{command}\n{ended.stdout}\n{ended.stderr}"
+    return ended.stdout
+
+
+@dataclass(frozen=True)
+class Distributions:
+    """What `uv build` makes: the source archive, and the wheel that is built from it."""
+
+    archive: Path
+    wheel: Path
+
+
+@dataclass(frozen=True)
+class Installation:
+    """An environment with the wheel, and a folder to work in; neither is in the tree."""
+
+    bin: Path
+    site_packages: Path
+    folder: Path
+    variables: dict[str, str]
+
+    def output(self, program: str, *arguments: str) -> str:
+        return checked(self.bin / program, *arguments, cwd=self.folder, env=self.variables)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Distributions:
+    folder = tmp_path_factory.mktemp("dist")
+    checked(UV, "build", "--quiet", "--out-dir", folder, ROOT)
+    (archive,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
+    return Distributions(archive, wheel)
+
+
+@pytest.fixture(scope="module")
+def installed(built: Distributions, tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    root = tmp_path_factory.mktemp("elsewhere")
+    environment = root / "environment"
+    checked(UV, "venv", "--quiet", "--python", sys.executable, environment)
+    (site_packages,) = environment.glob("lib/python*/site-packages")
+    for name in THEIRS:
+        (site_packages / name).mkdir()
+        (site_packages / name / "__init__.py").write_text("OWNER = 'the user'\n")
+    install = (UV, "pip", "install", "--quiet", "--python", environment / "bin" / "python", "--constraint", LOCK, built.wheel)
+    # `make setup` has left everything in uv's cache; with the registry at hand uv builds PySpark again, half a minute
+    if subprocess.run([*install, "--offline"], capture_output=True, check=False).returncode != 0:
+        checked(*install)
+
+    # jars are shared with other runs; the classes that this environment's Spark loads are of no use to them
+    resolved_jars(*DELTA)
+    (root / "cache").mkdir()
+    (root / "cache" / "jars").symlink_to(cache_folder())
+    folder = root / "folder"
+    folder.mkdir()
+    shutil.copy(LOG, folder / "log.jsonl")
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYSPARK", "SPARK"))}
+    return Installation(environment / "bin", site_packages, folder, variables | {"GROUPLAKE_CACHE": str(root / "cache")})
+
+
+def test_top_level_names_of_the_wheel_are_its_packages(built: Distributions) -> None:
+    names = zipfile.ZipFile(built.wheel).namelist()
+    assert {name.partition("/")[0] for name in names if ".dist-info/" not in name} == {"coordinator_core", "pipelines"}
+
+
+def test_the_wheel_carries_every_data_file(built: Distributions) -> None:
+    names = set(zipfile.ZipFile(built.wheel).namelist())
+    for folder, inside in (
+        ("schemas/records", "coordinator_core/schemas/records"),
+        ("schemas/tables", "pipelines/schemas/tables"),
+        ("schemas/views", "pipelines/schemas/views"),
+        ("conf", "pipelines/conf"),
+    ):
+        files = {f"{inside}/{path.name}" for path in (ROOT / folder).iterdir() if path.suffix != ".md"}
+        assert {name for name in names if name.startswith(f"{inside}/")} == files
+
+
+def test_license_and_metadata(built: Distributions) -> None:
+    wheel = zipfile.ZipFile(built.wheel)
+    (metadata,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+    fields = message_from_bytes(wheel.read(metadata))
+    assert fields["License-Expression"] == "Apache-2.0"
+    assert fields["License-File"] == "LICENSE"
+    assert fields["Author"] == "The Grouplake authors"
+    assert wheel.read(metadata.replace("METADATA", "licenses/LICENSE")) == (ROOT / "LICENSE").read_bytes()
+
+
+def test_the_source_archive_has_what_a_build_needs(built: Distributions) -> None:
+    with tarfile.open(built.archive) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"LICENSE", "README.md", "pyproject.toml", "setup.py"} <= names
+    assert {name.partition("/")[0] for name in names} & {"tests", "benchmarks", "build"} == set()
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """What a build reads of the tree, outside of any checkout."""
+    folder = tmp_path / "copy"
+    for name in ("coordinator_core", "pipelines", *THEIRS):
+        shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder)
+    return folder
+
+
+def revision_in_wheel(folder: Path) -> str | None:
+    """The revision in a wheel that is built straight from `folder`."""
+    checked(UV, "build", "--quiet", "--wheel", "--out-dir", folder / "dist", folder)
+    (path,) = (folder / "dist").glob("*.whl")
+    wheel = zipfile.ZipFile(path)
+    name = f"pipelines/{REVISION_FILE}"
+    return wheel.read(name).decode().strip() if name in wheel.namelist() else None
+
+
+def test_a_wheel_that_is_built_outside_of_a_checkout_has_no_revision(copy: Path) -> None:
+    assert revision_in_wheel(copy) is None
+
+
+def test_a_wheel_that_is_built_in_a_checkout_has_its_revision(copy: Path) -> None:
+    git = ("git", "-C", copy, "-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+    for arguments in (("init", "--quiet"), ("add", "--all"), ("commit", "--quiet", "--message", "first")):
+        checked(*git, *arguments)
+    assert revision_in_wheel(copy) == checked(*git, "rev-parse", "--short", "HEAD").strip()
+    assert checked(*git, "status", "--porcelain", "--untracked-files=no") == ""
+
+
+def test_version(installed: Installation) -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    revision = git_revision(ROOT)
+    expected = f"grouplake {version} (git {revision})" if revision else f"grouplake {version}"
+    assert installed.output("grouplake", "--version") == f"{expected}\n"
+
+
+def test_packages_of_the_user_stay_as_they_are(installed: Installation) -> None:
+    owners = installed.output("python", "-c", "import conf, schemas; print(conf.OWNER, schemas.OWNER, sep=', ')")
+    assert owners == "the user, the user\n"
+    files = {name: {path.name for path in (installed.site_packages / name).iterdir()} - {"__pycache__"} for name in THEIRS}
+    assert files == {"conf": {"__init__.py"}, "schemas": {"__init__.py"}}
+
+
+def test_show(installed: Installation) -> None:
+    lines = installed.output("grouplake", "show", "--source", "jsonl:log.jsonl").splitlines()
+    assert json.loads(lines[0])["key"]
+
+
+def test_run_sql_and_check(installed: Installation) -> None:
+    installed.output("grouplake", "run", "--source", "jsonl:log.jsonl", "--tables", "tables", "--conf", "local")
+    query = "SELECT count(*) AS n FROM committed_offsets"
+    assert int(installed.output("grouplake", "sql", "--tables", "tables", "--format", "csv", query).splitlines()[1]) > 0
+    assert "rules hold" in installed.output("grouplake", "check", "--tables", "tables")
+
+
+def test_coordinator(installed: Installation) -> None:
+    (installed.folder / "coordinator.toml").write_text('[coordinator]\nadmin_listen = ""\n[coordinator.topics]\norders = 4\n')
+    arguments = ["coordinator", "--listen", "127.0.0.1:0", "--log", "segments:own", "--conf", "coordinator.toml"]
+    process = subprocess.Popen(
+        [installed.bin / "grouplake", *arguments],
+        cwd=installed.folder,
+        env=installed.variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    with process:
+        try:
+            assert process.stdout is not None
+            address = re.fullmatch(r"listening on (\S+)\n", process.stdout.readline())
+            assert address is not None
+            installed.output("python", "-c", _CLIENT, address[1])
+        finally:
+            process.terminate()
+        assert process.wait(timeout=30) == 0
+    assert '"offset":42' in installed.output("grouplake", "show", "--source", "segments:own")
