@@ -9,14 +9,13 @@ from confluent_kafka import ConsumerGroupState
 from confluent_kafka.admin import AdminClient
 from eventually import eventually
 from group_offsets import committed, group_state
-from java_clients import JavaClients, JavaMember, java_clients
+from java_clients import VERSIONS, JavaClients, JavaMember, java_clients
 
 from pipelines.private_coordinator import PrivateCoordinator
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(120)]
 
 TOPIC, PARTITIONS = "orders", 4
-VERSIONS = ("0.11.0.3", "1.0.2", "1.1.1", "2.0.1", "2.3.1", "2.5.1", "2.7.2")
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +25,8 @@ def coordinator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateCoo
     with PrivateCoordinator(log, topics={TOPIC: PARTITIONS}, **settings) as running:
         running.wait_until_loaded()
         yield running
+        # a request that the coordinator does not serve
+        assert [line["reason"] for line in running.events("connection ended")] == []
 
 
 @pytest.fixture(scope="module")

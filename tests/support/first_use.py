@@ -3,7 +3,9 @@
 import sys
 from collections.abc import Iterable, Set
 
+from java_clients import VERSIONS, client_jars
 from java_tools import tools_jars
+from member_programs import build_members
 
 from pipelines.jars import resolved_jars
 from pipelines.kernels import compile_kernels
@@ -15,6 +17,9 @@ TOKEN_PROVIDER = "4.0.0"
 #: Versions of the brokers that tests start: those that are always run, and those that are marked slow as well.
 BROKERS = ("4.1.1",)
 BROKERS_OF_SLOW_TESTS = ("0.10.2.2", "1.1.1", "2.8.2", "3.9.1", "4.3.0")
+#: Releases of the tools, in the same way.
+TOOLS = ("1.1.1", "4.1.1")
+TOOLS_OF_SLOW_TESTS = ("2.8.2", "3.9.1")
 
 
 def prepare(markers: Set[str]) -> None:
@@ -27,8 +32,13 @@ def prepare(markers: Set[str]) -> None:
         resolved_jars(*DELTA, progress=_progress)
         connector_jars(TOKEN_PROVIDER, _progress)
     if "broker" in markers:
-        tools_jars(_progress)
-        for version in (*BROKERS, *(BROKERS_OF_SLOW_TESTS if "slow" in markers else ())):
+        slow = "slow" in markers
+        for version in (*TOOLS, *(TOOLS_OF_SLOW_TESTS if slow else ())):
+            tools_jars(_progress, version=version)
+        for version in VERSIONS:
+            client_jars(version, _progress)
+        build_members(_progress)
+        for version in (*BROKERS, *(BROKERS_OF_SLOW_TESTS if slow else ())):
             broker_jars(version, progress=_progress)
 
 

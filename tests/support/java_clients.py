@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -11,6 +12,10 @@ from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from py4j.protocol import Py4JJavaError
 
 from pipelines.jars import java_executable, resolved_jars, spark_jars
+from pipelines.progress import Progress
+
+#: Releases whose clients tests run: those before 2.8 insist on Produce.
+VERSIONS = ("0.11.0.3", "1.0.2", "1.1.1", "2.0.1", "2.3.1", "2.5.1", "2.7.2")
 
 _LOGGING = "org.slf4j:slf4j-simple:1.7.36"
 _BYTES = "org.apache.kafka.common.serialization.ByteArray"
@@ -135,10 +140,16 @@ class JavaClients:
         return ""
 
 
+def client_jars(version: str, progress: Progress | None = None) -> Path:
+    """The folder with the jars of a release's clients."""
+    dependencies = (f"org.apache.kafka:kafka-clients:{version}", _LOGGING)
+    return resolved_jars(f"kafka-clients-{version}", dependencies, progress=progress)
+
+
 @contextmanager
 def java_clients(version: str) -> Iterator[JavaClients]:
     """Clients of a release of Kafka. The JVM ends with the context."""
-    jars = resolved_jars(f"kafka-clients-{version}", (f"org.apache.kafka:kafka-clients:{version}", _LOGGING))
+    jars = client_jars(version)
     py4j = next(jar for jar in spark_jars() if jar.name.startswith("py4j-"))
     port, token, process = launch_gateway(
         jarpath=str(py4j),

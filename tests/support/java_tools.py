@@ -4,31 +4,40 @@ import subprocess
 from pathlib import Path
 
 from pipelines.jars import java_executable, resolved_jars
+from pipelines.private_kafka.distribution import broker_jars, version_tuple
 from pipelines.progress import Progress
 
-_DEPENDENCIES = ("org.apache.kafka:kafka-tools:4.1.1", "org.slf4j:slf4j-simple:1.7.36")
-_CONSUMER_GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+_NEWEST = "4.1.1"
+#: The first release whose `kafka-consumer-groups` is Java in a jar of its own, not Scala beside the broker.
+_IN_A_JAR_OF_ITS_OWN = (3, 8)
+#: Before 2.4 there is no column for the group.
+_FIRST_COLUMNS = ("GROUP", "TOPIC", "CONSUMER-ID")
 
 
-def tools_jars(progress: Progress | None = None) -> Path:
-    """The folder with the jars of the tools."""
-    return resolved_jars("kafka-tools-4.1.1", _DEPENDENCIES, progress=progress)
+def tools_jars(progress: Progress | None = None, *, version: str = _NEWEST) -> Path:
+    """The folder with the jars of a release's tools."""
+    if version_tuple(version) < _IN_A_JAR_OF_ITS_OWN:
+        return broker_jars(version, progress=progress)
+    dependencies = (f"org.apache.kafka:kafka-tools:{version}", "org.slf4j:slf4j-simple:1.7.36")
+    return resolved_jars(f"kafka-tools-{version}", dependencies, progress=progress)
 
 
-def consumer_groups(bootstrap: str, *arguments: str) -> str:
-    """What `kafka-consumer-groups` prints; AssertionError with all it said when it fails."""
-    return _run(_CONSUMER_GROUPS, "--bootstrap-server", bootstrap, "--timeout", "15000", *arguments)
+def consumer_groups(bootstrap: str, *arguments: str, version: str = _NEWEST) -> str:
+    """What `kafka-consumer-groups` of a release prints; AssertionError with all it said when it fails."""
+    return _run(version, "--bootstrap-server", bootstrap, "--timeout", "15000", *arguments)
 
 
 def table(printed: str) -> list[dict[str, str]]:
     """Rows of a printed table by the names of its columns; values of these tools have no spaces."""
     lines = [line.split() for line in printed.splitlines() if line.strip()]
-    head = next(number for number, line in enumerate(lines) if line[0] == "GROUP")
+    head = next(number for number, line in enumerate(lines) if line[0] in _FIRST_COLUMNS)
     return [dict(zip(lines[head], line, strict=False)) for line in lines[head + 1 :]]
 
 
-def _run(main_class: str, *arguments: str) -> str:
-    jars = tools_jars()
+def _run(version: str, *arguments: str) -> str:
+    jars = tools_jars(version=version)
+    is_java = version_tuple(version) >= _IN_A_JAR_OF_ITS_OWN
+    main_class = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand" if is_java else "kafka.admin.ConsumerGroupCommand"
     command = [
         str(java_executable()),
         "-XX:TieredStopAtLevel=1",
