@@ -20,7 +20,7 @@ VERSIONS = ["1.1.1", *(pytest.param(version, marks=pytest.mark.slow) for version
 def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A coordinator with a group of one member, and a group that has committed offsets only."""
     log = tmp_path_factory.mktemp("coordinator") / "log"
-    settings = {"offsets_topic_num_partitions": 4, "group_initial_rebalance_delay_ms": 0}
+    settings: dict[str, Any] = {"offsets_topic_num_partitions": 4, "group_initial_rebalance_delay_ms": 0}
     with PrivateCoordinator(log, topics={TOPIC: PARTITIONS}, **settings) as running:
         running.wait_until_loaded()
         common = {"bootstrap.servers": running.bootstrap, "enable.auto.commit": False, **QUIET}
