@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -20,7 +21,7 @@ from pipelines.private_kafka.broker import PrivateBroker
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
 
 TOPIC, PARTITIONS = "orders", 4
-SETTINGS = {"offsets_topic_num_partitions": 4, "group_initial_rebalance_delay_ms": 0}
+SETTINGS: dict[str, Any] = {"offsets_topic_num_partitions": 4, "group_initial_rebalance_delay_ms": 0}
 
 
 BROKER = pytest.param("broker", marks=pytest.mark.slow)

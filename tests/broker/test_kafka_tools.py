@@ -1,6 +1,7 @@
 """`kafka-consumer-groups` of releases from 1.1 to 4.1, against the coordinator. A JVM per call, so few calls ask much."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import java_tools
 import pytest
