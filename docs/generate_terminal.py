@@ -24,6 +24,8 @@ COMMANDS = (
     FROM offset_history WHERE change = 'rewind' ORDER BY group_id\"""",
 )
 _PROMPT = "$ "
+#: Lines that a machine prints on its first runs only.
+_ONCE = ("downloading ", "  ", "compiling ", "recording ")
 _SIZE, _ADVANCE, _LINE = 14, 8.43, 20
 _MARGIN = 18
 _FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
@@ -36,7 +38,7 @@ def transcript(folder: Path) -> list[tuple[str, bool]]:
 
     def output(command: str) -> list[str]:
         run = subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, check=True)
-        return (run.stderr + run.stdout).splitlines()
+        return [line for line in (run.stderr + run.stdout).splitlines() if not line.startswith(_ONCE)]
 
     output("grouplake example log")
     lines: list[tuple[str, bool]] = []

@@ -72,7 +72,7 @@ def _output(run: "subprocess.Popen[bytes]") -> Iterator[str]:
         while True:
             if not ready.select(SILENCE_LIMIT_SECONDS):
                 raise TimeoutError
-            chunk = run.stdout.read1(_CHUNK_BYTES)  # type: ignore[attr-defined]
+            chunk = run.stdout.read1(_CHUNK_BYTES)  # type: ignore[attr-defined]  # IO[bytes] lacks it
             if not chunk:
                 run.wait()
                 return

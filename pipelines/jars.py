@@ -85,7 +85,7 @@ def _download(
     try:
         for dependency in dependencies:
             if progress:
-                progress(f"resolving {dependency} (once; kept in {folder})")
+                progress(f"downloading {dependency} (once; kept in {folder})")
             retrieve(java, ivy, dependency, partial, transitive=transitive, progress=progress)
         (partial / COMPLETE_MARKER).write_text(_marker_text(dependencies))
         shutil.rmtree(folder, ignore_errors=True)

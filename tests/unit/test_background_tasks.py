@@ -110,7 +110,7 @@ def test_a_cleaner_that_raises_is_reported_and_goes_on(tmp_path: Path) -> None:
         assert (code, health) == (503, {"status": "degraded", "partitions": {"active": 2}, "failing_tasks": failing})
         assert await asyncio.to_thread(at.metric, "unexpected_errors_total") >= 2
         assert await asyncio.to_thread(at.metric, 'background_task_failing{task="log-cleaner"}') == 1
-        at.log.clean = clean  # type: ignore[method-assign]
+        at.log.clean = clean  # type: ignore[method-assign]  # repaired
         await at.eventually("the service is healthy", lambda: at.health() == (200, {"status": "ok", "partitions": {"active": 2}}))
         assert at.events("background task recovered")[0]["task"] == "log-cleaner"
         assert await asyncio.to_thread(at.metric, 'background_task_failing{task="log-cleaner"}') == 0
@@ -128,7 +128,7 @@ def test_a_flush_that_raises_ends_its_partition_and_the_others_are_still_synced(
             raise failure
         return flush(partitions)
 
-    served.log.flush = flushed  # type: ignore[method-assign]
+    served.log.flush = flushed  # type: ignore[method-assign]  # fails once
 
     async def work(at: Served) -> None:
         await asyncio.to_thread(commit, at, group_in(1))

@@ -49,7 +49,7 @@ def readiness(*queries_in_turn: "FollowingQuery | Query") -> list[int]:
         return started[-1]
 
     reported: list[int] = []
-    follow(start, lambda _line: None, on_ready=lambda: reported.append(len(started[-1]._left)))  # type: ignore[union-attr]
+    follow(start, lambda _line: None, on_ready=lambda: reported.append(len(started[-1]._left)))  # type: ignore[union-attr]  # the queries have it
     return reported
 
 
