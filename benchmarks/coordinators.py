@@ -13,8 +13,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from benchmarks.brokers import JVM, VERSION, Load
 from benchmarks.logs import PARTITIONS, GeneratedLog
 from benchmarks.processes import cpu_seconds
-from pipelines.private_coordinator import PrivateCoordinator
-from pipelines.private_kafka.broker import PrivateBroker
+from pipelines.private.coordinator import PrivateCoordinator
+from pipelines.private.kafka.broker import PrivateBroker
 
 #: One of Kafka's settings: how long the first rebalance of a group waits for more members.
 _DELAY = "group.initial.rebalance.delay.ms"

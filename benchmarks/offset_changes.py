@@ -13,7 +13,7 @@ from coordinator_core.codec import Record, encode
 from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommitValue
 from coordinator_core.log.columns import parse_columns
 from coordinator_core.log.record_batch import BatchRecord, write_batch
-from coordinator_core.state.range_reduction import RangeReducer
+from coordinator_core.reduction.range_reduction import RangeReducer
 from pipelines.source.changes import SCHEMA
 from pipelines.source.reduction_rows import change_rows
 

@@ -10,11 +10,11 @@ from pyspark.sql import Observation, SparkSession
 from pyspark.sql.functions import count, length, lit
 from pyspark.sql.functions import sum as total
 
-from coordinator_core.log.fetch import KafkaLog
-from coordinator_core.log.segments import CONSUMER_OFFSETS, SegmentSource
-from coordinator_core.log.source import LogSource
+from coordinator_core.reduction.partition_reduction import PartitionReducer, Reduction
+from coordinator_core.sources.kafka import KafkaSource
+from coordinator_core.sources.segments import CONSUMER_OFFSETS, SegmentSource
+from coordinator_core.sources.source import LogSource
 from coordinator_core.state.era import Era
-from coordinator_core.state.reduction import PartitionReducer, Reduction
 
 _MEGABYTE = 1024 * 1024
 
@@ -37,7 +37,7 @@ def open_segments(directory: str) -> OpenSource:
 
 def open_broker(bootstrap: str) -> OpenSource:
     """Opens the topic on a broker."""
-    return lambda: KafkaLog(f"kafka://{bootstrap}/{CONSUMER_OFFSETS}")
+    return lambda: KafkaSource(f"kafka://{bootstrap}/{CONSUMER_OFFSETS}")
 
 
 def parse_only(open_source: OpenSource) -> Seen:

@@ -8,7 +8,7 @@ from coordinator_core.codec import Record, decode
 from coordinator_core.codec.text import classic_line, json_form
 from coordinator_core.log.columns import to_log_records
 from coordinator_core.log.entries import LogRecord
-from coordinator_core.log.source import LogSource
+from coordinator_core.sources.source import LogSource
 
 
 @dataclass(frozen=True)

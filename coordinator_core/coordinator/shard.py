@@ -49,8 +49,8 @@ from coordinator_core.coordinator.turn import Continuation, Outcome, Response, T
 from coordinator_core.log.columns import RecordColumns
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.log.record_batch import control_key
+from coordinator_core.reduction.bulk_load import load_columns
 from coordinator_core.state.anomaly import Anomaly
-from coordinator_core.state.bulk_load import load_columns
 from coordinator_core.state.group_state import GroupState
 
 Handled = TypeVar("Handled", bound=Request)

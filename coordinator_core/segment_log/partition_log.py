@@ -12,7 +12,6 @@ from coordinator_core.log.entries import LogRecord
 from coordinator_core.log.force import force
 from coordinator_core.log.leader_epochs import read_leader_epochs, with_new_epoch, write_leader_epochs
 from coordinator_core.log.partition_metadata import partition_of
-from coordinator_core.log.segments import SegmentSource
 from coordinator_core.segment_log.append_batch import AppendBatch, batch_bytes
 from coordinator_core.segment_log.cleaner import CleanResult, clean_in_slices
 from coordinator_core.segment_log.cleaning_plan import CleaningPlan, plan_cleaning
@@ -20,6 +19,7 @@ from coordinator_core.segment_log.errors import AppendFailed, CleanFailed, Parti
 from coordinator_core.segment_log.recovery import CutTail, recover
 from coordinator_core.segment_log.segment import MOST_OFFSETS, ActiveSegment, Segment, log_path, sync_folder
 from coordinator_core.segment_log.settings import SegmentLogSettings
+from coordinator_core.sources.segments import SegmentSource
 
 
 class PendingFlush(NamedTuple):

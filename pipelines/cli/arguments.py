@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from typing import NoReturn
 
-from pipelines.cache import ALL
+from pipelines.cache.folder import ALL
 from pipelines.cli import commands
 from pipelines.errors import UsageError
 from pipelines.version import version_text

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from coordinator_core.log.entries import LogRecord
     from coordinator_core.state.era import Era
     from pipelines.configuration import Configuration
-    from pipelines.run_options import RunOptions
+    from pipelines.job.run_options import RunOptions
 
 _MINUTE_MS = 60_000
 
@@ -26,8 +26,8 @@ EXPIRY = ("observe", "apply")
 
 def run(options: Namespace) -> int:
     """`grouplake run`"""
-    from pipelines import job
     from pipelines.configuration import load_configuration
+    from pipelines.job import job
     from pipelines.progress import print_progress
 
     configuration = load_configuration(options.conf)
@@ -37,7 +37,7 @@ def run(options: Namespace) -> int:
         return 0
 
     from pipelines.coordinator import coordinator_options
-    from pipelines.driver import following, run_with_coordinator
+    from pipelines.job.run_with_coordinator import following, run_with_coordinator
 
     serving = coordinator_options(options.with_coordinator, run_options.address.location, configuration.coordinator)
     run_with_coordinator(following(run_options, serving, options.trigger), serving, print_progress, _now_ms)
@@ -45,7 +45,7 @@ def run(options: Namespace) -> int:
 
 
 def _run_options(options: Namespace, configuration: "Configuration") -> "RunOptions":
-    from pipelines.run_options import RunOptions
+    from pipelines.job.run_options import RunOptions
     from pipelines.source.address import parse_address
 
     section = configuration.job
@@ -162,11 +162,11 @@ def coordinator(options: Namespace) -> int:
 def demo(options: Namespace) -> int:
     """`grouplake demo`"""
     if options.kafka is not None:
-        from pipelines.demo_kafka import run_demo_with_kafka
+        from pipelines.demo.with_kafka import run_demo_with_kafka
 
         run_demo_with_kafka(options.kafka, options.tables)
     else:
-        from pipelines.demo import run_demo
+        from pipelines.demo.demo import run_demo
 
         run_demo(options.tables)
     return 0
@@ -184,7 +184,7 @@ def cache(options: Namespace) -> int:
     """`grouplake cache`"""
     import pyarrow as pa
 
-    from pipelines.cache import ALL, KINDS, cache_root, entries, remove
+    from pipelines.cache.folder import ALL, KINDS, cache_root, entries, remove
     from pipelines.query.output import to_stdout
 
     found = list(entries())

@@ -5,11 +5,11 @@ import os
 import sys
 from collections.abc import Sequence
 
+from pipelines.cache.kernels import use_kernel_cache
 from pipelines.cli import commands
 from pipelines.cli.arguments import parser
 from pipelines.cli.without_pandas import without_pandas
 from pipelines.errors import GrouplakeError
-from pipelines.kernels import use_kernel_cache
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

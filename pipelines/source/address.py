@@ -10,7 +10,7 @@ from coordinator_core.log.errors import LogTruncated, RecordsDeleted
 from pipelines.errors import UsageError
 
 if TYPE_CHECKING:
-    from coordinator_core.log.source import LogSource
+    from coordinator_core.sources.source import LogSource
 
 FORMS = "kafka://HOST:PORT[,…]/TOPIC, segments:DIR, jsonl:FILE or spark-kafka://HOST:PORT[,…]/TOPIC"
 DEFAULT_TOPIC = "__consumer_offsets"
@@ -54,7 +54,7 @@ def parse_address(text: str) -> Address:
 def open_source(
     address: Address, kafka_options: Mapping[str, str], topic_id: UUID | None = None, *, seen_before: bool = False
 ) -> "LogSource":
-    """Opens the log at `address`. `kafka_options`: see `coordinator_core.log.fetch`.
+    """Opens the log at `address`. `kafka_options`: see `coordinator_core.sources.kafka`.
 
     A topic with another id than `topic_id` is refused. Brokers that are away are waited for when this run has `seen_before`
     that they are there; otherwise the address may be wrong, and that is said soon.
@@ -64,25 +64,25 @@ def open_source(
     """
     match address.scheme:
         case "segments":
-            from coordinator_core.log.segments import SegmentSource
+            from coordinator_core.sources.segments import SegmentSource
 
             return SegmentSource(address.location)
         case "jsonl":
-            from coordinator_core.log.jsonl import JsonlSource
+            from coordinator_core.sources.jsonl import JsonlSource
 
             return JsonlSource(address.location)
         case "kafka":
             # the client library takes a while to import, and files need none of it
-            from coordinator_core.log.fetch import KafkaLog
+            from coordinator_core.sources.kafka import KafkaSource
 
-            return KafkaLog(str(address), kafka_options, expected_topic_id=topic_id, seen_before=seen_before)
+            return KafkaSource(str(address), kafka_options, expected_topic_id=topic_id, seen_before=seen_before)
     raise UsageError(f"{address} cannot be read without Spark")
 
 
 def load_reader(address: Address) -> None:
     """Imports what reads logs at such an address."""
     if address.scheme == "kafka":
-        importlib.import_module("coordinator_core.log.fetch")
+        importlib.import_module("coordinator_core.sources.kafka")
 
 
 def truncated(address: Address, partition: int, position: int, end: int) -> LogTruncated:

@@ -12,7 +12,7 @@ Options:
     startingOffsets  JSON of log partition → offset, default the earliest
     topicId          id that the topic must have, default any
     warmUp           true: a batch read of nothing, which starts the Python processes that a read needs
-    kafka.*          connection options of `coordinator_core.log.fetch`; they never appear in messages
+    kafka.*          connection options of `coordinator_core.sources.kafka`; they never appear in messages
 """
 
 import json
@@ -37,7 +37,7 @@ from pipelines.source.position import Position
 from pipelines.source.ranges import LogRange, Offsets, admit, pack, ranges
 
 if TYPE_CHECKING:
-    from coordinator_core.log.source import LogSource
+    from coordinator_core.sources.source import LogSource
 
 KAFKA_PREFIX = "kafka."
 WARM_UP = "warmUp"
@@ -225,7 +225,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 def read_ranges(options: SourceOptions, todo: list[LogRange]) -> Iterator[pa.RecordBatch]:
     """Reads and reduces ranges and yields the change rows of each as soon as it is complete."""
     # Spark makes processes that only ask for the schema or for offsets: they need not wait for compiled code
-    from coordinator_core.state.range_reduction import RangeReducer
+    from coordinator_core.reduction.range_reduction import RangeReducer
     from pipelines.source.reduction_rows import change_rows
 
     era = Era.named(options.era)

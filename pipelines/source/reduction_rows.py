@@ -6,9 +6,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coordinator_core.log.damage import Damage
+from coordinator_core.reduction.partition_reduction import Reduction
+from coordinator_core.reduction.range_reduction import RangeReduction
 from coordinator_core.state.era import Era
-from coordinator_core.state.range_reduction import RangeReduction
-from coordinator_core.state.reduction import Reduction
 from pipelines.source.changes import EARLIEST_MS, LATEST_MS, Kind, rows
 
 _KEY = ("group_id", "topic", "partition")

@@ -17,15 +17,15 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from coordinator_core.log.columns import RecordColumns
+from coordinator_core.reduction.range_reduction import RangeReducer
 from coordinator_core.state.era import Era
-from coordinator_core.state.range_reduction import RangeReducer
-from pipelines.jars import resolved_jars
+from pipelines.cache.jars import resolved_jars
 from pipelines.source.changes import PACKED_DDL, packed
 from pipelines.source.ranges import Offsets
 from pipelines.source.reduction_rows import change_rows
 
 if TYPE_CHECKING:
-    from pipelines.run_options import RunOptions
+    from pipelines.job.run_options import RunOptions
 
 #: The clients must be those that Spark was built with: its old way of fetching offsets calls what 4.x has not.
 _CONNECTOR = (

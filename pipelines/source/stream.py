@@ -13,7 +13,7 @@ from pipelines.source.data_source import KAFKA_PREFIX, WARM_UP, ConsumerOffsetsD
 from pipelines.source.ranges import Offsets
 
 if TYPE_CHECKING:
-    from pipelines.run_options import RunOptions
+    from pipelines.job.run_options import RunOptions
 
 
 def spark_jars(options: "RunOptions", progress: Callable[[str], None]) -> tuple[str, ...]:

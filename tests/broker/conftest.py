@@ -5,8 +5,8 @@ from uuid import uuid4
 
 import pytest
 
-from coordinator_core.log.kafka_connection import close_idle_connections
-from pipelines.private_kafka.broker import PrivateBroker
+from coordinator_core.sources.kafka_connection import close_idle_connections
+from pipelines.private.kafka.broker import PrivateBroker
 
 
 @pytest.fixture(scope="session")

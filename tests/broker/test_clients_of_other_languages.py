@@ -14,8 +14,8 @@ from group_offsets import committed, group_state
 from live_kafka import create_topic, produce
 from member_programs import MemberProgram, go_member, kafkajs_member
 
-from pipelines.private_coordinator import PrivateCoordinator
-from pipelines.private_kafka.broker import PrivateBroker
+from pipelines.private.coordinator import PrivateCoordinator
+from pipelines.private.kafka.broker import PrivateBroker
 
 # the first run downloads and builds the clients
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]

@@ -18,8 +18,8 @@ from kafka.record import MemoryRecordsBuilder
 from live_kafka import QUIET, create_topic
 from protocol_connection import ProtocolConnection
 
-from pipelines.private_coordinator import PrivateCoordinator
-from pipelines.private_kafka.broker import PrivateBroker
+from pipelines.private.coordinator import PrivateCoordinator
+from pipelines.private.kafka.broker import PrivateBroker
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(120)]
 

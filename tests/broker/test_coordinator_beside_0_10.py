@@ -24,8 +24,8 @@ from coordinator_core.coordinator.messages.offsets import OffsetCommitRequest, O
 from coordinator_core.coordinator.messages.versions import ApiKey
 from coordinator_core.state.offsets import TopicPartition
 from coordinator_core.wire import read_response, write_request
-from pipelines.private_kafka.broker import PrivateBroker
-from pipelines.private_kafka.clients import Clients
+from pipelines.private.kafka.broker import PrivateBroker
+from pipelines.private.kafka.clients import Clients
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 

@@ -11,10 +11,10 @@ from live_kafka import QUIET, create_topic, delete_topic, produce, read_all, rec
 from coordinator_core.codec.uuids import uuid_text
 from coordinator_core.log.entries import ControlType
 from coordinator_core.log.errors import LogTruncated, LogUnreachable, RecordsDeleted, TopicMissing, TopicRecreated
-from coordinator_core.log.fetch import KafkaLog
-from coordinator_core.log.segments import SegmentSource
-from pipelines.private_kafka.broker import PrivateBroker
-from pipelines.private_kafka.ports import PortReservation
+from coordinator_core.sources.kafka import KafkaSource
+from coordinator_core.sources.segments import SegmentSource
+from pipelines.private.kafka.broker import PrivateBroker
+from pipelines.private.kafka.ports import PortReservation
 
 pytestmark = pytest.mark.broker
 
@@ -31,7 +31,7 @@ def numbered(count: int, partitions: int, size: int = 40) -> list[tuple[int, byt
 def test_reads_what_an_independent_client_reads(broker: PrivateBroker, topic: str, compression: str) -> None:
     create_topic(broker.bootstrap, topic, 3)
     produce(broker.bootstrap, topic, numbered(3000, 3), compression_type=compression)
-    with KafkaLog(address(broker, topic)) as log:
+    with KafkaSource(address(broker, topic)) as log:
         assert log.partitions() == (0, 1, 2)
         assert log.earliest_offsets() == {0: 0, 1: 0, 2: 0}
         assert log.end_offsets() == {0: 1000, 1: 1000, 2: 1000}
@@ -49,7 +49,7 @@ def test_reads_the_markers_of_transactions_that_clients_do_not_see(broker: Priva
         producer.produce(topic, b"in a transaction", partition=0)
         producer.flush(10)
         end(20)
-    with KafkaLog(address(broker, topic)) as log:
+    with KafkaSource(address(broker, topic)) as log:
         ends = log.end_offsets()
         records = read_all(log)
     assert ends == {0: 5}
@@ -69,7 +69,7 @@ def test_reads_what_is_on_the_brokers_disk_when_written_into_the_offsets_topic(b
     consumer.close()
     # The client id that brokers let write there.
     produce(broker.bootstrap, "__consumer_offsets", numbered(2000, 4), client_id="__admin_client")
-    with KafkaLog(address(broker, "__consumer_offsets")) as log:
+    with KafkaSource(address(broker, "__consumer_offsets")) as log:
         records = read_all(log)
         ids = log.topic_ids()
         topic_id = log.topic_id
@@ -85,7 +85,7 @@ def test_reads_what_is_on_the_brokers_disk_when_written_into_the_offsets_topic(b
 def test_reads_any_stretch_however_little_a_response_may_hold(broker: PrivateBroker, topic: str) -> None:
     create_topic(broker.bootstrap, topic, 3)
     produce(broker.bootstrap, topic, numbered(900, 3, size=400), batch_num_messages=40)
-    with KafkaLog(address(broker, topic), partition_bytes=1000, response_bytes=1500) as log:
+    with KafkaSource(address(broker, topic), partition_bytes=1000, response_bytes=1500) as log:
         everything = read_all(log)
         wanted = {0: (0, 7), 1: (13, 250), 2: (299, 300)}
         stretch = records_of(log.read_many(wanted))
@@ -102,26 +102,26 @@ def test_one_batch_larger_than_what_is_asked_for(broker: PrivateBroker, topic: s
     create_topic(broker.bootstrap, topic, 1)
     large = bytes(range(256)) * 3500
     produce(broker.bootstrap, topic, [(0, b"k", large), (0, b"k", b"small")], message_max_bytes=1_000_000)
-    with KafkaLog(address(broker, topic), partition_bytes=500) as log:
+    with KafkaSource(address(broker, topic), partition_bytes=500) as log:
         assert [record.value for record in read_all(log)] == [large, b"small"]
 
 
 def test_a_missing_topic_is_named_and_not_created(broker: PrivateBroker, topic: str) -> None:
     with pytest.raises(TopicMissing, match=f"no topic {topic}: check the name"):
-        KafkaLog(address(broker, topic))
+        KafkaSource(address(broker, topic))
     assert topic not in AdminClient({"bootstrap.servers": broker.bootstrap, **QUIET}).list_topics(timeout=10).topics
 
 
 def test_a_missing_partition_is_named(broker: PrivateBroker, topic: str) -> None:
     create_topic(broker.bootstrap, topic, 2)
-    with KafkaLog(address(broker, topic)) as log, pytest.raises(TopicMissing, match="no partition 2, 7, only 0-1"):
+    with KafkaSource(address(broker, topic)) as log, pytest.raises(TopicMissing, match="no partition 2, 7, only 0-1"):
         next(log.read_many({1: (0, 1), 2: (0, 1), 7: (0, 1)}))
 
 
 def test_a_recreated_topic_is_refused(broker: PrivateBroker, topic: str) -> None:
     create_topic(broker.bootstrap, topic, 1)
     produce(broker.bootstrap, topic, numbered(10, 1))
-    log = KafkaLog(address(broker, topic))
+    log = KafkaSource(address(broker, topic))
     earlier_id = log.topic_id
     assert earlier_id is not None
     delete_topic(broker.bootstrap, topic)
@@ -131,7 +131,7 @@ def test_a_recreated_topic_is_refused(broker: PrivateBroker, topic: str) -> None
         list(log.read_columns(0, 10, 20))
     log.close()
     with pytest.raises(TopicRecreated, match=f"its id was {uuid_text(earlier_id)} and is"):
-        KafkaLog(address(broker, topic), expected_topic_id=earlier_id)
+        KafkaSource(address(broker, topic), expected_topic_id=earlier_id)
 
 
 def test_deleted_records_are_an_error_with_numbers(broker: PrivateBroker, topic: str) -> None:
@@ -140,7 +140,7 @@ def test_deleted_records_are_an_error_with_numbers(broker: PrivateBroker, topic:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap, **QUIET})
     for future in admin.delete_records([TopicPartition(topic, 0, 30)]).values():
         future.result(20)
-    with KafkaLog(address(broker, topic)) as log:
+    with KafkaSource(address(broker, topic)) as log:
         assert log.earliest_offsets() == {0: 30}
         assert len(records_of(log.read_many({0: (30, 50)}))) == 20
         with pytest.raises(RecordsDeleted, match=r"holds offsets 30 to 50, and 12 was to be read next.*start with new tables"):
@@ -150,7 +150,7 @@ def test_deleted_records_are_an_error_with_numbers(broker: PrivateBroker, topic:
 def test_a_log_that_ends_before_the_position_is_an_error_with_numbers(broker: PrivateBroker, topic: str) -> None:
     create_topic(broker.bootstrap, topic, 1)
     produce(broker.bootstrap, topic, numbered(5, 1))
-    with KafkaLog(address(broker, topic), options={"retry_seconds": "0.5"}) as log:
+    with KafkaSource(address(broker, topic), options={"retry_seconds": "0.5"}) as log:
         with pytest.raises(LogTruncated, match="holds offsets 0 to 5, and 90 was to be read next"):
             list(log.read_columns(0, 90, 100))
         pieces = log.read_columns(0, 0, 100)
@@ -163,7 +163,7 @@ def test_a_broker_killed_during_a_read_is_waited_for(topic: str) -> None:
     with PrivateBroker() as broker:
         create_topic(broker.bootstrap, topic, 2)
         produce(broker.bootstrap, topic, numbered(4000, 2), batch_num_messages=100, acks="all")
-        with KafkaLog(address(broker, topic), partition_bytes=4000, response_bytes=8000) as log:
+        with KafkaSource(address(broker, topic), partition_bytes=4000, response_bytes=8000) as log:
             pieces = log.read_many({0: (0, 2000), 1: (0, 2000)})
             read = [next(pieces), next(pieces)]
             broker.kill()
@@ -174,11 +174,11 @@ def test_a_broker_killed_during_a_read_is_waited_for(topic: str) -> None:
             assert len(records_of(read)) == 4000
         # Given back after the outage, and idle while the broker restarts: the next reader never notices.
         broker.restart()
-        with KafkaLog(address(broker, topic)) as log:
+        with KafkaSource(address(broker, topic)) as log:
             assert len(read_all(log)) == 4000
         broker.kill()
         with pytest.raises(LogUnreachable, match="connection refused"):
-            KafkaLog(address(broker, topic), connect_limit_seconds=0.5, options={"retry_seconds": "0.5"})
+            KafkaSource(address(broker, topic), connect_limit_seconds=0.5, options={"retry_seconds": "0.5"})
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_an_address_where_nobody_answers_fails_soon(server: str, why: str) -> No
     server = server.format(port=reserved.port)
     started = time.monotonic()
     with pytest.raises(LogUnreachable, match=f"no broker answers at {server} .*{why}"):
-        KafkaLog(f"kafka://{server}/t", connect_limit_seconds=0.5)
+        KafkaSource(f"kafka://{server}/t", connect_limit_seconds=0.5)
     assert time.monotonic() - started < 8
     reserved.release()
 
@@ -199,7 +199,7 @@ def test_an_address_where_nobody_answers_fails_soon(server: str, why: str) -> No
 def test_every_generation_of_brokers(version: str, topic: str) -> None:
     with PrivateBroker(version) as broker:
         produce(broker.bootstrap, topic, [(0, b"k-%d" % i, b"v" * (i % 300)) for i in range(2000)])
-        with KafkaLog(address(broker, topic), partition_bytes=2000) as log:
+        with KafkaSource(address(broker, topic), partition_bytes=2000) as log:
             assert visible(read_all(log)) == seen_by_a_client(broker.bootstrap, topic, {0: 2000})
             if version < "2.8":
                 assert log.topic_id is None
@@ -210,6 +210,6 @@ def test_every_generation_of_brokers(version: str, topic: str) -> None:
             with pytest.raises(LogTruncated, match="holds offsets 0 to 2000"):
                 list(log.read_columns(0, 3000, 3001))
         with pytest.raises(TopicMissing):
-            KafkaLog(address(broker, "never-made"))
-        with KafkaLog(address(broker, topic)) as log:
+            KafkaSource(address(broker, "never-made"))
+        with KafkaSource(address(broker, topic)) as log:
             assert "never-made" not in log.topic_ids().values()

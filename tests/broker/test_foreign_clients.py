@@ -15,8 +15,8 @@ from kafka.admin import KafkaAdminClient
 from kafka.structs import OffsetAndMetadata
 from live_kafka import create_topic
 
-from pipelines.private_coordinator import PrivateCoordinator
-from pipelines.private_kafka.broker import PrivateBroker
+from pipelines.private.coordinator import PrivateCoordinator
+from pipelines.private.kafka.broker import PrivateBroker
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(120)]
 

@@ -17,7 +17,7 @@ from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.messages.offsets import OffsetToCommit
 from coordinator_core.member import GroupMember, MemberSettings, MemberState
 from coordinator_core.state.offsets import TopicPartition
-from pipelines.private_kafka.broker import PrivateBroker
+from pipelines.private.kafka.broker import PrivateBroker
 
 pytestmark = pytest.mark.broker
 

@@ -13,9 +13,9 @@ import pytest
 from confluent_kafka import Producer
 
 from coordinator_core.log.errors import AuthenticationFailed, LogMisconfigured, LogUnreachable, NotAuthorized
-from coordinator_core.log.fetch import KafkaLog
-from coordinator_core.log.kafka_connection import close_idle_connections
-from pipelines.private_kafka.broker import PrivateBroker
+from coordinator_core.sources.kafka import KafkaSource
+from coordinator_core.sources.kafka_connection import close_idle_connections
+from pipelines.private.kafka.broker import PrivateBroker
 
 pytestmark = pytest.mark.broker
 
@@ -34,7 +34,7 @@ class SecureBroker:
     def read(self, options: dict[str, str], topic: str = TOPIC) -> list[int]:
         """The offsets of a topic, read with these options and the certificate."""
         given = {"security_protocol": "SASL_SSL", "ssl_cafile": str(self.certificate)} | options
-        with KafkaLog(f"kafka://{self.bootstrap}/{topic}", given, connect_limit_seconds=2) as log:
+        with KafkaSource(f"kafka://{self.bootstrap}/{topic}", given, connect_limit_seconds=2) as log:
             return [offset for columns in log.read_columns(0, 0, log.end_offsets()[0]) for offset in columns.offset.tolist()]
 
 
@@ -163,6 +163,6 @@ def test_a_certificate_that_nobody_vouches_for(secure: SecureBroker, tmp_path: P
 
 def test_the_wrong_protocol_is_suspected(secure: SecureBroker) -> None:
     with pytest.raises(LogUnreachable, match="does security_protocol fit its listener"):
-        KafkaLog(f"kafka://{secure.bootstrap}/{TOPIC}", connect_limit_seconds=0.3)
+        KafkaSource(f"kafka://{secure.bootstrap}/{TOPIC}", connect_limit_seconds=0.3)
     with pytest.raises(AuthenticationFailed, match=r"authentication failed: .*SCRAM-SHA-512"):
         secure.read(PLAIN | {"sasl_mechanism": "SCRAM-SHA-512"})

@@ -9,7 +9,7 @@ from confluent_kafka import Consumer, TopicPartition
 from eventually import eventually
 from live_kafka import QUIET
 
-from pipelines.private_coordinator import PrivateCoordinator
+from pipelines.private.coordinator import PrivateCoordinator
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(120)]
 

@@ -11,7 +11,7 @@ from eventually import eventually
 from group_offsets import committed, group_state
 from java_clients import VERSIONS, JavaClients, JavaMember, java_clients
 
-from pipelines.private_coordinator import PrivateCoordinator
+from pipelines.private.coordinator import PrivateCoordinator
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(120)]
 

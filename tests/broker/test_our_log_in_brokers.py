@@ -20,7 +20,7 @@ from two_coordinators import (
     scenario_broker,
 )
 
-from coordinator_core.log.segments import SegmentSource
+from coordinator_core.sources.segments import SegmentSource
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(280)]
 

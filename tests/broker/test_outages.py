@@ -15,10 +15,10 @@ from live_kafka import QUIET, create_topic, produce, read_all, records_of, wait_
 from lost_records import cut_log
 
 from coordinator_core.log.errors import LogUnreachable
-from coordinator_core.log.fetch import KafkaLog
-from pipelines.private_kafka.broker import PrivateBroker
-from pipelines.private_kafka.cluster import PrivateCluster
-from pipelines.private_kafka.process import java_command
+from coordinator_core.sources.kafka import KafkaSource
+from pipelines.private.kafka.broker import PrivateBroker
+from pipelines.private.kafka.cluster import PrivateCluster
+from pipelines.private.kafka.process import java_command
 
 pytestmark = pytest.mark.broker
 
@@ -45,7 +45,7 @@ def test_a_broker_that_hangs_is_waited_for(harmed: PrivateBroker, topic: str) ->
     create_topic(harmed.bootstrap, topic)
     produce(harmed.bootstrap, topic, numbered(0, 50))
     impatient = {"request_timeout_ms": "500"}
-    with KafkaLog(address(harmed, topic), impatient) as log:
+    with KafkaSource(address(harmed, topic), impatient) as log:
         os.kill(harmed.pid, signal.SIGSTOP)
         comeback = threading.Timer(3.5, os.kill, (harmed.pid, signal.SIGCONT))
         comeback.start()
@@ -59,7 +59,7 @@ def test_a_broker_that_hangs_is_waited_for(harmed: PrivateBroker, topic: str) ->
 def test_records_that_a_broker_lost_are_missed_after_others_took_their_offsets(harmed: PrivateBroker, topic: str) -> None:
     create_topic(harmed.bootstrap, topic)
     produce(harmed.bootstrap, topic, numbered(0, 20), batch_num_messages=1)
-    with KafkaLog(address(harmed, topic)) as log:
+    with KafkaSource(address(harmed, topic)) as log:
         ends, epochs = log.end_offsets(), log.leader_epochs()
     assert ends == {0: 20}
     position = {0: (ends[0], epochs[0])}
@@ -67,7 +67,7 @@ def test_records_that_a_broker_lost_are_missed_after_others_took_their_offsets(h
     cut_log(harmed.data / f"{topic}-0", 12)
     harmed.start()
     produce(harmed.bootstrap, topic, numbered(100, 130))
-    with KafkaLog(address(harmed, topic)) as log:
+    with KafkaSource(address(harmed, topic)) as log:
         assert log.end_offsets() == {0: 42}
         assert log.leader_epochs()[0] > epochs[0]
         assert log.cut_back(position) == {0: 12}
@@ -101,7 +101,7 @@ def test_a_log_that_is_compacted_while_it_is_read(harmed: PrivateBroker, topic: 
     writer.start()
     followed: dict[bytes, bytes | None] = {}
     position, read = 0, 0
-    with KafkaLog(address(harmed, topic), partition_bytes=2000, response_bytes=2000) as log:
+    with KafkaSource(address(harmed, topic), partition_bytes=2000, response_bytes=2000) as log:
         while writer.is_alive() or position < log.end_offsets()[0]:
             end = log.end_offsets()[0]
             for record in records_of(log.read_many({0: (position, end)})):
@@ -114,7 +114,7 @@ def test_a_log_that_is_compacted_while_it_is_read(harmed: PrivateBroker, topic: 
     assert read > 1000
     # the cleaner was at work: what is left now is less than what was written, and ends the same
     assert {**dict.fromkeys(newest), **left} == newest
-    with KafkaLog(address(harmed, topic)) as log:
+    with KafkaSource(address(harmed, topic)) as log:
         assert len(read_all(log)) < 3000
 
 
@@ -125,7 +125,7 @@ def test_a_reader_that_is_throttled_reads_on_and_reads_all(broker: PrivateBroker
     quota = ["--entity-type", "clients", "--entity-name", topic, "--alter", "--add-config", "consumer_byte_rate=500000"]
     tool = java_command(broker.jars, "kafka.admin.ConfigCommand", ["--bootstrap-server", broker.bootstrap, *quota])
     subprocess.run(tool, check=True, capture_output=True, timeout=60)
-    with KafkaLog(address(broker, topic), {"client_id": topic}, partition_bytes=100_000, response_bytes=200_000) as log:
+    with KafkaSource(address(broker, topic), {"client_id": topic}, partition_bytes=100_000, response_bytes=200_000) as log:
         started = time.monotonic()
         assert len(read_all(log)) == 3000
         assert time.monotonic() - started > 1
@@ -135,7 +135,7 @@ def test_after_the_limit_the_wait_ends_with_the_reason(
     harmed: PrivateBroker, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     create_topic(harmed.bootstrap, topic)
-    with KafkaLog(address(harmed, topic), {"retry_seconds": "4"}) as log:
+    with KafkaSource(address(harmed, topic), {"retry_seconds": "4"}) as log:
         harmed.kill()
         started = time.monotonic()
         with pytest.raises(LogUnreachable, match=r"connection refused.* \(waited for 4 s\)$"):
@@ -154,7 +154,7 @@ def test_a_leader_elected_uncleanly_is_found_out_and_one_elected_cleanly_is_not_
         admin.create_topics([NewTopic(topic, 1, replica_assignment=[[1, 2]], config=config)])[topic].result(20)
         wait_for_topic(admin, topic)
         produce(cluster.bootstrap, topic, numbered(0, 10), acks="all")
-        with KafkaLog(f"kafka://{cluster.bootstrap}/{topic}") as log:
+        with KafkaSource(f"kafka://{cluster.bootstrap}/{topic}") as log:
             before = {0: (log.end_offsets()[0], log.leader_epochs()[0])}
             second.kill()
             produce(cluster.bootstrap, topic, numbered(10, 20), acks="all")

@@ -13,14 +13,14 @@ from live_kafka import QUIET, create_topic, produce, read_all
 from scenario_full import PARTITIONS, TOPICS, played
 
 from coordinator_core.codec import Record, decode
-from coordinator_core.log.fetch import KafkaLog
-from coordinator_core.log.segments import SegmentSource
-from pipelines.ivy import JarsError
-from pipelines.private_kafka import scenario
-from pipelines.private_kafka.broker import PrivateBroker
-from pipelines.private_kafka.clients import Clients
-from pipelines.private_kafka.distribution import PrivateKafkaError, broker_jars
-from pipelines.private_kafka.probe import listens
+from coordinator_core.sources.kafka import KafkaSource
+from coordinator_core.sources.segments import SegmentSource
+from pipelines.cache.ivy import JarsError
+from pipelines.private.kafka import scenario
+from pipelines.private.kafka.broker import PrivateBroker
+from pipelines.private.kafka.clients import Clients
+from pipelines.private.kafka.distribution import PrivateKafkaError, broker_jars
+from pipelines.private.kafka.probe import listens
 
 pytestmark = pytest.mark.broker
 
@@ -34,7 +34,7 @@ def own_broker() -> Iterator[PrivateBroker]:
 
 
 def offsets_records(broker: PrivateBroker) -> list[Record]:
-    with KafkaLog(f"kafka://{broker.bootstrap}/__consumer_offsets") as log:
+    with KafkaSource(f"kafka://{broker.bootstrap}/__consumer_offsets") as log:
         records = [decode(record.key, record.value) for record in read_all(log) if not record.is_control]
     assert all(isinstance(record, Record) for record in records)
     return [record for record in records if isinstance(record, Record)]
@@ -88,7 +88,7 @@ def test_placed_segments_are_loaded_and_everything_goes_away_at_the_end(tmp_path
         (source / SEGMENT).write_bytes(backup)
         assert broker.place_segments(tmp_path, topic) == [0]
         broker.start()
-        with KafkaLog(f"kafka://{broker.bootstrap}/{topic}") as log:
+        with KafkaSource(f"kafka://{broker.bootstrap}/{topic}") as log:
             assert [record.value for record in read_all(log)] == [b"old"]
         produce(broker.bootstrap, topic, [(0, b"k", b"new")])
         assert SegmentSource(broker.data, topic).end_offsets() == {0: 2}
@@ -117,7 +117,7 @@ def test_a_broker_loads_a_recorded_log_and_answers_as_the_one_that_wrote_it(vers
 def test_a_broker_ends_with_the_process_that_started_it() -> None:
     script = """
 import os, signal
-from pipelines.private_kafka.broker import PrivateBroker
+from pipelines.private.kafka.broker import PrivateBroker
 broker = PrivateBroker("4.1.1")
 broker.start()
 print(broker.bootstrap, broker.data.parent, flush=True)
@@ -150,7 +150,7 @@ def test_missing_java_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_clients_that_wait_in_vain_say_for_what(own_broker: PrivateBroker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipelines.private_kafka.clients.SETTLE_LIMIT_SECONDS", 0.3)
+    monkeypatch.setattr("pipelines.private.kafka.clients.SETTLE_LIMIT_SECONDS", 0.3)
     with Clients(own_broker.bootstrap, {**QUIET}) as clients:
         member = clients.consumer("nobody-assigns")
         with pytest.raises(PrivateKafkaError, match="1 members share 4 partitions"):

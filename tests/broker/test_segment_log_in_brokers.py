@@ -7,12 +7,12 @@ from appended_logs import NOW_MS, batches_of, opened
 from log_builder import Log, member
 
 from coordinator_core.log.compression import Compression
-from coordinator_core.log.fetch import KafkaLog
 from coordinator_core.segment_log.append_batch import AppendBatch
 from coordinator_core.segment_log.errors import LogInUse
 from coordinator_core.segment_log.settings import SegmentLogSettings
-from pipelines.private_kafka.broker import PrivateBroker
-from pipelines.private_kafka.clients import Clients
+from coordinator_core.sources.kafka import KafkaSource
+from pipelines.private.kafka.broker import PrivateBroker
+from pipelines.private.kafka.clients import Clients
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
@@ -59,7 +59,7 @@ def test_a_broker_starts_with_it_and_has_the_same_end(tmp_path: Path, version: s
         broker.start()
         with pytest.raises(LogInUse):
             opened(broker.data, SegmentLogSettings(), partitions=PARTITIONS)
-        with KafkaLog(f"kafka://{broker.bootstrap}/__consumer_offsets") as served:
+        with KafkaSource(f"kafka://{broker.bootstrap}/__consumer_offsets") as served:
             assert served.end_offsets() == ends
             read: dict[int, list[int]] = {number: [] for number in ends}
             for number, columns in served.read_many({number: (0, end) for number, end in ends.items()}):

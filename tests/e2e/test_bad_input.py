@@ -13,10 +13,10 @@ from table_logs import applied
 
 from coordinator_core.codec import Record, encode
 from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommitValue
-from coordinator_core.log.fetch import KafkaLog
+from coordinator_core.sources.kafka import KafkaSource
 from coordinator_core.state.era import Era
-from pipelines import job
 from pipelines.cli import main
+from pipelines.job import job
 
 COMMIT = encode(Record(1, OffsetCommitKey("g", "t", 0), OffsetCommitValue(5, commit_timestamp=1), 3))
 Captured = pytest.CaptureFixture[str]
@@ -28,7 +28,7 @@ def no_spark_and_no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("Spark was started")
 
     monkeypatch.setattr(job, "_stream", refuse)
-    defaults = KafkaLog.__init__.__kwdefaults__
+    defaults = KafkaSource.__init__.__kwdefaults__
     assert defaults is not None
     monkeypatch.setitem(defaults, "connect_limit_seconds", 0.2)
 

@@ -9,7 +9,7 @@ from asking import Asker, DescribedGroup
 from generations import GENERATIONS
 
 from coordinator_core.codec import Malformed, NoAssignment, decode_assignment
-from pipelines.private_coordinator import PrivateCoordinator, PrivateCoordinatorError
+from pipelines.private.coordinator import PrivateCoordinator, PrivateCoordinatorError
 
 #: Recorded broker → how it is asked.
 _ASKED_AS = {"4.1.1": GENERATIONS["4.3.0"], "2.8.2": GENERATIONS["2.8.2"]}

@@ -25,7 +25,7 @@ from coordinator_core.coordinator.messages.offsets import OffsetCommitRequest, O
 from coordinator_core.coordinator.messages.versions import ApiKey
 from coordinator_core.wire import ClusterApiKey
 from coordinator_core.wire.cluster_messages import ApiVersionsRequest, FetchPartition, FetchRequest, MetadataRequest
-from pipelines.private_coordinator import PrivateCoordinator
+from pipelines.private.coordinator import PrivateCoordinator
 
 MIB = 1024 * 1024
 

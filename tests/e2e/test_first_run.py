@@ -11,8 +11,8 @@ import genuine
 import pytest
 from following import Job
 
-from pipelines.cache import cache_root, lock, lock_path, unfinished
-from pipelines.class_archive import ClassArchive
+from pipelines.cache.folder import cache_root, lock, lock_path, unfinished
+from pipelines.spark.class_archive import ClassArchive
 
 pytestmark = pytest.mark.spark
 

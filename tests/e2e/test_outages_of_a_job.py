@@ -20,11 +20,11 @@ from live_kafka import QUIET, create_topic, delete_topic, produce
 from lost_records import cut_log
 from scenario_full import answers
 
-from coordinator_core.log.fetch import KafkaLog
+from coordinator_core.sources.kafka import KafkaSource
 from pipelines.errors import GrouplakeError, UsageError
-from pipelines.private_kafka.broker import PrivateBroker
-from pipelines.private_kafka.clients import Clients
-from pipelines.private_kafka.cluster import PrivateCluster
+from pipelines.private.kafka.broker import PrivateBroker
+from pipelines.private.kafka.clients import Clients
+from pipelines.private.kafka.cluster import PrivateCluster
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 from pipelines.tables.store import TableStore
@@ -100,7 +100,7 @@ def partitions(bootstrap: str) -> list[PartitionMetadata]:
 
 def catch_up(job: Job, tables: Path, bootstrap: str) -> None:
     """Until the tables have reached the end of the log."""
-    with KafkaLog(source(bootstrap)) as log:
+    with KafkaSource(source(bootstrap)) as log:
         ends = log.end_offsets()
 
     def reached() -> Mapping[int, int]:
@@ -157,7 +157,7 @@ def test_two_brokers_do_everything_that_brokers_do(tmp_path: Path) -> None:
             catch_up(job, tables, bootstrap)
             job.signal(signal.SIGTERM)
             assert job.ended() == 0, job.text
-        with KafkaLog(source(bootstrap)) as log:
+        with KafkaSource(source(bootstrap)) as log:
             written = sum(log.end_offsets().values())
             left = sum(len(columns) for _, columns in log.read_many({p: (0, end) for p, end in log.end_offsets().items()}))
     assert all(said["committed"].values())

@@ -18,7 +18,7 @@ from coordinator_core.wire.cluster_messages import (
     ProduceRequest,
     RequestedTopic,
 )
-from pipelines.private_coordinator import PrivateCoordinator
+from pipelines.private.coordinator import PrivateCoordinator
 
 TOPIC = "orders"
 FIRST_WITH_MESSAGES, FIRST_BY_ID = 8, 13

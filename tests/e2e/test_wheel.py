@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.jars import cache_folder, resolved_jars
-from pipelines.session import DELTA
+from pipelines.cache.jars import cache_folder, resolved_jars
+from pipelines.spark.session import DELTA
 from pipelines.version import REVISION_FILE, git_revision
 
 # not in the fast lane: builds fetch setuptools, and `run` starts Spark

@@ -17,8 +17,8 @@ from kafka.protocol.parser import KafkaProtocol
 from coordinator_core.log.columns import to_log_records
 from coordinator_core.log.compression import Compression
 from coordinator_core.log.errors import LogError, LogUnreachable
-from coordinator_core.log.fetch import KafkaLog
 from coordinator_core.log.record_batch import BatchRecord, write_batch
+from coordinator_core.sources.kafka import KafkaSource
 
 #: Partition → the offset that is read up to.
 WANTED = {0: 12, 1: 10, 2: 3}
@@ -133,9 +133,9 @@ def _read(connection: _Connection) -> None:
     """What the job does with a cluster: its offsets, its names, its records."""
     clock = SimpleNamespace(monotonic=lambda: 0.0, sleep=lambda _: None)
     with (
-        patch("coordinator_core.log.fetch.borrow_connection", lambda *_: connection),
-        patch("coordinator_core.log.kafka_topic.time", clock),
-        KafkaLog(f"kafka://h:1/{TOPIC}", {"retry_seconds": "0"}, connect_limit_seconds=0) as log,
+        patch("coordinator_core.sources.kafka.borrow_connection", lambda *_: connection),
+        patch("coordinator_core.sources.kafka_topic.time", clock),
+        KafkaSource(f"kafka://h:1/{TOPIC}", {"retry_seconds": "0"}, connect_limit_seconds=0) as log,
     ):
         log.topic_ids()
         log.earliest_offsets()

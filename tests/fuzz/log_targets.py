@@ -18,8 +18,8 @@ from coordinator_core.log.columns import to_log_records
 from coordinator_core.log.compression import COMPRESSIONS, BadPayload, compress, decompress
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.log.errors import LogError
-from coordinator_core.log.jsonl import JsonlSource
-from coordinator_core.log.segments import SegmentSource
+from coordinator_core.sources.jsonl import JsonlSource
+from coordinator_core.sources.segments import SegmentSource
 
 #: What one payload may become here.
 _ROOM = 1 << 16

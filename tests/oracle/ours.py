@@ -7,9 +7,9 @@ import pyarrow as pa
 from stories import Setting
 from table_answers import Answers, answers
 
-from coordinator_core.log.segments import SegmentSource
+from coordinator_core.reduction.range_reduction import RangeReducer
+from coordinator_core.sources.segments import SegmentSource
 from coordinator_core.state.era import Era
-from coordinator_core.state.range_reduction import RangeReducer
 from pipelines.batch.apply import BatchApplier
 from pipelines.batch.expiry_sweep import sweep
 from pipelines.source.changes import SCHEMA

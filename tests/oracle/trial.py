@@ -21,8 +21,8 @@ from stories import PATIENT_MS, PLACES, TOPIC_PARTITIONS, TOPICS, Setting
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.log.partition_metadata import parse_topic_id
 from coordinator_core.log.reader import read_log
-from pipelines.private_kafka.broker import PrivateBroker
-from pipelines.private_kafka.clients import Clients
+from pipelines.private.kafka.broker import PrivateBroker
+from pipelines.private.kafka.clients import Clients
 
 Progress = Callable[[str], None]
 

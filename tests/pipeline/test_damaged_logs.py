@@ -9,13 +9,13 @@ from segment_builder import LogBuilder
 
 from coordinator_core.codec import Record, encode
 from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommitValue
-from coordinator_core.log.segments import SegmentSource
+from coordinator_core.sources.segments import SegmentSource
 from coordinator_core.state.era import Era
-from pipelines import job
 from pipelines.batch.apply import BatchApplier
+from pipelines.job import job
+from pipelines.job.run_options import RunOptions
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
-from pipelines.run_options import RunOptions
 from pipelines.source.changes import SCHEMA
 from pipelines.source.data_source import SourceOptions, read_ranges
 from pipelines.source.ranges import ranges

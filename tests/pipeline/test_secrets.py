@@ -12,17 +12,17 @@ from segment_builder import LogBuilder
 
 from coordinator_core.codec import Record, encode
 from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommitValue
-from coordinator_core.log.fetch import KafkaLog
+from coordinator_core.sources.kafka import KafkaSource
 from coordinator_core.state.era import Era
-from pipelines import streaming_query
 from pipelines.cli import main
 from pipelines.configuration import Configuration, load_configuration
 from pipelines.errors import UsageError
-from pipelines.run_options import RunOptions
+from pipelines.job.run_options import RunOptions
 from pipelines.source.address import parse_address
 from pipelines.source.data_source import KAFKA_PREFIX, ConsumerOffsetsDataSource, SourceOptions
 from pipelines.source.spark_kafka import jvm_settings
 from pipelines.source.stream import open_stream
+from pipelines.spark import streaming_query
 
 SECRET = "correct-horse-battery"
 KAFKA = {"sasl_password": SECRET, "sasl_oauth_token": f"{SECRET}-token", "ssl_password": f"{SECRET}-key"}
@@ -75,7 +75,7 @@ def test_representations(tmp_path: Path) -> None:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    defaults = KafkaLog.__init__.__kwdefaults__
+    defaults = KafkaSource.__init__.__kwdefaults__
     assert defaults is not None
     monkeypatch.setitem(defaults, "connect_limit_seconds", 0.2)
 

@@ -13,8 +13,8 @@ from pipelines.source.warm_up import load_kernels
 load_kernels()
 from coordinator_core.log import batch_kernels
 from coordinator_core.codec import columnar_kernels
-from coordinator_core.state import reduction_kernels
-for module in (batch_kernels, columnar_kernels, reduction_kernels):
+from coordinator_core.reduction import fold_kernels
+for module in (batch_kernels, columnar_kernels, fold_kernels):
     compiled = [name for name, value in vars(module).items() if getattr(value, "signatures", None)]
     assert compiled, module.__name__
 """
@@ -32,7 +32,7 @@ def test_a_warm_up_reads_nothing_and_needs_no_log(spark: SparkSession) -> None:
 @pytest.mark.spark
 def test_workers_begin_with_what_their_daemon_has_loaded(spark: SparkSession) -> None:
     def is_loaded(_rows: object) -> list[bool]:
-        return ["coordinator_core.state.reduction" in sys.modules]
+        return ["coordinator_core.reduction.partition_reduction" in sys.modules]
 
     assert spark.sparkContext.parallelize([0], 1).mapPartitions(is_loaded).collect() == [True]
 

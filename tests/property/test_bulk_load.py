@@ -11,7 +11,7 @@ from state_strategies import any_steps, logs, well_behaved_logs
 
 from coordinator_core.log.columns import columns_of
 from coordinator_core.log.entries import LogRecord
-from coordinator_core.state.bulk_load import load_columns
+from coordinator_core.reduction.bulk_load import load_columns
 from coordinator_core.state.era import Era
 from coordinator_core.state.group_state import GroupState
 

@@ -12,9 +12,9 @@ from coordinator_core.codec import Record, decode
 from coordinator_core.codec.messages.consumer import ConsumerGroupMemberMetadataValue, ConsumerGroupMetadataValue
 from coordinator_core.log.columns import columns_of
 from coordinator_core.log.entries import LogRecord
+from coordinator_core.reduction.range_reduction import RangeReducer, RangeReduction
 from coordinator_core.state.era import Era
 from coordinator_core.state.group_fold import GroupFold, Told
-from coordinator_core.state.range_reduction import RangeReducer, RangeReduction
 from coordinator_core.state.registry import group_id_of
 
 Row = tuple[object, ...]

@@ -15,10 +15,10 @@ from state_strategies import well_behaved_logs
 from coordinator_core.log.compression import Compression
 from coordinator_core.log.entries import ControlType, LogRecord
 from coordinator_core.log.record_batch import control_type
-from coordinator_core.log.segments import SegmentSource
 from coordinator_core.segment_log.partition_log import PartitionLog
 from coordinator_core.segment_log.segment_log import SegmentLog
 from coordinator_core.segment_log.settings import SegmentLogSettings
+from coordinator_core.sources.segments import SegmentSource
 
 RETENTION_MS = 1000
 

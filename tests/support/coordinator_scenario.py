@@ -19,7 +19,7 @@ from kafka.structs import OffsetAndMetadata
 from protocol_member import NEW, NONE, OLD, STATIC, Age, ProtocolMember, finish_rebalance
 from transactional_commits import TransactionalCommits
 
-from pipelines.private_kafka.clients import Clients
+from pipelines.private.kafka.clients import Clients
 
 TOPICS: Mapping[str, int] = {"orders": 4, "payments": 4, "clicks": 4}
 #: Long enough for all that a test does with a coordinator: who lives at the end of the scenario lives on.

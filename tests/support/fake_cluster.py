@@ -1,4 +1,4 @@
-"""A cluster without sockets: it answers the requests of `KafkaLog` with the library's own messages, and as badly as told."""
+"""A cluster without sockets: it answers the requests of `KafkaSource` with the library's own messages, and as badly as told."""
 
 from collections import deque
 from collections.abc import Callable, Mapping

@@ -7,9 +7,9 @@ from java_clients import VERSIONS, client_jars
 from java_tools import tools_jars
 from member_programs import build_members
 
-from pipelines.jars import resolved_jars
-from pipelines.kernels import compile_kernels
-from pipelines.private_kafka.distribution import broker_jars
+from pipelines.cache.jars import resolved_jars
+from pipelines.cache.kernels import compile_kernels
+from pipelines.private.kafka.distribution import broker_jars
 
 #: The token provider that goes with Spark 4.2 is not in every repository; without Kerberos any version does.
 TOKEN_PROVIDER = "4.0.0"
@@ -26,8 +26,8 @@ def prepare(markers: Set[str]) -> None:
     """Prepares tests that have these markers. Nothing happens where it was done before, or by another process meanwhile."""
     compile_kernels(_progress)
     if "spark" in markers:
-        from pipelines.session import DELTA
         from pipelines.source.spark_kafka import connector_jars
+        from pipelines.spark.session import DELTA
 
         resolved_jars(*DELTA, progress=_progress)
         connector_jars(TOKEN_PROVIDER, _progress)

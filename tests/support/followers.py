@@ -8,7 +8,7 @@ from typing import Protocol
 import pyarrow as pa
 from following import Job
 
-from coordinator_core.log.segments import SegmentSource
+from coordinator_core.sources.segments import SegmentSource
 from coordinator_core.state.era import Era
 from pipelines.batch.apply import BatchApplier
 from pipelines.errors import UsageError

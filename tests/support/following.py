@@ -11,7 +11,7 @@ from pathlib import Path
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from eventually import at_least, eventually
 
-from pipelines.private_kafka.clients import Clients
+from pipelines.private.kafka.clients import Clients
 
 LIMIT_SECONDS = 120.0
 _COMMIT_EVERY_SECONDS = 0.1

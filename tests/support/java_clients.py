@@ -11,7 +11,7 @@ from typing import Any
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from py4j.protocol import Py4JJavaError
 
-from pipelines.jars import java_executable, resolved_jars, spark_jars
+from pipelines.cache.jars import java_executable, resolved_jars, spark_jars
 from pipelines.progress import Progress
 
 #: Releases whose clients tests run: those before 2.8 insist on Produce.

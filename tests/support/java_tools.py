@@ -3,8 +3,8 @@
 import subprocess
 from pathlib import Path
 
-from pipelines.jars import java_executable, resolved_jars
-from pipelines.private_kafka.distribution import broker_jars, version_tuple
+from pipelines.cache.jars import java_executable, resolved_jars
+from pipelines.private.kafka.distribution import broker_jars, version_tuple
 from pipelines.progress import Progress
 
 _NEWEST = "4.1.1"

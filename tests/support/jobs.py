@@ -3,9 +3,9 @@
 from typing import Any
 
 from coordinator_core.state.era import Era
-from pipelines import job
 from pipelines.configuration import load_configuration
-from pipelines.run_options import RunOptions
+from pipelines.job import job
+from pipelines.job.run_options import RunOptions
 from pipelines.source.address import parse_address
 
 NOW_MS = 1_795_300_000_000

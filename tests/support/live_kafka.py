@@ -9,7 +9,7 @@ from eventually import equal_to, eventually
 
 from coordinator_core.log.columns import RecordColumns, to_log_records
 from coordinator_core.log.entries import LogRecord
-from coordinator_core.log.fetch import KafkaLog
+from coordinator_core.sources.kafka import KafkaSource
 
 #: librdkafka tells stderr about every broker that goes away; tests stop brokers on purpose.
 QUIET = {"log_level": 0}
@@ -93,7 +93,7 @@ def seen_by_a_client(bootstrap: str, topic: str, ends: Mapping[int, int]) -> lis
     return sorted((each for each in seen if each.offset < ends[each.partition]), key=lambda each: (each.partition, each.offset))
 
 
-def read_all(log: KafkaLog) -> list[LogRecord]:
+def read_all(log: KafkaSource) -> list[LogRecord]:
     """Everything between earliest and end of every partition, in order of partition and offset."""
     earliest, ends = log.earliest_offsets(), log.end_offsets()
     return records_of(log.read_many({partition: (earliest[partition], ends[partition]) for partition in ends}))

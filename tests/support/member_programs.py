@@ -13,7 +13,7 @@ from typing import IO
 import pytest
 from eventually import eventually
 
-from pipelines.cache import cache_root
+from pipelines.cache.folder import cache_root
 from pipelines.progress import Progress
 
 _SOURCES = Path(__file__).parents[1] / "clients"

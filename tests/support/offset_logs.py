@@ -17,8 +17,8 @@ from coordinator_core.codec.messages.offsets import ZERO_UUID, OffsetCommitKey, 
 from coordinator_core.log.columns import columns_of
 from coordinator_core.log.entries import ControlType, LogRecord
 from coordinator_core.log.record_batch import control_type
+from coordinator_core.reduction.partition_reduction import PartitionReducer, Reduction
 from coordinator_core.state.era import Era
-from coordinator_core.state.reduction import PartitionReducer, Reduction
 from coordinator_core.state.tombstone_scope import TombstoneScope
 
 ERAS = ("0.10", "1", "3", "4")

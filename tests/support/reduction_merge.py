@@ -7,8 +7,8 @@ from loaded_logs import replay
 from offset_logs import Cuts, Key, pieces, reduced
 
 from coordinator_core.log.entries import LogRecord
+from coordinator_core.reduction.partition_reduction import Reduction
 from coordinator_core.state.offsets import CommittedOffset
-from coordinator_core.state.reduction import Reduction
 
 Row = dict[str, Any]
 Commit = tuple[Any, ...]

@@ -10,9 +10,9 @@ from typing import Any
 
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 
-from coordinator_core.log.fetch import KafkaLog
-from pipelines.private_kafka.clients import Clients
-from pipelines.private_kafka.distribution import version_tuple
+from coordinator_core.sources.kafka import KafkaSource
+from pipelines.private.kafka.clients import Clients
+from pipelines.private.kafka.distribution import version_tuple
 
 TOPICS = ("orders", "payments", "clicks", "audit.log")
 PARTITIONS = 4
@@ -47,7 +47,7 @@ def played(bootstrap: str, version: str) -> Iterator[dict[str, Any]]:
 
 def answers(clients: Clients, bootstrap: str, groups: list[str]) -> dict[str, Any]:
     """What the broker says of `groups` now."""
-    with KafkaLog(f"kafka://{bootstrap}/__consumer_offsets") as log:
+    with KafkaSource(f"kafka://{bootstrap}/__consumer_offsets") as log:
         high_watermarks = log.end_offsets()
     return {
         "committed": {group: _committed(clients, group) for group in groups},

@@ -6,8 +6,8 @@ import pyarrow as pa
 from log_builder import Log
 
 from coordinator_core.log.columns import columns_of
+from coordinator_core.reduction.range_reduction import RangeReducer
 from coordinator_core.state.era import Era
-from coordinator_core.state.range_reduction import RangeReducer
 from pipelines.batch.apply import BatchApplier
 from pipelines.source.changes import SCHEMA
 from pipelines.source.reduction_rows import change_rows

@@ -18,7 +18,7 @@ from coordinator_core.codec import Record, decode, encode
 from coordinator_core.codec.messages.classic import GroupMetadataValue, MemberMetadata
 from coordinator_core.codec.messages.offsets import ZERO_UUID, OffsetCommitKey, OffsetCommitValue
 from coordinator_core.log.entries import ControlType, LogRecord
-from coordinator_core.log.segments import SegmentSource
+from coordinator_core.sources.segments import SegmentSource
 from coordinator_core.state.registry import group_id_of
 
 _MEMBER_ID = re.compile(r"(.+)-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.cache import UNUSED_DAYS, entries, hold, lock_path, remove, remove_unused, unfinished
+from pipelines.cache.folder import UNUSED_DAYS, entries, hold, lock_path, remove, remove_unused, unfinished
 from pipelines.cli import main
 
 _HOLD = """
 import sys
 from pathlib import Path
-from pipelines.cache import hold
+from pipelines.cache.folder import hold
 hold(Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.read()

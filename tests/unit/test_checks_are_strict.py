@@ -17,7 +17,7 @@ def test_no_contract_allows_indirect_imports() -> None:
     assert len(contracts) >= 6
     assert [contract["name"] for contract in contracts if "allow_indirect_imports" in contract] == []
     assert {contract["name"]: contract["ignore_imports"] for contract in contracts if "ignore_imports" in contract} == {
-        "only the wire knows the library of the protocol": ["coordinator_core.wire.library -> kafka"]
+        "only the wire imports the protocol library": ["coordinator_core.wire.library -> kafka"]
     }
 
 

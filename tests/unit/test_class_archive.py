@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.cache import entries, lock_path
-from pipelines.class_archive import ClassArchive, Recording
+from pipelines.cache.folder import entries, lock_path
+from pipelines.spark.class_archive import ClassArchive, Recording
 
 _JVM = "import sys; print('started', flush=True); sys.stdin.read()"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from coordinator_core.coordinator.config import ERA_DEFAULTS, CoordinatorConfig
-from coordinator_core.log.kafka_options import KNOWN_OPTIONS, SECRET_OPTIONS
+from coordinator_core.sources.kafka_options import KNOWN_OPTIONS, SECRET_OPTIONS
 from pipelines.cli.arguments import parser
 from pipelines.cli.commands import _run_options as run_options
 from pipelines.configuration import DEFAULTS, PROFILES, load_configuration

@@ -5,13 +5,13 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from pipelines import demo_waiting
-from pipelines.demo_waiting import DemoError, Sight, wait_for
+from pipelines.demo import waiting
+from pipelines.demo.waiting import DemoError, Sight, wait_for
 
 
 @pytest.fixture(autouse=True)
 def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo_waiting, "STALL_SECONDS", 0.2)
+    monkeypatch.setattr(waiting, "STALL_SECONDS", 0.2)
 
 
 def seen(done_after: int, *, stalls_at: int = 1_000) -> Callable[[], Awaitable[Sight]]:

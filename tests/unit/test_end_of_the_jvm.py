@@ -11,7 +11,7 @@ import pytest
 from pyspark import SparkContext
 from pyspark.accumulators import _start_update_server
 
-from pipelines.streaming_query import expect_the_end_of_the_jvm
+from pipelines.spark.streaming_query import expect_the_end_of_the_jvm
 
 TOKEN = "token"
 

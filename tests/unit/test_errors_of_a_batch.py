@@ -6,7 +6,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from pipelines.errors import TablesError
-from pipelines.streaming_query import told_briefly
+from pipelines.spark.streaming_query import told_briefly
 
 TRACE = "".join(f"  at org.apache.spark.Stage{number}.run(Stage.scala:{number})\n" for number in range(500))
 

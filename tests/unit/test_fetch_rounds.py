@@ -16,7 +16,7 @@ from coordinator_core.log.errors import (
     TopicMissing,
     TopicRecreated,
 )
-from coordinator_core.log.fetch import KafkaLog
+from coordinator_core.sources.kafka import KafkaSource
 
 NOT_LEADER, AUTHORIZATION, CORRUPT, UNKNOWN_TOPIC_ID = 6, 29, 2, 100
 
@@ -24,7 +24,7 @@ NOT_LEADER, AUTHORIZATION, CORRUPT, UNKNOWN_TOPIC_ID = 6, 29, 2, 100
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     pauses: list[float] = []
-    monkeypatch.setattr("coordinator_core.log.kafka_topic.time.sleep", pauses.append)
+    monkeypatch.setattr("coordinator_core.sources.kafka_topic.time.sleep", pauses.append)
     return pauses
 
 
@@ -35,15 +35,15 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     for partition in made.partitions.values():
         for first in range(0, 10, 2):
             partition.append(b"%d" % first, b"%d" % (first + 1))
-    monkeypatch.setattr("coordinator_core.log.fetch.borrow_connection", lambda *_: made)
+    monkeypatch.setattr("coordinator_core.sources.kafka.borrow_connection", lambda *_: made)
     return made
 
 
-def log(**settings: Any) -> KafkaLog:
-    return KafkaLog(f"kafka://h:9092/{TOPIC}", {"retry_seconds": str(settings.pop("limit", 60))}, **settings)
+def log(**settings: Any) -> KafkaSource:
+    return KafkaSource(f"kafka://h:9092/{TOPIC}", {"retry_seconds": str(settings.pop("limit", 60))}, **settings)
 
 
-def offsets(source: KafkaLog, wanted: dict[int, tuple[int, int]]) -> dict[int, list[int]]:
+def offsets(source: KafkaSource, wanted: dict[int, tuple[int, int]]) -> dict[int, list[int]]:
     found: dict[int, list[int]] = {}
     for partition, columns in source.read_many(wanted):
         assert columns.damages == ()
@@ -232,7 +232,7 @@ def test_whoever_has_seen_the_topic_waits_for_it_from_the_first_look_on(
         pauses.append(seconds)
         cluster.missing = False
 
-    monkeypatch.setattr("coordinator_core.log.kafka_topic.time.sleep", pause)
+    monkeypatch.setattr("coordinator_core.sources.kafka_topic.time.sleep", pause)
     cluster.missing = True
     assert log(seen_before=True).end_offsets() == {0: 10, 1: 10, 2: 10}
     assert pauses == [0.1]

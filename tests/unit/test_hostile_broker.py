@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from coordinator_core.log.errors import LogUnreachable
-from coordinator_core.log.fetch import KafkaLog
+from coordinator_core.sources.kafka import KafkaSource
 
 #: Correlation id of a request, where the length has four bytes and key and version two each.
 CORRELATION_ID = slice(8, 12)
@@ -64,7 +64,7 @@ def test_what_is_no_answer(listener: Callable[[Callable[[bytes], bytes]], str], 
     try:
         started = time.monotonic()
         with pytest.raises(LogUnreachable, match=r"no broker answers at .*(the answer is none of Kafka's|too old|closed)"):
-            KafkaLog(address, connect_limit_seconds=0.2)
+            KafkaSource(address, connect_limit_seconds=0.2)
         assert time.monotonic() - started < 3
         assert tracemalloc.get_traced_memory()[1] < 16 * 1024 * 1024
     finally:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines import ivy
-from pipelines.ivy import JarsError, retrieve
+from pipelines.cache import ivy
+from pipelines.cache.ivy import JarsError, retrieve
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from coordinator_core.log.errors import LogMisconfigured
-from coordinator_core.log.kafka_options import (
+from coordinator_core.sources.kafka_options import (
     KNOWN_OPTIONS,
     SECRET_OPTIONS,
     library_options,

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import coordinator_core
-from pipelines import kernels
+from pipelines.cache import kernels
 
 _COMPILED = """
-from pipelines.kernels import use_kernel_cache
+from pipelines.cache.kernels import use_kernel_cache
 use_kernel_cache()
 from coordinator_core.codec.byte_kernels import hash_bytes
 import numpy as np
@@ -42,7 +42,7 @@ def test_compiled_functions_are_kept_in_the_cache_and_children_find_them(tmp_pat
 def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
-    code = "from pipelines.kernels import compile_kernels; compile_kernels(print)"
+    code = "from pipelines.cache.kernels import compile_kernels; compile_kernels(print)"
     done = subprocess.run(
         [sys.executable, "-c", code],
         check=True,

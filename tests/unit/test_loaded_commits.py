@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from coordinator_core.state.loaded_commits import loaded_commits
+from coordinator_core.reduction.loaded_commits import loaded_commits
 from coordinator_core.state.offsets import CommittedOffset, TopicPartition
 
 GROUPS = 40

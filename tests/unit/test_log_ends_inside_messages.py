@@ -9,7 +9,7 @@ from coordinator_core.log.columns import parse_columns, to_log_records
 from coordinator_core.log.compression import Compression
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.log.reader import read_log
-from coordinator_core.log.segments import SegmentSource
+from coordinator_core.sources.segments import SegmentSource
 
 LAYOUT = [(3, Compression.NONE), (4, Compression.GZIP), (1, Compression.NONE), (5, Compression.GZIP), (2, Compression.GZIP)]
 END = sum(count for count, _ in LAYOUT)

@@ -13,7 +13,7 @@ from coordinator_core.log.damage import ENDS_READING, Damage
 from coordinator_core.log.entries import ControlType, LogRecord
 from coordinator_core.log.reader import frames, read_log
 from coordinator_core.log.record_batch import BatchRecord, control_type, read_header, write_batch
-from coordinator_core.log.segments import SegmentSource
+from coordinator_core.sources.segments import SegmentSource
 
 WITH_DUMP = [version for version in genuine.SEGMENT_VERSIONS if not version.startswith("0.")]
 

@@ -5,7 +5,7 @@ import pytest
 from coordinator_core.log.columns import to_log_records
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.log.errors import LogNotFound, LogTruncated, LogUnreadable
-from coordinator_core.log.jsonl import JsonlSource, write_jsonl
+from coordinator_core.sources.jsonl import JsonlSource, write_jsonl
 
 RECORDS = [
     LogRecord(0, 4, 17, b"k", b"v", batch_offset=4),

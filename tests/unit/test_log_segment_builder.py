@@ -6,7 +6,7 @@ from segment_builder import LogBuilder, compact
 
 from coordinator_core.log.columns import to_log_records
 from coordinator_core.log.entries import LogRecord
-from coordinator_core.log.segments import SegmentSource
+from coordinator_core.sources.segments import SegmentSource
 
 
 def read(log: LogBuilder, partition: int) -> list[LogRecord]:

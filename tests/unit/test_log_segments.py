@@ -11,7 +11,7 @@ from coordinator_core.log.compression import Compression
 from coordinator_core.log.damage import Problem
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.log.errors import LogNotFound, LogTruncated, LogUnreadable, RecordsDeleted
-from coordinator_core.log.segments import SegmentSource
+from coordinator_core.sources.segments import SegmentSource
 
 PAIRS = [(b"a", b"1"), (b"b", None), (b"c", b"333")]
 

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from coordinator_core.log.errors import LogUnreachable
-from coordinator_core.log.kafka_topic import Patience
+from coordinator_core.sources.kafka_topic import Patience
 
 AWAY = LogUnreachable("connection refused")
 
@@ -25,8 +25,8 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr("coordinator_core.log.kafka_topic.time.sleep", made.sleep)
-    monkeypatch.setattr("coordinator_core.log.kafka_topic.time.monotonic", lambda: made.now)
+    monkeypatch.setattr("coordinator_core.sources.kafka_topic.time.sleep", made.sleep)
+    monkeypatch.setattr("coordinator_core.sources.kafka_topic.time.monotonic", lambda: made.now)
     return made
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.private_kafka import ports
-from pipelines.private_kafka.ports import NoPort, PortReservation
+from pipelines.private.kafka import ports
+from pipelines.private.kafka.ports import NoPort, PortReservation
 
 ROOT = Path(__file__).parents[2]
 #: As Linux has it by default; clients and `port 0` take theirs from here.
@@ -50,7 +50,7 @@ def test_a_reserved_port_is_below_the_ephemeral_range_and_can_be_listened_on() -
 def test_no_other_process_gets_a_reserved_port() -> None:
     reserved = PortReservation()
     script = f"""
-from pipelines.private_kafka.ports import NoPort, PortReservation
+from pipelines.private.kafka.ports import NoPort, PortReservation
 try:
     print(PortReservation(draw=lambda: {reserved.port}).port)
 except NoPort as error:

@@ -14,8 +14,8 @@ from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommi
 from coordinator_core.log.columns import columns_of, parse_columns
 from coordinator_core.log.entries import ControlType
 from coordinator_core.log.record_batch import BatchRecord, write_batch
+from coordinator_core.reduction.partition_reduction import PartitionReducer, Reduction
 from coordinator_core.state.era import Era
-from coordinator_core.state.reduction import PartitionReducer, Reduction
 
 SCALA, JAVA = "3", "4"
 UNKNOWN_CONTROL_TYPE = 5

@@ -14,13 +14,13 @@ from coordinator_core.log.columns import to_log_records
 from coordinator_core.log.compression import Compression
 from coordinator_core.log.entries import ControlType
 from coordinator_core.log.record_batch import BatchHeader, read_header
-from coordinator_core.log.segments import SegmentSource
 from coordinator_core.segment_log import segment_swap
 from coordinator_core.segment_log.append_batch import AppendBatch
 from coordinator_core.segment_log.cleaner import CleanResult
 from coordinator_core.segment_log.errors import CleanFailed
 from coordinator_core.segment_log.segment_log import SegmentLog
 from coordinator_core.segment_log.settings import SegmentLogSettings
+from coordinator_core.sources.segments import SegmentSource
 
 RETENTION_MS = 1000
 SETTINGS = SegmentLogSettings(delete_retention_ms=RETENTION_MS)

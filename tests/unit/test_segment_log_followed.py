@@ -16,9 +16,9 @@ from log_builder import Log, member
 
 from coordinator_core.log.columns import batches_of, to_log_records
 from coordinator_core.log.compression import Compression
-from coordinator_core.log.segments import SegmentSource
 from coordinator_core.segment_log.cleaner import CleanResult
 from coordinator_core.segment_log.settings import SegmentLogSettings
+from coordinator_core.sources.segments import SegmentSource
 from pipelines.cli import main
 
 SETTINGS = SegmentLogSettings(delete_retention_ms=3_600_000)

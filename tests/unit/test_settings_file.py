@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark import SparkContext
 
-from pipelines.settings_file import settings_file
 from pipelines.source.spark_kafka import jvm_settings
+from pipelines.spark.settings_file import settings_file
 
 SETTINGS = {"spark.a": "x = y: \\ü\n", "spark.on": True, "spark.n": 5, "fs.key": "z"}
 

@@ -24,8 +24,8 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     made = FakeCluster({0: FakePartition(), 1: FakePartition(leader=2)})
     made.partitions[0].append(b"a", b"b", b"c")
-    monkeypatch.setattr("coordinator_core.log.fetch.borrow_connection", lambda *_: made)
-    monkeypatch.setattr("coordinator_core.log.fetch.give_back", lambda *_: None)
+    monkeypatch.setattr("coordinator_core.sources.kafka.borrow_connection", lambda *_: made)
+    monkeypatch.setattr("coordinator_core.sources.kafka.give_back", lambda *_: None)
     return made
 
 

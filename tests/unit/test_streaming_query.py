@@ -7,7 +7,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from pipelines.errors import TablesError
-from pipelines.streaming_query import follow
+from pipelines.spark.streaming_query import follow
 
 SLOW = "org.apache.spark.SparkException: Python worker failed to connect back."
 

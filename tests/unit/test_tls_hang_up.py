@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from coordinator_core.log.errors import AuthenticationFailed, LogUnreachable
-from coordinator_core.log.fetch import KafkaLog
+from coordinator_core.sources.kafka import KafkaSource
 
 
 def answering(server: socket.socket, answer: bytes) -> None:
@@ -25,7 +25,7 @@ def read_over_tls(answer: bytes) -> None:
         thread = threading.Thread(target=answering, args=(server, answer))
         thread.start()
         try:
-            KafkaLog(f"kafka://127.0.0.1:{server.getsockname()[1]}/t", {"security_protocol": "SSL"}, connect_limit_seconds=0.2)
+            KafkaSource(f"kafka://127.0.0.1:{server.getsockname()[1]}/t", {"security_protocol": "SSL"}, connect_limit_seconds=0.2)
         finally:
             server.shutdown(socket.SHUT_RDWR)
             thread.join()

@@ -1,0 +1,48 @@
+"""A range of one log partition, reduced: its offset operations and its group records, each by a reducer of its own."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coordinator_core.log.columns import RecordColumns
+from coordinator_core.reduction import schemas
+from coordinator_core.reduction.group_reduction import GroupReducer, GroupReduction
+from coordinator_core.reduction.partition_reduction import PartitionReducer, Reduction
+from coordinator_core.state.era import Era
+
+
+@dataclass(frozen=True, slots=True)
+class RangeReduction:
+    """The effect of a range of one log partition.
+
+    Attributes:
+        offsets: that of its offset commits, tombstones and markers; its `others` are empty
+        groups: that of its other data records
+        odd_markers: control records that cannot be read, or that the era knows nothing of
+    """
+
+    offsets: Reduction
+    groups: GroupReduction
+    odd_markers: pa.Table
+
+
+class RangeReducer:
+    """Reduces a range of one log partition, chunk by chunk in log order."""
+
+    def __init__(self, era: Era, partition: int) -> None:
+        self._offsets = PartitionReducer(era, partition)
+        self._groups = GroupReducer(era, partition)
+        self._odd_markers = [schemas.OTHERS.empty_table()]
+
+    def add(self, columns: RecordColumns) -> None:
+        """Takes the next chunk. Nothing of its buffer is kept."""
+        self._offsets.add(columns)
+        others = self._offsets.take_others()
+        if others.num_rows:
+            self._groups.add(others.filter(pc.invert(others["is_control"])))
+            self._odd_markers.append(others.filter(others["is_control"]))
+
+    def finish(self) -> RangeReduction:
+        """What the range did. The reducer is not changed, more chunks may follow."""
+        return RangeReduction(self._offsets.finish(), self._groups.finish(), pa.concat_tables(self._odd_markers))

@@ -1,0 +1,176 @@
+"""`jsonl:FILE`: records as text, an object a line: `partition`, `offset`, `timestamp` (ms), `key`, `value` (base64 or null).
+
+`producer_id`, `producer_epoch`, `is_transactional`, `is_control` and `batch_offset` may be there too; dumps made by a consumer
+lack them, and transaction markers with them.
+"""
+
+import base64
+import binascii
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from coordinator_core.log.columns import RecordColumns, columns_of
+from coordinator_core.log.damage import TornEnd
+from coordinator_core.log.entries import LogRecord
+from coordinator_core.log.errors import LogNotFound, LogTruncated, LogUnreadable
+from coordinator_core.log.reader import MAX_OFFSET
+from coordinator_core.sources.source import one_after_another
+
+#: Records per piece of columns.
+CHUNK_RECORDS = 50_000
+
+_REQUIRED = ("partition", "offset", "timestamp")
+_OPTIONAL = {"producer_id": -1, "producer_epoch": -1, "is_transactional": False, "is_control": False}
+#: Width of the numbers in bits, as the log has them; all are signed.
+_BITS = {"partition": 32, "offset": 64, "timestamp": 64, "producer_id": 64, "producer_epoch": 16, "batch_offset": 64}
+
+
+class JsonlSource:
+    """The partitions that occur in one file; implements `LogSource`. The file is read once, into memory.
+
+    Lines may come in any order. Raises `LogNotFound` where there is no such file, `LogUnreadable` with the number of the first
+    line that is not a record.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = Path(path)
+        self._records = _by_partition(self._path)
+
+    def partitions(self) -> tuple[int, ...]:
+        """Partitions with a record, ascending."""
+        return tuple(sorted(self._records))
+
+    def earliest_offsets(self) -> dict[int, int]:
+        """First offset of each partition."""
+        return {partition: self._records[partition][0].offset for partition in self.partitions()}
+
+    def end_offsets(self) -> dict[int, int]:
+        """Last offset of each partition, plus one."""
+        return {partition: self._records[partition][-1].offset + 1 for partition in self.partitions()}
+
+    def read_columns(self, partition: int, start: int, end: int | None = None) -> Iterator[RecordColumns]:
+        """The records from `start` up to, not including, `end` (without one: to the end).
+
+        Raises `LogTruncated` where the partition ends before either of them.
+        """
+        records = self._records.get(partition)
+        if records is None:
+            raise LogNotFound(f"{self._path}: no record of partition {partition} in it")
+        last, wanted = records[-1].offset + 1, max(start, start if end is None else end)
+        if last < wanted:
+            raise LogTruncated(f"{self._path}: partition {partition} ends at offset {last}, before offset {wanted}")
+        chosen = [record for record in records if start <= record.offset and (end is None or record.offset < end)]
+        for first in range(0, len(chosen), CHUNK_RECORDS):
+            piece = chosen[first : first + CHUNK_RECORDS]
+            yield columns_of(piece, next_offset=piece[-1].offset + 1)
+
+    def read_many(self, wanted: Mapping[int, tuple[int, int]]) -> Iterator[tuple[int, RecordColumns]]:
+        """Several partitions, one after the other; see `LogSource`."""
+        return one_after_another(self.read_columns, wanted)
+
+    @property
+    def topic_id(self) -> UUID | None:
+        """None: a dump does not say."""
+        return None
+
+    def leader_epochs(self) -> dict[int, int]:
+        """None: a dump does not say."""
+        return {}
+
+    def cut_back(self, positions: Mapping[int, tuple[int, int]]) -> dict[int, int]:  # noqa: ARG002 - nothing tells it
+        """None: a dump cannot tell."""
+        return {}
+
+    def torn_ends(self) -> tuple[TornEnd, ...]:
+        """None: a line that is not whole is an error."""
+        return ()
+
+    def topic_ids(self) -> dict[UUID, str]:
+        """None: the format has no place for them."""
+        return {}
+
+    def close(self) -> None:
+        """Nothing stays open."""
+
+
+def write_jsonl(records: Iterable[LogRecord], path: str | Path) -> None:
+    """Writes what `JsonlSource` reads; fields that a consumer could not see only where they say something."""
+    with Path(path).open("w", encoding="utf-8") as file:
+        for record in records:
+            fields = {name: getattr(record, name) for name in _REQUIRED}
+            fields |= {name: None if data is None else base64.b64encode(data).decode() for name, data in _data(record)}
+            fields |= {name: getattr(record, name) for name, default in _OPTIONAL.items() if getattr(record, name) != default}
+            if record.batch_offset not in (-1, record.offset):
+                fields["batch_offset"] = record.batch_offset
+            file.write(json.dumps(fields) + "\n")
+
+
+def _data(record: LogRecord) -> tuple[tuple[str, bytes | None], ...]:
+    return (("key", record.key), ("value", record.value))
+
+
+def _by_partition(path: Path) -> dict[int, list[LogRecord]]:
+    found: dict[int, list[LogRecord]] = {}
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    record = _parsed(line, f"{path}: line {number}")
+                    found.setdefault(record.partition, []).append(record)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise LogNotFound(f"{path}: no such file") from error
+    except OSError as error:
+        raise LogUnreadable(f"{path}: {error.strerror}") from error
+    for records in found.values():
+        records.sort(key=lambda record: record.offset)
+    return found
+
+
+def _parsed(line: bytes, where: str) -> LogRecord:
+    try:
+        fields = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise LogUnreadable(f"{where}: not JSON: {error}") from error
+    if not isinstance(fields, dict):
+        raise LogUnreadable(f"{where}: not a JSON object")
+    partition, offset, timestamp = (_integer(fields, name, where) for name in _REQUIRED)
+    if partition < 0 or offset < 0:
+        raise LogUnreadable(f"{where}: partition {partition} and offset {offset} must not be negative")
+    if offset >= MAX_OFFSET:
+        raise LogUnreadable(f"{where}: offset {offset} is beyond {MAX_OFFSET}, which no log reaches")
+    fields = _OPTIONAL | {"batch_offset": offset} | fields
+    return LogRecord(
+        partition,
+        offset,
+        timestamp,
+        _bytes(fields, "key", where),
+        _bytes(fields, "value", where),
+        _integer(fields, "producer_id", where),
+        _integer(fields, "producer_epoch", where),
+        bool(fields["is_transactional"]),
+        bool(fields["is_control"]),
+        _integer(fields, "batch_offset", where),
+    )
+
+
+def _integer(fields: dict[str, Any], name: str, where: str) -> int:
+    value = fields.get(name)
+    highest = (1 << _BITS[name] - 1) - 1
+    if not isinstance(value, int) or not -highest <= value <= highest:
+        raise LogUnreadable(f"{where}: {name} is {value!r}, not a {_BITS[name]}-bit integer")
+    return value
+
+
+def _bytes(fields: dict[str, Any], name: str, where: str) -> bytes | None:
+    value = fields.get(name, 0)
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise LogUnreadable(f"{where}: {name} is neither base64 nor null")
+    try:
+        return base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise LogUnreadable(f"{where}: {name} is not base64: {error}") from error

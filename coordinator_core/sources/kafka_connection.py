@@ -1,0 +1,201 @@
+"""Requests to the brokers of one cluster, over the connection layer of kafka-python (addresses, TLS, SASL, versions)."""
+
+import atexit
+import contextlib
+import os
+import ssl
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import kafka.errors
+from kafka.net.selector import NetworkSelector
+from kafka.protocol.metadata import MetadataRequest
+
+from coordinator_core.log.errors import AuthenticationFailed, LogError, LogMisconfigured, LogRefused, LogUnreachable
+from coordinator_core.sources.kafka_options import library_options, without_secrets
+from coordinator_core.sources.kafka_transport import HANDSHAKE_FAILED, ConnectionManager
+
+#: Makes a request for a broker that speaks these versions (`BrokerVersionData`).
+RequestFor = Callable[[Any], Any]
+
+_CONNECT_TIMEOUT_MS = 10_000
+#: The library makes room for an answer as soon as it knows its length: that of the largest batch beside other partitions.
+_LARGEST_ANSWER_BYTES = 192 * 1024 * 1024
+_THROTTLE_STEP_SECONDS = 0.05
+_WITH_AUTO_CREATION_FLAG = 4
+
+_AUTHENTICATION = (kafka.errors.SaslAuthenticationFailedError, kafka.errors.IllegalSaslStateError)
+
+
+class KafkaConnection:
+    """Connections to a cluster, opened when first needed. For one thread at a time.
+
+    Every method raises LogUnreachable where a broker does not answer (worth another try later), AuthenticationFailed,
+    LogMisconfigured (files of TLS), or LogRefused (no common version of a request).
+    """
+
+    def __init__(self, servers: Sequence[str], options: Mapping[str, str]) -> None:
+        self._options = dict(options)
+        configuration = {
+            "bootstrap_servers": list(servers),
+            "client_id": "grouplake",
+            "receive_message_max_bytes": _LARGEST_ANSWER_BYTES,
+            "reconnect_backoff_max_ms": 1000,
+            "socket_connection_setup_timeout_ms": _CONNECT_TIMEOUT_MS,
+        } | library_options(options)
+        self._servers = ",".join(servers)
+        self._net = NetworkSelector(client_id=configuration["client_id"], slow_task_threshold_secs=0)
+        self._manager = ConnectionManager(self._net, **configuration)
+        self._contacted = False
+        self._last_failures: dict[int | str, LogUnreachable] = {}
+
+    @property
+    def contacted(self) -> bool:
+        """Whether any broker has answered yet: an address that never worked is wrong, one that did is worth waiting for."""
+        return self._contacted
+
+    def metadata(self, topic: str | None) -> Any:
+        """MetadataResponse about `topic` (None: about every topic) from any broker; brokers are known by it from then on."""
+        return self._run(self._metadata, topic)
+
+    def ask(self, requests: Mapping[int, RequestFor]) -> dict[int, Any]:
+        """One request to each of several brokers at the same time: node id → its response, or the LogError of that broker."""
+        return dict(self._run(self._ask, requests))
+
+    def close(self) -> None:
+        """Close every connection."""
+        with contextlib.suppress(Exception):
+            self._manager.close()
+            self._net.drain()
+        with contextlib.suppress(Exception):
+            self._net.close()
+
+    def _run(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return self._net.run(call, *arguments)
+        except LogError:
+            raise
+        except Exception as error:
+            raise self._translated(error) from None
+
+    async def _ask(self, requests: Mapping[int, RequestFor]) -> list[tuple[int, Any]]:
+        futures = [(node, self._manager.call_soon(self._answer, node, request)) for node, request in requests.items()]
+        return [(node, await future) for node, future in futures]
+
+    async def _answer(self, node: int | str, request: RequestFor) -> Any:
+        try:
+            return await self._send(node, request)
+        except kafka.errors.NodeNotReadyError as error:
+            # The library pauses between attempts; what failed before says more than that it pauses.
+            return self._last_failures.get(node) or self._translated(error)
+        except Exception as error:
+            failure = error if isinstance(error, LogError) else self._translated(error)
+            if isinstance(failure, LogUnreachable):
+                self._last_failures[node] = failure
+            return failure
+
+    async def _send(self, node: int | str, request_for: RequestFor) -> Any:
+        # The library would start refreshing metadata in the background by itself; here only this class decides that.
+        connection = self._manager.get_connection(node, refresh_metadata_on_err=False)
+        await self._manager.wait_for(connection.init_future, _CONNECT_TIMEOUT_MS)
+        while "throttle" in connection.paused:
+            await self._net.sleep(_THROTTLE_STEP_SECONDS)
+        response = await connection.send_request(request_for(connection.broker_version_data))
+        self._contacted = True
+        return response
+
+    async def _metadata(self, topic: str | None) -> Any:
+        cluster = self._manager.cluster
+        failures = []
+        for broker in (*cluster.brokers(), *cluster.bootstrap_brokers()):
+            answer = await self._answer(broker.node_id, lambda versions: _metadata_request(versions, topic))
+            if not isinstance(answer, LogError):
+                cluster.update_metadata(answer)
+                return answer
+            if not isinstance(answer, LogUnreachable):
+                raise answer
+            failures.append(f"{broker.host}:{broker.port}: {answer}")
+        raise LogUnreachable(f"no broker answers at {self._servers} ({'; '.join(dict.fromkeys(failures))})")
+
+    def _translated(self, error: Exception) -> LogError:
+        text = without_secrets(str(error) or type(error).__name__, self._options)
+        if isinstance(error, kafka.errors.UnsupportedSaslMechanismError):
+            return AuthenticationFailed(f"authentication failed: the broker has no mechanism {self._options['sasl_mechanism']}")
+        if isinstance(error, _AUTHENTICATION):
+            return AuthenticationFailed(f"authentication failed: {text}")
+        if isinstance(error, kafka.errors.KafkaConnectionError) and HANDSHAKE_FAILED in text:
+            return AuthenticationFailed(f"{text}; check ssl_cafile, ssl_certfile and security_protocol")
+        if isinstance(error, kafka.errors.IncompatibleBrokerVersion):
+            return LogRefused(f"the broker is too old or too new: {text}")
+        if isinstance(error, kafka.errors.KafkaProtocolError):
+            return LogUnreachable(f"the answer is none of Kafka's: {text} (does security_protocol fit its listener?)")
+        if isinstance(error, (OSError, ssl.SSLError)) and not isinstance(error, kafka.errors.KafkaError):
+            return LogMisconfigured(f"TLS cannot be set up: {text}")
+        return LogUnreachable(_PLAIN_WORDS.get(text, text))
+
+
+#: What the library says of a connection that ended → what that means.
+_PLAIN_WORDS = {
+    "111 ECONNREFUSED": "connection refused",
+    "KafkaConnectionError: 111 ECONNREFUSED": "connection refused",
+    "Cancelled": "the connection was closed",
+    "KafkaConnectionError: socket disconnected": "the broker closed the connection (does security_protocol fit its listener?)",
+    "KafkaConnectionError: DNS Resolution failure": "the host name does not resolve",
+}
+
+
+def _metadata_request(versions: Any, topic: str | None) -> Any:
+    if topic is None or versions.api_version(MetadataRequest) < _WITH_AUTO_CREATION_FLAG:
+        # Old brokers create a topic that they are asked about; they do not when asked about all.
+        topics = MetadataRequest.ALL_TOPICS
+    else:
+        topics = [MetadataRequest.MetadataRequestTopic(name=topic)]
+    return MetadataRequest(
+        topics=topics,
+        allow_auto_topic_creation=False,
+        include_cluster_authorized_operations=False,
+        include_topic_authorized_operations=False,
+    )
+
+
+_PoolKey = tuple[int, tuple[str, ...], tuple[tuple[str, str], ...]]
+_idle: dict[_PoolKey, list[KafkaConnection]] = {}
+_idle_lock = threading.Lock()
+_IDLE_PER_CLUSTER = 4
+
+
+def _pool_key(servers: Sequence[str], options: Mapping[str, str]) -> _PoolKey:
+    # A forked process must not talk on its parent's sockets.
+    return os.getpid(), tuple(servers), tuple(sorted(options.items()))
+
+
+def borrow_connection(servers: Sequence[str], options: Mapping[str, str]) -> KafkaConnection:
+    """A connection for the caller alone: one to the same cluster with the same options that was given back, or a new one."""
+    with _idle_lock:
+        idle = _idle.get(_pool_key(servers, options))
+        if idle:
+            return idle.pop()
+    return KafkaConnection(servers, options)
+
+
+def give_back(servers: Sequence[str], options: Mapping[str, str], connection: KafkaConnection) -> None:
+    """Keep a borrowed connection for the next one who needs it; a micro-batch then starts without connecting."""
+    with _idle_lock:
+        idle = _idle.setdefault(_pool_key(servers, options), [])
+        if connection.contacted and len(idle) < _IDLE_PER_CLUSTER:
+            idle.append(connection)
+            return
+    connection.close()
+
+
+def close_idle_connections() -> None:
+    """Close what nobody uses at the moment."""
+    with _idle_lock:
+        connections = [each for (process, *_), idle in _idle.items() if process == os.getpid() for each in idle]
+        _idle.clear()
+    for connection in connections:
+        connection.close()
+
+
+atexit.register(close_idle_connections)

@@ -1,0 +1,126 @@
+"""Ivy as a command: downloads one dependency with all that it needs, and reports how far it is."""
+
+import re
+import selectors
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from pipelines.cache.folder import IVY, cache_root
+from pipelines.errors import GrouplakeError
+from pipelines.progress import Progress
+
+#: Ivy prints a dot for every few kilobytes that have arrived. After so long without any output it is ended.
+SILENCE_LIMIT_SECONDS = 120
+
+_REPORT_SECONDS = 5
+_CHUNK_BYTES = 65_536
+_FOUND = re.compile(r"^\tfound ")
+_DOWNLOADING = re.compile(r"^downloading \S*/(\S+) \.\.\.")
+_SIZE = re.compile(r"\((\d+)kB\)$")
+_ARRIVED = "\t[SUCCESSFUL ]"
+
+
+class JarsError(GrouplakeError):
+    """Java is missing, or a dependency does not resolve; the message says what to do."""
+
+
+def ivy_cache() -> Path:
+    """Where Ivy keeps the descriptions of dependencies. It is for the process that holds its lock."""
+    return cache_root() / IVY
+
+
+def retrieve(java: str, ivy: Path, dependency: str, target: Path, *, transitive: bool, progress: Progress | None) -> None:
+    """Puts the jars of `dependency` (`organisation:module:revision`) into `target`; if `transitive`, all that it needs too.
+
+    There is no limit on the time that this takes, only on the time without any progress.
+    Raises JarsError when it does not resolve, or when nothing arrives for SILENCE_LIMIT_SECONDS.
+    """
+    command = [java, "-jar", str(ivy), "-cache", str(ivy_cache()), "-dependency", *dependency.split(":")]
+    command += ["-confs", "default", "runtime", "master", "compile", "-types", "jar", "bundle"]
+    command += ["-retrieve", f"{target}/[artifact]-[revision].[ext]", *([] if transitive else ["-notransitive"])]
+    before = set(target.iterdir())
+    report = _Report(progress)
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as run:
+        try:
+            for text in _output(run):
+                report.add(text)
+        except TimeoutError:
+            raise JarsError(
+                f"resolving {dependency}: no answer for {SILENCE_LIMIT_SECONDS} s "
+                f"({report.described()}): is a Maven repository reachable?"
+            ) from None
+        finally:
+            run.kill()
+    made = set(target.iterdir()) - before
+    if run.returncode != 0 or not made:
+        raise JarsError(f"{dependency} does not resolve: {_reason(report.text)}")
+    # the folder of jars has them now; the descriptions are small, and save requests
+    for jar in ivy_cache().rglob("*.jar"):
+        jar.unlink()
+    if progress:
+        what = next(iter(made)).name if len(made) == 1 else f"{len(made)} jars"
+        progress(f"  {what}, {sum(jar.stat().st_size for jar in made) / 1e6:.1f} MB")
+
+
+def _output(run: "subprocess.Popen[bytes]") -> Iterator[str]:
+    """What the process prints, as it arrives. Raises TimeoutError when it prints nothing for too long."""
+    assert run.stdout is not None
+    with selectors.DefaultSelector() as ready:
+        ready.register(run.stdout, selectors.EVENT_READ)
+        while True:
+            if not ready.select(SILENCE_LIMIT_SECONDS):
+                raise TimeoutError
+            chunk = run.stdout.read1(_CHUNK_BYTES)  # type: ignore[attr-defined]  # IO[bytes] lacks it
+            if not chunk:
+                run.wait()
+                return
+            yield chunk.decode(errors="replace")
+
+
+class _Report:
+    """Reads Ivy's output, and reports at most every few seconds."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self.text = ""
+        self._progress = progress
+        self._line = ""
+        self._found = 0
+        self._arrived = 0
+        self._kilobytes = 0
+        self._jar = ""
+        self._due = time.monotonic() + _REPORT_SECONDS
+
+    def add(self, text: str) -> None:
+        self.text += text
+        *lines, self._line = (self._line + text).split("\n")
+        for line in lines:
+            self._read(line.rstrip("\r"))
+        if self._progress and time.monotonic() >= self._due:
+            self._due = time.monotonic() + _REPORT_SECONDS
+            self._progress(f"  {self.described()}")
+
+    def described(self) -> str:
+        """How far it is."""
+        if not self._jar:
+            return f"{self._found} {'module' if self._found == 1 else 'modules'} found"
+        # Ivy counts in units of 1,024 bytes
+        return f"downloading {self._jar}: jar {self._arrived + 1} of {self._found}, {self._kilobytes * 1024 / 1e6:.1f} MB so far"
+
+    def _read(self, line: str) -> None:
+        if _FOUND.match(line):
+            self._found += 1
+        elif found := _DOWNLOADING.match(line):
+            self._jar = found[1]
+        elif found := _SIZE.search(line):
+            self._kilobytes += int(found[1])
+        elif line.startswith(_ARRIVED):
+            self._arrived += 1
+
+
+def _reason(output: str) -> str:
+    """The lines of Ivy's report that name a cause, or its last line."""
+    lines = [line.strip(": \t") for line in output.splitlines() if line.strip(": \t")]
+    telling = [line for line in lines if "UNRESOLVED" in line or "not found" in line or "Exception" in line or "ERROR" in line]
+    return "; ".join(dict.fromkeys(telling[:3])) or (lines[-1] if lines else "Ivy said nothing")

@@ -1,0 +1,127 @@
+"""Members of groups that read on and on, as far as a demonstration needs them."""
+
+import asyncio
+from collections import Counter
+from dataclasses import replace
+
+from coordinator_core.assignors import Assignor, ClusterMetadata
+from coordinator_core.client import Cluster, Connections, ConnectionSettings, MemberRunner
+from coordinator_core.coordinator.messages.offsets import (
+    OffsetCommitResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    OffsetToCommit,
+)
+from coordinator_core.coordinator.messages.versions import ApiKey
+from coordinator_core.member import GroupMember, MemberSettings, MemberState
+from coordinator_core.service.addresses import Address
+from coordinator_core.state.offsets import TopicPartition
+from pipelines.demo.waiting import DemoError, Sight, wait_for
+
+SESSION_TIMEOUT_MS = 2_000
+_HEARTBEAT_MS = 500
+_REBALANCE_TIMEOUT_MS = 10_000
+_READ_SECONDS = 0.1
+_LOOK_SECONDS = 0.02
+#: The last version of OffsetCommit that can say how long an offset is to be kept.
+_LAST_WITH_RETENTION = 4
+
+
+class Members:
+    """By name. What a group has read of a partition grows while one of its members owns it."""
+
+    def __init__(self, server: Address, topics: dict[str, int]) -> None:
+        self._server = server
+        self._metadata = ClusterMetadata.of_counts(topics)
+        self._cluster = Cluster((server,), ConnectionSettings())
+        self._runners: dict[str, MemberRunner] = {}
+        self._connections: dict[str, Connections] = {}
+        self._read: Counter[tuple[str, TopicPartition]] = Counter()
+        self._reading = asyncio.create_task(self._read_on())
+
+    def join(self, name: str, group: str, topics: tuple[str, ...], assignor: Assignor, *, commits: bool = True) -> None:
+        """Begins to join. Who `commits` does so all the time."""
+        settings = MemberSettings(
+            group,
+            (assignor,),
+            SESSION_TIMEOUT_MS,
+            _REBALANCE_TIMEOUT_MS,
+            _HEARTBEAT_MS,
+            client_id=name,
+            enable_auto_commit=commits,
+            auto_commit_interval_ms=_HEARTBEAT_MS,
+        )
+        connections = self._connections[name] = Connections(ConnectionSettings(client_id=name))
+        runner = self._runners[name] = MemberRunner(GroupMember(settings, topics, self._metadata), self._cluster, connections)
+        runner.start()
+
+    async def settled(self, *groups: str) -> None:
+        """Until every partition of these groups has its one owner. Raises DemoError when no more of them get one."""
+
+        async def look() -> Sight:
+            return Sight(all(map(self._is_settled, groups)), self._owned(groups), self._described(groups))
+
+        await wait_for(f"the groups {', '.join(groups)} did not assign all partitions", look, _LOOK_SECONDS)
+
+    async def leave(self, name: str) -> None:
+        """Commits, says goodbye and hangs up."""
+        await self._runners.pop(name).leave()
+        self._connections.pop(name).close()
+
+    async def crash(self, name: str) -> None:
+        """Hangs up without a word."""
+        await self._runners.pop(name).stop()
+        self._connections.pop(name).close()
+
+    async def commit_for(self, name: str, retention_ms: int) -> None:
+        """Commits what a member has read, to be kept for so long, as clients up to 2.0 may ask for."""
+        member = self._runners[name].member
+        offsets = {each: OffsetToCommit(self._read[member.settings.group_id, each]) for each in member.owned}
+        request = replace(member.commit(offsets), retention_ms=retention_ms)
+        connection = await self._connections[name].to(*self._server)
+        response = await connection.ask(ApiKey.OFFSET_COMMIT, request, newest=_LAST_WITH_RETENTION)
+        assert isinstance(response, OffsetCommitResponse)
+        if any(response.errors.values()):
+            raise DemoError(f"{name} could not commit: {', '.join(error.name for error in response.errors.values())}")
+
+    async def leave_all(self) -> None:
+        """Everybody leaves, and nobody reads any more."""
+        self._reading.cancel()
+        await asyncio.gather(*map(self.leave, tuple(self._runners)), self._reading, return_exceptions=True)
+        self._cluster.close()
+
+    async def committed(self, group: str) -> dict[TopicPartition, int]:
+        """What OffsetFetch answers."""
+        connections = Connections(ConnectionSettings())
+        try:
+            response = await (await connections.to(*self._server)).ask(ApiKey.OFFSET_FETCH, OffsetFetchRequest(group))
+        finally:
+            connections.close()
+        assert isinstance(response, OffsetFetchResponse)
+        return {place: fetched.offset for place, fetched in response.offsets.items()}
+
+    def _is_settled(self, group: str) -> bool:
+        members = self._members((group,))
+        wanted = sum(len(self._metadata.topics[topic]) for topic in set().union(*(member.topics for member in members)))
+        owned = [partition for member in members for partition in member.owned]
+        return all(member.state is MemberState.STABLE for member in members) and len(owned) == len(set(owned)) == wanted
+
+    def _owned(self, groups: tuple[str, ...]) -> int:
+        return sum(len(member.owned) for member in self._members(groups))
+
+    def _described(self, groups: tuple[str, ...]) -> str:
+        members = self._members(groups)
+        return ", ".join(f"{each.settings.client_id} {each.state.name} owns {len(each.owned)}" for each in members)
+
+    def _members(self, groups: tuple[str, ...]) -> list[GroupMember]:
+        return [runner.member for runner in self._runners.values() if runner.member.settings.group_id in groups]
+
+    async def _read_on(self) -> None:
+        while True:
+            await asyncio.sleep(_READ_SECONDS)
+            for runner in self._runners.values():
+                member = runner.member
+                places = {each: (member.settings.group_id, each) for each in member.owned}
+                for each, place in places.items():
+                    self._read[place] += 1 + each.partition
+                member.consumed({each: OffsetToCommit(self._read[place]) for each, place in places.items()})

@@ -1,0 +1,191 @@
+"""The story of the demonstration: groups that rebalance, lose a member, drain and expire, and what SQL says of them meanwhile."""
+
+import asyncio
+from collections.abc import Sequence
+from textwrap import TextWrapper
+
+from coordinator_core.assignors import CooperativeStickyAssignor, RangeAssignor
+from coordinator_core.client import Crowd, CrowdSettings
+from coordinator_core.service.addresses import Address as ListenAddress
+from pipelines.demo.members import SESSION_TIMEOUT_MS, Members
+from pipelines.demo.waiting import DemoError, Sight, wait_for
+from pipelines.query.engine import Snapshot
+from pipelines.query.output import to_stdout
+from pipelines.source.address import Address, open_source
+from pipelines.tables.store import TableStore
+
+TOPICS = {"orders": 6, "payments": 4, "clicks": 2}
+_RETENTION_MS = 5_000
+_CROWD = CrowdSettings(
+    groups=3,
+    members=30,
+    topics=("orders",),
+    partitions=TOPICS["orders"],
+    duration_ms=7_000,
+    session_timeout_ms=SESSION_TIMEOUT_MS,
+    heartbeat_interval_ms=SESSION_TIMEOUT_MS // 4,
+)
+_LOOK_SECONDS = 0.1
+
+_GROUPS = "SELECT group_id, state, generation, protocol, member_count FROM groups ORDER BY group_id"
+_BILLING = (
+    "SELECT client_id, count(*) AS partitions, string_agg(concat(topic, '-', partition), ' ' ORDER BY topic, partition) AS owned "
+    "FROM assignments WHERE group_id = 'billing' GROUP BY client_id ORDER BY client_id"
+)
+_OFFSETS = (
+    "SELECT group_id, count(*) AS partitions, sum(committed_offset) AS read FROM committed_offsets "
+    "GROUP BY group_id ORDER BY group_id"
+)
+_CRASHED = (
+    "SELECT generation, change, detail FROM group_history WHERE group_id = 'search-index' "
+    "AND change IN ('rebalance', 'member_joined', 'member_left') ORDER BY log_offset DESC, change LIMIT 4"
+)
+_DRAINED = (
+    "SELECT state, topic, partition, committed_offset, commit_timestamp, expires_at FROM expiring_offsets "
+    "WHERE group_id = 'nightly-report' ORDER BY partition"
+)
+_EXPIRED = (
+    "SELECT topic, partition, change, committed_offset, previous_offset, record_timestamp FROM offset_history "
+    "WHERE group_id = 'nightly-report' ORDER BY log_offset"
+)
+_EVERYTHING = (
+    "SELECT g.group_id, g.state, g.generation, count(*) FILTER (WHERE h.change = 'member_joined') AS joined, "
+    "count(*) FILTER (WHERE h.change = 'member_left') AS gone FROM groups g JOIN group_history h ON h.group_id = g.group_id "
+    "GROUP BY g.group_id, g.state, g.generation ORDER BY g.group_id"
+)
+_FOLD = TextWrapper(120, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
+
+
+class Story:
+    """Told on standard output while members come and go at `server`, whose log at `log` a job makes `tables` from.
+
+    `told` is the folder with the logs of the coordinator and of the job, for messages.
+    """
+
+    def __init__(self, server: ListenAddress, log: str, tables: str, told: str) -> None:
+        self._server = server
+        self._told = told
+        self._log = Address("segments", log)
+        self._tables = tables
+
+    async def tell(self) -> None:
+        """To its end. Raises GrouplakeError where it does not go as it should."""
+        members = Members(self._server, TOPICS)
+        crowd = Crowd((self._server,), _CROWD)
+        try:
+            await self._joined(members)
+            life = asyncio.create_task(crowd.run())
+            await self._play(members)
+            await life
+            await self._committed(crowd)
+            await asyncio.gather(crowd.leave(), members.leave_all())
+            await self._show("Everybody leaves: groups without members keep their offsets", _EVERYTHING)
+            await self._compare(members)
+        finally:
+            await asyncio.gather(members.leave_all(), crowd.close(), return_exceptions=True)
+
+    async def _joined(self, members: Members) -> None:
+        sticky = CooperativeStickyAssignor()
+        for number in (1, 2):
+            members.join(f"billing-{number}", "billing", ("orders", "payments"), RangeAssignor())
+        for number in (1, 2, 3):
+            members.join(f"search-{number}", "search-index", ("orders",), sticky)
+        members.join("nightly", "nightly-report", ("clicks",), RangeAssignor(), commits=False)
+        await members.settled("billing", "search-index", "nightly-report")
+        await self._show("Members have joined three groups, and commit what they read", _GROUPS, _BILLING)
+
+    async def _play(self, members: Members) -> None:
+        members.join("billing-3", "billing", ("orders", "payments"), RangeAssignor())
+        await members.settled("billing")
+        await self._show(
+            f"billing-3 joins: a rebalance. A crowd of {_CROWD.members} members begins to come and go", _BILLING, _OFFSETS
+        )
+
+        await members.crash("search-2")
+        await members.settled("search-index")
+        await self._show(f"search-2 crashes, and is missed {SESSION_TIMEOUT_MS / 1000:g} s later", _CRASHED)
+
+        await members.commit_for("nightly", _RETENTION_MS)
+        await members.leave("nightly")
+        batch = await self._show(
+            f"nightly-report commits, to be kept for {_RETENTION_MS / 1000:g} s, and its only member leaves", _DRAINED
+        )
+        await self._until_gone(members, "nightly-report")
+        await self._show("Its time is over: the coordinator removes offsets and group", _EXPIRED, _GROUPS)
+        await self._show(f"As of batch {batch} it is there still", _DRAINED, as_of=str(batch))
+
+    async def _committed(self, crowd: Crowd) -> None:
+        """Until every partition of every group of the crowd has an offset: on a slow machine some have none yet."""
+        wanted = _CROWD.groups * TOPICS["orders"]
+
+        async def look() -> Sight:
+            count = len(crowd.acknowledged)
+            if count < wanted:
+                await crowd.commit()
+            return Sight(count == wanted, count, f"{count} of {wanted}")
+
+        await wait_for("the crowd did not commit offsets of all partitions", look, _LOOK_SECONDS)
+
+    async def _show(self, title: str, *queries: str, as_of: str | None = None) -> int:
+        """Asks when the tables have all that has happened so far. Returns the batch that was asked."""
+        await self._caught_up()
+        snapshot = await asyncio.to_thread(Snapshot.open, self._tables, as_of)
+        answers = [await asyncio.to_thread(snapshot.query, query) for query in queries]
+        print(f"\n━━ {title} (batch {snapshot.batch.batch_id})")
+        for query, answer in zip(queries, answers, strict=True):
+            print(f"\n{_FOLD.fill(query)}\n", flush=True)
+            to_stdout(answer, "table")
+        return snapshot.batch.batch_id
+
+    async def _caught_up(self) -> None:
+        ends = await asyncio.to_thread(open_source(self._log, {}).end_offsets)
+
+        async def look() -> Sight:
+            return await asyncio.to_thread(self._progress_to, ends)
+
+        await wait_for("the tables did not catch up with the log", look, _LOOK_SECONDS, f"; see {self._told}/job.log")
+
+    def _progress_to(self, ends: dict[int, int]) -> Sight:
+        store = TableStore(self._tables)
+        last = store.last_batch() if store.exists() else None
+        reached = {} if last is None else last.next_offsets
+        behind = sum(max(0, end - reached.get(partition, 0)) for partition, end in ends.items())
+        batch = "no batch yet" if last is None else f"last batch: {last.batch_id}"
+        is_done = last is not None and behind == 0
+        return Sight(is_done, sum(reached.values()), f"{batch}, {behind:,} records behind")
+
+    async def _until_gone(self, members: Members, group: str) -> None:
+        """Until the coordinator has removed the group, and the tables too."""
+
+        async def offsets() -> Sight:
+            count = len(await members.committed(group))
+            return Sight(count == 0, -count, f"{count} offsets are left")
+
+        async def rows() -> Sight:
+            await self._caught_up()
+            found = await asyncio.to_thread(self._rows, f"SELECT state FROM groups WHERE group_id = '{group}'")
+            return Sight(not found, 0, f"{found}")
+
+        hint = f"; see {self._told}/coordinator.log"
+        await wait_for(f"the coordinator did not remove the offsets of {group}", offsets, _LOOK_SECONDS, hint)
+        await wait_for(f"the coordinator did not remove the group {group}", rows, _LOOK_SECONDS, hint)
+
+    def _rows(self, query: str) -> Sequence[dict[str, object]]:
+        rows: list[dict[str, object]] = Snapshot.open(self._tables).query(query).to_pylist()
+        return rows
+
+    async def _compare(self, members: Members) -> None:
+        """What the coordinator answers, beside what the tables say."""
+        await self._caught_up()
+        rows = await asyncio.to_thread(self._rows, "SELECT group_id, topic, partition, committed_offset FROM committed_offsets")
+        told = {(row["group_id"], row["topic"], row["partition"]): row["committed_offset"] for row in rows}
+        answered = {
+            (group, *place): offset
+            for group in {str(row["group_id"]) for row in rows}
+            for place, offset in (await members.committed(group)).items()
+        }
+        if told != answered:
+            raise DemoError(
+                f"the tables have {len(told)} offsets, OffsetFetch answers {len(answered)}, and they are not the same"
+            )
+        print(f"\nOffsetFetch answers the same {len(told)} offsets that the tables have.")

@@ -1,0 +1,191 @@
+"""The job: a source, the tables, a trigger."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+from uuid import UUID
+
+from coordinator_core.codec.uuids import uuid_from_text, uuid_text
+from coordinator_core.log.errors import LogError
+from pipelines.batch.expiry_sweep import sweep
+from pipelines.errors import TablesError, UsageError
+from pipelines.job.run_options import AVAILABLE_NOW, RunOptions, trigger_arguments
+from pipelines.job.stopping import Stopping
+from pipelines.progress import Progress
+from pipelines.source.address import deleted, open_source, truncated
+from pipelines.tables.store import Batch, TableStore
+from pipelines.tables.stream_checkpoints import checkpoint_location, remove_stale_checkpoints
+from pipelines.tables.writer import TablesWriter, newest_claim
+from pipelines.tables.writer_lock import writer_lock
+
+
+def run(
+    options: RunOptions,
+    progress: Progress,
+    clock_ms: Callable[[], int],
+    stopping: Stopping | None = None,
+    on_ready: Callable[[], None] | None = None,
+) -> None:
+    """Runs the job until its trigger is done, or until it is told to stop: by `stopping` or, if that is None, by a signal.
+
+    Args:
+        on_ready: called once, in this thread, when everything is downloaded, compiled and started and the query has looked at the
+            log for the first time. A job that goes on then reports "ready: …" as well.
+
+    Raises:
+        UsageError: the source or the tables cannot be opened with these options; nothing was started.
+        AnotherWriter: another job writes the tables.
+        GrouplakeError: the stream ended with an error.
+    """
+    trigger = trigger_arguments(options.trigger)
+    store = TableStore(options.tables)
+    last = _last_batch(store, options)
+    topic_id = store.topic_id() if last else None
+    if not options.address.is_spark_kafka:
+        topic_id = _probe(options, last.next_offsets if last else {}, topic_id)
+    with writer_lock(store.root, "grouplake run") as is_locked:
+        if last is not None:
+            store.expect_writable()
+        else:
+            store.create()
+        if topic_id is not None:
+            store.remember_topic_id(topic_id)
+        # where a lock holds off other jobs, the first batch claims the tables, and a run that finds nothing new writes nothing
+        writer = None if is_locked else TablesWriter.claim(store)
+        last = writer.last if writer else _last_batch(store, options)
+        writer = _stream(options, store, last, topic_id, trigger, progress, writer, stopping, on_ready)
+        _tell_torn_ends(options, progress)
+        if options.expiry == "apply":
+            now_ms = options.now_ms if options.now_ms is not None else clock_ms()
+            swept = sweep(store, options.era, options.retention_ms, now_ms, writer)
+            if swept is not None:
+                progress(describe_sweep(swept))
+
+
+def _last_batch(store: TableStore, options: RunOptions) -> Batch | None:
+    last = store.last_batch() if store.exists() else None
+    if last is not None and last.era != options.era.name:
+        raise UsageError(
+            f"the tables under {store.root} were made with era {last.era}, not {options.era.name}: "
+            f"go on with --era {last.era}, or choose another folder"
+        )
+    return last
+
+
+def _probe(options: RunOptions, next_offsets: Mapping[int, int], topic_id: str | None) -> str | None:
+    """Finds out before Spark starts whether the log is there and holds the place that the tables have reached.
+
+    `topic_id` is that of the topic the tables are made from, as far as it is known; the answer is the id of the topic now.
+    """
+    try:
+        source = open_source(options.address, options.kafka, uuid_from_text(topic_id) if topic_id else None)
+        try:
+            beginnings, ends = source.earliest_offsets(), source.end_offsets()
+            topic_id = uuid_text(source.topic_id) if source.topic_id else None
+        finally:
+            source.close()
+        for partition, offset in next_offsets.items():
+            if ends.get(partition, 0) < offset:
+                raise truncated(options.address, partition, offset, ends.get(partition, 0))
+            if 0 < offset < beginnings.get(partition, 0):
+                raise deleted(options.address, partition, offset, beginnings[partition])
+    except (LogError, ValueError) as error:
+        # no topic id: the property of the tables is not ours
+        raise UsageError(str(error)) from error
+    return topic_id
+
+
+def _tell_torn_ends(options: RunOptions, progress: Progress) -> None:
+    if options.address.scheme == "segments":
+        for end in open_source(options.address, options.kafka).torn_ends():
+            progress(str(end))
+
+
+def _stream(
+    options: RunOptions,
+    store: TableStore,
+    last: Batch | None,
+    topic_id: str | None,
+    trigger: dict[str, Any],
+    progress: Progress,
+    writer: TablesWriter | None,
+    stopping: Stopping | None,
+    on_ready: Callable[[], None] | None,
+) -> TablesWriter | None:
+    """Follows the log, and returns the claim of the tables that was made on the way."""
+    if stopping is not None and stopping.is_told:
+        return writer
+    # Spark takes seconds to import; everything above has already said what is wrong by now
+    from pipelines.batch.apply import BatchApplier
+    from pipelines.source.stream import open_stream, spark_jars, warm_up
+    from pipelines.spark.session import start_session
+    from pipelines.spark.streaming_query import follow, told_briefly
+
+    try:
+        session = start_session(options.spark, progress, spark_jars(options, progress), records_classes=True)
+        if session.is_fresh:
+            warm_up(session.spark, options)
+    except Exception:
+        # a signal to the whole process group ends the JVM as well, wherever it is in its start
+        if stopping is None or not stopping.is_told:
+            raise
+        return writer
+    applier = BatchApplier(
+        store=store,
+        era=options.era,
+        retention_ms=options.retention_ms,
+        ask_names=lambda: _names(options),
+        bulk_rows=options.bulk_rows,
+        on_batch=lambda batch: progress(describe_batch(batch)),
+        writer=writer,
+    )
+    # jobs that no lock holds off must not meet in Spark's notes about the stream, where the wrong one may be ended
+    checkpoint = checkpoint_location(store, writer.generation if writer else None)
+
+    def start() -> Any:
+        stream = open_stream(session.spark, options, last.next_offsets if last else None, topic_id)
+        written = stream.writeStream.foreachBatch(told_briefly(applier)).option("checkpointLocation", checkpoint)
+        return written.trigger(**trigger).start()
+
+    is_ready = False
+
+    def ready() -> None:
+        nonlocal is_ready
+        is_ready = True
+        if options.trigger != AVAILABLE_NOW:
+            progress(f"ready: following {options.address}")
+        if on_ready is not None:
+            on_ready()
+
+    remove_stale_checkpoints(session.spark, store, newest_claim(store.table("batches")), progress)
+    try:
+        is_done = follow(start, progress, stopping, ready)
+    except TablesError:
+        # a job that took over has removed this one's checkpoint: then that is the reason, not Spark's message
+        if applier.writer is not None:
+            applier.writer.expect_claim()
+        raise
+    if is_done or is_ready:
+        session.finish(progress, is_stopped=not is_done)
+    return applier.writer
+
+
+def _names(options: RunOptions) -> dict[UUID, tuple[str, str]]:
+    if options.address.is_spark_kafka:
+        return {}
+    source = open_source(options.address, options.kafka, seen_before=True)
+    try:
+        learned_from = "cluster" if options.address.scheme == "kafka" else "partition_metadata"
+        return {uuid: (name, learned_from) for uuid, name in source.topic_ids().items()}
+    finally:
+        source.close()
+
+
+def describe_batch(batch: Batch) -> str:
+    """One line about a batch."""
+    took = (batch.finished_at - batch.started_at).total_seconds()
+    return f"batch {batch.batch_id}: {batch.records_read:,} records read, {batch.records_kept:,} kept, {took:.1f} s"
+
+
+def describe_sweep(batch: Batch) -> str:
+    """One line about an expiry sweep."""
+    return f"batch {batch.batch_id}: expiry sweep, {batch.records_kept:,} offsets and groups removed"

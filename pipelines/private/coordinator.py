@@ -1,0 +1,159 @@
+"""`grouplake coordinator` as a process that belongs to this one, for demonstrations, tests and benchmarks."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pipelines.cache.kernels import compile_kernels
+from pipelines.errors import GrouplakeError
+
+_READY = re.compile(r"listening on (\S+:\d+)(?:, (http://[^/]*)/)?")
+#: Nothing is downloaded or compiled within it.
+_START_SECONDS = 120
+_STOP_SECONDS = 30
+_POLL_SECONDS = 0.02
+
+
+class PrivateCoordinatorError(GrouplakeError):
+    """The process did not start, or did not end as it should; the message has what it said."""
+
+
+class PrivateCoordinator:
+    """Over the log in `directory`, on a free port of 127.0.0.1 or where `listen` says. `with` starts it and kills what is left.
+
+    `settings` are keys of `[coordinator]`, `topics` those that clients are told of. Its standard error goes to DIRECTORY.log, its
+    configuration is DIRECTORY.toml.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        topics: Mapping[str, int] | None = None,
+        listen: str = "127.0.0.1:0",
+        **settings: int | str | float,
+    ) -> None:
+        self.directory = directory
+        self._listen = listen
+        #: `127.0.0.1:PORT`, once it is started.
+        self.bootstrap = ""
+        #: URL of /health and /metrics, "" where there is none.
+        self.admin = ""
+        self.log = directory.with_name(f"{directory.name}.log")
+        self._configuration = directory.with_name(f"{directory.name}.toml")
+        self._configuration.parent.mkdir(parents=True, exist_ok=True)
+        given = {"admin_listen": "127.0.0.1:0", **settings}
+        lines = ["[coordinator]", *(f"{key} = {json.dumps(value)}" for key, value in given.items())]
+        lines += ["[coordinator.topics]", *(f'"{topic}" = {partitions}' for topic, partitions in (topics or {}).items())]
+        self._configuration.write_text("\n".join([*lines, ""]))
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> "PrivateCoordinator":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    @property
+    def pid(self) -> int:
+        """Of the running process."""
+        return self._running().pid
+
+    @property
+    def port(self) -> int:
+        """Of `bootstrap`."""
+        return int(self.bootstrap.rpartition(":")[2])
+
+    def start(self) -> None:
+        """Returns when it takes connections; it may still be loading then. Raises PrivateCoordinatorError if it ends instead."""
+        # a load would compile them otherwise, and the coordinator answers only when it is done
+        compile_kernels()
+        command = [sys.executable, "-c", "import sys; from pipelines.cli.main import main; sys.exit(main())", "coordinator"]
+        command += ["--listen", self._listen, "--log", f"segments:{self.directory}", "--conf", str(self._configuration)]
+        with self.log.open("ab") as errors:
+            self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
+        # a process that says nothing is ended, and with it the wait for its line
+        watchdog = threading.Timer(_START_SECONDS, self._process.kill)
+        watchdog.start()
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        watchdog.cancel()
+        ready = _READY.match(line)
+        if ready is None:
+            self.kill()
+            raise PrivateCoordinatorError(f"the coordinator did not start: {self.log.read_text()[-2000:]}")
+        self.bootstrap, self.admin = ready[1], ready[2] or ""
+
+    def end(self, number: signal.Signals) -> int:
+        """Sends a signal, and waits for the exit code."""
+        process = self._running()
+        process.send_signal(number)
+        code = process.wait(_STOP_SECONDS)
+        self._forget()
+        return code
+
+    def stop(self) -> None:
+        """SIGTERM. Raises PrivateCoordinatorError unless it ends with exit code 0."""
+        code = self.end(signal.SIGTERM)
+        if code != 0:
+            raise PrivateCoordinatorError(f"the coordinator ended with {code}: {self.log.read_text()[-2000:]}")
+
+    def kill(self) -> None:
+        """SIGKILL, if it lives."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._forget()
+
+    def get(self, path: str) -> tuple[int, str]:
+        """Status and body of what `admin` has under a path."""
+        try:
+            with urllib.request.urlopen(f"{self.admin}{path}", timeout=10) as response:
+                return response.status, response.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+
+    def wait_until_loaded(self, seconds: float = _START_SECONDS) -> None:
+        """Until every partition answers. Raises PrivateCoordinatorError if that takes longer, or the process has ended."""
+        give_up = time.monotonic() + seconds
+        while (found := self._health())[0] != 200:
+            if time.monotonic() > give_up or self._running().poll() is not None:
+                raise PrivateCoordinatorError(f"the coordinator is not ready after {seconds:g} s: {found[1]}")
+            time.sleep(_POLL_SECONDS)
+
+    def _health(self) -> tuple[int, str]:
+        try:
+            return self.get("/health")
+        except OSError as error:
+            # it hangs up on a request that took too long, as when the machine stood still
+            return 0, str(error)
+
+    def told(self) -> list[dict[str, Any]]:
+        """The lines of its log, of all lives."""
+        return [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{") and line.endswith("}")]
+
+    def events(self, event: str) -> list[dict[str, Any]]:
+        """Lines of its log about this."""
+        return [line for line in self.told() if line["event"] == event]
+
+    def _running(self) -> "subprocess.Popen[str]":
+        if self._process is None:
+            raise PrivateCoordinatorError("the coordinator is not started")
+        return self._process
+
+    def _forget(self) -> None:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+        self._process = None

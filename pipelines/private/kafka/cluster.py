@@ -1,0 +1,99 @@
+"""Several KRaft brokers on 127.0.0.1 under a controller of its own, so that any broker may go and leaders may move."""
+
+import tempfile
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from pipelines.private.kafka.broker import DEFAULT_VERSION, START_LIMIT_SECONDS, PrivateBroker, log_tail
+from pipelines.private.kafka.configuration import Quorum, controller_properties, logging_arguments, write_properties
+from pipelines.private.kafka.distribution import PrivateKafkaError, broker_jars
+from pipelines.private.kafka.ports import PortReservation
+from pipelines.private.kafka.probe import listens
+from pipelines.private.kafka.process import JavaProcess, Keeper, java_command
+from pipelines.private.kafka.storage import format_storage, new_cluster_id
+
+_CONTROLLER_ID = 100
+
+
+class PrivateCluster:
+    """`count` brokers with node ids from 1, every topic with a replica on each, and their controller; for use with `with`.
+
+    `properties` override settings of all brokers. Raises PrivateKafkaError when a node cannot start, with the end of its log.
+    """
+
+    def __init__(
+        self,
+        count: int = 2,
+        version: str = DEFAULT_VERSION,
+        *,
+        offsets_partitions: int = 4,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        self._version = version
+        self._jars = broker_jars(version)
+        self._folder = Path(tempfile.mkdtemp(prefix=f"private-kafka-{version}-controller-"))
+        self._keeper = Keeper(self._folder)
+        self._reserved = PortReservation()
+        self._quorum = Quorum(new_cluster_id(), _CONTROLLER_ID, self._reserved.port)
+        self._controller: JavaProcess | None = None
+        replicated = {
+            "default.replication.factor": str(count),
+            "offsets.topic.replication.factor": str(count),
+            "transaction.state.log.replication.factor": str(count),
+            # a replica that stays away leaves the in-sync set after this
+            "replica.lag.time.max.ms": "3000",
+            "replica.fetch.wait.max.ms": "100",
+        }
+        self.brokers = tuple(
+            PrivateBroker(
+                version,
+                offsets_partitions=offsets_partitions,
+                properties=replicated | dict(properties or {}),
+                node_id=number,
+                quorum=self._quorum,
+            )
+            for number in range(1, count + 1)
+        )
+
+    def __enter__(self) -> "PrivateCluster":
+        try:
+            self._start_controller()
+            with ThreadPoolExecutor(len(self.brokers)) as pool:
+                list(pool.map(PrivateBroker.start, self.brokers))
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def bootstrap(self) -> str:
+        """`127.0.0.1:PORT,127.0.0.1:PORT…`"""
+        return ",".join(broker.bootstrap for broker in self.brokers)
+
+    def close(self) -> None:
+        """End every process and remove every file."""
+        for broker in self.brokers:
+            broker.close()
+        if self._controller is not None:
+            self._controller.kill()
+        self._keeper.release()
+        self._reserved.release()
+
+    def _start_controller(self) -> None:
+        data = self._folder / "data"
+        data.mkdir()
+        configuration = write_properties(self._folder / "server.properties", controller_properties(self._quorum, data))
+        format_storage(self._version, self._jars, configuration, self._quorum.cluster_id, {})
+        log = self._folder / "controller.log"
+        command = java_command(self._jars, "kafka.Kafka", [str(configuration)], logging_arguments(self._folder))
+        self._controller = JavaProcess(command, log)
+        deadline = time.monotonic() + START_LIMIT_SECONDS
+        while not listens(self._quorum.port):
+            if self._controller.exit_code is not None or time.monotonic() > deadline:
+                raise PrivateKafkaError(f"the controller does not start; its log ends:\n{log_tail(log)}")
+            time.sleep(0.1)

@@ -1,0 +1,60 @@
+"""What a Kafka broker of some version needs on its class path."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipelines.cache.jars import resolved_jars
+from pipelines.errors import GrouplakeError
+from pipelines.progress import Progress
+
+
+class PrivateKafkaError(GrouplakeError):
+    """A private broker could not be started, or does not play along; the message says why and what to do."""
+
+
+_SLF4J_SIMPLE = "org.slf4j:slf4j-simple:1.7.36"
+_SLF4J_LOG4J = "org.slf4j:slf4j-log4j12:1.7.30"
+# Brokers of that age read ZooKeeper's configuration through a package that left the JDK with Java 11.
+_JAXB = "javax.xml.bind:jaxb-api:2.3.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """What one broker version needs on its class path, and whether it keeps its metadata in ZooKeeper."""
+
+    version: str
+    scala: str
+    extra: tuple[str, ...]
+    zookeeper: bool
+
+    @property
+    def dependencies(self) -> tuple[str, ...]:
+        """Maven coordinates `organisation:module:revision`."""
+        return (f"org.apache.kafka:kafka_{self.scala}:{self.version}", *self.extra)
+
+
+def version_tuple(version: str) -> tuple[int, ...]:
+    """`"4.1.1"` → `(4, 1, 1)`. Raises PrivateKafkaError for anything else than numbers and dots."""
+    try:
+        return tuple(int(part) for part in version.split("."))
+    except ValueError:
+        raise PrivateKafkaError(f"not a Kafka version: {version!r} (expected numbers and dots, as in 4.1.1)") from None
+
+
+def distribution(version: str) -> Distribution:
+    """The distribution of `version`: KRaft from 3.0, ZooKeeper before."""
+    number = version_tuple(version)
+    if number >= (3,):
+        return Distribution(version, "2.13", (_SLF4J_SIMPLE,), zookeeper=False)
+    if number >= (2, 4):
+        return Distribution(version, "2.13", (_SLF4J_LOG4J,), zookeeper=True)
+    return Distribution(version, "2.11", (_SLF4J_LOG4J, _JAXB), zookeeper=True)
+
+
+def broker_jars(version: str, *, cache: Path | None = None, progress: Progress | None = None) -> Path:
+    """Folder with every jar of a broker of `version`, resolved now unless the cache has it.
+
+    Safe against other processes that do the same at the same time: the folder appears complete or not at all.
+    Raises PrivateKafkaError when Java or PySpark is missing or a dependency does not resolve.
+    """
+    return resolved_jars(f"kafka-{version}", distribution(version).dependencies, cache=cache, progress=progress)

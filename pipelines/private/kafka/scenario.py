@@ -1,0 +1,113 @@
+"""The story that `grouplake demo` tells: a few real consumer groups, each with a fate worth a question."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from confluent_kafka import KafkaException
+
+from pipelines.private.kafka.clients import Clients
+from pipelines.private.kafka.distribution import PrivateKafkaError, version_tuple
+from pipelines.progress import Progress
+
+PARTITIONS = 4
+_TOPICS = ("orders", "payments", "clicks")
+_WITH_TRANSACTIONS = (0, 11)
+#: From here brokers offer KIP-848 groups without being asked to.
+_WITH_CONSUMER_PROTOCOL = (4, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One group and what happens to it. `title` is what a person is told meanwhile, `since` the first version that can."""
+
+    group: str
+    title: str
+    play: Callable[[Clients], None]
+    since: tuple[int, ...] = ()
+
+
+def steps(version: str) -> tuple[Step, ...]:
+    """The steps that a broker of `version` can play."""
+    return tuple(step for step in _STEPS if version_tuple(version) >= step.since)
+
+
+def play(clients: Clients, version: str, progress: Progress | None = None) -> tuple[str, ...]:
+    """Make the topics, then play every step; the names of the groups.
+
+    The members stay alive in `clients` until it is closed: describe the groups before. Raises PrivateKafkaError where the broker
+    does not play along.
+    """
+    tell = progress or (lambda _: None)
+    tell(f"topics {', '.join(_TOPICS)}: {PARTITIONS} partitions each, some records")
+    clients.create_topics(_TOPICS, PARTITIONS)
+    for topic in _TOPICS:
+        clients.produce(topic, PARTITIONS, 1000)
+    played = steps(version)
+    for step in played:
+        tell(f"{step.group}: {step.title}")
+        try:
+            step.play(clients)
+        except KafkaException as error:
+            raise PrivateKafkaError(f"{step.group} ({step.title}): {error}") from error
+    return tuple(dict.fromkeys(step.group for step in played))
+
+
+def _everywhere(topic: str, offset: int) -> list[tuple[str, int, int]]:
+    return [(topic, partition, offset + partition) for partition in range(PARTITIONS)]
+
+
+def _rebalance(clients: Clients) -> None:
+    first = clients.consumer("billing", ("orders", "payments"), client_id="billing-1")
+    clients.settle([first], 2 * PARTITIONS)
+    clients.commit_everywhere([first], 10)
+    second = clients.consumer("billing", ("orders", "payments"), client_id="billing-2")
+    clients.settle([first, second], 2 * PARTITIONS)
+    for offset in (20, 30, 40):
+        clients.commit_everywhere([first, second], offset)
+
+
+def _drained(clients: Clients) -> None:
+    member = clients.consumer("nightly-report", ("clicks",), client_id="report")
+    clients.settle([member], PARTITIONS)
+    clients.commit(member, _everywhere("clicks", 240), "checkpoint é✓")
+    clients.leave(member)
+
+
+def _rewound(clients: Clients) -> None:
+    member = clients.consumer("fraud-check")
+    for offset in (900, 950, 20):
+        clients.commit(member, [("orders", 0, offset)])
+    clients.leave(member)
+
+
+def _simple(clients: Clients) -> None:
+    member = clients.consumer("backfill-tool")
+    clients.commit(member, [("payments", 0, 7), ("payments", 1, 8)], "assigned by hand")
+    clients.leave(member)
+
+
+def _transactions(clients: Clients) -> None:
+    member = clients.consumer("ledger", ("payments",), client_id="ledger")
+    clients.settle([member], PARTITIONS)
+    producer = clients.transaction("ledger-writer")
+    clients.send_offsets(producer, member, _everywhere("payments", 100))
+    producer.commit_transaction(30)
+    clients.send_offsets(producer, member, _everywhere("payments", 500))
+    producer.abort_transaction(30)
+    clients.send_offsets(producer, member, _everywhere("payments", 200))
+
+
+def _consumer_protocol(clients: Clients) -> None:
+    members = [clients.consumer("search-index", ("orders",), group_protocol="consumer", client_id=f"index-{n}") for n in (1, 2)]
+    clients.settle(members, PARTITIONS)
+    clients.commit_everywhere(members, 66)
+
+
+_STEPS = (
+    Step("billing", "one member, then a second: a rebalance; both commit", _rebalance),
+    Step("nightly-report", "commits with metadata, then its only member leaves", _drained),
+    Step("fraud-check", "commits 900, 950 and then 20: rewound", _rewound),
+    Step("backfill-tool", "commits without ever joining: a simple group", _simple),
+    Step("ledger", "offsets in transactions: one committed, one aborted, one still open", _transactions, _WITH_TRANSACTIONS),
+    Step("search-index", "two members under the new protocol of KIP-848", _consumer_protocol, _WITH_CONSUMER_PROTOCOL),
+)
