@@ -29,7 +29,7 @@ from coordinator_core.log.partitioner import partition_for
 from coordinator_core.state.era import Era
 from pipelines.batch.context import BatchContext
 from pipelines.batch.plan import plan_batch
-from pipelines.batch.prior import Prior
+from pipelines.batch.previous_batch import PreviousBatch
 from pipelines.configuration import load_configuration
 from pipelines.source.changes import SCHEMA, Kind, rows
 from pipelines.tables import definitions
@@ -101,7 +101,7 @@ def large_tables(size: int, folder: Path) -> TableStore:
         root.mkdir(parents=True)
         store.create()
         writer = TablesWriter.claim(store)
-        context = BatchContext(writer.begin(), ERA, ERA.default_retention_ms, Prior(store, None))
+        context = BatchContext(writer.begin(), ERA, ERA.default_retention_ms, PreviousBatch(store, None))
         # what is planned in the driver is planned by the job's own code; commits are too many for that
         few = pa.Table.from_batches((rows for rows in change_rows(shape) if rows["kind"][0].as_py() != Kind.COMMIT), SCHEMA)
         for write in plan_batch(few, context, dict).writes:

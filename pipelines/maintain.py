@@ -7,7 +7,7 @@ from functools import partial
 
 from deltalake import DeltaTable
 
-from pipelines.faults import reached
+from pipelines.failpoints import failpoint
 from pipelines.phases import Phases
 from pipelines.tables import definitions
 from pipelines.tables.leaf_order import order_leaves
@@ -67,15 +67,15 @@ def _compacted(writer: TablesWriter, last: Batch, limits: Maintenance, now: date
     for name in _AGING:
         with phases.timed("age"):
             writer.commit(name, partial(_age, oldest))
-        reached(f"maintain:aged:{name}")
+        failpoint(f"maintain:aged:{name}")
     for name in _STATE_AND_HISTORY:
         with phases.timed("compact"):
             writer.commit(name, partial(_compact, name, limits, progress))
-        reached(f"maintain:compacted:{name}")
+        failpoint(f"maintain:compacted:{name}")
     with phases.timed("compact"):
         # no writer ever takes a version of `batches` back, and a row or a claim that comes in between stays as it is
         _compact("batches", limits, progress, writer.expect_claim(), "")
-    reached("maintain:compacted:batches")
+    failpoint("maintain:compacted:batches")
     return Batch(
         batch_id=batch_id,
         started_at=phases.started_at,
@@ -110,12 +110,12 @@ def _tidy(writer: TablesWriter, name: str, vacuum_hours: int, progress: Callable
     """Writes a checkpoint of a table and removes files and log entries that no version of the last `vacuum_hours` needs."""
     table = writer.store.table(name)
     table.create_checkpoint()
-    reached(f"maintain:checkpoint:{name}")
+    failpoint(f"maintain:checkpoint:{name}")
     writer.expect_claim()
     removed = table.vacuum(
         retention_hours=vacuum_hours, dry_run=False, enforce_retention_duration=False, full=_may_list_files(vacuum_hours)
     )
-    reached(f"maintain:vacuumed:{name}")
+    failpoint(f"maintain:vacuumed:{name}")
     table.cleanup_metadata()
     progress(f"{name}: {len(removed)} unneeded files removed")
 

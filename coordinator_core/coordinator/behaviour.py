@@ -61,7 +61,7 @@ class Behaviour:
     #: What members are told of a Dead group.
     dead_group: ErrorCode
     #: Generation of a JoinGroup response that is an error.
-    refused_generation: int
+    error_generation: int
     #: What requests are told while their group is being loaded, and what SyncGroup and Heartbeat are told. Up to 1.1, a partition
     #: is nobody's until it is loaded; here that holds for 0.9 and 0.10.
     while_loading: ErrorCode
@@ -126,7 +126,7 @@ _SCALA_3 = Behaviour(
     group_errors=SCALA_1_GROUP_ERRORS,
     offset_errors=SCALA_3_OFFSET_ERRORS,
     dead_group=ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    refused_generation=-1,
+    error_generation=-1,
     while_loading=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     sync_while_loading=ErrorCode.REBALANCE_IN_PROGRESS,
     heartbeat_while_loading=ErrorCode.NONE,
@@ -185,7 +185,7 @@ _SCALA_1 = replace(
     group_value_version=1,
     offset_value_version=1,
     dead_group=ErrorCode.UNKNOWN_MEMBER_ID,
-    refused_generation=0,
+    error_generation=0,
     size_rule=SizeRule.NONE,
     new_members_time_out=False,
     idle_heartbeats=MappingProxyType({ClassicGroupState.COMPLETING_REBALANCE: HeartbeatCheck.MEMBER}),

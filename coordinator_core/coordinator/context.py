@@ -10,7 +10,7 @@ from coordinator_core.coordinator.classic.states import ClassicGroupState
 from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.coordinator.in_flight import CommitsInFlight
 from coordinator_core.coordinator.messages.membership import Protocol
-from coordinator_core.coordinator.timers import Delayed, TimerKey, Timers
+from coordinator_core.coordinator.timers import TimerKey, TimerKind, Timers
 from coordinator_core.state import classic_group
 from coordinator_core.state.group_state import GroupState
 
@@ -57,10 +57,10 @@ class CoordinatorContext:
     def forget(self, group: ClassicGroup) -> None:
         """Drops the live group and its timers; what the log has of it stays."""
         for key in (
-            TimerKey(Delayed.JOIN, group.group_id),
-            TimerKey(Delayed.SYNC, group.group_id),
-            *(TimerKey(Delayed.HEARTBEAT, group.group_id, member.member_id) for member in group.members),
-            *(TimerKey(Delayed.HEARTBEAT, group.group_id, member_id) for member_id in group.pending_members),
+            TimerKey(TimerKind.JOIN, group.group_id),
+            TimerKey(TimerKind.SYNC, group.group_id),
+            *(TimerKey(TimerKind.HEARTBEAT, group.group_id, member.member_id) for member in group.members),
+            *(TimerKey(TimerKind.HEARTBEAT, group.group_id, member_id) for member_id in group.pending_members),
         ):
             self.timers.cancel(key)
         if self.groups.get(group.group_id) is group:

@@ -6,9 +6,9 @@ from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.messages.groups import ListGroupsRequest
 from coordinator_core.coordinator.messages.offsets import TxnMarkerRequest
-from coordinator_core.coordinator.refusal import Request, error_response, refusal
+from coordinator_core.coordinator.request_checks import Request, error_response, refusal
+from coordinator_core.coordinator.result import Response
 from coordinator_core.coordinator.shard import GroupCoordinatorShard
-from coordinator_core.coordinator.turn import Response
 from coordinator_core.log.partitioner import partition_for
 
 

@@ -17,11 +17,13 @@ from coordinator_core.coordinator.messages.groups import (
     ListGroupsRequest,
     ListGroupsResponse,
 )
-from coordinator_core.coordinator.turn import Ticket, Turn
+from coordinator_core.coordinator.reply_handle import ReplyHandle
+from coordinator_core.coordinator.result import ResultBuilder
 
 
-def describe_group(context: CoordinatorContext, turn: Turn, request: DescribeGroupRequest, ticket: Ticket) -> None:
+def describe_group(result: ResultBuilder, request: DescribeGroupRequest, reply: ReplyHandle) -> None:
     """A group that is not there is Dead. Subscriptions and assignments are told of a Stable group only."""
+    context = result.context
     group = context.find(request.group_id)
     if group is None and request.missing_is_error:
         message = f"Group {request.group_id} not found."
@@ -30,7 +32,7 @@ def describe_group(context: CoordinatorContext, turn: Turn, request: DescribeGro
         response = DescribeGroupResponse(ErrorCode.NONE, request.group_id, DEAD)
     else:
         response = _described(context.behaviour, group)
-    turn.answer(ticket, response)
+    result.answer(reply, response)
 
 
 def _described(behaviour: Behaviour, group: ClassicGroup) -> DescribeGroupResponse:
@@ -56,28 +58,28 @@ def _described(behaviour: Behaviour, group: ClassicGroup) -> DescribeGroupRespon
     )
 
 
-def describe_consumer_group(
-    context: CoordinatorContext, turn: Turn, request: ConsumerGroupDescribeRequest, ticket: Ticket
-) -> None:
+def describe_consumer_group(result: ResultBuilder, request: ConsumerGroupDescribeRequest, reply: ReplyHandle) -> None:
     """GROUP_ID_NOT_FOUND with the messages of `GroupMetadataManager.consumerGroup`, on which clients go on to DescribeGroups.
 
     A group of the consumer protocol that another broker left in the log is not found: nobody keeps it here.
     """
+    context = result.context
     group_id = request.group_id
     found = context.find(group_id) is not None
     message = f"Group {group_id} is not a consumer group." if found else f"Group {group_id} not found."
-    turn.answer(ticket, ConsumerGroupDescribeResponse(ErrorCode.GROUP_ID_NOT_FOUND, group_id, message))
+    result.answer(reply, ConsumerGroupDescribeResponse(ErrorCode.GROUP_ID_NOT_FOUND, group_id, message))
 
 
-def list_groups(context: CoordinatorContext, turn: Turn, request: ListGroupsRequest, ticket: Ticket) -> None:
+def list_groups(result: ResultBuilder, request: ListGroupsRequest, reply: ReplyHandle) -> None:
     """All groups of the log partition that pass the filters, by id."""
+    context = result.context
     states, types = _lower(request.states), _lower(request.types)
     groups = tuple(
         group
         for group in _listed(context)
         if (not states or group.state.lower() in states) and (not types or group.group_type in types)
     )
-    turn.answer(ticket, ListGroupsResponse(ErrorCode.NONE, groups))
+    result.answer(reply, ListGroupsResponse(ErrorCode.NONE, groups))
 
 
 def _listed(context: CoordinatorContext) -> Iterable[ListedGroup]:

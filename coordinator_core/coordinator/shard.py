@@ -10,7 +10,7 @@ from enum import Enum
 from typing import TypeVar, assert_never
 
 from coordinator_core.codec import decode
-from coordinator_core.coordinator import describe, removal
+from coordinator_core.coordinator import describe, expiration
 from coordinator_core.coordinator.behaviour import SizeRule
 from coordinator_core.coordinator.classic import rebalance
 from coordinator_core.coordinator.classic.heartbeat import heartbeat
@@ -43,9 +43,10 @@ from coordinator_core.coordinator.messages.offsets import (
 from coordinator_core.coordinator.offsets.commit import commit_offsets, commit_transactional_offsets, end_transaction
 from coordinator_core.coordinator.offsets.delete import delete_offsets, topics_deleted
 from coordinator_core.coordinator.offsets.fetch import fetch_offsets
-from coordinator_core.coordinator.refusal import Request, refusal
-from coordinator_core.coordinator.timers import Due, HeartbeatDue, JoinDue, SweepDue, SyncDue
-from coordinator_core.coordinator.turn import Continuation, Outcome, Response, Ticket, Turn, Write
+from coordinator_core.coordinator.reply_handle import ReplyHandle
+from coordinator_core.coordinator.request_checks import Request, refusal
+from coordinator_core.coordinator.result import Continuation, CoordinatorResult, Response, ResultBuilder, Write
+from coordinator_core.coordinator.timers import Due, ExpirationTimeout, HeartbeatTimeout, JoinTimeout, SyncTimeout
 from coordinator_core.log.columns import RecordColumns
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.log.record_batch import control_key
@@ -57,7 +58,7 @@ Handled = TypeVar("Handled", bound=Request)
 
 
 def _handler(
-    kind: type[Handled], handle: Callable[[CoordinatorContext, Turn, Handled, Ticket], None]
+    kind: type[Handled], handle: Callable[[ResultBuilder, Handled, ReplyHandle], None]
 ) -> tuple[type, Callable[..., None]]:
     """An entry of the table, whose function takes requests of its type."""
     return kind, handle
@@ -77,7 +78,7 @@ _HANDLERS = dict(
         _handler(DescribeGroupRequest, describe.describe_group),
         _handler(ConsumerGroupDescribeRequest, describe.describe_consumer_group),
         _handler(ListGroupsRequest, describe.list_groups),
-        _handler(DeleteGroupRequest, removal.delete_group),
+        _handler(DeleteGroupRequest, expiration.delete_group),
     )
 )
 
@@ -142,10 +143,10 @@ class GroupCoordinatorShard:
         """The whole log as columns, in the order of offsets: the same as `replay` of all its records, and much quicker."""
         return load_columns(self._context.state, self.partition, pieces)
 
-    def finish_load(self, now_ms: int) -> Outcome:
+    def finish_load(self, now_ms: int) -> CoordinatorResult:
         """The log was read to its end. Sessions of all members begin now; groups that are too large by now rebalance."""
         context = self._context
-        turn = self._turn(now_ms)
+        result = self._turn(now_ms)
         self.status = ShardStatus.ACTIVE
         for group_id, view in context.state.groups().items():
             group = context.find(group_id) if view.members else None
@@ -153,98 +154,98 @@ class GroupCoordinatorShard:
                 continue
             if context.behaviour.size_rule is not SizeRule.NONE and len(group) > context.config.group_max_size:
                 reason = f"{len(group)} members, group.max.size is {context.config.group_max_size}"
-                rebalance.prepare_rebalance(context, turn, group, reason)
+                rebalance.prepare_rebalance(result, group, reason)
             for member in group.members:
-                rebalance.restart_session(context, turn, group, member)
-        removal.schedule_sweep(context, now_ms)
-        return self._close(turn)
+                rebalance.restart_session(result, group, member)
+        expiration.schedule_sweep(context, now_ms)
+        return self._close(result)
 
-    def unload(self, epoch: int | None, now_ms: int) -> Outcome:
+    def unload(self, epoch: int | None, now_ms: int) -> CoordinatorResult:
         """The log partition is another's, as of this leader epoch (None: the replica is gone); an epoch from before the load is
         ignored. Whoever waits is told NOT_COORDINATOR, and nothing is written any more."""
         if epoch is not None and epoch < self.epoch:
-            return Outcome()
+            return CoordinatorResult()
         self.epoch = self.epoch if epoch is None else epoch
-        turn = self._turn(now_ms)
+        result = self._turn(now_ms)
         context = self._context
         for group in tuple(context.groups.values()):
             group.transition_to(DEAD, now_ms)
             for member in tuple(group.members):
-                rebalance.drop_member(context, turn, group, member, "unloaded", ErrorCode.NOT_COORDINATOR)
+                rebalance.drop_member(result, group, member, "unloaded", ErrorCode.NOT_COORDINATOR)
         writes, self._writes = self._writes, {}
         for write in writes.values():
-            self._go_on(write, ErrorCode.NOT_LEADER_OR_FOLLOWER, turn)
+            self._go_on(write, ErrorCode.NOT_LEADER_OR_FOLLOWER, result)
         self.status = ShardStatus.UNLOADED
         self._context = self._fresh_context(now_ms)
-        return Outcome(tuple(turn.answers))
+        return CoordinatorResult(tuple(result.answers))
 
     # ---- requests, the log, the clock
 
-    def handle(self, request: Request, ticket: Ticket, now_ms: int) -> Outcome:
-        """One request. Its answer is in this outcome or in a later one, exactly once, under its ticket."""
-        turn = self._turn(now_ms)
+    def handle(self, request: Request, reply: ReplyHandle, now_ms: int) -> CoordinatorResult:
+        """One request. Its answer is in this outcome or in a later one, exactly once, under its reply."""
+        result = self._turn(now_ms)
         refused = self._refusal(request)
         if refused is None:
-            _HANDLERS[type(request)](self._context, turn, request, ticket)
+            _HANDLERS[type(request)](result, request, reply)
         else:
-            turn.answer(ticket, refused)
-        return self._close(turn)
+            result.answer(reply, refused)
+        return self._close(result)
 
-    def appended(self, write: Write, base_offset: int, now_ms: int) -> Outcome:
+    def appended(self, write: Write, base_offset: int, now_ms: int) -> CoordinatorResult:
         """The log has the batch, from this offset on: its records are applied, and what waited for them goes on.
 
         A write from before an unload changes nothing; who waited for it was told then.
         """
         if self._writes.pop(write.number, None) is None:
-            return Outcome()
+            return CoordinatorResult()
         self._apply(write, base_offset, now_ms)
-        turn = self._turn(now_ms)
-        self._go_on(write, ErrorCode.NONE, turn)
-        return self._close(turn)
+        result = self._turn(now_ms)
+        self._go_on(write, ErrorCode.NONE, result)
+        return self._close(result)
 
-    def append_failed(self, write: Write, error: ErrorCode, now_ms: int) -> Outcome:
+    def append_failed(self, write: Write, error: ErrorCode, now_ms: int) -> CoordinatorResult:
         """The log does not have the batch, and never will."""
         if self._writes.pop(write.number, None) is None:
-            return Outcome()
-        turn = self._turn(now_ms)
-        self._go_on(write, error, turn)
-        return self._close(turn)
+            return CoordinatorResult()
+        result = self._turn(now_ms)
+        self._go_on(write, error, result)
+        return self._close(result)
 
-    def timers_due(self, now_ms: int) -> Outcome:
+    def timers_due(self, now_ms: int) -> CoordinatorResult:
         """Does what is due by now."""
-        turn = self._turn(now_ms)
+        result = self._turn(now_ms)
         timers = self._context.timers
         while (due := timers.pop_due(now_ms)) is not None:
-            self._fire(turn, due)
-        return self._close(turn)
+            self._fire(result, due)
+        return self._close(result)
 
     def next_deadline(self) -> int | None:
         """When to ask for `timers_due` again, in ms; None when no timer is set."""
         return self._context.timers.next_deadline()
 
-    def sweep(self, now_ms: int) -> Outcome:
+    def sweep(self, now_ms: int) -> CoordinatorResult:
         """Removes what has expired, as the timer does once per `offsets.retention.check.interval.ms`."""
-        turn = self._turn(now_ms)
-        removal.sweep(self._context, turn)
-        return self._close(turn)
+        result = self._turn(now_ms)
+        expiration.sweep(result)
+        return self._close(result)
 
-    def topics_deleted(self, topics: frozenset[str], now_ms: int) -> Outcome:
+    def topics_deleted(self, topics: frozenset[str], now_ms: int) -> CoordinatorResult:
         """Topics are gone, and their offsets go."""
-        turn = self._turn(now_ms)
-        topics_deleted(self._context, turn, topics)
-        return self._close(turn)
+        result = self._turn(now_ms)
+        topics_deleted(result, topics)
+        return self._close(result)
 
-    def _fire(self, turn: Turn, due: Due) -> None:
+    def _fire(self, result: ResultBuilder, due: Due) -> None:
         match due:
-            case HeartbeatDue():
-                rebalance.heartbeat_due(self._context, turn, due)
-            case JoinDue():
-                rebalance.join_due(self._context, turn, due)
-            case SyncDue():
-                rebalance.sync_due(self._context, turn, due)
-            case SweepDue():
-                removal.sweep(self._context, turn)
-                removal.schedule_sweep(self._context, turn.now_ms)
+            case HeartbeatTimeout():
+                rebalance.heartbeat_timed_out(result, due)
+            case JoinTimeout():
+                rebalance.join_timed_out(result, due)
+            case SyncTimeout():
+                rebalance.sync_timed_out(result, due)
+            case ExpirationTimeout():
+                expiration.sweep(result)
+                expiration.schedule_sweep(result.context, result.now_ms)
             case _:
                 assert_never(due)
 
@@ -264,10 +265,10 @@ class GroupCoordinatorShard:
                 record,
             )
 
-    def _go_on(self, write: Write, error: ErrorCode, turn: Turn) -> None:
-        write.then(error, turn)
+    def _go_on(self, write: Write, error: ErrorCode, result: ResultBuilder) -> None:
+        write.then(error, result)
         for then in self._waiting.pop(write.number, ()):
-            then(error, turn)
+            then(error, result)
 
     def _refusal(self, request: Request) -> Response | None:
         return refusal(request, _REFUSED_WHILE[self.status], self.config)
@@ -276,20 +277,20 @@ class GroupCoordinatorShard:
         state = GroupState(self.config.rules, now_ms, self.config.offsets_retention_ms)
         return CoordinatorContext(self.config, self._new_member_id, state)
 
-    def _turn(self, now_ms: int) -> Turn:
-        return Turn(now_ms, self._next_write)
+    def _turn(self, now_ms: int) -> ResultBuilder:
+        return ResultBuilder(self._context, now_ms, self._next_write)
 
     def _next_write(self) -> int:
         self._write_number += 1
         return self._write_number
 
-    def _close(self, turn: Turn) -> Outcome:
-        while turn.unwritable:
-            turn.unwritable.pop(0)(ErrorCode.MESSAGE_TOO_LARGE, turn)
-        self._writes.update((write.number, write) for write in turn.writes)
-        for then in turn.waiting:
+    def _close(self, result: ResultBuilder) -> CoordinatorResult:
+        while result.unwritable:
+            result.unwritable.pop(0)(ErrorCode.MESSAGE_TOO_LARGE, result)
+        self._writes.update((write.number, write) for write in result.writes)
+        for then in result.waiting:
             if self._writes:
                 self._waiting.setdefault(next(reversed(self._writes)), []).append(then)
             else:
-                then(ErrorCode.NONE, turn)
-        return turn.outcome()
+                then(ErrorCode.NONE, result)
+        return result.outcome()

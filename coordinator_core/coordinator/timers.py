@@ -9,7 +9,7 @@ from enum import Enum
 from typing import NamedTuple
 
 
-class Delayed(Enum):
+class TimerKind(Enum):
     """What is delayed."""
 
     JOIN = "join"
@@ -21,13 +21,13 @@ class Delayed(Enum):
 class TimerKey(NamedTuple):
     """Name of a timer; at most one of a name is set. `member_id` is "" where the timer is the group's."""
 
-    delayed: Delayed
+    kind: TimerKind
     group_id: str = ""
     member_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class JoinDue:
+class JoinTimeout:
     """The join phase ends. Of an initial rebalance, `delay_ms` is how long it was delayed and `remaining_ms` for how long it may
     still be extended when new members came; both 0 otherwise."""
 
@@ -37,7 +37,7 @@ class JoinDue:
 
 
 @dataclass(frozen=True, slots=True)
-class SyncDue:
+class SyncTimeout:
     """The time for SyncGroup of a generation is over."""
 
     group_id: str
@@ -45,7 +45,7 @@ class SyncDue:
 
 
 @dataclass(frozen=True, slots=True)
-class HeartbeatDue:
+class HeartbeatTimeout:
     """A member was not heard of for its session timeout, or did not come back with the member id that it was given."""
 
     group_id: str
@@ -53,11 +53,11 @@ class HeartbeatDue:
 
 
 @dataclass(frozen=True, slots=True)
-class SweepDue:
+class ExpirationTimeout:
     """Time to look for expired offsets."""
 
 
-Due = JoinDue | SyncDue | HeartbeatDue | SweepDue
+Due = JoinTimeout | SyncTimeout | HeartbeatTimeout | ExpirationTimeout
 
 
 class Timers:

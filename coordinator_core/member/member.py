@@ -37,11 +37,11 @@ from coordinator_core.coordinator.messages.offsets import (
     OffsetFetchResponse,
     OffsetToCommit,
 )
-from coordinator_core.member import remedies
+from coordinator_core.member import error_actions
 from coordinator_core.member.auto_commit import AutoCommit
 from coordinator_core.member.effects import Effects, Event, MemberFailed, OffsetsCommitted, OffsetsFetched, Request, Response
+from coordinator_core.member.error_actions import ErrorAction, ErrorActions
 from coordinator_core.member.owned import OwnedPartitions
-from coordinator_core.member.remedies import Remedies, Remedy
 from coordinator_core.member.settings import CONSUMER, MemberSettings
 from coordinator_core.state import offsets as offset_state
 
@@ -273,13 +273,13 @@ class GroupMember:
             self.coordinator = found.node
             self._session_ends_at = now_ms + self.settings.session_timeout_ms
         else:
-            self._remedy("FindCoordinator", found.error, remedies.FIND, now_ms)
+            self._act_on("FindCoordinator", found.error, error_actions.FIND, now_ms)
 
     def _take_joined(self, response: JoinGroupResponse, now_ms: int) -> None:
         self._rebalancing = None
         if response.error is not ErrorCode.NONE:
             self._rejoin = True
-            self._remedy("JoinGroup", response.error, remedies.JOIN, now_ms, response.member_id)
+            self._act_on("JoinGroup", response.error, error_actions.JOIN, now_ms, response.member_id)
             return
         self.state = MemberState.COMPLETING_REBALANCE
         self.member_id, self.generation = response.member_id, response.generation
@@ -319,7 +319,7 @@ class GroupMember:
         self._rebalancing = None
         if response.error is not ErrorCode.NONE:
             self._rejoin = True
-            self._remedy("SyncGroup", response.error, remedies.SYNC, now_ms)
+            self._act_on("SyncGroup", response.error, error_actions.SYNC, now_ms)
             return
         assignment = read_assignment(response.assignment)
         if isinstance(assignment, Malformed):
@@ -347,33 +347,33 @@ class GroupMember:
         if error is ErrorCode.NONE:
             self._session_ends_at = now_ms + self.settings.session_timeout_ms
         else:
-            self._remedy("Heartbeat", error, remedies.HEARTBEAT, now_ms)
+            self._act_on("Heartbeat", error, error_actions.HEARTBEAT, now_ms)
 
     def _take_committed(self, request: OffsetCommitRequest, response: OffsetCommitResponse, now_ms: int) -> None:
         same = (request.member_id, request.generation) == (self.member_id, self.generation)
         for error in sorted(set(response.errors.values())):
-            if error in remedies.COMMIT and (same or remedies.COMMIT[error] is Remedy.FIND_COORDINATOR):
-                self._remedy("OffsetCommit", error, remedies.COMMIT, now_ms)
+            if error in error_actions.COMMIT and (same or error_actions.COMMIT[error] is ErrorAction.FIND_COORDINATOR):
+                self._act_on("OffsetCommit", error, error_actions.COMMIT, now_ms)
                 break
         self._events.append(OffsetsCommitted(response.errors))
 
-    def _remedy(self, api: str, error: ErrorCode, known: Remedies, now_ms: int, member_id: str = "") -> None:
+    def _act_on(self, api: str, error: ErrorCode, known: ErrorActions, now_ms: int, member_id: str = "") -> None:
         match known.get(error):
             case None:
                 self._fail(f"{api} of group {self.settings.group_id!r} failed: {error.name}", error)
-            case Remedy.RETRY_NOW:
+            case ErrorAction.RETRY_NOW:
                 self._retry_at = now_ms
-            case Remedy.RETRY_LATER:
+            case ErrorAction.RETRY_LATER:
                 self._retry_at = now_ms + self.settings.retry_backoff_ms
-            case Remedy.FIND_COORDINATOR:
+            case ErrorAction.FIND_COORDINATOR:
                 self._forget_coordinator(now_ms)
-            case Remedy.REJOIN:
+            case ErrorAction.REJOIN:
                 self._rejoin |= self.state is MemberState.STABLE
-            case Remedy.TAKE_ID:
+            case ErrorAction.TAKE_ID:
                 self.member_id = member_id
-            case Remedy.NEW_GENERATION:
+            case ErrorAction.NEW_GENERATION:
                 self._start_over(self.member_id)
-            case Remedy.NEW_MEMBER:
+            case ErrorAction.NEW_MEMBER:
                 self._start_over(UNKNOWN_MEMBER_ID)
 
     def _start_over(self, member_id: str) -> None:

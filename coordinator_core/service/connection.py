@@ -8,7 +8,7 @@ import asyncio
 from typing import Protocol, cast
 
 from coordinator_core.service.addresses import java_host
-from coordinator_core.service.front import Front
+from coordinator_core.service.request_dispatcher import RequestDispatcher
 from coordinator_core.service.settings import ServiceSettings
 
 _SIZE_BYTES = 4
@@ -24,7 +24,7 @@ class ConnectionOwner(Protocol):
         """The limits."""
 
     @property
-    def front(self) -> Front:
+    def dispatcher(self) -> RequestDispatcher:
         """Who answers requests."""
 
     def now(self) -> float:
@@ -72,7 +72,7 @@ class Connection(asyncio.Protocol):
         self.active_at = self._listener.now()
         self._transport.set_write_buffer_limits(high=self._listener.settings.write_buffer_bytes)
         if self._listener.admit(self):
-            self._peer = self._listener.front.peer(java_host(self.host))
+            self._peer = self._listener.dispatcher.peer(java_host(self.host))
         else:
             self._transport.abort()
 
@@ -137,7 +137,7 @@ class Connection(asyncio.Protocol):
         try:
             while self._may_handle() and (frame := self._next_frame()) is not None:
                 self._busy = True
-                self._listener.front.handle(frame, self._peer, self._reply)
+                self._listener.dispatcher.handle(frame, self._peer, self._reply)
         finally:
             self._handling = False
         self._set_reading()

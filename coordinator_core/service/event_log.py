@@ -7,9 +7,9 @@ from typing import Any, TextIO
 
 import structlog
 
-from coordinator_core.coordinator.facts import (
-    Fact,
+from coordinator_core.coordinator.group_events import (
     GenerationBegan,
+    GroupEvent,
     GroupRemoved,
     GroupStabilized,
     MemberIdGiven,
@@ -23,8 +23,8 @@ from coordinator_core.service.observer import Observer
 
 LEVELS = ("debug", "info", "warning", "error")
 
-#: What each fact is called, and how loud it is.
-_FACTS: Mapping[type, tuple[int, str]] = {
+#: Level and message of each event.
+_MESSAGES: Mapping[type, tuple[int, str]] = {
     MemberIdGiven: (logging.DEBUG, "member id given"),
     MemberJoined: (logging.INFO, "member joined"),
     MemberRemoved: (logging.INFO, "member removed"),
@@ -63,12 +63,12 @@ class EventLog(Observer):
 
     # ---- what is heard
 
-    def facts(self, partition: int, facts: Iterable[Fact]) -> None:
-        for fact in facts:
-            level, event = _FACTS[type(fact)]
+    def group_events(self, partition: int, group_events: Iterable[GroupEvent]) -> None:
+        for event in group_events:
+            level, message = _MESSAGES[type(event)]
             if level >= self._level:
-                details = {_SHORT_NAMES.get(name, name): value for name, value in asdict(fact).items() if value is not None}
-                self._log.log(level, event, partition=partition, **details)
+                details = {_SHORT_NAMES.get(name, name): value for name, value in asdict(event).items() if value is not None}
+                self._log.log(level, message, partition=partition, **details)
 
     def load_finished(self, partition: int, epoch: int, records: int, anomalies: int, seconds: float) -> None:
         level = logging.WARNING if anomalies else logging.INFO if records else logging.DEBUG

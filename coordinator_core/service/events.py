@@ -2,16 +2,16 @@
 
 from typing import NamedTuple
 
-from coordinator_core.coordinator.refusal import Request
-from coordinator_core.coordinator.turn import Response
-from coordinator_core.service.tickets import Ticket
+from coordinator_core.coordinator.request_checks import Request
+from coordinator_core.coordinator.result import Response
+from coordinator_core.service.reply_handles import ReplyHandle
 
 
-class Asked(NamedTuple):
+class RequestReceived(NamedTuple):
     """A request came, at this time of the performance counter."""
 
     request: Request
-    ticket: Ticket[Response]
+    reply_handle: ReplyHandle[Response]
     at: float
 
 
@@ -37,7 +37,7 @@ class Resigned(NamedTuple):
     epoch: int | None
 
 
-class TimersDue(NamedTuple):
+class TimerFired(NamedTuple):
     """The next deadline has come."""
 
 
@@ -51,4 +51,4 @@ class Stop(NamedTuple):
     """Nothing comes after this."""
 
 
-Event = Asked | Elected | Loaded | Resigned | TimersDue | LogFailed | Stop
+Event = RequestReceived | Elected | Loaded | Resigned | TimerFired | LogFailed | Stop

@@ -11,7 +11,7 @@ from collections import deque
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 
-from coordinator_core.service.ports import CoordinatorLog
+from coordinator_core.service.log_interface import CoordinatorLog
 
 _Job = tuple[int, "asyncio.Future[None]"]
 #: Files that one thread takes at once.

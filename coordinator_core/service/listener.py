@@ -7,8 +7,8 @@ from collections.abc import Callable
 from coordinator_core.service.addresses import Address
 from coordinator_core.service.background import BackgroundTasks
 from coordinator_core.service.connection import Connection
-from coordinator_core.service.front import Front
 from coordinator_core.service.observer import Observer
+from coordinator_core.service.request_dispatcher import RequestDispatcher
 from coordinator_core.service.settings import ServiceSettings
 
 _BACKLOG = 1024
@@ -18,7 +18,7 @@ _IDLE_CHECKS = 4
 
 
 class Listener:
-    """Listens on an address, and serves `front` from `serve` on."""
+    """Listens on an address, and serves `dispatcher` from `serve` on."""
 
     def __init__(self, settings: ServiceSettings, observer: Observer, background: BackgroundTasks) -> None:
         self.settings = settings
@@ -45,11 +45,11 @@ class Listener:
         name = self._server.sockets[0].getsockname()
         return Address(name[0], name[1])
 
-    async def serve(self, front: Front) -> None:
+    async def serve(self, dispatcher: RequestDispatcher) -> None:
         """From now on, connections are taken."""
         if self._server is None:
             raise RuntimeError("not listening yet")
-        self.front = front
+        self.dispatcher = dispatcher
         await self._server.start_serving()
         seconds = min(self.settings.connections_max_idle_ms / 1000 / _IDLE_CHECKS, 1.0)
         self._idle_check = self._background.repeat("idle-connections", seconds, self._end_idle)

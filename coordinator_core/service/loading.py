@@ -8,7 +8,7 @@ from coordinator_core.coordinator.shard import GroupCoordinatorShard
 from coordinator_core.log.columns import RecordColumns
 from coordinator_core.log.errors import LogError
 from coordinator_core.service.events import Loaded
-from coordinator_core.service.ports import PartitionLog
+from coordinator_core.service.log_interface import PartitionLog
 
 
 def load(shard: GroupCoordinatorShard, log: PartitionLog, epoch: int, is_wanted: Callable[[], bool]) -> Loaded:

@@ -6,20 +6,20 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from coordinator_core.coordinator.census import Census
-from coordinator_core.coordinator.facts import Fact, GroupRemoved, MemberRemoved, OffsetsExpired, RebalanceBegan
+from coordinator_core.coordinator.group_counts import GroupCounts
+from coordinator_core.coordinator.group_events import GroupEvent, GroupRemoved, MemberRemoved, OffsetsExpired, RebalanceBegan
 from coordinator_core.service.observer import Observer
 
 _PREFIX = "grouplake_coordinator"
 _LATENCY = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 _SHORT = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1)
 
-#: Counted facts: metric, and by how much one fact raises it.
-_COUNTED: dict[type, tuple[str, Callable[[Fact], int]]] = {
+#: Counted events: metric, and by how much one event raises it.
+_COUNTED: dict[type, tuple[str, Callable[[GroupEvent], int]]] = {
     RebalanceBegan: ("rebalances", lambda _: 1),
     MemberRemoved: ("members_removed", lambda _: 1),
     GroupRemoved: ("groups_removed", lambda _: 1),
-    OffsetsExpired: ("offsets_expired", lambda fact: fact.offsets if isinstance(fact, OffsetsExpired) else 0),
+    OffsetsExpired: ("offsets_expired", lambda event: event.offsets if isinstance(event, OffsetsExpired) else 0),
 }
 
 
@@ -43,19 +43,19 @@ class Metrics(Observer):
         self._open = Gauge(f"{_PREFIX}_connections", "Open connections", registry=of)
         self._hung_up = Counter(f"{_PREFIX}_connections_ended", "Connections ended or refused by the coordinator", registry=of)
         self._bugs = Counter(f"{_PREFIX}_unexpected_errors", "Errors that should not be", registry=of)
-        self._facts = {
+        self._event_counters = {
             kind: Counter(f"{_PREFIX}_{name}", name.replace("_", " "), registry=of) for kind, (name, _) in _COUNTED.items()
         }
         self._apis: dict[str, Histogram] = {}
 
     def bind(
         self,
-        census: Callable[[], Census],
+        count_groups: Callable[[], GroupCounts],
         partitions: Callable[[], Mapping[str, int]],
         background: Callable[[], Mapping[str, str | None]],
     ) -> None:
         """Where groups, partitions and failing background tasks are counted."""
-        self._registry.register(_Asked(census, partitions, background))
+        self._registry.register(_Asked(count_groups, partitions, background))
 
     def text(self) -> bytes:
         """All of it, in the text format of Prometheus."""
@@ -63,11 +63,11 @@ class Metrics(Observer):
 
     # ---- what is heard
 
-    def facts(self, partition: int, facts: Iterable[Fact]) -> None:  # noqa: ARG002 - one number for all partitions
-        for fact in facts:
-            counter = self._facts.get(type(fact))
+    def group_events(self, partition: int, group_events: Iterable[GroupEvent]) -> None:  # noqa: ARG002 - one number for all partitions
+        for event in group_events:
+            counter = self._event_counters.get(type(event))
             if counter is not None:
-                counter.inc(_COUNTED[type(fact)][1](fact))
+                counter.inc(_COUNTED[type(event)][1](event))
 
     def load_finished(self, partition: int, epoch: int, records: int, anomalies: int, seconds: float) -> None:  # noqa: ARG002
         self._load.labels(partition).set(seconds)
@@ -114,11 +114,11 @@ class Metrics(Observer):
 class _Asked(Collector):
     def __init__(
         self,
-        census: Callable[[], Census],
+        count_groups: Callable[[], GroupCounts],
         partitions: Callable[[], Mapping[str, int]],
         background: Callable[[], Mapping[str, str | None]],
     ) -> None:
-        self._census = census
+        self._census = count_groups
         self._partitions = partitions
         self._background = background
 

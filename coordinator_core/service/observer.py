@@ -1,57 +1,57 @@
-"""What the service tells to whoever watches it. Everything here is called in the event loop, and must not wait."""
+"""What the service reports: calls from the event loop to logs and metrics, which must not block."""
 
 from collections.abc import Iterable
 
-from coordinator_core.coordinator.facts import Fact
+from coordinator_core.coordinator.group_events import GroupEvent
 
 
 class Observer:
-    """Hears everything and does nothing; logs and metrics are made of it. Times in seconds."""
+    """The base of the event log and of the metrics; every method does nothing. Times in seconds."""
 
-    def facts(self, partition: int, facts: Iterable[Fact]) -> None:
-        """What a shard has to tell."""
+    def group_events(self, partition: int, group_events: Iterable[GroupEvent]) -> None:
+        """Events of the groups of a log partition."""
 
     def load_finished(self, partition: int, epoch: int, records: int, anomalies: int, seconds: float) -> None:
-        """The partition answers from now on."""
+        """The partition is loaded and answers requests."""
 
     def unloaded(self, partition: int, epoch: int) -> None:
-        """The partition is another's."""
+        """Another coordinator owns the partition."""
 
     def failed(self, partition: int, reason: str) -> None:
-        """The partition has ended, and is not there until the service is started again."""
+        """The partition has failed and stays unavailable until the service restarts."""
 
     def queued(self, seconds: float) -> None:
-        """For so long a request waited for its partition."""
+        """A request left the queue of its partition after this time."""
 
     def appended(self, batches: int, seconds: float) -> None:
-        """The log took so many batches with one write."""
+        """The log appended this number of batches with one write."""
 
     def append_refused(self, partition: int, batches: int, reason: str) -> None:
-        """The log did not take the batches, and goes on."""
+        """The log rejected the batches; the partition continues."""
 
     def cleaning_failed(self, reason: str) -> None:
-        """The log was not compacted, and goes on."""
+        """Compaction failed; the log continues."""
 
     def flushed(self, seconds: float) -> None:
-        """An fsync."""
+        """An fsync finished."""
 
     def answered(self, api: str, seconds: float) -> None:
-        """A request, from its last byte to its answer's first."""
+        """A request was answered: time from its last byte to the first byte of the response."""
 
     def errors(self, names: Iterable[str]) -> None:
-        """Errors in an answer, by Kafka's names."""
+        """Kafka's names of the errors in a response."""
 
     def connected(self) -> None:
-        """A connection was taken."""
+        """A client connected."""
 
     def disconnected(self, client: str, reason: str | None) -> None:
-        """A connection ended; `reason` when the service ended it."""
+        """A connection ended; `reason` is None when the client closed it."""
 
     def connection_refused(self, client: str, reason: str) -> None:
-        """Somebody was sent away."""
+        """A connection was closed right after it was accepted."""
 
     def bug(self, where: str, error: BaseException) -> None:
-        """An error that should not be; the service goes on."""
+        """An unexpected error; the service continues."""
 
     def recovered(self, task: str, failures: int) -> None:
-        """A background task succeeded, after so many failures in a row."""
+        """A background task succeeded after this number of failures in a row."""

@@ -13,17 +13,17 @@ from time import perf_counter
 from typing import assert_never, cast
 
 from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.refusal import error_response
+from coordinator_core.coordinator.request_checks import error_response
+from coordinator_core.coordinator.result import CoordinatorResult, Response, Write
 from coordinator_core.coordinator.shard import GroupCoordinatorShard, ShardStatus
-from coordinator_core.coordinator.turn import Outcome, Response, Write
 from coordinator_core.segment_log.append_batch import AppendBatch
 from coordinator_core.segment_log.errors import AppendFailed, PartitionFailed
-from coordinator_core.service.events import Asked, Elected, Event, Loaded, LogFailed, Resigned, Stop, TimersDue
+from coordinator_core.service.events import Elected, Event, Loaded, LogFailed, RequestReceived, Resigned, Stop, TimerFired
 from coordinator_core.service.flusher import Flusher
 from coordinator_core.service.loading import load
+from coordinator_core.service.log_interface import PartitionLog
 from coordinator_core.service.observer import Observer
-from coordinator_core.service.ports import PartitionLog
-from coordinator_core.service.tickets import Ticket
+from coordinator_core.service.reply_handles import ReplyHandle
 
 #: A timer is not asked for again sooner than this, in seconds.
 _SHORTEST_TIMER = 0.001
@@ -79,7 +79,7 @@ class PartitionLoop:
             wake.set_result(None)
 
     async def run(self) -> None:
-        """Turn after turn, until `Stop`."""
+        """ResultBuilder after turn, until `Stop`."""
         try:
             while not self._stopping:
                 if not self._inbox:
@@ -115,7 +115,7 @@ class PartitionLoop:
 
     def _handle(self, event: Event) -> None:
         match event:
-            case Asked():
+            case RequestReceived():
                 self._asked(event)
             case Elected():
                 self._elected(event)
@@ -123,7 +123,7 @@ class PartitionLoop:
                 self._loaded(event)
             case Resigned():
                 self._resigned(event)
-            case TimersDue():
+            case TimerFired():
                 self._timers_due()
             case LogFailed():
                 self._fail(event.reason)
@@ -132,13 +132,13 @@ class PartitionLoop:
             case _:
                 assert_never(event)
 
-    def _asked(self, event: Asked) -> None:
+    def _asked(self, event: RequestReceived) -> None:
         self._observer.queued(perf_counter() - event.at)
         try:
-            outcome = self.shard.handle(event.request, event.ticket, self._now_ms())
+            outcome = self.shard.handle(event.request, event.reply_handle, self._now_ms())
         except Exception as error:
             self._observer.bug(f"partition {self.shard.partition}, {type(event.request).__name__}", error)
-            event.ticket.answer(error_response(event.request, ErrorCode.UNKNOWN_SERVER_ERROR, self.shard.config.behaviour))
+            event.reply_handle.answer(error_response(event.request, ErrorCode.UNKNOWN_SERVER_ERROR, self.shard.config.behaviour))
             return
         self._take(outcome)
 
@@ -176,11 +176,11 @@ class PartitionLoop:
 
     # ---- what they cause
 
-    def _take(self, outcome: Outcome) -> None:
+    def _take(self, outcome: CoordinatorResult) -> None:
         for answer in outcome.answers:
-            cast("Ticket[Response]", answer.ticket).answer(answer.response)
-        if outcome.facts:
-            self._observer.facts(self.shard.partition, outcome.facts)
+            cast("ReplyHandle[Response]", answer.reply).answer(answer.response)
+        if outcome.group_events:
+            self._observer.group_events(self.shard.partition, outcome.group_events)
         self._writes.extend(outcome.writes)
 
     async def _store(self) -> None:
@@ -239,7 +239,7 @@ class PartitionLoop:
 
     def _timer_fired(self) -> None:
         self._timer = None
-        self.submit(TimersDue())
+        self.submit(TimerFired())
 
     def _cancel_timer(self) -> None:
         if self._timer is not None:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from coordinator_core.coordinator.census import Census, census
 from coordinator_core.coordinator.config import CoordinatorConfig
+from coordinator_core.coordinator.group_counts import GroupCounts, count_groups
 from coordinator_core.coordinator.messages.groups import Node
 from coordinator_core.coordinator.shard import ShardStatus
 from coordinator_core.service.addresses import Address
@@ -21,15 +21,15 @@ from coordinator_core.service.admin import Admin
 from coordinator_core.service.background import BackgroundTasks
 from coordinator_core.service.clock import SteadyClock
 from coordinator_core.service.cluster import Cluster
+from coordinator_core.service.composite_observer import CompositeObserver
 from coordinator_core.service.event_log import EventLog
-from coordinator_core.service.front import Front
 from coordinator_core.service.listener import Listener
+from coordinator_core.service.log_interface import CoordinatorLog
 from coordinator_core.service.metrics import Metrics
 from coordinator_core.service.observer import Observer
-from coordinator_core.service.ports import CoordinatorLog
+from coordinator_core.service.request_dispatcher import RequestDispatcher
 from coordinator_core.service.service import CoordinatorService
 from coordinator_core.service.settings import ServiceSettings
-from coordinator_core.service.watchers import Watchers
 from coordinator_core.wire import offered_versions
 
 #: macOS has an unlimited hard limit and refuses it as a soft one; setrlimit(2) there names OPEN_MAX instead.
@@ -88,7 +88,7 @@ async def serve(
     Raises CannotListen.
     """
     metrics = Metrics()
-    observer = Watchers((metrics, event_log))
+    observer = CompositeObserver((metrics, event_log))
     clock = SteadyClock(time.time, time.monotonic)
     background = BackgroundTasks(observer)
     service = CoordinatorService(config, settings, log, clock.now_ms, new_member_id, observer, background)
@@ -102,7 +102,7 @@ async def serve(
     versions = offered_versions(config.era)
     cluster = Cluster(node, settings.cluster_id, settings.topics, log.partitions, log.topic_id, versions)
     service.start()
-    await listener.serve(Front(service, cluster, observer))
+    await listener.serve(RequestDispatcher(service, cluster, observer))
     reason = "an error"
     try:
         reason = await until(address, admin_address)
@@ -156,12 +156,12 @@ def signalled() -> "asyncio.Future[str]":
     return stop
 
 
-def _census(service: CoordinatorService) -> Census:
-    total = Census()
+def _census(service: CoordinatorService) -> GroupCounts:
+    total = GroupCounts()
     members = 0
     for loop in service.loops.values():
         if loop.shard.status is ShardStatus.ACTIVE:
-            counted = census(loop.shard.context)
+            counted = count_groups(loop.shard.context)
             total.groups.update(counted.groups)
             members += counted.members
-    return Census(total.groups, members)
+    return GroupCounts(total.groups, members)

@@ -13,18 +13,18 @@ from coordinator_core.coordinator.describe import merge_lists
 from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.messages.groups import ListGroupsRequest, ListGroupsResponse
 from coordinator_core.coordinator.messages.offsets import TxnMarkerRequest, TxnMarkerResponse
-from coordinator_core.coordinator.refusal import Request
+from coordinator_core.coordinator.request_checks import Request
+from coordinator_core.coordinator.result import Response
 from coordinator_core.coordinator.shard import GroupCoordinatorShard
-from coordinator_core.coordinator.turn import Response
 from coordinator_core.segment_log.errors import SegmentLogError
 from coordinator_core.service.background import BackgroundTasks
-from coordinator_core.service.events import Asked, Elected, LogFailed, Resigned, Stop
+from coordinator_core.service.events import Elected, LogFailed, RequestReceived, Resigned, Stop
 from coordinator_core.service.flusher import Flusher
+from coordinator_core.service.log_interface import CoordinatorLog
 from coordinator_core.service.observer import Observer
 from coordinator_core.service.partition_loop import PartitionLoop
-from coordinator_core.service.ports import CoordinatorLog
+from coordinator_core.service.reply_handles import FutureReply, GatheredReplies, ReplyHandle
 from coordinator_core.service.settings import Fsync, ServiceSettings
-from coordinator_core.service.tickets import FutureTicket, Gathered, Ticket
 
 #: fsyncs at the same time share a commit of the file system's journal; more threads than this gain nothing.
 _FLUSHERS = 4
@@ -120,41 +120,41 @@ class CoordinatorService:
 
     # ---- requests
 
-    def ask(self, request: Request, ticket: Ticket[Response]) -> None:
-        """Hands a request to the partition of its group; ListGroups to all. The answer comes to the ticket, once."""
+    def ask(self, request: Request, reply_handle: ReplyHandle[Response]) -> None:
+        """Hands a request to the partition of its group; ListGroups to all. The answer comes to the reply_handle, once."""
         if isinstance(request, ListGroupsRequest):
-            self._ask_all(request, ticket)
+            self._ask_all(request, reply_handle)
             return
         routed = self._coordinator.route(request)
         if isinstance(routed, GroupCoordinatorShard):
-            self.loops[routed.partition].submit(Asked(request, ticket, perf_counter()))
+            self.loops[routed.partition].submit(RequestReceived(request, reply_handle, perf_counter()))
         else:
-            ticket.answer(routed)
+            reply_handle.answer(routed)
 
-    def end_transaction(self, partition: int, request: TxnMarkerRequest, ticket: Ticket[Response]) -> None:
+    def end_transaction(self, partition: int, request: TxnMarkerRequest, reply_handle: ReplyHandle[Response]) -> None:
         """A marker for one log partition; UNKNOWN_TOPIC_OR_PARTITION where there is none of that number."""
         loop = self.loops.get(partition)
         if loop is None:
-            ticket.answer(TxnMarkerResponse(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+            reply_handle.answer(TxnMarkerResponse(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
         else:
-            loop.submit(Asked(request, ticket, perf_counter()))
+            loop.submit(RequestReceived(request, reply_handle, perf_counter()))
 
     async def answer(self, request: Request) -> Response:
         """The answer to a request of this process."""
-        ticket = FutureTicket()
-        self.ask(request, ticket)
-        return await ticket.future
+        reply_handle = FutureReply()
+        self.ask(request, reply_handle)
+        return await reply_handle.future
 
-    def _ask_all(self, request: ListGroupsRequest, ticket: Ticket[Response]) -> None:
+    def _ask_all(self, request: ListGroupsRequest, reply_handle: ReplyHandle[Response]) -> None:
         merged = self.config.behaviour.lists_while_loading
 
         def answer(responses: list[Response]) -> None:
             lists = (response for response in responses if isinstance(response, ListGroupsResponse))
-            ticket.answer(merge_lists(lists, lists_while_loading=merged))
+            reply_handle.answer(merge_lists(lists, lists_while_loading=merged))
 
-        gathered = Gathered(len(self.loops), answer)
+        gathered = GatheredReplies(len(self.loops), answer)
         for loop, part in zip(self.loops.values(), gathered.tickets(), strict=True):
-            loop.submit(Asked(request, part, perf_counter()))
+            loop.submit(RequestReceived(request, part, perf_counter()))
 
     # ---- state
 

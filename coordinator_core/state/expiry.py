@@ -20,7 +20,7 @@ from coordinator_core.state.offsets import TopicPartition
 Tombstone = tuple[bytes, None]
 
 
-class GroupFacts(Protocol):
+class ExpiringGroup(Protocol):
     """What expiry asks of a group; a `GroupView` answers it, and so may a row of a table."""
 
     @property
@@ -58,7 +58,7 @@ class SweptGroup:
 
 
 def expires_at(
-    era: Era, retention_ms: int, group: GroupFacts | None, topic: str, offset: OffsetTimes, *, pending: bool = False
+    era: Era, retention_ms: int, group: ExpiringGroup | None, topic: str, offset: OffsetTimes, *, pending: bool = False
 ) -> int | None:
     """First time at which the sweep of the era removes a committed offset, if nothing changes until then; None: never.
 
@@ -74,7 +74,7 @@ def sweep_group(
     retention_ms: int,
     now_ms: int,
     group_id: str,
-    group: GroupFacts | None,
+    group: ExpiringGroup | None,
     offsets: Mapping[TopicPartition, OffsetTimes],
     pending: Collection[TopicPartition] = (),
     record_keys: Iterable[bytes] = (),
@@ -124,7 +124,7 @@ def expire(state: GroupState, now_ms: int, retention_ms: int | None = None) -> t
 
 class _Question(NamedTuple):
     retention_ms: int
-    group: GroupFacts | None
+    group: ExpiringGroup | None
     topic: str
     offset: OffsetTimes
     pending: bool
@@ -182,7 +182,7 @@ _RULES: Mapping[ExpiryRule, Callable[[_Question], int | None]] = MappingProxyTyp
 )
 
 
-def _ends(era: Era, group: GroupFacts) -> bool:
+def _ends(era: Era, group: ExpiringGroup) -> bool:
     """May a sweep remove the group once it has no offsets left? There is no retention for the group itself."""
     return era.group_removal is not GroupRemoval.NEVER and group.state == "Empty" and group.group_type != "share"
 
@@ -198,7 +198,7 @@ _TOMBSTONE_ORDER: Mapping[str, tuple[tuple[int, ...], frozenset[int]]] = Mapping
 
 
 def _group_tombstones(
-    era: Era, group_id: str, group: GroupFacts, record_keys: Iterable[bytes]
+    era: Era, group_id: str, group: ExpiringGroup, record_keys: Iterable[bytes]
 ) -> Iterable[tuple[bytes, bytes | None]]:
     if group.group_type not in _TOMBSTONE_ORDER:
         always = era.group_removal is GroupRemoval.ALWAYS_TOMBSTONE

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from coordinator_core.coordinator.messages.groups import FindCoordinatorRequest, FindCoordinatorResponse
 from coordinator_core.coordinator.messages.offsets import TxnMarkerRequest
-from coordinator_core.coordinator.refusal import Request
-from coordinator_core.coordinator.turn import Response
+from coordinator_core.coordinator.request_checks import Request
+from coordinator_core.coordinator.result import Response
 from coordinator_core.wire.cluster_messages import ClusterRequest, ClusterResponse, ProduceRequest
 from coordinator_core.wire.header import RequestHeader
 

@@ -17,11 +17,11 @@ from pipelines.batch.collect import collected
 from pipelines.batch.context import BatchContext
 from pipelines.batch.offsets_plan import history_rows, offset_rows, without_superseded
 from pipelines.batch.plan import BatchPlan, plan_batch
-from pipelines.batch.prior import Prior
+from pipelines.batch.previous_batch import PreviousBatch
 from pipelines.batch.small_files import COMPACT_EVERY, compact_appended
 from pipelines.batch.topic_names import NameSource
 from pipelines.errors import TablesError
-from pipelines.faults import reached
+from pipelines.failpoints import failpoint
 from pipelines.phases import Phases
 from pipelines.source.changes import Kind, of_kind, table_of
 from pipelines.tables import definitions
@@ -110,7 +110,7 @@ class BatchApplier:
 
     def _apply(self, rows: pa.Table, bulk: DataFrame | None, ranges: pa.Table, phases: Phases) -> None:
         writer = self._claimed
-        context = BatchContext(writer.begin(), self.era, self.retention_ms, Prior(self.store, writer.last))
+        context = BatchContext(writer.begin(), self.era, self.retention_ms, PreviousBatch(self.store, writer.last))
         with phases.timed("plan"), _no_search_for_cycles():
             plan = plan_batch(rows, context, self.ask_names)
             if bulk is not None:
@@ -134,8 +134,8 @@ class BatchApplier:
             if isinstance(write.rows, DataFrame):
                 version = DeltaSparkWriter(writer, write.rows.sparkSession).write(write)
             else:
-                version = DeltaRsWriter(writer, context.prior.sighting).write(write)
-        reached(f"after:{write.table}")
+                version = DeltaRsWriter(writer, context.prior.scanned_rows).write(write)
+        failpoint(f"after:{write.table}")
         return version
 
     def _finish(self, batch_id: int, ranges: pa.Table, versions: dict[str, int], phases: Phases) -> None:

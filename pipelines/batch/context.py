@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from coordinator_core.state.era import Era
-from pipelines.batch.prior import Prior
+from pipelines.batch.previous_batch import PreviousBatch
 
 
 @dataclass(frozen=True)
@@ -13,4 +13,4 @@ class BatchContext:
     batch_id: int
     era: Era
     retention_ms: int
-    prior: Prior
+    prior: PreviousBatch

@@ -12,8 +12,8 @@ import pyarrow as pa
 from coordinator_core.state.era import Era, GroupRemoval
 from pipelines.batch.context import BatchContext
 from pipelines.batch.groups_plan import as_table, delete
-from pipelines.batch.prior import Prior
-from pipelines.faults import reached
+from pipelines.batch.previous_batch import PreviousBatch
+from pipelines.failpoints import failpoint
 from pipelines.phases import Phases
 from pipelines.query.engine import Snapshot
 from pipelines.tables import definitions
@@ -64,16 +64,16 @@ def sweep(store: TableStore, era: Era, retention_ms: int, now_ms: int, writer: T
     if writer is None:
         # what was found is to be what the writer before left
         return sweep(store, era, retention_ms, now_ms, TablesWriter.claim(store))
-    context = BatchContext(writer.begin(), era, retention_ms, Prior(store, last))
+    context = BatchContext(writer.begin(), era, retention_ms, PreviousBatch(store, last))
     with phases.timed("plan"):
         rows = _rows(expired.to_pylist(), emptied.to_pylist(), context)
     versions = {name: writer.version(name) for name in definitions.WRITE_ORDER[:-1]}
-    reached("sweep:planned")
+    failpoint("sweep:planned")
     for name in definitions.WRITE_ORDER:
         if name in rows:
             with phases.timed(f"write_{name}"):
                 versions[name] = DeltaRsWriter(writer).write(TableWrite(name, as_table(name, rows[name])))
-            reached(f"sweep:after:{name}")
+            failpoint(f"sweep:after:{name}")
     return writer.finish(
         Batch(
             batch_id=context.batch_id,

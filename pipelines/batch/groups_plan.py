@@ -57,7 +57,7 @@ def log_records(table: pa.Table) -> Iterator[LogRecord]:
 
 def plan_groups(changed: pa.Table, topics: TopicNames, context: BatchContext) -> GroupsPlan:
     """Folds the group records among the change rows into the groups of the prior tables; what the tasks have told already is left
-    to `told_changes`.
+    to `reported_changes`.
 
     Names of topics that the records themselves tell are added to `topics`. Groups that waited for a name that is new with this
     batch are written again, although no record of theirs is in it.
@@ -232,7 +232,7 @@ def _history_row(told: Told, record: LogRecord, context: BatchContext) -> dict[s
     }
 
 
-def told_changes(changed: pa.Table, context: BatchContext) -> pa.Table:
+def reported_changes(changed: pa.Table, context: BatchContext) -> pa.Table:
     """Rows of `group_history` for what the tasks have told."""
     changes = of_kind(changed, Kind.GROUP_CHANGE)
     schema = definitions.table("group_history").schema

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from pipelines.batch.context import BatchContext
-from pipelines.batch.groups_plan import as_table, plan_groups, told_changes
+from pipelines.batch.groups_plan import as_table, plan_groups, reported_changes
 from pipelines.batch.offsets_plan import plan_pending
 from pipelines.batch.simple_groups import plan_simple_groups
 from pipelines.batch.topic_names import NameSource, learn_topic_names
@@ -41,7 +41,7 @@ def plan_batch(changed: pa.Table, context: BatchContext, ask_names: NameSource) 
         "quarantine": groups.quarantine,
     }
     writes = {name: as_table(name, found) for name, found in rows.items()}
-    writes["group_history"] = pa.concat_tables([writes["group_history"], told_changes(changed, context)])
+    writes["group_history"] = pa.concat_tables([writes["group_history"], reported_changes(changed, context)])
     writes["pending_offsets"] = pending.writes
     writes["quarantine"] = pa.concat_tables([writes["quarantine"], _damage_rows(changed, context)])
     return BatchPlan(

@@ -112,13 +112,13 @@ def _stream(
     on_ready: Callable[[], None] | None,
 ) -> TablesWriter | None:
     """Follows the log, and returns the claim of the tables that was made on the way."""
-    if stopping is not None and stopping.is_told:
+    if stopping is not None and stopping.is_requested:
         return writer
     # Spark takes seconds to import; everything above has already said what is wrong by now
     from pipelines.batch.apply import BatchApplier
     from pipelines.source.stream import open_stream, spark_jars, warm_up
     from pipelines.spark.session import start_session
-    from pipelines.spark.streaming_query import follow, told_briefly
+    from pipelines.spark.streaming_query import follow, with_short_errors
 
     try:
         session = start_session(options.spark, progress, spark_jars(options, progress), records_classes=True)
@@ -126,7 +126,7 @@ def _stream(
             warm_up(session.spark, options)
     except Exception:
         # a signal to the whole process group ends the JVM as well, wherever it is in its start
-        if stopping is None or not stopping.is_told:
+        if stopping is None or not stopping.is_requested:
             raise
         return writer
     applier = BatchApplier(
@@ -143,7 +143,7 @@ def _stream(
 
     def start() -> Any:
         stream = open_stream(session.spark, options, last.next_offsets if last else None, topic_id)
-        written = stream.writeStream.foreachBatch(told_briefly(applier)).option("checkpointLocation", checkpoint)
+        written = stream.writeStream.foreachBatch(with_short_errors(applier)).option("checkpointLocation", checkpoint)
         return written.trigger(**trigger).start()
 
     is_ready = False

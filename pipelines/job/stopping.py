@@ -16,7 +16,7 @@ class Stopping:
         self._actions: list[Callable[[], None]] = []
 
     @property
-    def is_told(self) -> bool:
+    def is_requested(self) -> bool:
         """Is the end wanted?"""
         return self._told.is_set()
 
@@ -29,12 +29,12 @@ class Stopping:
     def then(self, action: Callable[[], None]) -> None:
         """Calls `action` at once when told, in the thread that tells."""
         self._actions.append(action)
-        if self.is_told:
+        if self.is_requested:
             self.tell()
 
 
 @contextmanager
-def told_by_signals() -> Iterator[Stopping]:
+def requested_by_signals() -> Iterator[Stopping]:
     """While it is open, SIGTERM and SIGINT tell. For the main thread."""
     stopping = Stopping()
     before = {number: signal.signal(number, lambda *_: stopping.tell()) for number in _SIGNALS}

@@ -30,7 +30,7 @@ from pyspark.sql.types import StructType
 
 from coordinator_core.codec.uuids import uuid_from_text
 from coordinator_core.state.era import Era
-from pipelines.faults import reached
+from pipelines.failpoints import failpoint
 from pipelines.source.address import Address, cut_back, load_reader, older, open_source, parse_address, truncated
 from pipelines.source.changes import PACKED_DDL, packed
 from pipelines.source.position import Position
@@ -237,7 +237,7 @@ def read_ranges(options: SourceOptions, todo: list[LogRange]) -> Iterator[pa.Rec
             if partition not in waiting:
                 continue
             reducers[partition].add(columns)
-            reached("source:read")
+            failpoint("source:read")
             if columns.next_offset >= waiting[partition].end:
                 one = waiting.pop(partition)
                 yield from change_rows(reducers.pop(partition).finish(), one.start, one.end, era, options.retention_ms)

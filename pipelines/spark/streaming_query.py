@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 
 from coordinator_core.log.errors import LogError
 from pipelines.errors import GrouplakeError, TablesError
-from pipelines.job.stopping import Stopping, told_by_signals
+from pipelines.job.stopping import Stopping, requested_by_signals
 from pipelines.progress import Progress
 
 _STOP_CHECK_SECONDS = 1
@@ -41,7 +41,7 @@ def follow(
     Raises:
         GrouplakeError: it ended with an error.
     """
-    with nullcontext(stopping) if stopping is not None else told_by_signals() as told_to_stop:
+    with nullcontext(stopping) if stopping is not None else requested_by_signals() as told_to_stop:
         told_to_stop.then(expect_the_end_of_the_jvm)
         readiness = _Readiness(on_ready)
         for attempt in range(2, _STARTS + 1):
@@ -69,24 +69,24 @@ class _Readiness:
 
 
 def _run(start: Callable[[], Any], progress: Progress, stopping: Stopping, readiness: _Readiness) -> bool:
-    if stopping.is_told:
+    if stopping.is_requested:
         return False
     try:
         query = start()
         while not query.awaitTermination(_STOP_CHECK_SECONDS):
-            if stopping.is_told:
+            if stopping.is_requested:
                 progress("stopping")
                 query.stop()
             else:
                 readiness.look(query)
     except (PySparkException, Py4JError, OSError) as error:
         # what was cut short is completed by the next run
-        if not stopping.is_told:
+        if not stopping.is_requested:
             raise told(error) from error
-    return not stopping.is_told
+    return not stopping.is_requested
 
 
-def told_briefly(apply: Callable[[Any, int], None]) -> Callable[[Any, int], None]:
+def with_short_errors(apply: Callable[[Any, int], None]) -> Callable[[Any, int], None]:
     """`apply`, whose errors leave the stack traces of Spark behind.
 
     Spark searches what `foreachBatch` raises with a pattern whose depth grows with the text: a stream that was stopped in the

@@ -67,7 +67,7 @@ class LeafRows:
 
 
 @dataclass(frozen=True)
-class Sighting:
+class ScannedRows:
     """What has been read of a table: all rows whose first column has one of the values `firsts`, by the path of their leaf.
 
     It stays true, since nothing ever changes a file.

@@ -14,7 +14,7 @@ from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from pipelines.errors import TablesError, UsageError
-from pipelines.faults import reached
+from pipelines.failpoints import failpoint
 from pipelines.tables import definitions
 from pipelines.tables.containment import expect_own_files, expect_own_log
 from pipelines.tables.place import local_folder
@@ -90,7 +90,7 @@ class TableStore:
                 except (DeltaError, OSError) as error:
                     if not DeltaTable.is_deltatable(self.path(table.name)):
                         raise UsageError(f"cannot create table {self.path(table.name)}: {first_line(error)}") from error
-                reached(f"created:{table.name}")
+                failpoint(f"created:{table.name}")
 
     def table(self, name: str) -> DeltaTable:
         """Table `name` at its newest version."""

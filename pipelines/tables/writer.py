@@ -13,7 +13,7 @@ from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Tr
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from pipelines.errors import AnotherWriter, TablesError
-from pipelines.faults import reached
+from pipelines.failpoints import failpoint
 from pipelines.tables import definitions
 from pipelines.tables.store import APP_ID, Batch, TableStore, first_line
 
@@ -87,7 +87,7 @@ class TablesWriter:
             except CommitFailedError as error:
                 if store.table("batches").version() == version:
                     raise TablesError(f"cannot write {store.path('batches')}: {first_line(error)}") from error
-        reached("claimed")
+        failpoint("claimed")
         writer = cls(store, generation, last, version + 1)
         writer._roll_back()
         return writer
@@ -137,7 +137,7 @@ class TablesWriter:
         Raises:
             AnotherWriter: the tables belong to a later writer, and the batch is not visible.
         """
-        reached("before:batches")
+        failpoint("before:batches")
         properties = CommitProperties(app_transactions=[Transaction(APP_ID, batch.batch_id)], max_commit_retries=0)
         for _ in range(_ATTEMPTS):
             table = self.store.table("batches")
@@ -162,7 +162,7 @@ class TablesWriter:
             raise TablesError(f"something else than Grouplake keeps writing {self.store.path('batches')}")
         self.last = batch
         self._left = dict(self._versions)
-        reached("after:batches")
+        failpoint("after:batches")
         return batch
 
     def expect_claim(self) -> DeltaTable:
@@ -193,7 +193,7 @@ class TablesWriter:
             while not self._has_files_of(name, table, named):
                 self._take_back(name)
                 self.expect_claim()
-                reached(f"rolled_back:{name}")
+                failpoint(f"rolled_back:{name}")
                 table, named = self.store.table(name), self._versions[name]
             self._versions[name] = table.version()
         self._left = dict(self._versions)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 from pipelines.tables import definitions
-from pipelines.tables.leaves import Sighting, has_leaves
+from pipelines.tables.leaves import ScannedRows, has_leaves
 from pipelines.tables.store import is_in
 from pipelines.tables.writer import WITHOUT_HOOKS, TablesWriter, checkpoint_when_due, stamped
 from pipelines.writers.leaf_merge import merge_into_leaves
@@ -18,11 +18,11 @@ from pipelines.writers.table_write import TableWrite, merge_conditions
 
 
 class DeltaRsWriter:
-    """Merges and appends Arrow rows. `sighting` tells what the plan of the batch has read of a table."""
+    """Merges and appends Arrow rows. `scanned_rows` tells what the plan of the batch has read of a table."""
 
-    def __init__(self, tables: TablesWriter, sighting: Callable[[str], Sighting | None] = lambda _table: None) -> None:
+    def __init__(self, tables: TablesWriter, scanned_rows: Callable[[str], ScannedRows | None] = lambda _table: None) -> None:
         self._tables = tables
-        self._sighting = sighting
+        self._sighting = scanned_rows
 
     def write(self, write: TableWrite) -> int:
         """Applies `write`; see `Writer`."""
@@ -30,8 +30,8 @@ class DeltaRsWriter:
             return self._tables.version(write.table)
         if not definitions.KEYS.get(write.table):
             return self._tables.commit(write.table, lambda table, stamp: _append(table, write, stamp))
-        sighting = self._sighting(write.table)
-        return self._tables.commit(write.table, lambda table, stamp: _merge(table, write, stamp, sighting))
+        scanned_rows = self._sighting(write.table)
+        return self._tables.commit(write.table, lambda table, stamp: _merge(table, write, stamp, scanned_rows))
 
 
 def _append(table: DeltaTable, write: TableWrite, stamp: str) -> bool:
@@ -41,9 +41,9 @@ def _append(table: DeltaTable, write: TableWrite, stamp: str) -> bool:
     return True
 
 
-def _merge(table: DeltaTable, write: TableWrite, stamp: str, sighting: Sighting | None) -> bool:
+def _merge(table: DeltaTable, write: TableWrite, stamp: str, scanned_rows: ScannedRows | None) -> bool:
     if has_leaves(table):
-        return merge_into_leaves(table, write, stamp, sighting)
+        return merge_into_leaves(table, write, stamp, scanned_rows)
     definition = definitions.table(write.table)
     columns = {name: f"s.{name}" for name in definition.schema.names}
     deleted, updated, inserted = merge_conditions(write.table)

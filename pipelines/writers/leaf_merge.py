@@ -14,7 +14,7 @@ from pipelines.tables.leaves import (
     MAX_LEAF_ROWS,
     Leaf,
     LeafRows,
-    Sighting,
+    ScannedRows,
     find_rows,
     in_leaves,
     leaf_threads,
@@ -43,16 +43,16 @@ class _Change:
     inserted: list[int] = field(default_factory=list)
 
 
-def merge_into_leaves(table: DeltaTable, write: TableWrite, stamp: str, sighting: Sighting | None = None) -> bool:
+def merge_into_leaves(table: DeltaTable, write: TableWrite, stamp: str, scanned_rows: ScannedRows | None = None) -> bool:
     """Applies `write` to `table` in one commit and returns whether there was anything to change.
 
-    What a `sighting` of the table tells is not read again.
+    What a `scanned_rows` of the table tells is not read again.
 
     Raises:
         CommitConflict: the table has a newer version than it was opened at; nothing has changed.
     """
     merge = _Merge(table, write)
-    changes = merge.plan(sighting)
+    changes = merge.plan(scanned_rows)
     if not changes:
         return False
     with leaf_threads() as threads:
@@ -71,10 +71,10 @@ class _Merge:
         self._effective = rows[EFFECTIVE_OFFSET].to_numpy()
         self._source = rows.select(self._schema.names)
 
-    def plan(self, sighting: Sighting | None) -> list[_Change]:
+    def plan(self, scanned_rows: ScannedRows | None) -> list[_Change]:
         """The leaves that change."""
         leaves = leaves_of(self._table)
-        found = [one for one in self._found(leaves, sighting) if len(one.numbers)]
+        found = [one for one in self._found(leaves, scanned_rows) if len(one.numbers)]
         rows = pa.concat_tables([one.rows for one in found]) if found else self._keys.slice(0, 0)
         sources = places(rows, self._keys)
         is_matched = np.zeros(len(self._firsts), bool)
@@ -91,10 +91,10 @@ class _Merge:
         self._insert(np.flatnonzero(~is_matched & ~self._deleted).tolist(), leaves, by_path)
         return list(by_path.values())
 
-    def _found(self, leaves: list[Leaf], sighting: Sighting | None) -> list[LeafRows]:
+    def _found(self, leaves: list[Leaf], scanned_rows: ScannedRows | None) -> list[LeafRows]:
         """The rows of the leaves that may be those of the write."""
         wanted = [leaf for leaf in leaves if leaf.may_hold(self._firsts)]
-        seen = sighting.by_path if sighting and sighting.firsts.issuperset(self._firsts) else {}
+        seen = scanned_rows.by_path if scanned_rows and scanned_rows.firsts.issuperset(self._firsts) else {}
         schema = pa.schema([self._schema.field(name).with_nullable(True) for name in matched_columns(self._name)])
         unseen = [leaf for leaf in wanted if leaf.path not in seen]
         first = self._source[0].unique()

@@ -1,6 +1,6 @@
 """Answers about topics that hold no data, and about groups of another protocol: a broker's, and the coordinator's of its era.
 
-Asked in kafka-python's own messages, so that nothing of ours is between.
+RequestReceived in kafka-python's own messages, so that nothing of ours is between.
 """
 
 from collections.abc import Iterator

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from asking import Asker
+from broker_queries import BrokerQueries
 from coordinator_scenario import Stage
 from eventually import at_least, eventually
 from two_coordinators import (
@@ -92,12 +92,15 @@ def test_a_broker_loads_it_as_it_was_left(version: str, killed: Mapping[str, Per
             broker.stop()
             broker.place_segments(performance.log)
             broker.start()
-            with Asker(broker.bootstrap, generation_of(version)) as asker:
+            with BrokerQueries(broker.bootstrap, generation_of(version)) as asker:
                 assert once_loaded(asker, performance.answers, performance.groups) == performance.answers
 
 
 def test_it_loads_it_as_it_was_left(killed: Mapping[str, Performance], tmp_path: Path) -> None:
     for era, performance in killed.items():
         shutil.copytree(performance.log, tmp_path / era)
-        with our_coordinator(era, tmp_path / era, **_SMALL) as ours, Asker(ours.bootstrap, generation_of(_AS[era])) as asker:
+        with (
+            our_coordinator(era, tmp_path / era, **_SMALL) as ours,
+            BrokerQueries(ours.bootstrap, generation_of(_AS[era])) as asker,
+        ):
             assert once_loaded(asker, performance.answers, performance.groups) == performance.answers

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from asking import Asker
+from broker_queries import BrokerQueries
 from two_coordinators import TwoPerformances, generation_of, once_loaded, our_coordinator, played_to_both, without_ids
 from written_records import differences
 
@@ -36,7 +36,7 @@ def test_the_broker_loads_our_log_as_we_left_it(played: TwoPerformances) -> None
     played.broker.place_segments(played.ours.log)
     played.broker.start()
     try:
-        with Asker(played.broker.bootstrap, generation_of(played.broker.version)) as asker:
+        with BrokerQueries(played.broker.bootstrap, generation_of(played.broker.version)) as asker:
             assert once_loaded(asker, played.ours.answers, played.ours.groups) == played.ours.answers
     finally:
         played.broker.stop()
@@ -45,7 +45,7 @@ def test_the_broker_loads_our_log_as_we_left_it(played: TwoPerformances) -> None
 def test_we_load_the_log_of_the_broker_as_it_left_it(played: TwoPerformances) -> None:
     with (
         our_coordinator(played.theirs.era, played.theirs.log) as ours,
-        Asker(ours.bootstrap, generation_of(played.broker.version)) as asker,
+        BrokerQueries(ours.bootstrap, generation_of(played.broker.version)) as asker,
     ):
         assert once_loaded(asker, played.theirs.answers, played.theirs.groups) == played.theirs.answers
         ours.stop()

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 from command_polls import answer_of, asked, checked
-from crash_lives import Workload
 from crash_log import CrashLog
+from killed_runs import Workload
 from real_runs import RealRun
 from table_contents import contents, contents_of, digest
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import genuine
 import pytest
-from asking import Asker, DescribedGroup
+from broker_queries import BrokerQueries, DescribedGroup
 from generations import GENERATIONS
 
 from coordinator_core.codec import Malformed, NoAssignment, decode_assignment
@@ -27,7 +27,7 @@ def test_it_answers_what_the_broker_answered(version: str, tmp_path: Path) -> No
     partitions = len(recorded["high_watermarks"])
     with PrivateCoordinator(log, era=generation.era, offsets_topic_num_partitions=partitions) as coordinator:
         coordinator.wait_until_loaded()
-        with Asker(coordinator.bootstrap, generation) as asker:
+        with BrokerQueries(coordinator.bootstrap, generation) as asker:
             committed = asker.offsets(recorded["committed"])
             described = asker.classic([group for group in recorded.get("described", ()) if group not in _MODERN])
         coordinator.stop()

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from generations import GENERATIONS
-from trial import SEEDS_PER_ROUND, Mode, Outcome, Trial
+from trial import SEEDS_PER_ROUND, CoordinatorResult, Mode, Trial
 
 from coordinator_core.codec import Record, decode
 from coordinator_core.codec.text import json_form
@@ -45,7 +45,7 @@ def _run(version: str, mode: Mode, seeds: range, only: str | None) -> bool:
     return differing > 0
 
 
-def show(outcome: Outcome) -> None:
+def show(outcome: CoordinatorResult) -> None:
     """The differences, each group's followed by its records."""
     told: set[str] = set()
     for each in outcome.differences[:_SHOWN_DIFFERENCES]:

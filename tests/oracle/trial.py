@@ -9,7 +9,7 @@ from enum import Enum
 from pathlib import Path
 from uuid import UUID
 
-from asking import Asker, BrokerAnswers, NotLoaded
+from broker_queries import BrokerAnswers, BrokerQueries, NotLoaded
 from comparison import Difference, differences, tombstone_differences
 from eventually import NotReached, equal_to, eventually
 from generations import Generation
@@ -48,7 +48,7 @@ class Mode(Enum):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CoordinatorResult:
     """What a round came to: how many groups were compared, and the differences with the records behind them."""
 
     groups: int
@@ -87,7 +87,7 @@ class Trial:
     def __exit__(self, *_: object) -> None:
         self._broker.close()
 
-    def round(self, seeds: Sequence[int], *, only: str | None = None, tables: type[Tables] = Tables) -> Outcome:
+    def round(self, seeds: Sequence[int], *, only: str | None = None, tables: type[Tables] = Tables) -> CoordinatorResult:
         """Loads the logs of some seeds, no two of them with the same place, and compares. `only` one group, if given."""
         with tempfile.TemporaryDirectory(prefix="oracle-") as folder:
             log = Path(folder) / "log"
@@ -105,21 +105,21 @@ class Trial:
                 records = [record for p in range(PARTITIONS) for record in builder.records(p)]
                 found += tombstone_differences(self.generation, records, self._appended(ends), RETENTION_MS, setting.now_ms)
             groups = sum(len(each.everyone()) for each in written)
-            return Outcome(groups, tuple(found), _records_of(builder, {each.group for each in found}))
+            return CoordinatorResult(groups, tuple(found), _records_of(builder, {each.group for each in found}))
 
     @contextmanager
-    def serving(self, log: Path) -> Iterator[Asker]:
+    def serving(self, log: Path) -> Iterator[BrokerQueries]:
         """The broker over the segments in `log`, whether it has loaded them yet or not, and somebody to ask it."""
         self._broker.place_segments(log)
         self._broker.start()
         try:
-            with Asker(self._broker.bootstrap, self.generation) as asker:
+            with BrokerQueries(self._broker.bootstrap, self.generation) as asker:
                 yield asker
         finally:
             self._broker.stop()
 
     def _compare(
-        self, asker: Asker, written: Sequence[SeedLog], ends: Mapping[int, int], log: Path, tables: Tables
+        self, asker: BrokerQueries, written: Sequence[SeedLog], ends: Mapping[int, int], log: Path, tables: Tables
     ) -> list[Difference]:
         sentinels = {partition: group for each in written for partition, group in each.sentinels.items()}
         if self.mode is Mode.LOADED:
@@ -204,7 +204,7 @@ def _topic_ids(data: Path) -> dict[str, UUID]:
     return found
 
 
-def wait_until_loaded(asker: Asker, groups: Sequence[str], limit_seconds: float = _LIMIT_SECONDS) -> dict[str, str]:
+def wait_until_loaded(asker: BrokerQueries, groups: Sequence[str], limit_seconds: float = _LIMIT_SECONDS) -> dict[str, str]:
     """Groups of which no offset is known when the time is over, and why: Java loaders say that they are not ready, Scala loaders
     own what they gave up."""
     waiting = dict.fromkeys(groups, "")

@@ -20,7 +20,7 @@ from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.messages.membership import JoinGroupRequest, LeavingMember, Protocol
 from coordinator_core.coordinator.messages.offsets import OffsetToCommit
 from coordinator_core.coordinator.shard import ShardStatus
-from coordinator_core.coordinator.timers import Delayed, TimerKey
+from coordinator_core.coordinator.timers import TimerKey, TimerKind
 from coordinator_core.log.entries import ControlType
 from coordinator_core.log.partitioner import partition_for
 from coordinator_core.state.classic_group import ClassicGroup as GroupInLog
@@ -257,7 +257,7 @@ class CoordinatorMachine(RuleBasedStateMachine):
     def nobody_is_forgotten(self) -> None:
         """Who is not answered is parked, or waits for the log; who is parked was not answered."""
         parked = [t for g in self.live() for m in g for t in (m.awaiting_join, m.awaiting_sync) if t is not None]
-        assert all(isinstance(ticket, Call) and not ticket.answered for ticket in parked)
+        assert all(isinstance(reply, Call) and not reply.answered for reply in parked)
         assert len(set(map(id, parked))) == len(parked)
         if not self.at.held:
             waiting = {id(call) for call in self.at.calls if not call.answered}
@@ -275,14 +275,14 @@ class CoordinatorMachine(RuleBasedStateMachine):
         timers = self.at.shard.context.timers
         for group in self.live():
             name = group.group_id
-            assert (TimerKey(Delayed.JOIN, name) in timers) == (group.state is PREPARING_REBALANCE)
+            assert (TimerKey(TimerKind.JOIN, name) in timers) == (group.state is PREPARING_REBALANCE)
             if group.state is COMPLETING_REBALANCE and group.storing_generation is None:
-                assert (TimerKey(Delayed.SYNC, name) in timers) == self.at.config.behaviour.awaits_syncs
+                assert (TimerKey(TimerKind.SYNC, name) in timers) == self.at.config.behaviour.awaits_syncs
             if group.state is not DEAD:
                 for member in group.members:
-                    assert member.keeps_session_by_waiting or TimerKey(Delayed.HEARTBEAT, name, member.member_id) in timers
+                    assert member.keeps_session_by_waiting or TimerKey(TimerKind.HEARTBEAT, name, member.member_id) in timers
                 for pending in group.pending_members:
-                    assert TimerKey(Delayed.HEARTBEAT, name, pending) in timers
+                    assert TimerKey(TimerKind.HEARTBEAT, name, pending) in timers
             assert group.awaiting_join == sum(member.awaiting_join is not None for member in group.members)
 
     def teardown(self) -> None:

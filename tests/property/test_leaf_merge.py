@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from pipelines.tables import definitions, leaf_order, leaves
 from pipelines.tables.leaf_order import order_leaves
-from pipelines.tables.leaves import Sighting, find_rows, has_leaves, leaves_of, matched_columns, replace_leaves
+from pipelines.tables.leaves import ScannedRows, find_rows, has_leaves, leaves_of, matched_columns, replace_leaves
 from pipelines.tables.store import query
 from pipelines.tables.writer import CommitConflict
 from pipelines.writers import leaf_merge
@@ -57,10 +57,10 @@ def table(root: str) -> DeltaTable:
     return DeltaTable.create(root, schema=definition.schema, configuration=dict(definition.properties))
 
 
-def sighting(opened: DeltaTable, firsts: set[str]) -> Sighting:
+def scanned_rows(opened: DeltaTable, firsts: set[str]) -> ScannedRows:
     columns = pa.schema([SCHEMA.field(name) for name in matched_columns("offsets")])
     found = find_rows(opened, leaves_of(opened), columns, pa.array(sorted(firsts)))
-    return Sighting(frozenset(firsts), {one.leaf.path: one for one in found})
+    return ScannedRows(frozenset(firsts), {one.leaf.path: one for one in found})
 
 
 def contents(root: str) -> dict[tuple[str, str, int], int]:
@@ -101,7 +101,7 @@ def test_merging_is_updating_a_dictionary_unless_something_newer_is_there(
                 if offset >= expected.get(key, -1):
                     expected.pop(key, None)
                     expected.update({} if gone else {key: offset})
-            seen = sighting(opened, {key[0] for key in [*operations_of, *appended]}) if looked else None
+            seen = scanned_rows(opened, {key[0] for key in [*operations_of, *appended]}) if looked else None
             changed = merge_into_leaves(opened, write(operations_of), "", seen)
             assert contents(root) == expected
             assert opened.version() == version + changed
@@ -151,7 +151,7 @@ def test_checkpoints_come_as_often_as_those_of_other_writers(tmp_path: Path) -> 
 def test_what_was_seen_of_other_groups_says_nothing(tmp_path: Path) -> None:
     opened = table(str(tmp_path))
     merge_into_leaves(opened, write({("a", "t", 0): (1, False), ("b", "t", 0): (1, False)}), "")
-    merge_into_leaves(opened, write({("b", "t", 0): (2, True)}), "", sighting(opened, {"a"}))
+    merge_into_leaves(opened, write({("b", "t", 0): (2, True)}), "", scanned_rows(opened, {"a"}))
     assert contents(str(tmp_path)) == {("a", "t", 0): 1}
 
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from asking import BrokerAnswers, DescribedGroup, Member, Offsets
+from broker_queries import BrokerAnswers, DescribedGroup, Member, Offsets
 from generations import Generation
 from table_answers import Answers
 

@@ -36,9 +36,9 @@ from coordinator_core.coordinator.messages.offsets import (
 )
 from coordinator_core.coordinator.messages.versions import ApiKey
 from coordinator_core.coordinator.messages.versions import known as known_in_era
-from coordinator_core.coordinator.refusal import Request
+from coordinator_core.coordinator.request_checks import Request
+from coordinator_core.coordinator.result import CoordinatorResult, Response, Write
 from coordinator_core.coordinator.shard import GroupCoordinatorShard
-from coordinator_core.coordinator.turn import Outcome, Response, Write
 from coordinator_core.log.entries import ControlType, LogRecord
 from coordinator_core.log.record_batch import control_key
 from coordinator_core.state.era import Era
@@ -155,7 +155,7 @@ class Harness:
             call.answers.append(to)
         return call
 
-    def take(self, outcome: Outcome) -> None:
+    def take(self, outcome: CoordinatorResult) -> None:
         """Delivers an outcome that a test got from the shard itself."""
         self._take(self.shard, outcome)
 
@@ -181,11 +181,11 @@ class Harness:
         self.ids += 1
         return f"{prefix}-{self.ids}"
 
-    def _take(self, shard: GroupCoordinatorShard, outcome: Outcome) -> None:
+    def _take(self, shard: GroupCoordinatorShard, outcome: CoordinatorResult) -> None:
         for answer in outcome.answers:
-            assert isinstance(answer.ticket, Call)
-            answer.ticket.answers.append(answer.response)
-            assert len(answer.ticket.answers) == 1, f"answered twice: {answer.ticket.request}"
+            assert isinstance(answer.reply, Call)
+            answer.reply.answers.append(answer.response)
+            assert len(answer.reply.answers) == 1, f"answered twice: {answer.reply.request}"
         for write in outcome.writes:
             self.written += write.records
             if self.hold:

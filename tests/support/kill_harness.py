@@ -28,11 +28,11 @@ from eventually import NotReached, eventually
 os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
 
 from command_polls import answer_of, asked, checked
-from crash_lives import Workload
 from crash_log import CrashLog
+from killed_runs import Workload
 from table_contents import contents_of, digest
 
-from pipelines import faults
+from pipelines import failpoints
 from pipelines.errors import UsageError
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
@@ -120,7 +120,7 @@ class Harness:
 
         def live() -> None:
             if point is not None:
-                os.environ[faults.VARIABLE] = point
+                os.environ[failpoints.VARIABLE] = point
             os.write(begins, b"!")
             self._workload.live(root)
 

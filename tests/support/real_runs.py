@@ -10,7 +10,7 @@ from pathlib import Path
 
 from eventually import eventually
 
-from pipelines import faults
+from pipelines import failpoints
 
 LIMIT_SECONDS = 900
 
@@ -37,7 +37,7 @@ class RealRun:
 
     def __init__(self, arguments: Sequence[str], told: Path, *, fault: str | None = None, unlocked: bool = False) -> None:
         self._told = told
-        environment = {**os.environ, **({faults.VARIABLE: fault} if fault else {})}
+        environment = {**os.environ, **({failpoints.VARIABLE: fault} if fault else {})}
         python = [sys.executable, "-c", _UNLOCKED if unlocked else _COMMAND]
         with told.open("w") as progress:
             self.process = subprocess.Popen(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from asking import Asker, BrokerAnswers, DescribedGroup, NotLoaded, Offsets
+from broker_queries import BrokerAnswers, BrokerQueries, DescribedGroup, NotLoaded, Offsets
 from coordinator_scenario import COORDINATOR_SETTINGS, TOPICS, Stage, play, stage
 from eventually import NotReached, eventually
 from generations import GENERATIONS, Generation
@@ -121,19 +121,19 @@ def perform(
             groups += then(on)
         # kafka-python leaves sockets behind when it looks for a broker that has ended
         on.admin.close()
-        with Asker(bootstrap, generation) as asker:
+        with BrokerQueries(bootstrap, generation) as asker:
             answers = everything(asker, groups)
         end()
     return Performance(generation.version, generation.era, log, groups, answers, started_ms, int(time.time() * 1000))
 
 
-def everything(asker: Asker, groups: Sequence[str]) -> BrokerAnswers:
+def everything(asker: BrokerQueries, groups: Sequence[str]) -> BrokerAnswers:
     """All that a coordinator says about groups; the order of members means nothing."""
     answers = BrokerAnswers.collect(asker, groups, _PLACES)
     return replace(answers, classic={name: _sorted(group) for name, group in answers.classic.items()})
 
 
-def once_loaded(asker: Asker, expected: BrokerAnswers, groups: Sequence[str]) -> BrokerAnswers:
+def once_loaded(asker: BrokerQueries, expected: BrokerAnswers, groups: Sequence[str]) -> BrokerAnswers:
     """The same, as soon as all the offsets that are expected are there, or the time is over."""
     with suppress(NotReached):
         eventually(
@@ -161,7 +161,7 @@ def without_ids(performance: Performance) -> BrokerAnswers:
     return replace(performance.answers, classic=classic)
 
 
-def _has_offsets(asker: Asker, groups: Sequence[str], expected: Mapping[str, Offsets]) -> bool:
+def _has_offsets(asker: BrokerQueries, groups: Sequence[str], expected: Mapping[str, Offsets]) -> bool:
     try:
         return asker.offsets(groups) == expected
     except NotLoaded:

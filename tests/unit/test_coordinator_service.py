@@ -10,7 +10,7 @@ from memory_log import MemoryLog, MemoryPartition
 
 from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.facts import Fact, MemberRemoved
+from coordinator_core.coordinator.group_events import GroupEvent, MemberRemoved
 from coordinator_core.coordinator.messages.groups import ListGroupsRequest
 from coordinator_core.coordinator.messages.membership import HeartbeatRequest, JoinGroupRequest, Protocol
 from coordinator_core.coordinator.messages.offsets import (
@@ -22,15 +22,15 @@ from coordinator_core.coordinator.messages.offsets import (
     TxnMarkerResponse,
     TxnOffsetCommitRequest,
 )
-from coordinator_core.coordinator.refusal import Request
-from coordinator_core.coordinator.turn import Outcome
+from coordinator_core.coordinator.request_checks import Request
+from coordinator_core.coordinator.result import CoordinatorResult
 from coordinator_core.log.entries import ControlType
 from coordinator_core.segment_log.append_batch import AppendBatch
 from coordinator_core.service.background import BackgroundTasks
 from coordinator_core.service.observer import Observer
+from coordinator_core.service.reply_handles import FutureReply
 from coordinator_core.service.service import CoordinatorService
 from coordinator_core.service.settings import Fsync, ServiceSettings
-from coordinator_core.service.tickets import FutureTicket
 from coordinator_core.state.offsets import TopicPartition
 
 PLACE = TopicPartition("orders", 0)
@@ -39,7 +39,7 @@ START_MS = 1_700_000_000_000
 
 class Heard(Observer):
     def __init__(self) -> None:
-        self.told: list[Fact] = []
+        self.told: list[GroupEvent] = []
         self.failures: list[str] = []
         self.refusals: list[str] = []
         self.bugs: list[str] = []
@@ -47,8 +47,8 @@ class Heard(Observer):
     def bug(self, where: str, error: BaseException) -> None:
         self.bugs.append(f"{where}: {error}")
 
-    def facts(self, _partition: int, facts: Iterable[Fact]) -> None:
-        self.told += facts
+    def group_events(self, _partition: int, group_events: Iterable[GroupEvent]) -> None:
+        self.told += group_events
 
     def failed(self, _partition: int, reason: str) -> None:
         self.failures.append(reason)
@@ -91,9 +91,9 @@ class Running:
         await eventually_async("both are active", lambda: self.service.partitions_by_status, statuses, pause_seconds=0.001)
 
     def send(self, request: Any) -> "asyncio.Future[Any]":
-        ticket = FutureTicket()
-        self.service.ask(request, ticket)
-        return ticket.future
+        reply_handle = FutureReply()
+        self.service.ask(request, reply_handle)
+        return reply_handle.future
 
     async def commit(self, offset: int) -> Any:
         return (await self.send(commit(offset))).errors[PLACE]
@@ -299,9 +299,9 @@ def test_transactions_end_in_the_partition_that_is_named() -> None:
         assert (await at.send(pending)).errors[PLACE] is ErrorCode.NONE
         assert await at.committed() == -1
         for number, error in ((at.number, ErrorCode.NONE), (77, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)):
-            ticket = FutureTicket()
-            at.service.end_transaction(number, TxnMarkerRequest(producer, ControlType.COMMIT), ticket)
-            assert expect(TxnMarkerResponse, await ticket.future).error is error
+            reply_handle = FutureReply()
+            at.service.end_transaction(number, TxnMarkerRequest(producer, ControlType.COMMIT), reply_handle)
+            assert expect(TxnMarkerResponse, await reply_handle.future).error is error
         assert await at.committed() == 9
 
     run(work)
@@ -329,11 +329,11 @@ def test_stopping_answers_whoever_waits() -> None:
 
 def test_a_bug_in_a_handler_is_an_answer() -> None:
     async def work(at: Running) -> None:
-        def broken(request: Request, ticket: Hashable, now_ms: int) -> Outcome:  # noqa: ARG001 - named as those of `handle`
+        def broken(request: Request, reply: Hashable, now_ms: int) -> CoordinatorResult:  # noqa: ARG001 - named as those of `handle`
             raise RuntimeError("a bug")
 
         shard = at.service.loops[at.number].shard
-        handle, shard.handle = shard.handle, broken  # type: ignore[method-assign]  # fails on purpose  # of this shard alone
+        handle, shard.handle = shard.handle, broken  # type: ignore[method-assign]  # of this shard alone
         assert await at.commit(1) is ErrorCode.UNKNOWN_SERVER_ERROR
         shard.handle = handle  # type: ignore[method-assign]  # as it was
         assert await at.commit(1) is ErrorCode.NONE

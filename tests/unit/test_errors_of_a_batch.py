@@ -6,7 +6,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from pipelines.errors import TablesError
-from pipelines.spark.streaming_query import told_briefly
+from pipelines.spark.streaming_query import with_short_errors
 
 TRACE = "".join(f"  at org.apache.spark.Stage{number}.run(Stage.scala:{number})\n" for number in range(500))
 
@@ -15,7 +15,7 @@ def raising(error: Exception) -> None:
     def apply(_changed: object, _batch_id: int) -> None:
         raise error
 
-    told_briefly(apply)(None, 0)
+    with_short_errors(apply)(None, 0)
 
 
 def test_what_a_worker_said_without_the_stacks_around_it() -> None:

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from coordinator_core.coordinator.facts import MemberIdGiven, RebalanceBegan
+from coordinator_core.coordinator.group_events import MemberIdGiven, RebalanceBegan
 from coordinator_core.service.addresses import Address, java_host, parse_listen_address
 from coordinator_core.service.admin import Admin
 from coordinator_core.service.clock import SteadyClock
+from coordinator_core.service.composite_observer import CompositeObserver
 from coordinator_core.service.event_log import EventLog
 from coordinator_core.service.metrics import Metrics
 from coordinator_core.service.observer import Observer
 from coordinator_core.service.settings import ServiceSettings
-from coordinator_core.service.watchers import Watchers
 
 
 class Time:
@@ -101,9 +101,9 @@ def test_health(partitions: dict[str, int], code: int, status: str) -> None:
 def test_a_line_says_which_group_and_why() -> None:
     stream = io.StringIO()
     metrics = Metrics()
-    watchers = Watchers((metrics, EventLog(stream, "info")))
-    watchers.facts(3, (MemberIdGiven("g", "m"), RebalanceBegan("g", "Stable", 4, "member m is gone: session timeout")))
-    watchers.queued(0.1)
+    observer = CompositeObserver((metrics, EventLog(stream, "info")))
+    observer.group_events(3, (MemberIdGiven("g", "m"), RebalanceBegan("g", "Stable", 4, "member m is gone: session timeout")))
+    observer.queued(0.1)
     (line,) = stream.getvalue().splitlines()
     said = json.loads(line)
     assert said.pop("timestamp").endswith("Z")

@@ -11,7 +11,7 @@ from coordinator_core.codec import Malformed, subscribed_topics
 from coordinator_core.coordinator.classic.members import Member
 from coordinator_core.coordinator.classic.states import VALID_PREVIOUS_STATES, ClassicGroupState, check_transition
 from coordinator_core.coordinator.messages.membership import JoinGroupMember, Protocol
-from coordinator_core.coordinator.turn import Ticket
+from coordinator_core.coordinator.reply_handle import ReplyHandle
 from coordinator_core.state.classic_group import CONSUMER_PROTOCOL_TYPE
 
 
@@ -88,7 +88,7 @@ class ClassicGroup:
 
     # ---- members
 
-    def add(self, member: Member, ticket: Ticket | None = None) -> None:
+    def add(self, member: Member, reply: ReplyHandle | None = None) -> None:
         """A new member, parked with its request if there is one; the first of all leads."""
         instance_id = member.group_instance_id
         if instance_id is not None and instance_id in self._static:
@@ -104,7 +104,7 @@ class ClassicGroup:
         self._members[member.member_id] = member
         self._supporters.update(member.protocol_names)
         self.pending_members.discard(member.member_id)
-        self.park_join(member, ticket)
+        self.park_join(member, reply)
 
     def remove(self, member_id: str) -> Member | None:
         """Takes a member, or an id that waits for its member, out of everything. Another member leads if it did."""
@@ -143,10 +143,10 @@ class ClassicGroup:
             self.pending_sync.add(new_member_id)
         return member
 
-    def park_join(self, member: Member, ticket: Ticket | None) -> None:
+    def park_join(self, member: Member, reply: ReplyHandle | None) -> None:
         """Parks the member's JoinGroup; None: it waits no more."""
-        self._awaiting_join += (ticket is not None) - (member.awaiting_join is not None)
-        member.awaiting_join = ticket
+        self._awaiting_join += (reply is not None) - (member.awaiting_join is not None)
+        member.awaiting_join = reply
 
     def add_pending_member(self, member_id: str) -> None:
         """A member id that was given out. ValueError if it is a member already."""
@@ -254,7 +254,7 @@ class ClassicGroup:
         name = self.protocol_name
         return tuple(JoinGroupMember(m.member_id, m.group_instance_id, m.metadata(name)) for m in self._members.values())
 
-    # ---- what expiry asks (`GroupFacts`)
+    # ---- what expiry asks (`ExpiringGroup`)
 
     @property
     def group_type(self) -> str:

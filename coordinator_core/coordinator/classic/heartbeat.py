@@ -7,18 +7,19 @@ from coordinator_core.coordinator.classic import rebalance
 from coordinator_core.coordinator.classic.group import ClassicGroup
 from coordinator_core.coordinator.classic.rebalance import DEAD, EMPTY, PREPARING_REBALANCE
 from coordinator_core.coordinator.classic.validation import validate_generation, validate_member
-from coordinator_core.coordinator.context import CoordinatorContext
 from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.messages.membership import HeartbeatRequest, HeartbeatResponse
-from coordinator_core.coordinator.turn import Ticket, Turn
+from coordinator_core.coordinator.reply_handle import ReplyHandle
+from coordinator_core.coordinator.result import ResultBuilder
 
 
-def heartbeat(context: CoordinatorContext, turn: Turn, request: HeartbeatRequest, ticket: Ticket) -> None:
+def heartbeat(result: ResultBuilder, request: HeartbeatRequest, reply: ReplyHandle) -> None:
     """Restarts the session of a member of the generation, and tells it when it is to join again."""
-    turn.answer(ticket, HeartbeatResponse(_heartbeat(context, turn, request)))
+    result.answer(reply, HeartbeatResponse(_heartbeat(result, request)))
 
 
-def _heartbeat(context: CoordinatorContext, turn: Turn, request: HeartbeatRequest) -> ErrorCode:
+def _heartbeat(result: ResultBuilder, request: HeartbeatRequest) -> ErrorCode:
+    context = result.context
     group = context.find(request.group_id)
     if group is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
@@ -33,7 +34,7 @@ def _heartbeat(context: CoordinatorContext, turn: Turn, request: HeartbeatReques
         return error
     if group.is_in(EMPTY):
         return ErrorCode.UNKNOWN_MEMBER_ID
-    rebalance.restart_session(context, turn, group, group.member(request.member_id))
+    rebalance.restart_session(result, group, group.member(request.member_id))
     return ErrorCode.REBALANCE_IN_PROGRESS if group.is_in(PREPARING_REBALANCE) else ErrorCode.NONE
 
 

@@ -13,45 +13,47 @@ from coordinator_core.coordinator.classic.validation import validate_member
 from coordinator_core.coordinator.config import NEW_MEMBER_JOIN_TIMEOUT_MS
 from coordinator_core.coordinator.context import CoordinatorContext
 from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.facts import MemberIdGiven, MemberJoined
+from coordinator_core.coordinator.group_events import MemberIdGiven, MemberJoined
 from coordinator_core.coordinator.messages.membership import UNKNOWN_MEMBER_ID, JoinGroupRequest, JoinGroupResponse
-from coordinator_core.coordinator.refusal import join_refused
-from coordinator_core.coordinator.turn import Answer, Ticket, Turn
+from coordinator_core.coordinator.reply_handle import ReplyHandle
+from coordinator_core.coordinator.request_checks import join_error_response
+from coordinator_core.coordinator.result import Answer, ResultBuilder
 
 
-def join_group(context: CoordinatorContext, turn: Turn, request: JoinGroupRequest, ticket: Ticket) -> None:
+def join_group(result: ResultBuilder, request: JoinGroupRequest, reply: ReplyHandle) -> None:
     """Answered at once with an error or the current generation, or parked until the join phase ends."""
+    context = result.context
     lowest, highest = context.config.group_min_session_timeout_ms, context.config.group_max_session_timeout_ms
     if not lowest <= request.session_timeout_ms <= highest:
-        turn.answer(ticket, join_refused(context.behaviour, ErrorCode.INVALID_SESSION_TIMEOUT, request.member_id))
+        result.answer(reply, join_error_response(context.behaviour, ErrorCode.INVALID_SESSION_TIMEOUT, request.member_id))
         return
     group = context.find(request.group_id)
     is_new_group = group is None
     if group is None:
         error = _may_make(context, request)
         if error is not ErrorCode.NONE:
-            turn.answer(ticket, join_refused(context.behaviour, error, request.member_id))
+            result.answer(reply, join_error_response(context.behaviour, error, request.member_id))
             return
-        group = context.create(request.group_id, turn.now_ms)
+        group = context.create(request.group_id, result.now_ms)
     if not _ACCEPTS[context.behaviour.size_rule](group, request.member_id, context.config.group_max_size):
         if request.member_id in group:
-            rebalance.drop_member(context, turn, group, group.member(request.member_id), "the group is full")
+            rebalance.drop_member(result, group, group.member(request.member_id), "the group is full")
         group.remove(request.member_id)
-        turn.answer(ticket, join_refused(context.behaviour, ErrorCode.GROUP_MAX_SIZE_REACHED))
+        result.answer(reply, join_error_response(context.behaviour, ErrorCode.GROUP_MAX_SIZE_REACHED))
     else:
         error = _may_join(context, group, request)
         if error is not ErrorCode.NONE:
-            turn.answer(ticket, join_refused(context.behaviour, error, request.member_id))
+            result.answer(reply, join_error_response(context.behaviour, error, request.member_id))
             if is_new_group:
                 context.forget(group)
             return
         if request.member_id == UNKNOWN_MEMBER_ID:
-            _join_new(context, turn, group, request, ticket)
+            _join_new(result, group, request, reply)
         else:
-            _join_known(context, turn, group, request, ticket)
-    rebalance.try_complete_join(context, turn, group)
-    if is_new_group and context.behaviour.writes_new_groups and not turn.writes:
-        _write_new_group(context, turn, group, ticket)
+            _join_known(result, group, request, reply)
+    rebalance.try_complete_join(result, group)
+    if is_new_group and context.behaviour.writes_new_groups and not result.writes:
+        _write_new_group(result, group, reply)
 
 
 def _may_make(context: CoordinatorContext, request: JoinGroupRequest) -> ErrorCode:
@@ -96,35 +98,41 @@ def _may_join(context: CoordinatorContext, group: ClassicGroup, request: JoinGro
     return validate_member(group, request.member_id, request.group_instance_id)
 
 
-def _join_new(context: CoordinatorContext, turn: Turn, group: ClassicGroup, request: JoinGroupRequest, ticket: Ticket) -> None:
+def _join_new(result: ResultBuilder, group: ClassicGroup, request: JoinGroupRequest, reply: ReplyHandle) -> None:
+    context = result.context
     instance_id = request.group_instance_id
     member_id = context.new_member_id(request.client_id if instance_id is None else instance_id)
     if instance_id is not None and group.static_member_id(instance_id) is not None:
-        rejoin_static_member(context, turn, group, request, member_id, ticket)
+        rejoin_static_member(result, group, request, member_id, reply)
     elif instance_id is None and request.require_known_member_id:
         group.add_pending_member(member_id)
-        rebalance.expect_member(context, turn, group, member_id, request.session_timeout_ms)
-        turn.tell(MemberIdGiven(group.group_id, member_id))
-        turn.answer(ticket, join_refused(context.behaviour, ErrorCode.MEMBER_ID_REQUIRED, member_id))
+        rebalance.expect_member(result, group, member_id, request.session_timeout_ms)
+        result.emit(MemberIdGiven(group.group_id, member_id))
+        result.answer(reply, join_error_response(context.behaviour, ErrorCode.MEMBER_ID_REQUIRED, member_id))
     else:
-        _add_member(context, turn, group, request, member_id, ticket)
+        _add_member(result, group, request, member_id, reply)
 
 
-def _join_known(context: CoordinatorContext, turn: Turn, group: ClassicGroup, request: JoinGroupRequest, ticket: Ticket) -> None:
+def _join_known(result: ResultBuilder, group: ClassicGroup, request: JoinGroupRequest, reply: ReplyHandle) -> None:
     if request.member_id in group.pending_members:
-        _add_member(context, turn, group, request, request.member_id, ticket)
+        _add_member(result, group, request, request.member_id, reply)
         return
     member = group.member(request.member_id)
     settled = group.is_in(COMPLETING_REBALANCE) or (group.is_in(STABLE) and group.leader != member.member_id)
     if settled and member.protocols == request.protocols:
-        turn.answer(ticket, rebalance.joined(group, member.member_id))
+        result.answer(reply, rebalance.joined(group, member.member_id))
     else:
-        _update_member(context, turn, group, request, member, ticket)
+        _update_member(result, group, request, member, reply)
 
 
 def _add_member(
-    context: CoordinatorContext, turn: Turn, group: ClassicGroup, request: JoinGroupRequest, member_id: str, ticket: Ticket
+    result: ResultBuilder,
+    group: ClassicGroup,
+    request: JoinGroupRequest,
+    member_id: str,
+    reply: ReplyHandle,
 ) -> None:
+    context = result.context
     behaviour = context.behaviour
     member = Member(
         member_id=member_id,
@@ -140,55 +148,66 @@ def _add_member(
     delay_can_grow = group.generation == 0 or behaviour.extends_every_delay
     if group.is_in(PREPARING_REBALANCE) and group.initial_rebalance and delay_can_grow:
         group.new_member_added = True
-    group.add(member, ticket)
-    turn.tell(MemberJoined(group.group_id, member_id, member.group_instance_id, member.client_id, member.client_host))
+    group.add(member, reply)
+    result.emit(MemberJoined(group.group_id, member_id, member.group_instance_id, member.client_id, member.client_host))
     if behaviour.new_members_time_out:
-        rebalance.expect_member(context, turn, group, member_id, NEW_MEMBER_JOIN_TIMEOUT_MS)
-    rebalance.maybe_prepare_rebalance(context, turn, group, _reason(f"member {member_id} joined", request))
+        rebalance.expect_member(result, group, member_id, NEW_MEMBER_JOIN_TIMEOUT_MS)
+    rebalance.maybe_prepare_rebalance(result, group, _reason(f"member {member_id} joined", request))
 
 
 def _update_member(
-    context: CoordinatorContext, turn: Turn, group: ClassicGroup, request: JoinGroupRequest, member: Member, ticket: Ticket
+    result: ResultBuilder,
+    group: ClassicGroup,
+    request: JoinGroupRequest,
+    member: Member,
+    reply: ReplyHandle,
 ) -> None:
-    superseded = join_refused(context.behaviour, ErrorCode.REBALANCE_IN_PROGRESS, member.member_id)
-    rebalance.answer_join(turn, group, member, superseded)
+    context = result.context
+    superseded = join_error_response(context.behaviour, ErrorCode.REBALANCE_IN_PROGRESS, member.member_id)
+    rebalance.answer_join(result, group, member, superseded)
     if context.behaviour.rejoin_updates_timeouts:
         group.update(member, request.protocols, request.rebalance_timeout_ms, request.session_timeout_ms)
     else:
         group.update(member, request.protocols, member.rebalance_timeout_ms, member.session_timeout_ms)
-    group.park_join(member, ticket)
-    rebalance.maybe_prepare_rebalance(context, turn, group, _reason(f"member {member.member_id} joined again", request))
+    group.park_join(member, reply)
+    rebalance.maybe_prepare_rebalance(result, group, _reason(f"member {member.member_id} joined again", request))
 
 
 def _reason(what: str, request: JoinGroupRequest) -> str:
     return f"{what}: {request.reason}" if request.reason else what
 
 
-def _write_new_group(context: CoordinatorContext, turn: Turn, group: ClassicGroup, ticket: Ticket) -> None:
+def _write_new_group(result: ResultBuilder, group: ClassicGroup, reply: ReplyHandle) -> None:
     """The log gets to know a new group at once, and the request that made it is answered after that."""
-    held = tuple(turn.answers)
-    turn.answers.clear()
+    context = result.context
+    held = tuple(result.answers)
+    result.answers.clear()
 
-    def written(error: ErrorCode, later: Turn) -> None:
+    def written(error: ErrorCode, later: ResultBuilder) -> None:
         if error is ErrorCode.NONE:
             later.answers.extend(held)
             return
-        _undo_new_group(context, later, group, ticket, held, context.behaviour.group_errors.get(error, error))
+        _undo_new_group(later, group, reply, held, context.behaviour.group_errors.get(error, error))
 
-    turn.write((records.empty_group_metadata(context.behaviour, group),), written)
+    result.write((records.empty_group_metadata(context.behaviour, group),), written)
 
 
 def _undo_new_group(
-    context: CoordinatorContext, turn: Turn, group: ClassicGroup, ticket: Ticket, held: tuple[Answer, ...], error: ErrorCode
+    result: ResultBuilder,
+    group: ClassicGroup,
+    reply: ReplyHandle,
+    held: tuple[Answer, ...],
+    error: ErrorCode,
 ) -> None:
+    context = result.context
     for answer in held:
         if isinstance(answer.response, JoinGroupResponse):
             group.remove(answer.response.member_id)
-            turn.answer(answer.ticket, join_refused(context.behaviour, error))
+            result.answer(answer.reply, join_error_response(context.behaviour, error))
     for member in tuple(group.members):
-        if member.awaiting_join == ticket:
-            rebalance.drop_member(context, turn, group, member, f"its group is not in the log: {error.name}", error)
+        if member.awaiting_join == reply:
+            rebalance.drop_member(result, group, member, f"its group is not in the log: {error.name}", error)
     if not group.members and not group.pending_members and group.generation == 0:
         context.forget(group)
     else:
-        rebalance.try_complete_join(context, turn, group)
+        rebalance.try_complete_join(result, group)

@@ -4,7 +4,6 @@ from coordinator_core.coordinator.classic import rebalance
 from coordinator_core.coordinator.classic.group import ClassicGroup
 from coordinator_core.coordinator.classic.rebalance import DEAD
 from coordinator_core.coordinator.classic.validation import validate_member
-from coordinator_core.coordinator.context import CoordinatorContext
 from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.messages.membership import (
     UNKNOWN_MEMBER_ID,
@@ -13,32 +12,34 @@ from coordinator_core.coordinator.messages.membership import (
     LeavingMember,
     LeftMember,
 )
-from coordinator_core.coordinator.turn import Ticket, Turn
+from coordinator_core.coordinator.reply_handle import ReplyHandle
+from coordinator_core.coordinator.result import ResultBuilder
 
 
-def leave_group(context: CoordinatorContext, turn: Turn, request: LeaveGroupRequest, ticket: Ticket) -> None:
+def leave_group(result: ResultBuilder, request: LeaveGroupRequest, reply: ReplyHandle) -> None:
     """Each member for itself: one that is not there does not keep the others."""
+    context = result.context
     group = context.find(request.group_id)
     if group is not None and group.is_in(DEAD):
-        turn.answer(ticket, LeaveGroupResponse(context.behaviour.dead_group))
+        result.answer(reply, LeaveGroupResponse(context.behaviour.dead_group))
         return
     left = []
     for who in request.members:
-        error = ErrorCode.UNKNOWN_MEMBER_ID if group is None else _leave(context, turn, group, who)
+        error = ErrorCode.UNKNOWN_MEMBER_ID if group is None else _leave(result, group, who)
         left.append(LeftMember(who.member_id, who.group_instance_id, error))
-    turn.answer(ticket, LeaveGroupResponse(ErrorCode.NONE, tuple(left)))
+    result.answer(reply, LeaveGroupResponse(ErrorCode.NONE, tuple(left)))
 
 
-def _leave(context: CoordinatorContext, turn: Turn, group: ClassicGroup, who: LeavingMember) -> ErrorCode:
+def _leave(result: ResultBuilder, group: ClassicGroup, who: LeavingMember) -> ErrorCode:
     member_id = who.member_id
     if member_id in group.pending_members:
-        rebalance.remove_pending_member(context, turn, group, member_id, _reason(who))
+        rebalance.remove_pending_member(result, group, member_id, _reason(who))
         return ErrorCode.NONE
     if member_id == UNKNOWN_MEMBER_ID:
         member_id = "" if who.group_instance_id is None else group.static_member_id(who.group_instance_id) or ""
     error = validate_member(group, member_id, who.group_instance_id)
     if error is ErrorCode.NONE:
-        rebalance.remove_member(context, turn, group, group.member(member_id), _reason(who))
+        rebalance.remove_member(result, group, group.member(member_id), _reason(who))
     return error
 
 

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from coordinator_core.coordinator.messages.membership import Protocol
-from coordinator_core.coordinator.turn import Ticket
+from coordinator_core.coordinator.reply_handle import ReplyHandle
 
 
 @dataclass(slots=True)
@@ -21,8 +21,8 @@ class Member:
     protocol_type: str
     protocols: tuple[Protocol, ...]
     assignment: bytes = b""
-    awaiting_join: Ticket | None = None
-    awaiting_sync: Ticket | None = None
+    awaiting_join: ReplyHandle | None = None
+    awaiting_sync: ReplyHandle | None = None
     is_new: bool = False
 
     @property

@@ -5,88 +5,91 @@ answered whatever happens to its member.
 """
 
 from coordinator_core.coordinator import records
-from coordinator_core.coordinator.classic.ending import end_group
 from coordinator_core.coordinator.classic.group import ClassicGroup
+from coordinator_core.coordinator.classic.group_deletion import delete_group_records
 from coordinator_core.coordinator.classic.members import Member
 from coordinator_core.coordinator.classic.states import ClassicGroupState
 from coordinator_core.coordinator.context import CoordinatorContext
 from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.facts import GenerationBegan, MemberRemoved, RebalanceBegan
+from coordinator_core.coordinator.group_events import GenerationBegan, MemberRemoved, RebalanceBegan
 from coordinator_core.coordinator.messages.membership import JoinGroupResponse, SyncGroupResponse
-from coordinator_core.coordinator.refusal import join_refused
-from coordinator_core.coordinator.timers import Delayed, HeartbeatDue, JoinDue, SyncDue, TimerKey
-from coordinator_core.coordinator.turn import Turn
+from coordinator_core.coordinator.request_checks import join_error_response
+from coordinator_core.coordinator.result import ResultBuilder
+from coordinator_core.coordinator.timers import HeartbeatTimeout, JoinTimeout, SyncTimeout, TimerKey, TimerKind
 
 EMPTY, PREPARING_REBALANCE, COMPLETING_REBALANCE, STABLE, DEAD = ClassicGroupState
 
 
-def maybe_prepare_rebalance(context: CoordinatorContext, turn: Turn, group: ClassicGroup, reason: str) -> None:
+def maybe_prepare_rebalance(result: ResultBuilder, group: ClassicGroup, reason: str) -> None:
     """Begins a rebalance, unless one is being prepared or the group is Dead."""
     if group.can_rebalance:
-        prepare_rebalance(context, turn, group, reason)
+        prepare_rebalance(result, group, reason)
 
 
-def prepare_rebalance(context: CoordinatorContext, turn: Turn, group: ClassicGroup, reason: str) -> None:
+def prepare_rebalance(result: ResultBuilder, group: ClassicGroup, reason: str) -> None:
     """Members are to join: the first rebalance of a group is delayed, any other waits for all who are known."""
-    turn.tell(RebalanceBegan(group.group_id, group.state, group.generation, reason))
+    context = result.context
+    result.emit(RebalanceBegan(group.group_id, group.state, group.generation, reason))
     if group.is_in(COMPLETING_REBALANCE):
-        reset_assignments(context, turn, group, ErrorCode.REBALANCE_IN_PROGRESS)
+        reset_assignments(result, group, ErrorCode.REBALANCE_IN_PROGRESS)
     forget_pending_syncs(context, group)
     group.initial_rebalance = group.is_in(EMPTY) and context.behaviour.delays_first_rebalance
     group.new_member_added = False
-    group.transition_to(PREPARING_REBALANCE, turn.now_ms)
+    group.transition_to(PREPARING_REBALANCE, result.now_ms)
     if group.initial_rebalance:
         delay_ms = context.config.group_initial_rebalance_delay_ms
-        _delay_join(context, turn, group, delay_ms, max(group.rebalance_timeout_ms - delay_ms, 0))
+        _delay_join(result, group, delay_ms, max(group.rebalance_timeout_ms - delay_ms, 0))
     elif group.all_joined:
-        complete_join(context, turn, group)
+        complete_join(result, group)
     else:
-        _schedule_join(context, turn, group)
+        _schedule_join(result, group)
 
 
-def try_complete_join(context: CoordinatorContext, turn: Turn, group: ClassicGroup) -> None:
+def try_complete_join(result: ResultBuilder, group: ClassicGroup) -> None:
     """Ends the join phase early if nobody is missing."""
     if group.is_in(PREPARING_REBALANCE) and not group.initial_rebalance and group.all_joined:
-        complete_join(context, turn, group)
+        complete_join(result, group)
 
 
-def join_due(context: CoordinatorContext, turn: Turn, due: JoinDue) -> None:
+def join_timed_out(result: ResultBuilder, due: JoinTimeout) -> None:
     """The time to join is over; the delay of a first rebalance is extended while members keep coming."""
+    context = result.context
     group = context.groups.get(due.group_id)
     if group is None or not group.is_in(PREPARING_REBALANCE):
         return
     if group.initial_rebalance and group.new_member_added and due.remaining_ms:
         group.new_member_added = False
         delay_ms = min(context.config.group_initial_rebalance_delay_ms, due.remaining_ms)
-        _delay_join(context, turn, group, delay_ms, max(due.remaining_ms - due.delay_ms, 0))
+        _delay_join(result, group, delay_ms, max(due.remaining_ms - due.delay_ms, 0))
     else:
-        complete_join(context, turn, group)
+        complete_join(result, group)
 
 
-def complete_join(context: CoordinatorContext, turn: Turn, group: ClassicGroup) -> None:
+def complete_join(result: ResultBuilder, group: ClassicGroup) -> None:
     """Ends the join phase: who did not join and is dynamic, goes; the rest is the next generation."""
-    context.timers.cancel(TimerKey(Delayed.JOIN, group.group_id))
+    context = result.context
+    context.timers.cancel(TimerKey(TimerKind.JOIN, group.group_id))
     for member in group.not_yet_rejoined():
         if not member.is_static:
-            drop_member(context, turn, group, member, "did not join again in time")
+            drop_member(result, group, member, "did not join again in time")
     if not group.elect_joined_leader() and group.members:
         group.initial_rebalance = False
-        _schedule_join(context, turn, group)
+        _schedule_join(result, group)
         return
     if not group.members and not context.config.rules.empty_state:
-        end_group(context, turn, group, (records.group_tombstone(group.group_id),), "empty", _nobody_waits)
+        delete_group_records(result, group, (records.group_tombstone(group.group_id),), "empty", _nobody_waits)
         return
-    group.next_generation(turn.now_ms)
-    turn.tell(GenerationBegan(group.group_id, group.generation, len(group), group.protocol_name, group.leader))
+    group.next_generation(result.now_ms)
+    result.emit(GenerationBegan(group.group_id, group.generation, len(group), group.protocol_name, group.leader))
     if group.is_in(EMPTY):
-        turn.write((records.group_metadata(context.behaviour, group, {}),), _nobody_waits)
+        result.write((records.group_metadata(context.behaviour, group, {}),), _nobody_waits)
         return
     for member in group.members:
-        answer_join(turn, group, member, joined(group, member.member_id))
+        answer_join(result, group, member, joined(group, member.member_id))
         member.is_new = False
-        restart_session(context, turn, group, member)
+        restart_session(result, group, member)
     if context.behaviour.awaits_syncs:
-        _await_syncs(context, turn, group)
+        _await_syncs(result, group)
 
 
 def joined(group: ClassicGroup, member_id: str) -> JoinGroupResponse:
@@ -105,144 +108,151 @@ def joined(group: ClassicGroup, member_id: str) -> JoinGroupResponse:
 # ---- sync
 
 
-def _await_syncs(context: CoordinatorContext, turn: Turn, group: ClassicGroup) -> None:
+def _await_syncs(result: ResultBuilder, group: ClassicGroup) -> None:
+    context = result.context
     for member in group.members:
         group.add_pending_sync(member.member_id)
-    due = SyncDue(group.group_id, group.generation)
-    context.timers.schedule(TimerKey(Delayed.SYNC, group.group_id), turn.now_ms + group.rebalance_timeout_ms, due)
+    due = SyncTimeout(group.group_id, group.generation)
+    context.timers.schedule(TimerKey(TimerKind.SYNC, group.group_id), result.now_ms + group.rebalance_timeout_ms, due)
 
 
-def sync_due(context: CoordinatorContext, turn: Turn, due: SyncDue) -> None:
+def sync_timed_out(result: ResultBuilder, due: SyncTimeout) -> None:
     """Members of the generation that did not ask for their assignment in time go, and the others rebalance (KAFKA-12890)."""
+    context = result.context
     group = context.groups.get(due.group_id)
     if group is None or group.generation != due.generation or not group.is_in(COMPLETING_REBALANCE, STABLE):
         return
     late = [member for member in group.members if member.member_id in group.pending_sync]
     if late:
         for member in late:
-            drop_member(context, turn, group, member, "did not send SyncGroup in time")
-        prepare_rebalance(context, turn, group, f"{len(late)} members did not send SyncGroup in time")
+            drop_member(result, group, member, "did not send SyncGroup in time")
+        prepare_rebalance(result, group, f"{len(late)} members did not send SyncGroup in time")
 
 
 def sync_received(context: CoordinatorContext, group: ClassicGroup, member_id: str) -> None:
     """The member asked for its assignment."""
     group.remove_pending_sync(member_id)
     if not group.pending_sync:
-        context.timers.cancel(TimerKey(Delayed.SYNC, group.group_id))
+        context.timers.cancel(TimerKey(TimerKind.SYNC, group.group_id))
 
 
 def forget_pending_syncs(context: CoordinatorContext, group: ClassicGroup) -> None:
     """Nobody waits for SyncGroup any more."""
     group.pending_sync.clear()
-    context.timers.cancel(TimerKey(Delayed.SYNC, group.group_id))
+    context.timers.cancel(TimerKey(TimerKind.SYNC, group.group_id))
 
 
-def propagate_assignments(context: CoordinatorContext, turn: Turn, group: ClassicGroup) -> None:
+def propagate_assignments(result: ResultBuilder, group: ClassicGroup) -> None:
     """Answers all parked SyncGroups with what their members got."""
     for member in group.members:
         response = SyncGroupResponse(ErrorCode.NONE, group.protocol_type, group.protocol_name, member.assignment)
-        if answer_sync(turn, member, response):
-            restart_session(context, turn, group, member)
+        if answer_sync(result, member, response):
+            restart_session(result, group, member)
 
 
-def reset_assignments(context: CoordinatorContext, turn: Turn, group: ClassicGroup, error: ErrorCode) -> None:
+def reset_assignments(result: ResultBuilder, group: ClassicGroup, error: ErrorCode) -> None:
     """Nobody has anything any more; answers all parked SyncGroups with the error."""
     for member in group.members:
         member.assignment = b""
-        if answer_sync(turn, member, SyncGroupResponse(error)):
-            restart_session(context, turn, group, member)
+        if answer_sync(result, member, SyncGroupResponse(error)):
+            restart_session(result, group, member)
 
 
 # ---- members
 
 
-def restart_session(context: CoordinatorContext, turn: Turn, group: ClassicGroup, member: Member) -> None:
+def restart_session(result: ResultBuilder, group: ClassicGroup, member: Member) -> None:
     """The member was heard of."""
-    expect_member(context, turn, group, member.member_id, member.session_timeout_ms)
+    expect_member(result, group, member.member_id, member.session_timeout_ms)
 
 
-def expect_member(context: CoordinatorContext, turn: Turn, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
+def expect_member(result: ResultBuilder, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
     """The member is to be heard of within this time."""
-    key = TimerKey(Delayed.HEARTBEAT, group.group_id, member_id)
-    context.timers.schedule(key, turn.now_ms + timeout_ms, HeartbeatDue(group.group_id, member_id))
+    context = result.context
+    key = TimerKey(TimerKind.HEARTBEAT, group.group_id, member_id)
+    context.timers.schedule(key, result.now_ms + timeout_ms, HeartbeatTimeout(group.group_id, member_id))
 
 
-def heartbeat_due(context: CoordinatorContext, turn: Turn, due: HeartbeatDue) -> None:
+def heartbeat_timed_out(result: ResultBuilder, due: HeartbeatTimeout) -> None:
     """A member that was not heard of goes, unless a parked request speaks for it; so does an id that was never used."""
+    context = result.context
     group = context.groups.get(due.group_id)
     if group is None or group.is_in(DEAD):
         return
     if due.member_id in group.pending_members:
-        remove_pending_member(context, turn, group, due.member_id, "did not come back with its member id in time")
+        remove_pending_member(result, group, due.member_id, "did not come back with its member id in time")
     elif due.member_id in group:
         member = group.member(due.member_id)
         if not member.keeps_session_by_waiting:
-            remove_member(context, turn, group, member, "session timeout")
+            remove_member(result, group, member, "session timeout")
 
 
-def remove_member(context: CoordinatorContext, turn: Turn, group: ClassicGroup, member: Member, reason: str) -> None:
+def remove_member(result: ResultBuilder, group: ClassicGroup, member: Member, reason: str) -> None:
     """The member goes, and the others rebalance (`removeMemberAndUpdateGroup`)."""
-    drop_member(context, turn, group, member, reason)
+    drop_member(result, group, member, reason)
     if group.is_in(STABLE, COMPLETING_REBALANCE):
-        prepare_rebalance(context, turn, group, f"member {member.member_id} is gone: {reason}")
+        prepare_rebalance(result, group, f"member {member.member_id} is gone: {reason}")
     else:
-        try_complete_join(context, turn, group)
+        try_complete_join(result, group)
 
 
-def remove_pending_member(context: CoordinatorContext, turn: Turn, group: ClassicGroup, member_id: str, reason: str) -> None:
+def remove_pending_member(result: ResultBuilder, group: ClassicGroup, member_id: str, reason: str) -> None:
     """Nobody waits for this id any more."""
+    context = result.context
     group.remove(member_id)
-    turn.tell(MemberRemoved(group.group_id, member_id, reason))
-    context.timers.cancel(TimerKey(Delayed.HEARTBEAT, group.group_id, member_id))
-    try_complete_join(context, turn, group)
+    result.emit(MemberRemoved(group.group_id, member_id, reason))
+    context.timers.cancel(TimerKey(TimerKind.HEARTBEAT, group.group_id, member_id))
+    try_complete_join(result, group)
 
 
 def drop_member(
-    context: CoordinatorContext,
-    turn: Turn,
+    result: ResultBuilder,
     group: ClassicGroup,
     member: Member,
     reason: str,
     error: ErrorCode = ErrorCode.UNKNOWN_MEMBER_ID,
 ) -> None:
     """The member goes, and what it waits for is answered with the error; what that means for the group is left to the caller."""
-    answer_join(turn, group, member, join_refused(context.behaviour, error))
-    answer_sync(turn, member, SyncGroupResponse(error))
+    context = result.context
+    answer_join(result, group, member, join_error_response(context.behaviour, error))
+    answer_sync(result, member, SyncGroupResponse(error))
     group.remove(member.member_id)
-    turn.tell(MemberRemoved(group.group_id, member.member_id, reason))
-    context.timers.cancel(TimerKey(Delayed.HEARTBEAT, group.group_id, member.member_id))
+    result.emit(MemberRemoved(group.group_id, member.member_id, reason))
+    context.timers.cancel(TimerKey(TimerKind.HEARTBEAT, group.group_id, member.member_id))
 
 
-def answer_join(turn: Turn, group: ClassicGroup, member: Member, response: JoinGroupResponse) -> bool:
+def answer_join(result: ResultBuilder, group: ClassicGroup, member: Member, response: JoinGroupResponse) -> bool:
     """Answers the member's parked JoinGroup; False if there is none."""
-    ticket = member.awaiting_join
-    if ticket is None:
+    reply = member.awaiting_join
+    if reply is None:
         return False
     group.park_join(member, None)
-    turn.answer(ticket, response)
+    result.answer(reply, response)
     return True
 
 
-def answer_sync(turn: Turn, member: Member, response: SyncGroupResponse) -> bool:
+def answer_sync(result: ResultBuilder, member: Member, response: SyncGroupResponse) -> bool:
     """Answers the member's parked SyncGroup; False if there is none."""
-    ticket = member.awaiting_sync
-    if ticket is None:
+    reply = member.awaiting_sync
+    if reply is None:
         return False
     member.awaiting_sync = None
-    turn.answer(ticket, response)
+    result.answer(reply, response)
     return True
 
 
-def _delay_join(context: CoordinatorContext, turn: Turn, group: ClassicGroup, delay_ms: int, remaining_ms: int) -> None:
-    due = JoinDue(group.group_id, delay_ms, remaining_ms)
-    context.timers.schedule(TimerKey(Delayed.JOIN, group.group_id), turn.now_ms + delay_ms, due)
+def _delay_join(result: ResultBuilder, group: ClassicGroup, delay_ms: int, remaining_ms: int) -> None:
+    context = result.context
+    due = JoinTimeout(group.group_id, delay_ms, remaining_ms)
+    context.timers.schedule(TimerKey(TimerKind.JOIN, group.group_id), result.now_ms + delay_ms, due)
 
 
-def _schedule_join(context: CoordinatorContext, turn: Turn, group: ClassicGroup) -> None:
-    key = TimerKey(Delayed.JOIN, group.group_id)
-    context.timers.schedule(key, turn.now_ms + group.rebalance_timeout_ms, JoinDue(group.group_id))
+def _schedule_join(result: ResultBuilder, group: ClassicGroup) -> None:
+    context = result.context
+    key = TimerKey(TimerKind.JOIN, group.group_id)
+    context.timers.schedule(key, result.now_ms + group.rebalance_timeout_ms, JoinTimeout(group.group_id))
 
 
-def _nobody_waits(_error: ErrorCode, _turn: Turn) -> None:
+def _nobody_waits(_error: ErrorCode, _turn: ResultBuilder) -> None:
     """A group that became empty stays so, even if the log did not take it: the next record of the group, or in 0.9 the next
     sweep, says it again."""

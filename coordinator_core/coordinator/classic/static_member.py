@@ -13,60 +13,67 @@ from coordinator_core.coordinator.messages.membership import (
     JoinGroupResponse,
     SyncGroupResponse,
 )
-from coordinator_core.coordinator.timers import Delayed, TimerKey
-from coordinator_core.coordinator.turn import Ticket, Turn
+from coordinator_core.coordinator.reply_handle import ReplyHandle
+from coordinator_core.coordinator.result import ResultBuilder
+from coordinator_core.coordinator.timers import TimerKey, TimerKind
 
 
 def rejoin_static_member(
-    context: CoordinatorContext, turn: Turn, group: ClassicGroup, request: JoinGroupRequest, member_id: str, ticket: Ticket
+    result: ResultBuilder,
+    group: ClassicGroup,
+    request: JoinGroupRequest,
+    member_id: str,
+    reply: ReplyHandle,
 ) -> None:
     """The new id replaces the old one, whose parked requests are fenced (`updateStaticMemberAndRebalance`).
 
     In a Stable group whose protocol stays what it is nobody rebalances: the group is written with the new id, and the answer
     follows.
     """
+    context = result.context
     old_id = group.static_member_id(request.group_instance_id or "") or ""
     old_leader = group.leader or ""
-    member = _replace(context, turn, group, old_id, member_id)
+    member = _replace(result, group, old_id, member_id)
     before = (member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms)
     group.update(member, request.protocols, request.rebalance_timeout_ms, request.session_timeout_ms)
-    group.park_join(member, ticket)
-    rebalance.restart_session(context, turn, group, member)
+    group.park_join(member, reply)
+    rebalance.restart_session(result, group, member)
     if group.is_in(COMPLETING_REBALANCE):
-        rebalance.prepare_rebalance(context, turn, group, f"instance {request.group_instance_id} came back as {member_id}")
+        rebalance.prepare_rebalance(result, group, f"instance {request.group_instance_id} came back as {member_id}")
         return
     if not group.is_in(STABLE):
         return
     if group.select_protocol() != group.protocol_name:
         reason = f"instance {request.group_instance_id} came back as {member_id}, and the protocol changes"
-        rebalance.prepare_rebalance(context, turn, group, reason)
+        rebalance.prepare_rebalance(result, group, reason)
         return
     generation = group.generation
 
-    def written(error: ErrorCode, later: Turn) -> None:
-        if not group.is_in(STABLE) or group.generation != generation or member.awaiting_join != ticket:
+    def written(error: ErrorCode, later: ResultBuilder) -> None:
+        if not group.is_in(STABLE) or group.generation != generation or member.awaiting_join != reply:
             # A rebalance began meanwhile, and the join is part of it; or the member was fenced or left, and answered.
             return
         if error is ErrorCode.NONE:
             response = _unchanged(group, member.member_id, old_leader, skips=request.supports_skipping_assignment)
             rebalance.answer_join(later, group, member, response)
-            rebalance.restart_session(context, later, group, member)
+            rebalance.restart_session(later, group, member)
             return
         group.update(member, *before)
         refused = _refused(group, old_leader, context.behaviour.group_errors.get(error, error))
         rebalance.answer_join(later, group, member, refused)
-        _replace(context, later, group, member.member_id, _id_in_log(context, group, request.group_instance_id) or old_id)
-        rebalance.restart_session(context, later, group, member)
+        _replace(later, group, member.member_id, _id_in_log(context, group, request.group_instance_id) or old_id)
+        rebalance.restart_session(later, group, member)
 
     assignments = {each.member_id: each.assignment for each in group.members}
-    turn.write((records.group_metadata(context.behaviour, group, assignments),), written)
+    result.write((records.group_metadata(context.behaviour, group, assignments),), written)
 
 
-def _replace(context: CoordinatorContext, turn: Turn, group: ClassicGroup, old_id: str, new_id: str) -> Member:
+def _replace(result: ResultBuilder, group: ClassicGroup, old_id: str, new_id: str) -> Member:
+    context = result.context
     member = group.member(old_id)
-    rebalance.answer_join(turn, group, member, JoinGroupResponse(ErrorCode.FENCED_INSTANCE_ID, old_id))
-    rebalance.answer_sync(turn, member, SyncGroupResponse(ErrorCode.FENCED_INSTANCE_ID))
-    context.timers.cancel(TimerKey(Delayed.HEARTBEAT, group.group_id, old_id))
+    rebalance.answer_join(result, group, member, JoinGroupResponse(ErrorCode.FENCED_INSTANCE_ID, old_id))
+    rebalance.answer_sync(result, member, SyncGroupResponse(ErrorCode.FENCED_INSTANCE_ID))
+    context.timers.cancel(TimerKey(TimerKind.HEARTBEAT, group.group_id, old_id))
     return group.rename(old_id, new_id)
 
 

@@ -7,30 +7,32 @@ from coordinator_core.coordinator.classic.rebalance import COMPLETING_REBALANCE,
 from coordinator_core.coordinator.classic.validation import validate_generation
 from coordinator_core.coordinator.context import CoordinatorContext
 from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.facts import GroupStabilized
+from coordinator_core.coordinator.group_events import GroupStabilized
 from coordinator_core.coordinator.messages.membership import SyncGroupRequest, SyncGroupResponse
-from coordinator_core.coordinator.turn import Ticket, Turn
+from coordinator_core.coordinator.reply_handle import ReplyHandle
+from coordinator_core.coordinator.result import ResultBuilder
 
 
-def sync_group(context: CoordinatorContext, turn: Turn, request: SyncGroupRequest, ticket: Ticket) -> None:
+def sync_group(result: ResultBuilder, request: SyncGroupRequest, reply: ReplyHandle) -> None:
     """Answered at once in a Stable group; parked until the leader's assignment is in the log otherwise."""
+    context = result.context
     group = context.find(request.group_id)
     error = ErrorCode.UNKNOWN_MEMBER_ID if group is None else _validate(context, group, request)
     if group is None or error is not ErrorCode.NONE:
-        turn.answer(ticket, SyncGroupResponse(error))
+        result.answer(reply, SyncGroupResponse(error))
         return
     member = group.member(request.member_id)
     rebalance.sync_received(context, group, member.member_id)
     if group.is_in(STABLE):
         response = SyncGroupResponse(ErrorCode.NONE, group.protocol_type, group.protocol_name, member.assignment)
-        turn.answer(ticket, response)
+        result.answer(reply, response)
         if context.behaviour.stable_sync_keeps_session:
-            rebalance.restart_session(context, turn, group, member)
+            rebalance.restart_session(result, group, member)
         return
-    rebalance.answer_sync(turn, member, SyncGroupResponse(ErrorCode.REBALANCE_IN_PROGRESS))
-    member.awaiting_sync = ticket
+    rebalance.answer_sync(result, member, SyncGroupResponse(ErrorCode.REBALANCE_IN_PROGRESS))
+    member.awaiting_sync = reply
     if group.leader == member.member_id and group.storing_generation is None:
-        _store_assignments(context, turn, group, request)
+        _store_assignments(result, group, request)
 
 
 def _validate(context: CoordinatorContext, group: ClassicGroup, request: SyncGroupRequest) -> ErrorCode:
@@ -49,25 +51,26 @@ def _validate(context: CoordinatorContext, group: ClassicGroup, request: SyncGro
 _ERROR_IN_STATE = {EMPTY: ErrorCode.UNKNOWN_MEMBER_ID, PREPARING_REBALANCE: ErrorCode.REBALANCE_IN_PROGRESS}
 
 
-def _store_assignments(context: CoordinatorContext, turn: Turn, group: ClassicGroup, request: SyncGroupRequest) -> None:
+def _store_assignments(result: ResultBuilder, group: ClassicGroup, request: SyncGroupRequest) -> None:
     """Members that the leader left out get empty assignments. While this is on its way to the log, a second assignment of the
     same generation is ignored: the log could have the one and the members the other."""
+    context = result.context
     generation = group.storing_generation = group.generation
     assignments = {member.member_id: request.assignments.get(member.member_id, b"") for member in group.members}
 
-    def stored(error: ErrorCode, later: Turn) -> None:
+    def stored(error: ErrorCode, later: ResultBuilder) -> None:
         if group.storing_generation == generation:
             group.storing_generation = None
         if not group.is_in(COMPLETING_REBALANCE) or group.generation != generation:
             return
         if error is not ErrorCode.NONE:
-            rebalance.reset_assignments(context, later, group, context.behaviour.group_errors.get(error, error))
-            rebalance.prepare_rebalance(context, later, group, f"the assignment is not in the log: {error.name}")
+            rebalance.reset_assignments(later, group, context.behaviour.group_errors.get(error, error))
+            rebalance.prepare_rebalance(later, group, f"the assignment is not in the log: {error.name}")
             return
         for member in group.members:
             member.assignment = assignments[member.member_id]
-        rebalance.propagate_assignments(context, later, group)
+        rebalance.propagate_assignments(later, group)
         group.transition_to(STABLE, later.now_ms)
-        later.tell(GroupStabilized(group.group_id, group.generation, len(group)))
+        later.emit(GroupStabilized(group.group_id, group.generation, len(group)))
 
-    turn.write((records.group_metadata(context.behaviour, group, assignments),), stored)
+    result.write((records.group_metadata(context.behaviour, group, assignments),), stored)

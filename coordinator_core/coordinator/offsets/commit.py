@@ -19,7 +19,8 @@ from coordinator_core.coordinator.messages.offsets import (
     TxnMarkerResponse,
     TxnOffsetCommitRequest,
 )
-from coordinator_core.coordinator.turn import Ticket, Turn
+from coordinator_core.coordinator.reply_handle import ReplyHandle
+from coordinator_core.coordinator.result import ResultBuilder
 from coordinator_core.state.offsets import TopicPartition
 
 #: `OffsetCommitRequest.DEFAULT_RETENTION_TIME`.
@@ -27,66 +28,67 @@ _NO_RETENTION = -1
 _Request = OffsetCommitRequest | TxnOffsetCommitRequest
 
 
-def commit_offsets(context: CoordinatorContext, turn: Turn, request: OffsetCommitRequest, ticket: Ticket) -> None:
+def commit_offsets(result: ResultBuilder, request: OffsetCommitRequest, reply: ReplyHandle) -> None:
     """Answered when the log has the offsets. A commit outside of any generation makes the group that it names, where
     groups can be without members."""
+    context = result.context
     group = context.find(request.group_id)
     if group is None:
         told = request.knows_missing_groups and context.behaviour.tells_missing_groups
         refused = ErrorCode.GROUP_ID_NOT_FOUND if told else ErrorCode.ILLEGAL_GENERATION
-        group, error = _missing_group(context, turn, request, refused if request.generation >= 0 else ErrorCode.NONE)
+        group, error = _missing_group(result, request, refused if request.generation >= 0 else ErrorCode.NONE)
     else:
         error = _validate(context, group, request)
         first = context.behaviour.commit_checks_rebalance_first and error is not ErrorCode.FENCED_INSTANCE_ID
         if group.is_in(COMPLETING_REBALANCE) and (first or error is ErrorCode.NONE):
             error = ErrorCode.REBALANCE_IN_PROGRESS
     if error is not ErrorCode.NONE:
-        _answer_all(turn, ticket, request, error)
+        _answer_all(result, reply, request, error)
         return
     if group is not None and request.member_id in group:
-        rebalance.restart_session(context, turn, group, group.member(request.member_id))
-    _write(context, turn, request, ticket, _expires_at(context, turn.now_ms, request.retention_ms), None)
+        rebalance.restart_session(result, group, group.member(request.member_id))
+    _write(result, request, reply, _expires_at(context, result.now_ms, request.retention_ms), None)
 
 
-def commit_transactional_offsets(
-    context: CoordinatorContext, turn: Turn, request: TxnOffsetCommitRequest, ticket: Ticket
-) -> None:
+def commit_transactional_offsets(result: ResultBuilder, request: TxnOffsetCommitRequest, reply: ReplyHandle) -> None:
     """Answered when the log has the offsets, which wait there for the marker of their producer. Rebalances do not matter."""
+    context = result.context
     group = context.find(request.group_id)
     if group is None:
         refused = request.generation >= 0 and not context.behaviour.transactions_make_groups
         error = ErrorCode.ILLEGAL_GENERATION if refused else ErrorCode.NONE
-        group, error = _missing_group(context, turn, request, error)
+        group, error = _missing_group(result, request, error)
         if group is not None:
             error = _validate(context, group, request)
     else:
         error = _validate(context, group, request)
     if error is not ErrorCode.NONE:
-        _answer_all(turn, ticket, request, error)
+        _answer_all(result, reply, request, error)
         return
-    _write(context, turn, request, ticket, _expires_at(context, turn.now_ms, _NO_RETENTION), request.producer)
+    _write(result, request, reply, _expires_at(context, result.now_ms, _NO_RETENTION), request.producer)
 
 
-def end_transaction(context: CoordinatorContext, turn: Turn, request: TxnMarkerRequest, ticket: Ticket) -> None:
+def end_transaction(result: ResultBuilder, request: TxnMarkerRequest, reply: ReplyHandle) -> None:
     """Writes the marker; what the producer has pending here is committed or gone once the log has it."""
 
-    def written(error: ErrorCode, later: Turn) -> None:
-        later.answer(ticket, TxnMarkerResponse(context.behaviour.offset_errors.get(error, error)))
+    context = result.context
 
-    turn.write(
+    def written(error: ErrorCode, later: ResultBuilder) -> None:
+        later.answer(reply, TxnMarkerResponse(context.behaviour.offset_errors.get(error, error)))
+
+    result.write(
         (), written, producer=request.producer, control_type=request.control_type, coordinator_epoch=request.coordinator_epoch
     )
 
 
-def _missing_group(
-    context: CoordinatorContext, turn: Turn, request: _Request, refused: ErrorCode
-) -> tuple[ClassicGroup | None, ErrorCode]:
+def _missing_group(result: ResultBuilder, request: _Request, refused: ErrorCode) -> tuple[ClassicGroup | None, ErrorCode]:
     """Makes the group unless it is refused, a group of another type, or one that needs members to be there (0.9)."""
+    context = result.context
     if context.is_foreign(request.group_id):
         return None, ErrorCode.UNKNOWN_MEMBER_ID
     if refused is not ErrorCode.NONE:
         return None, refused
-    group = context.create(request.group_id, turn.now_ms) if context.config.rules.simple_groups else None
+    group = context.create(request.group_id, result.now_ms) if context.config.rules.simple_groups else None
     return group, ErrorCode.NONE
 
 
@@ -110,14 +112,14 @@ def _expires_at(context: CoordinatorContext, now_ms: int, retention_ms: int) -> 
 
 
 def _write(
-    context: CoordinatorContext,
-    turn: Turn,
+    result: ResultBuilder,
     request: _Request,
-    ticket: Ticket,
+    reply: ReplyHandle,
     expires_ms: int | None,
     producer: ProducerEpoch | None,
 ) -> None:
     """Offsets whose metadata is too long are refused one by one; the rest is one batch."""
+    context = result.context
     longest = context.config.offset_metadata_max_bytes
     errors: dict[TopicPartition, ErrorCode] = {}
     commits: list[Record] = []
@@ -126,26 +128,26 @@ def _write(
             errors[partition] = ErrorCode.OFFSET_METADATA_TOO_LARGE
             continue
         errors[partition] = ErrorCode.NONE
-        commits.append(records.offset_commit(context.behaviour, request.group_id, partition, offset, turn.now_ms, expires_ms))
+        commits.append(records.offset_commit(context.behaviour, request.group_id, partition, offset, result.now_ms, expires_ms))
     if not commits:
-        turn.answer(ticket, OffsetCommitResponse(errors))
+        result.answer(reply, OffsetCommitResponse(errors))
         return
     written_partitions = tuple(partition for partition, error in errors.items() if error is ErrorCode.NONE)
     context.in_flight.begin(request.group_id, written_partitions)
 
-    def written(error: ErrorCode, later: Turn) -> None:
+    def written(error: ErrorCode, later: ResultBuilder) -> None:
         context.in_flight.end(request.group_id, written_partitions)
         if error is not ErrorCode.NONE:
             answered = context.behaviour.offset_errors.get(error, error)
             errors.update(dict.fromkeys(written_partitions, answered))
-        later.answer(ticket, OffsetCommitResponse(errors))
+        later.answer(reply, OffsetCommitResponse(errors))
 
-    turn.write(tuple(commits), written, producer=producer)
+    result.write(tuple(commits), written, producer=producer)
 
 
-def _answer_all(turn: Turn, ticket: Ticket, request: _Request, error: ErrorCode) -> None:
+def _answer_all(result: ResultBuilder, reply: ReplyHandle, request: _Request, error: ErrorCode) -> None:
     errors: Mapping[TopicPartition, ErrorCode] = dict.fromkeys(request.offsets, error)
-    turn.answer(ticket, OffsetCommitResponse(errors))
+    result.answer(reply, OffsetCommitResponse(errors))
 
 
 def _utf16_length(text: str | None) -> int:

@@ -8,17 +8,19 @@ from coordinator_core.coordinator.classic.rebalance import DEAD, EMPTY
 from coordinator_core.coordinator.context import CoordinatorContext
 from coordinator_core.coordinator.errors import JAVA_ERRORS, ErrorCode
 from coordinator_core.coordinator.messages.offsets import OffsetDeleteRequest, OffsetDeleteResponse
-from coordinator_core.coordinator.turn import Ticket, Turn
+from coordinator_core.coordinator.reply_handle import ReplyHandle
+from coordinator_core.coordinator.result import ResultBuilder
 from coordinator_core.state.classic_group import CONSUMER_PROTOCOL_TYPE
 from coordinator_core.state.offsets import TopicPartition
 
 
-def delete_offsets(context: CoordinatorContext, turn: Turn, request: OffsetDeleteRequest, ticket: Ticket) -> None:
+def delete_offsets(result: ResultBuilder, request: OffsetDeleteRequest, reply: ReplyHandle) -> None:
     """A group in use keeps the offsets of topics that it is subscribed to, and all of them if nobody knows which those are."""
+    context = result.context
     group = context.find(request.group_id)
     error = _may_delete(group)
     if group is None or error is not ErrorCode.NONE:
-        turn.answer(ticket, OffsetDeleteResponse(error, {}))
+        result.answer(reply, OffsetDeleteResponse(error, {}))
         return
     errors = {
         partition: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if _is_subscribed(group, partition.topic) else ErrorCode.NONE
@@ -27,25 +29,26 @@ def delete_offsets(context: CoordinatorContext, turn: Turn, request: OffsetDelet
     known = known_partitions(context, request.group_id)
     deleted = tuple(partition for partition, found in errors.items() if found is ErrorCode.NONE and partition in known)
     if not deleted:
-        turn.answer(ticket, OffsetDeleteResponse(ErrorCode.NONE, errors))
+        result.answer(reply, OffsetDeleteResponse(ErrorCode.NONE, errors))
         return
 
-    def written(append_error: ErrorCode, later: Turn) -> None:
+    def written(append_error: ErrorCode, later: ResultBuilder) -> None:
         answered = JAVA_ERRORS.get(append_error, append_error)
-        later.answer(ticket, OffsetDeleteResponse(answered, errors if answered is ErrorCode.NONE else {}))
+        later.answer(reply, OffsetDeleteResponse(answered, errors if answered is ErrorCode.NONE else {}))
 
-    turn.write(records.offset_tombstones(request.group_id, deleted), written)
+    result.write(records.offset_tombstones(request.group_id, deleted), written)
 
 
-def topics_deleted(context: CoordinatorContext, turn: Turn, topics: Collection[str]) -> None:
+def topics_deleted(result: ResultBuilder, topics: Collection[str]) -> None:
     """Offsets of topics that are gone go too, of all groups, subscribed or not (`onTopicsDeleted`); not in 0.9."""
+    context = result.context
     if not context.behaviour.forgets_deleted_topics:
         return
     state = context.state.offsets
     for group_id in sorted(state.groups_with_commits() | state.groups_with_pending()):
         gone = {partition for partition in known_partitions(context, group_id) if partition.topic in topics}
         if gone:
-            turn.write(records.offset_tombstones(group_id, gone), _nobody_waits)
+            result.write(records.offset_tombstones(group_id, gone), _nobody_waits)
 
 
 def known_partitions(context: CoordinatorContext, group_id: str) -> frozenset[TopicPartition]:
@@ -69,5 +72,5 @@ def _is_subscribed(group: ClassicGroup, topic: str) -> bool:
     return topics is None or topic in topics
 
 
-def _nobody_waits(_error: ErrorCode, _turn: Turn) -> None:
+def _nobody_waits(_error: ErrorCode, _turn: ResultBuilder) -> None:
     """If the log did not take them, the offsets stay until they expire."""

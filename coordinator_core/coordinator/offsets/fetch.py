@@ -7,28 +7,30 @@ from coordinator_core.coordinator.classic.rebalance import DEAD
 from coordinator_core.coordinator.context import CoordinatorContext
 from coordinator_core.coordinator.errors import JAVA_FETCH_ERRORS, ErrorCode
 from coordinator_core.coordinator.messages.offsets import FetchedOffset, OffsetFetchRequest, OffsetFetchResponse
-from coordinator_core.coordinator.turn import Ticket, Turn
+from coordinator_core.coordinator.reply_handle import ReplyHandle
+from coordinator_core.coordinator.result import ResultBuilder
 from coordinator_core.state.offsets import CommittedOffset, TopicPartition
 
 _NOTHING = FetchedOffset()
 _UNSTABLE = FetchedOffset(error=ErrorCode.UNSTABLE_OFFSET_COMMIT)
 
 
-def fetch_offsets(context: CoordinatorContext, turn: Turn, request: OffsetFetchRequest, ticket: Ticket) -> None:
+def fetch_offsets(result: ResultBuilder, request: OffsetFetchRequest, reply: ReplyHandle) -> None:
     """Partitions without a commit, and groups that are not there, have offset -1 and no error.
 
     With `require_stable`, a partition with a commit in an open transaction is UNSTABLE_OFFSET_COMMIT (KIP-447). For one
     that is on its way to the log, Scala coordinators answer the same; the Java one lets the request wait for the log.
     """
+    context = result.context
     if not (request.require_stable and context.behaviour.stable_fetch_waits):
-        turn.answer(ticket, _response(context, request))
+        result.answer(reply, _response(context, request))
         return
 
-    def settled(error: ErrorCode, later: Turn) -> None:
+    def settled(error: ErrorCode, later: ResultBuilder) -> None:
         refused = JAVA_FETCH_ERRORS.get(error, error)
-        later.answer(ticket, _response(context, request) if refused is ErrorCode.NONE else OffsetFetchResponse(refused, {}))
+        later.answer(reply, _response(context, request) if refused is ErrorCode.NONE else OffsetFetchResponse(refused, {}))
 
-    turn.after_writes(settled)
+    result.after_writes(settled)
 
 
 def _response(context: CoordinatorContext, request: OffsetFetchRequest) -> OffsetFetchResponse:

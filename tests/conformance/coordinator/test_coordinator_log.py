@@ -12,9 +12,9 @@ from coordinator_core.coordinator.classic.states import ClassicGroupState
 from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.messages.offsets import OffsetToCommit
+from coordinator_core.coordinator.result import CoordinatorResult
 from coordinator_core.coordinator.shard import GroupCoordinatorShard, ShardStatus
-from coordinator_core.coordinator.timers import Delayed, TimerKey
-from coordinator_core.coordinator.turn import Outcome
+from coordinator_core.coordinator.timers import TimerKey, TimerKind
 from coordinator_core.state.offsets import TopicPartition
 
 EMPTY, PREPARING_REBALANCE, COMPLETING_REBALANCE, STABLE, DEAD = ClassicGroupState
@@ -47,7 +47,7 @@ def test_unloading_removes_the_groups(at: Harness) -> None:
 def test_an_unload_with_an_older_epoch_is_ignored(at: Harness) -> None:
     """testUnloadOffsetsAndGroupIgnored"""
     member_id = at.stable_member().member_id
-    assert at.shard.unload(at.epoch - 1, at.now_ms) == Outcome()
+    assert at.shard.unload(at.epoch - 1, at.now_ms) == CoordinatorResult()
     assert at.heartbeat(member_id, 1) is ErrorCode.NONE
 
 
@@ -102,7 +102,7 @@ def test_members_of_a_loaded_group_have_a_session() -> None:
     assert (group.state, group.generation, group.leader) == (STABLE, generation, leader)
     assert at.sync(follower, generation).response.assignment == b"of follower"
     timers = at.shard.context.timers
-    assert all(TimerKey(Delayed.HEARTBEAT, GROUP, member_id) in timers for member_id in (leader, follower))
+    assert all(TimerKey(TimerKind.HEARTBEAT, GROUP, member_id) in timers for member_id in (leader, follower))
     at.advance(TIMEOUT_MS + 1)
     assert at.state is EMPTY
 
@@ -254,7 +254,7 @@ def test_the_sweep_comes_once_per_interval(at: Harness) -> None:
     """testScheduleCleanupGroupMetadata"""
     timers = at.shard.context.timers
     interval_ms = at.config.offsets_retention_check_interval_ms
-    key = TimerKey(Delayed.SWEEP)
+    key = TimerKey(TimerKind.SWEEP)
     assert timers.deadline(key) == at.now_ms + interval_ms
     at.advance(interval_ms)
     assert timers.deadline(key) == at.now_ms + interval_ms

@@ -7,7 +7,7 @@ from expecting import expect
 
 from coordinator_core.coordinator.classic.states import ClassicGroupState
 from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.timers import Delayed, HeartbeatDue, TimerKey
+from coordinator_core.coordinator.timers import HeartbeatTimeout, TimerKey, TimerKind
 from coordinator_core.state.classic_group import ClassicGroup
 from coordinator_core.state.offsets import TopicPartition
 
@@ -135,7 +135,7 @@ def test_everybody_syncs(at: Harness) -> None:
     """testRebalanceDoesNotTimeOutWhenAllSyncAreReceived"""
     ids = three_joined(at)
     assert [at.sync(member_id, 1).error for member_id in ids] == [ErrorCode.NONE] * 3
-    assert TimerKey(Delayed.SYNC, GROUP) not in at.shard.context.timers
+    assert TimerKey(TimerKind.SYNC, GROUP) not in at.shard.context.timers
     for wait_ms in (TIMEOUT_MS // 2 - 1, TIMEOUT_MS // 2):
         at.advance(wait_ms)
         assert [at.heartbeat(member_id, 1) for member_id in ids] == [ErrorCode.NONE] * 3
@@ -255,17 +255,17 @@ def test_a_cancelled_timer_never_fires(at: Harness) -> None:
     """Beside the cases: neither a timer that was cancelled nor the old deadline of one that was set again."""
     timers = at.shard.context.timers
     timers.clear()
-    one, two = TimerKey(Delayed.HEARTBEAT, GROUP, "1"), TimerKey(Delayed.HEARTBEAT, GROUP, "2")
-    timers.schedule(one, 10, HeartbeatDue(GROUP, "1"))
-    timers.schedule(two, 20, HeartbeatDue(GROUP, "2"))
-    timers.schedule(one, 30, HeartbeatDue(GROUP, "again"))
+    one, two = TimerKey(TimerKind.HEARTBEAT, GROUP, "1"), TimerKey(TimerKind.HEARTBEAT, GROUP, "2")
+    timers.schedule(one, 10, HeartbeatTimeout(GROUP, "1"))
+    timers.schedule(two, 20, HeartbeatTimeout(GROUP, "2"))
+    timers.schedule(one, 30, HeartbeatTimeout(GROUP, "again"))
     assert timers.cancel(two)
     assert (timers.pop_due(29), timers.deadline(one), timers.deadline(two)) == (None, 30, None)
-    assert timers.pop_due(30) == HeartbeatDue(GROUP, "again")
-    timers.schedule(one, 50, HeartbeatDue(GROUP, "late"))
-    timers.schedule(one, 40, HeartbeatDue(GROUP, "early"))
+    assert timers.pop_due(30) == HeartbeatTimeout(GROUP, "again")
+    timers.schedule(one, 50, HeartbeatTimeout(GROUP, "late"))
+    timers.schedule(one, 40, HeartbeatTimeout(GROUP, "early"))
     assert timers.next_deadline() == 40
-    assert timers.pop_due(100) == HeartbeatDue(GROUP, "early")
+    assert timers.pop_due(100) == HeartbeatTimeout(GROUP, "early")
     assert (timers.pop_due(100), timers.next_deadline(), len(timers)) == (None, None, 0)
 
 

@@ -12,9 +12,12 @@ from coordinator_core.coordinator.classic.group import ClassicGroup
 from coordinator_core.coordinator.classic.members import Member
 from coordinator_core.coordinator.classic.rebalance import answer_join, answer_sync
 from coordinator_core.coordinator.classic.states import VALID_PREVIOUS_STATES, ClassicGroupState, IllegalTransition
+from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.messages.membership import JoinGroupResponse, Protocol, SyncGroupResponse
-from coordinator_core.coordinator.turn import Ticket, Turn
+from coordinator_core.coordinator.reply_handle import ReplyHandle
+from coordinator_core.coordinator.result import ResultBuilder
+from coordinator_core.coordinator.shard import GroupCoordinatorShard
 from coordinator_core.log.entries import ControlType
 from coordinator_core.state.offsets import TopicPartition
 
@@ -59,8 +62,8 @@ def in_state(state: ClassicGroupState) -> ClassicGroup:
     return found
 
 
-def turn() -> Turn:
-    return Turn(START_MS, lambda: 1)
+def result() -> ResultBuilder:
+    return ResultBuilder(GroupCoordinatorShard(0, CoordinatorConfig(), str).context, START_MS, lambda: 1)
 
 
 @pytest.mark.parametrize(
@@ -197,7 +200,7 @@ def test_subscribed_topics_of_others(group: ClassicGroup) -> None:
 def test_the_next_generation(group: ClassicGroup) -> None:
     """testInitNextGeneration"""
     group.transition_to(PREPARING_REBALANCE, START_MS)
-    group.add(member("m", "roundrobin"), "ticket")
+    group.add(member("m", "roundrobin"), "reply")
     assert (group.generation, group.protocol_name) == (0, None)
     group.next_generation(START_MS)
     assert (group.state, group.generation, group.protocol_name) == (COMPLETING_REBALANCE, 1, "roundrobin")
@@ -294,29 +297,29 @@ def test_replacing_an_instance(group: ClassicGroup) -> None:
 def test_answering_a_parked_join(group: ClassicGroup) -> None:
     """testInvokeJoinCallback, testNotInvokeJoinCallback, testCompleteJoinFuture, testNotCompleteJoinFuture"""
     waiting, other = member("1"), member("2")
-    group.add(waiting, "ticket")
+    group.add(waiting, "reply")
     assert group.all_joined
     group.add(other)
     assert not group.all_joined
-    at = turn()
+    at = result()
     response = JoinGroupResponse(ErrorCode.NONE, "1")
     assert [answer_join(at, group, each, response) for each in (waiting, waiting, other)] == [True, False, False]
-    assert ([answer.ticket for answer in at.answers], group.awaiting_join) == (["ticket"], 0)
+    assert ([answer.reply for answer in at.answers], group.awaiting_join) == (["reply"], 0)
 
 
 def test_answering_a_parked_sync(group: ClassicGroup) -> None:
     """testInvokeSyncCallback, testNotInvokeSyncCallback, testCompleteSyncFuture, testNotCompleteSyncFuture"""
     waiting = member()
     group.add(waiting)
-    at = turn()
+    at = result()
     assert not answer_sync(at, waiting, SyncGroupResponse(ErrorCode.NONE))
-    park(waiting, "ticket")
+    park(waiting, "reply")
     assert answer_sync(at, waiting, SyncGroupResponse(ErrorCode.NONE))
-    assert ([answer.ticket for answer in at.answers], waiting.awaiting_sync) == (["ticket"], None)
+    assert ([answer.reply for answer in at.answers], waiting.awaiting_sync) == (["reply"], None)
 
 
-def park(waiting: Member, ticket: Ticket) -> None:
-    waiting.awaiting_sync = ticket
+def park(waiting: Member, reply: ReplyHandle) -> None:
+    waiting.awaiting_sync = reply
 
 
 def test_who_leads(group: ClassicGroup) -> None:
@@ -326,9 +329,9 @@ def test_who_leads(group: ClassicGroup) -> None:
     group.add(first)
     group.add(second)
     assert (group.elect_joined_leader(), group.leader) == (False, "1")
-    group.park_join(second, "ticket")
+    group.park_join(second, "reply")
     assert (group.elect_joined_leader(), group.leader) == (True, "2")
-    group.park_join(first, "ticket")
+    group.park_join(first, "reply")
     assert (group.elect_joined_leader(), group.leader) == (True, "2")
 
 

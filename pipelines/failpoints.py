@@ -10,7 +10,7 @@ import signal
 VARIABLE = "GROUPLAKE_FAULT"
 
 
-def reached(point: str) -> None:
+def failpoint(point: str) -> None:
     """Called at the place named `point`."""
     wanted = os.environ.get(VARIABLE)
     if wanted is None:

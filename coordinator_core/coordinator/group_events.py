@@ -1,6 +1,6 @@
 """What a coordinator has to tell to whoever watches over it: which group rebalances and why, who came, who went.
 
-Facts are values in an `Outcome`. No answer and no record depends on them; what is durable is in the log, not here.
+Facts are values in an `CoordinatorResult`. No answer and no record depends on them; what is durable is in the log, not here.
 """
 
 from dataclasses import dataclass
@@ -88,7 +88,7 @@ class WriteRefused:
     records: int
 
 
-Fact = (
+GroupEvent = (
     MemberIdGiven
     | MemberJoined
     | MemberRemoved

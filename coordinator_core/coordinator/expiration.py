@@ -8,65 +8,68 @@ from collections.abc import Mapping
 from coordinator_core.codec import Record, decode
 from coordinator_core.coordinator import records
 from coordinator_core.coordinator.classic import rebalance
-from coordinator_core.coordinator.classic.ending import end_group
 from coordinator_core.coordinator.classic.group import ClassicGroup
+from coordinator_core.coordinator.classic.group_deletion import delete_group_records
 from coordinator_core.coordinator.classic.rebalance import DEAD, EMPTY
 from coordinator_core.coordinator.context import CoordinatorContext
 from coordinator_core.coordinator.errors import JAVA_ERRORS, ErrorCode
-from coordinator_core.coordinator.facts import GroupRemoved, OffsetsExpired
+from coordinator_core.coordinator.group_events import GroupRemoved, OffsetsExpired
 from coordinator_core.coordinator.messages.groups import DeleteGroupRequest, DeleteGroupResponse
 from coordinator_core.coordinator.offsets.delete import known_partitions
-from coordinator_core.coordinator.timers import Delayed, SweepDue, TimerKey
-from coordinator_core.coordinator.turn import Continuation, Ticket, Turn
-from coordinator_core.state.expiry import GroupFacts, SweptGroup, sweep_group
+from coordinator_core.coordinator.reply_handle import ReplyHandle
+from coordinator_core.coordinator.result import Continuation, ResultBuilder
+from coordinator_core.coordinator.timers import ExpirationTimeout, TimerKey, TimerKind
+from coordinator_core.state.expiry import ExpiringGroup, SweptGroup, sweep_group
 from coordinator_core.state.offsets import CommittedOffset, TopicPartition
 
 
-def delete_group(context: CoordinatorContext, turn: Turn, request: DeleteGroupRequest, ticket: Ticket) -> None:
+def delete_group(result: ResultBuilder, request: DeleteGroupRequest, reply: ReplyHandle) -> None:
     """An Empty group goes, with all of its offsets (KIP-229)."""
+    context = result.context
     group = context.find(request.group_id)
     if group is None or group.is_in(DEAD):
-        turn.answer(ticket, DeleteGroupResponse(request.group_id, ErrorCode.GROUP_ID_NOT_FOUND))
+        result.answer(reply, DeleteGroupResponse(request.group_id, ErrorCode.GROUP_ID_NOT_FOUND))
         return
     if not group.is_in(EMPTY):
-        turn.answer(ticket, DeleteGroupResponse(request.group_id, ErrorCode.NON_EMPTY_GROUP))
+        result.answer(reply, DeleteGroupResponse(request.group_id, ErrorCode.NON_EMPTY_GROUP))
         return
     tombstones = records.offset_tombstones(request.group_id, known_partitions(context, request.group_id))
     if group.generation > 0 or context.behaviour.always_group_tombstone:
         tombstones += (records.group_tombstone(request.group_id),)
 
-    def answer(error: ErrorCode, later: Turn) -> None:
+    def answer(error: ErrorCode, later: ResultBuilder) -> None:
         answered = JAVA_ERRORS.get(error, error)
-        later.answer(ticket, DeleteGroupResponse(request.group_id, answered))
+        later.answer(reply, DeleteGroupResponse(request.group_id, answered))
 
-    _remove(context, turn, group, tombstones, "deleted", answer)
+    _remove(result, group, tombstones, "deleted", answer)
 
 
-def sweep(context: CoordinatorContext, turn: Turn) -> None:
+def sweep(result: ResultBuilder) -> None:
     """Removes what the era's rules let expire, and Empty groups that have nothing left."""
+    context = result.context
     views = context.state.groups()
     for group_id in sorted(views.keys() | context.groups.keys() | _hidden_from_views(context)):
         group = context.groups.get(group_id)
-        facts: GroupFacts | None = views.get(group_id) if group is None else group
+        facts: ExpiringGroup | None = views.get(group_id) if group is None else group
         if group is not None and group.is_in(DEAD):
             continue
-        swept = _swept(context, turn.now_ms, group_id, facts)
+        swept = _swept(context, result.now_ms, group_id, facts)
         tombstones = tuple(record for key, _ in swept.tombstones if isinstance(record := decode(key, None), Record))
         if group is not None and group.is_in(EMPTY) and not context.config.rules.empty_state:
-            _remove(context, turn, group, (*tombstones, records.group_tombstone(group_id)), "empty", _nobody_waits)
+            _remove(result, group, (*tombstones, records.group_tombstone(group_id)), "empty", _nobody_waits)
         elif swept.group_removed and (group := context.find(group_id)) is not None:
-            _remove(context, turn, group, tombstones, "expired", _nobody_waits)
+            _remove(result, group, tombstones, "expired", _nobody_waits)
         elif tombstones:
-            turn.write(tombstones, _swept_away(swept))
+            result.write(tombstones, _swept_away(swept))
 
 
 def schedule_sweep(context: CoordinatorContext, now_ms: int) -> None:
     """The next sweep, one interval from now."""
     deadline = now_ms + context.config.offsets_retention_check_interval_ms
-    context.timers.schedule(TimerKey(Delayed.SWEEP), deadline, SweepDue())
+    context.timers.schedule(TimerKey(TimerKind.SWEEP), deadline, ExpirationTimeout())
 
 
-def _swept(context: CoordinatorContext, now_ms: int, group_id: str, facts: GroupFacts | None) -> SweptGroup:
+def _swept(context: CoordinatorContext, now_ms: int, group_id: str, facts: ExpiringGroup | None) -> SweptGroup:
     moving = context.in_flight.of(group_id)
     offsets: Mapping[TopicPartition, CommittedOffset] = {
         partition: offset for partition, offset in context.state.committed(group_id).items() if partition not in moving
@@ -90,27 +93,26 @@ def _hidden_from_views(context: CoordinatorContext) -> frozenset[str]:
 
 
 def _remove(
-    context: CoordinatorContext,
-    turn: Turn,
+    result: ResultBuilder,
     group: ClassicGroup,
     tombstones: tuple[Record, ...],
     reason: str,
     then: Continuation,
 ) -> None:
     for member_id in tuple(group.pending_members):
-        rebalance.remove_pending_member(context, turn, group, member_id, f"the group is {reason}")
-    end_group(context, turn, group, tombstones, reason, then)
+        rebalance.remove_pending_member(result, group, member_id, f"the group is {reason}")
+    delete_group_records(result, group, tombstones, reason, then)
 
 
 def _swept_away(swept: SweptGroup) -> Continuation:
-    def written(error: ErrorCode, later: Turn) -> None:
+    def written(error: ErrorCode, later: ResultBuilder) -> None:
         if error is ErrorCode.NONE and swept.group_removed:
-            later.tell(GroupRemoved(swept.group_id, "expired", len(swept.offsets)))
+            later.emit(GroupRemoved(swept.group_id, "expired", len(swept.offsets)))
         elif error is ErrorCode.NONE:
-            later.tell(OffsetsExpired(swept.group_id, len(swept.offsets)))
+            later.emit(OffsetsExpired(swept.group_id, len(swept.offsets)))
 
     return written
 
 
-def _nobody_waits(_error: ErrorCode, _turn: Turn) -> None:
+def _nobody_waits(_error: ErrorCode, _turn: ResultBuilder) -> None:
     """What the log did not take is swept again."""

@@ -4,34 +4,33 @@ from coordinator_core.codec import Record
 from coordinator_core.coordinator import records
 from coordinator_core.coordinator.classic.group import ClassicGroup
 from coordinator_core.coordinator.classic.states import ClassicGroupState
-from coordinator_core.coordinator.context import CoordinatorContext
 from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.facts import GroupRemoved
-from coordinator_core.coordinator.turn import Continuation, Turn
+from coordinator_core.coordinator.group_events import GroupRemoved
+from coordinator_core.coordinator.result import Continuation, ResultBuilder
 
 
-def end_group(
-    context: CoordinatorContext,
-    turn: Turn,
+def delete_group_records(
+    result: ResultBuilder,
     group: ClassicGroup,
     tombstones: tuple[Record, ...],
     reason: str,
     then: Continuation,
 ) -> None:
     """For a group without members or ids that were given out. If the log refuses the tombstones, it is Empty again."""
+    context = result.context
     since = group.state_timestamp
-    group.transition_to(ClassicGroupState.DEAD, turn.now_ms)
+    group.transition_to(ClassicGroupState.DEAD, result.now_ms)
 
-    def written(error: ErrorCode, later: Turn) -> None:
+    def written(error: ErrorCode, later: ResultBuilder) -> None:
         if error is ErrorCode.NONE:
             context.forget(group)
             offsets = sum(record.record_type == records.OFFSET_COMMIT for record in tombstones)
-            later.tell(GroupRemoved(group.group_id, reason, offsets))
+            later.emit(GroupRemoved(group.group_id, reason, offsets))
         elif context.groups.get(group.group_id) is group:
             group.revive(since)
         then(error, later)
 
     if tombstones:
-        turn.write(tombstones, written)
+        result.write(tombstones, written)
     else:
-        written(ErrorCode.NONE, turn)
+        written(ErrorCode.NONE, result)

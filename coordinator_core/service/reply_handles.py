@@ -1,16 +1,16 @@
-"""Who asked: the service hands a ticket to a shard with a request, and the answer to the ticket."""
+"""Who asked: the service hands a reply_handle to a shard with a request, and the answer to the reply_handle."""
 
 import asyncio
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
-from coordinator_core.coordinator.turn import Response
+from coordinator_core.coordinator.result import Response
 
 Taken = TypeVar("Taken", contravariant=True)
 PartAnswer = TypeVar("PartAnswer")
 
 
-class Ticket(Protocol[Taken]):
+class ReplyHandle(Protocol[Taken]):
     """The asker's end of one request. Compared by identity."""
 
     def answer(self, response: Taken) -> None:
@@ -19,7 +19,7 @@ class Ticket(Protocol[Taken]):
     def __hash__(self) -> int: ...
 
 
-class FutureTicket:
+class FutureReply:
     """For who awaits the answer."""
 
     __slots__ = ("future",)
@@ -33,12 +33,12 @@ class FutureTicket:
             self.future.set_result(response)
 
 
-class GatherTicket(Generic[PartAnswer]):
+class PartReply(Generic[PartAnswer]):
     """One part of a request that goes to several shards; the last answer calls `done` with all, in the order of the parts."""
 
     __slots__ = ("_gathered", "_place")
 
-    def __init__(self, gathered: "Gathered[PartAnswer]", place: int) -> None:
+    def __init__(self, gathered: "GatheredReplies[PartAnswer]", place: int) -> None:
         self._gathered = gathered
         self._place = place
 
@@ -47,7 +47,7 @@ class GatherTicket(Generic[PartAnswer]):
         self._gathered.put(self._place, response)
 
 
-class Gathered(Generic[PartAnswer]):
+class GatheredReplies(Generic[PartAnswer]):
     """`count` answers that belong together."""
 
     __slots__ = ("_done", "_missing", "_responses")
@@ -57,9 +57,9 @@ class Gathered(Generic[PartAnswer]):
         self._missing = count
         self._done = done
 
-    def tickets(self) -> tuple[GatherTicket[PartAnswer], ...]:
+    def tickets(self) -> tuple[PartReply[PartAnswer], ...]:
         """One for each part."""
-        return tuple(GatherTicket(self, place) for place in range(self._missing))
+        return tuple(PartReply(self, place) for place in range(self._missing))
 
     def put(self, place: int, response: PartAnswer) -> None:
         """The answer of one part."""

@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from asking import Asker, BrokerAnswers, NotLoaded
-from clerks import Clerk
+from broker_queries import BrokerAnswers, BrokerQueries, NotLoaded
 from comparison import differences
 from eventually import NotReached, at_least, eventually_async, eventually_awaited
 from followers import Follower, reached
 from generations import GENERATIONS
+from offset_clients import OffsetClient
 from table_answers import answers
 
 from coordinator_core.client import Crowd, CrowdSettings
@@ -46,7 +46,7 @@ _QUIET = {"Stable", "Empty"}
 
 
 @dataclass(frozen=True)
-class Weather:
+class Load:
     """How much of everything. Times in ms; `segment_bytes` are small so that segments roll and are cleaned all the time."""
 
     crowd: CrowdSettings
@@ -75,7 +75,7 @@ class Report:
 class Storm:
     """For one event loop. `begin` starts everything, `end` ends it."""
 
-    def __init__(self, directory: Path, weather: Weather, follower: Follower) -> None:
+    def __init__(self, directory: Path, weather: Load, follower: Follower) -> None:
         self.report = Report()
         self.directory = directory
         self.follower = follower
@@ -88,7 +88,7 @@ class Storm:
         address = "127.0.0.1", self._port
         self.crowd = Crowd([address], weather.crowd)
         self.clerks = [
-            Clerk(address, f"clerk-{number}", TOPIC, weather.seed + number, weather.clerk_pause_ms / 1000)
+            OffsetClient(address, f"clerk-{number}", TOPIC, weather.seed + number, weather.clerk_pause_ms / 1000)
             for number in range(weather.clerks)
         ]
         self._script: asyncio.Task[None] | None = None
@@ -215,7 +215,7 @@ class Storm:
         self.report.checks_of_acknowledged += 1
 
     def _asked_offsets(self, groups: Sequence[str]) -> Mapping[str, Mapping[tuple[str, int], tuple[int, int, str]]]:
-        with Asker(self._coordinator.bootstrap, _GENERATION) as asker:
+        with BrokerQueries(self._coordinator.bootstrap, _GENERATION) as asker:
             return asker.offsets(groups)
 
     def expect_no_findings(self) -> None:
@@ -286,7 +286,7 @@ class Storm:
 
     def _asked(self) -> BrokerAnswers | None:
         """None while a group rebalances."""
-        with Asker(self._coordinator.bootstrap, _GENERATION) as asker:
+        with BrokerQueries(self._coordinator.bootstrap, _GENERATION) as asker:
             try:
                 groups = sorted(asker.listed())
                 said = BrokerAnswers.collect(asker, groups, [(TOPIC, 0)])

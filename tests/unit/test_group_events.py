@@ -2,7 +2,7 @@
 
 from coordinator_harness import DELAY_MS, GROUP, START_MS, TIMEOUT_MS, Harness
 
-from coordinator_core.coordinator.facts import (
+from coordinator_core.coordinator.group_events import (
     GenerationBegan,
     GroupRemoved,
     GroupStabilized,
@@ -19,9 +19,9 @@ from coordinator_core.coordinator.messages.membership import (
     Protocol,
     SyncGroupRequest,
 )
-from coordinator_core.coordinator.refusal import Request
+from coordinator_core.coordinator.request_checks import Request
+from coordinator_core.coordinator.result import CoordinatorResult
 from coordinator_core.coordinator.shard import GroupCoordinatorShard
-from coordinator_core.coordinator.turn import Outcome
 
 
 class Watched:
@@ -36,8 +36,8 @@ class Watched:
         self.told: list[object] = []
         self.take(self.shard.finish_load(self.now_ms))
 
-    def take(self, outcome: Outcome) -> None:
-        self.told += outcome.facts
+    def take(self, outcome: CoordinatorResult) -> None:
+        self.told += outcome.group_events
         for write in outcome.writes:
             base = self.end_offset
             self.end_offset += max(len(write.records), 1)
@@ -45,7 +45,7 @@ class Watched:
 
     def tells(self, request: Request) -> list[object]:
         self.told.clear()
-        self.take(self.shard.handle(request, "ticket", self.now_ms))
+        self.take(self.shard.handle(request, "reply_handle", self.now_ms))
         return self.told
 
     def later(self, ms: int) -> list[object]:

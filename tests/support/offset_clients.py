@@ -27,7 +27,7 @@ _NOT_YET = {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR}
 _DELETED_OFFSETS, _DELETED_GROUPS = 15, 5
 
 
-class Clerk:
+class OffsetClient:
     """Has a group of its own. `possible` are the offsets that may be committed, INVALID_OFFSET for none: what was answered last,
     and whatever was sent since without an answer. `findings` tell of anything else."""
 

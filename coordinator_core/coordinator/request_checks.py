@@ -40,7 +40,7 @@ from coordinator_core.coordinator.messages.offsets import (
     TxnOffsetCommitRequest,
 )
 from coordinator_core.coordinator.messages.versions import BROKER_VERSIONS, ApiKey
-from coordinator_core.coordinator.turn import Response
+from coordinator_core.coordinator.result import Response
 
 Request = (
     JoinGroupRequest
@@ -114,13 +114,13 @@ _ERROR_RESPONSES = dict(
 def error_response(request: Request, error: ErrorCode, behaviour: Behaviour = _TODAY) -> Response:
     """The response of the request's API that says nothing but the error, as this coordinator words it."""
     if isinstance(request, JoinGroupRequest):
-        return join_refused(behaviour, error, request.member_id)
+        return join_error_response(behaviour, error, request.member_id)
     return _ERROR_RESPONSES[type(request)](request, error)
 
 
-def join_refused(behaviour: Behaviour, error: ErrorCode, member_id: str = UNKNOWN_MEMBER_ID) -> JoinGroupResponse:
+def join_error_response(behaviour: Behaviour, error: ErrorCode, member_id: str = UNKNOWN_MEMBER_ID) -> JoinGroupResponse:
     """A JoinGroup response that says nothing but the error."""
-    return JoinGroupResponse(error, member_id, behaviour.refused_generation)
+    return JoinGroupResponse(error, member_id, behaviour.error_generation)
 
 
 def refusal(request: Request, error: ErrorCode, config: CoordinatorConfig) -> Response | None:

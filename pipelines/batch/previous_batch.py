@@ -12,19 +12,19 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from pipelines.tables import definitions
-from pipelines.tables.leaves import Sighting, find_rows, has_leaves, leaves_of, matched_columns
+from pipelines.tables.leaves import ScannedRows, find_rows, has_leaves, leaves_of, matched_columns
 from pipelines.tables.store import MAX_LITERALS, Batch, TableStore, is_in, query
 
 _TOPIC_ID = "part['topic_id']"
 
 
-class Prior:
+class PreviousBatch:
     """Reads tables at the versions of `batch`; without one every table is empty."""
 
     def __init__(self, store: TableStore, batch: Batch | None) -> None:
         self._store = store
         self.batch = batch
-        self._sightings: dict[str, Sighting] = {}
+        self._scanned: dict[str, ScannedRows] = {}
 
     def rows(self, table: str, columns: Iterable[str], **values: Iterable[object]) -> pa.Table:
         """Columns of the rows of `table` whose columns named in `values` have one of the values given."""
@@ -43,9 +43,9 @@ class Prior:
                 found = found.filter(pc.is_in(found[column], pa.array(given, schema.field(column).type)))
         return found.select(names).cast(pa.schema([schema.field(name).with_nullable(True) for name in names]))
 
-    def sighting(self, table: str) -> Sighting | None:
+    def scanned_rows(self, table: str) -> ScannedRows | None:
         """What was read of `table` last, so that the merge need not read it again; None where it has no leaves."""
-        return self._sightings.get(table)
+        return self._scanned.get(table)
 
     def _from_leaves(self, table: str, pinned: DeltaTable, firsts: list[Any], names: list[str]) -> pa.Table:
         schema, ordered = definitions.table(table).schema, sorted(firsts)
@@ -53,7 +53,7 @@ class Prior:
         columns = pa.schema([field.with_nullable(True) for field in schema if field.name in read])
         leaves = [leaf for leaf in leaves_of(pinned) if leaf.may_hold(ordered)]
         found = find_rows(pinned, leaves, columns, pa.array(ordered, columns.field(0).type))
-        self._sightings[table] = Sighting(frozenset(firsts), {one.leaf.path: one for one in found})
+        self._scanned[table] = ScannedRows(frozenset(firsts), {one.leaf.path: one for one in found})
         return pa.concat_tables([columns.empty_table(), *(one.rows for one in found)])
 
     def groups_waiting_for(self, topic_ids: Iterable[str]) -> list[str]:

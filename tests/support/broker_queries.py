@@ -65,14 +65,14 @@ class DescribedGroup:
     assignment_epoch: int | None = None
 
 
-class Asker:
+class BrokerQueries:
     """One connection to a broker of a generation; for one thread. Close it, or use it in a `with`."""
 
     def __init__(self, bootstrap: str, generation: Generation) -> None:
         self._generation = generation
         self._connection = ProtocolConnection(bootstrap, "oracle")
 
-    def __enter__(self) -> "Asker":
+    def __enter__(self) -> "BrokerQueries":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -179,7 +179,7 @@ class BrokerAnswers:
     modern: Mapping[str, DescribedGroup]
 
     @classmethod
-    def collect(cls, asker: Asker, groups: Sequence[str], places: Sequence[tuple[str, int]]) -> "BrokerAnswers":
+    def collect(cls, asker: BrokerQueries, groups: Sequence[str], places: Sequence[tuple[str, int]]) -> "BrokerAnswers":
         """Asks everything; for open transactions, about these topics and partitions of every group."""
         listed = asker.listed()
         of_kind = {kind: [g for g in groups if g in listed and listed[g].group_type == kind] for kind in DESCRIBE}

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from followers import Follower, JobFollower, ThreadFollower
-from storm import TOPIC, TOPIC_PARTITIONS, Storm, Weather
+from soak import TOPIC, TOPIC_PARTITIONS, Load, Storm
 
 from coordinator_core.client import CrowdSettings
 
@@ -33,7 +33,7 @@ def crowd(members: int, groups: int, **changed: int) -> CrowdSettings:
     )
 
 
-def stormy(folder: Path, weather: Weather, follower: type, course: Callable[[Storm], Awaitable[None]]) -> None:
+def stormy(folder: Path, weather: Load, follower: type, course: Callable[[Storm], Awaitable[None]]) -> None:
     """Runs the course, and prints what it came to, also if it fails."""
     log = folder / "log"
     tables: Follower = follower(log, folder / "tables")
@@ -85,7 +85,7 @@ async def calm(storm: Storm, comparisons: int, seconds: float) -> None:
 
 
 def test_a_few_kills_under_a_small_crowd(tmp_path: Path) -> None:
-    stormy(tmp_path, Weather(crowd(60, 6), seed=SEED), ThreadFollower, lambda storm: kills(storm, 5, 3, 0.5))
+    stormy(tmp_path, Load(crowd(60, 6), seed=SEED), ThreadFollower, lambda storm: kills(storm, 5, 3, 0.5))
 
 
 @pytest.mark.slow
@@ -94,7 +94,7 @@ def test_a_few_kills_under_a_small_crowd(tmp_path: Path) -> None:
 def test_the_job_follows_a_large_crowd(tmp_path: Path) -> None:
     patient = {"ramp_ms": 20_000, "session_timeout_ms": 10_000, "rebalance_timeout_ms": 30_000, "heartbeat_interval_ms": 3_000}
     settings = crowd(MEMBERS, MEMBERS // 20, **patient, leaves=30, crashes=15)
-    weather = Weather(settings, clerks=20, segment_bytes=1_000_000, seed=SEED)
+    weather = Load(settings, clerks=20, segment_bytes=1_000_000, seed=SEED)
     stormy(tmp_path, weather, JobFollower, lambda storm: calm(storm, 5, 20.0))
 
 
@@ -103,4 +103,4 @@ def test_the_job_follows_a_large_crowd(tmp_path: Path) -> None:
 @pytest.mark.timeout(600 + 30 * KILLS)
 def test_the_job_follows_through_kills(tmp_path: Path) -> None:
     members = max(60, MEMBERS // 8)
-    stormy(tmp_path, Weather(crowd(members, members // 8), seed=SEED), JobFollower, lambda storm: kills(storm, KILLS, 10))
+    stormy(tmp_path, Load(crowd(members, members // 8), seed=SEED), JobFollower, lambda storm: kills(storm, KILLS, 10))

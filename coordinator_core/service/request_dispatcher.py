@@ -9,10 +9,10 @@ from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.messages.groups import FindCoordinatorRequest
 from coordinator_core.coordinator.messages.offsets import TxnMarkerResponse
 from coordinator_core.service.cluster import OFFSETS_TOPIC, Cluster
-from coordinator_core.service.errors_told import errors_told
 from coordinator_core.service.observer import Observer
+from coordinator_core.service.reply_handles import GatheredReplies, ReplyHandle
+from coordinator_core.service.response_errors import response_errors
 from coordinator_core.service.service import CoordinatorService
-from coordinator_core.service.tickets import Gathered, Ticket
 from coordinator_core.wire import (
     SERVED,
     Part,
@@ -41,7 +41,7 @@ _CLUSTER_PARTS = frozenset({*get_args(ClusterRequest), FindCoordinatorRequest})
 Reply = Callable[[bytes | None, str | None], None]
 
 
-class Front:
+class RequestDispatcher:
     """Answers frames. Every frame has one reply, in the event loop, at once or later."""
 
     def __init__(self, service: CoordinatorService, cluster: Cluster, observer: Observer) -> None:
@@ -65,25 +65,25 @@ class Front:
         except WireError as error:
             reply(None, str(error))
             return
-        Exchange(self, request, started, reply).begin()
+        PendingRequest(self, request, started, reply).begin()
 
     def _refusal(self, header: RequestHeader) -> bytes | None:
         return write_refusal(header, ErrorCode.UNSUPPORTED_VERSION, self._cluster.offered)
 
-    def ask(self, part: Part, ticket: Ticket[PartResponse]) -> None:
+    def ask(self, part: Part, reply_handle: ReplyHandle[PartResponse]) -> None:
         """One part of a request to whoever knows the answer."""
         if _is_of_cluster(part):
-            _answer_cluster(self._cluster, part, ticket)
+            _answer_cluster(self._cluster, part, reply_handle)
         elif isinstance(part, PartitionMarker):
-            self._end_transaction(part, ticket)
+            self._end_transaction(part, reply_handle)
         else:
-            self._service.ask(part, ticket)
+            self._service.ask(part, reply_handle)
 
-    def _end_transaction(self, part: PartitionMarker, ticket: Ticket[PartResponse]) -> None:
+    def _end_transaction(self, part: PartitionMarker, reply_handle: ReplyHandle[PartResponse]) -> None:
         if part.topic == OFFSETS_TOPIC:
-            self._service.end_transaction(part.partition, part.marker, ticket)
+            self._service.end_transaction(part.partition, part.marker, reply_handle)
         else:
-            ticket.answer(TxnMarkerResponse(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+            reply_handle.answer(TxnMarkerResponse(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
 
     def write(self, request: WireRequest, responses: Sequence[PartResponse], started: float, reply: Reply) -> None:
         """All parts are answered."""
@@ -95,7 +95,7 @@ class Front:
                 reply(None, f"the answer has no bytes: {error}")
                 return
         self._observer.answered(_NAMES[request.header.api_key], perf_counter() - started)
-        errors = errors_told(responses)
+        errors = response_errors(responses)
         if errors:
             self._observer.errors(errors)
         if data is None and errors:
@@ -105,13 +105,13 @@ class Front:
             reply(data, None)
 
 
-class Exchange:
-    """One request until its answer. It is the ticket of its only part, if it has one part."""
+class PendingRequest:
+    """One request until its answer. It is the reply_handle of its only part, if it has one part."""
 
-    __slots__ = ("_front", "_reply", "_request", "_started")
+    __slots__ = ("_dispatcher", "_reply", "_request", "_started")
 
-    def __init__(self, front: Front, request: WireRequest, started: float, reply: Reply) -> None:
-        self._front = front
+    def __init__(self, dispatcher: RequestDispatcher, request: WireRequest, started: float, reply: Reply) -> None:
+        self._dispatcher = dispatcher
         self._request = request
         self._started = started
         self._reply = reply
@@ -120,29 +120,31 @@ class Exchange:
         """Asks for every part."""
         parts = self._request.parts
         if len(parts) == 1:
-            self._front.ask(parts[0], self)
+            self._dispatcher.ask(parts[0], self)
         elif not parts:
             self._finish([])
         else:
-            for part, ticket in zip(parts, Gathered(len(parts), self._finish).tickets(), strict=True):
-                self._front.ask(part, ticket)
+            for part, reply_handle in zip(parts, GatheredReplies(len(parts), self._finish).tickets(), strict=True):
+                self._dispatcher.ask(part, reply_handle)
 
     def answer(self, response: PartResponse) -> None:
         """Of the only part."""
         self._finish([response])
 
     def _finish(self, responses: list[PartResponse]) -> None:
-        self._front.write(self._request, responses, self._started, self._reply)
+        self._dispatcher.write(self._request, responses, self._started, self._reply)
 
 
 def _is_of_cluster(part: Part) -> "TypeIs[ClusterRequest | FindCoordinatorRequest]":
     return type(part) in _CLUSTER_PARTS
 
 
-def _answer_cluster(cluster: Cluster, part: ClusterRequest | FindCoordinatorRequest, ticket: Ticket[PartResponse]) -> None:
+def _answer_cluster(
+    cluster: Cluster, part: ClusterRequest | FindCoordinatorRequest, reply_handle: ReplyHandle[PartResponse]
+) -> None:
     response = cluster.answer(part)
-    if isinstance(part, FetchRequest) and part.max_wait_ms > 0 and not errors_told([response]):
+    if isinstance(part, FetchRequest) and part.max_wait_ms > 0 and not response_errors([response]):
         wait = min(part.max_wait_ms, _LONGEST_FETCH_MS) / 1000
-        asyncio.get_running_loop().call_later(wait, ticket.answer, response)
+        asyncio.get_running_loop().call_later(wait, reply_handle.answer, response)
     else:
-        ticket.answer(response)
+        reply_handle.answer(response)

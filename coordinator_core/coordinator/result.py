@@ -1,11 +1,12 @@
 """What one call of a coordinator causes: answers that may leave now, and records that the log has to have first."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from coordinator_core.codec import Record, encode
+from coordinator_core.coordinator.context import CoordinatorContext
 from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.facts import Fact, WriteRefused
+from coordinator_core.coordinator.group_events import GroupEvent, WriteRefused
 from coordinator_core.coordinator.messages.groups import (
     ConsumerGroupDescribeResponse,
     DeleteGroupResponse,
@@ -25,10 +26,8 @@ from coordinator_core.coordinator.messages.offsets import (
     ProducerEpoch,
     TxnMarkerResponse,
 )
+from coordinator_core.coordinator.reply_handle import ReplyHandle
 from coordinator_core.log.entries import ControlType
-
-#: The caller's name for a request, by which it finds the one who asked; never None.
-Ticket = Hashable
 
 Response = (
     JoinGroupResponse
@@ -50,7 +49,7 @@ Response = (
 class Answer:
     """A response and the request that it is for."""
 
-    ticket: Ticket
+    reply: ReplyHandle
     response: Response
 
 
@@ -73,37 +72,38 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """Everything that one call caused. Order counts in all three. `facts` are for whoever watches."""
+class CoordinatorResult:
+    """Everything that one call caused. Order counts in all three. `group_events` are for observers."""
 
     answers: tuple[Answer, ...] = ()
     writes: tuple[Write, ...] = ()
-    facts: tuple[Fact, ...] = ()
+    group_events: tuple[GroupEvent, ...] = ()
 
 
 @dataclass(slots=True)
-class Turn:
+class ResultBuilder:
     """One call of a coordinator, at one time, while it collects what it causes. `next_write` numbers the writes.
 
     `unwritable` are continuations of writes that no log could take: a string that is too long, a number out of range. `waiting`
     are those that go on when the log has answered every write so far.
     """
 
+    context: CoordinatorContext
     now_ms: int
     next_write: Callable[[], int]
     answers: list[Answer] = field(default_factory=list)
     writes: list[Write] = field(default_factory=list)
     unwritable: list["Continuation"] = field(default_factory=list)
     waiting: list["Continuation"] = field(default_factory=list)
-    facts: list[Fact] = field(default_factory=list)
+    group_events: list[GroupEvent] = field(default_factory=list)
 
-    def answer(self, ticket: Ticket, response: Response) -> None:
+    def answer(self, reply: ReplyHandle, response: Response) -> None:
         """This may leave at once."""
-        self.answers.append(Answer(ticket, response))
+        self.answers.append(Answer(reply, response))
 
-    def tell(self, fact: Fact) -> None:
-        """For whoever watches."""
-        self.facts.append(fact)
+    def emit(self, event: GroupEvent) -> None:
+        """Adds an event for observers."""
+        self.group_events.append(event)
 
     def write(
         self,
@@ -119,7 +119,7 @@ class Turn:
             encoded = tuple(encode(record) for record in records)
         except ValueError:
             self.unwritable.append(then)
-            self.tell(WriteRefused(len(records)))
+            self.emit(WriteRefused(len(records)))
             return
         self.writes.append(Write(self.next_write(), records, encoded, producer, control_type, coordinator_epoch, then))
 
@@ -127,10 +127,10 @@ class Turn:
         """Goes on when the log has answered all writes so far, with what it said of the last; at once if there are none."""
         self.waiting.append(then)
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> CoordinatorResult:
         """What was collected."""
-        return Outcome(tuple(self.answers), tuple(self.writes), tuple(self.facts))
+        return CoordinatorResult(tuple(self.answers), tuple(self.writes), tuple(self.group_events))
 
 
 #: Goes on when the log has the records (NONE), or with its error.
-Continuation = Callable[[ErrorCode, Turn], None]
+Continuation = Callable[[ErrorCode, ResultBuilder], None]

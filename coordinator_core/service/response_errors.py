@@ -13,7 +13,7 @@ from coordinator_core.wire.cluster_messages import FetchResponse, ListOffsetsRes
 Answer = TypeVar("Answer", bound=PartResponse)
 
 
-def errors_told(responses: Sequence[PartResponse]) -> list[str]:
+def response_errors(responses: Sequence[PartResponse]) -> list[str]:
     """Kafka's names of all errors in the parts of an answer, at every depth."""
     return [
         error.name

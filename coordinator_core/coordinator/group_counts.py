@@ -9,7 +9,7 @@ from coordinator_core.state.classic_group import ClassicGroup
 
 
 @dataclass(frozen=True, slots=True)
-class Census:
+class GroupCounts:
     """`groups` by type and state, as ListGroups names them; members of classic groups; partitions with a committed offset are
     those of groups that are known."""
 
@@ -17,7 +17,7 @@ class Census:
     members: int = 0
 
 
-def census(context: CoordinatorContext) -> Census:
+def count_groups(context: CoordinatorContext) -> GroupCounts:
     """Counts the groups of one log partition."""
     live, logged = context.groups, context.state.registry.groups
     groups = Counter(("classic", group.state.value) for group in live.values())
@@ -32,4 +32,4 @@ def census(context: CoordinatorContext) -> Census:
     alone = context.state.offsets.groups_with_commits() - live.keys() - logged.keys()
     if alone:
         groups["classic", EMPTY.value] += sum(context.state.has_group(group_id) for group_id in alone)
-    return Census(groups, sum(len(group) for group in live.values()))
+    return GroupCounts(groups, sum(len(group) for group in live.values()))

@@ -1,0 +1,79 @@
+"""Several observers as one."""
+
+from collections.abc import Iterable, Sequence
+
+from coordinator_core.coordinator.group_events import GroupEvent
+from coordinator_core.service.observer import Observer
+
+
+class CompositeObserver(Observer):
+    """Passes every call to each of `observers`, in their order."""
+
+    def __init__(self, observers: Sequence[Observer]) -> None:
+        self._observers = tuple(observers)
+
+    def group_events(self, partition: int, group_events: Iterable[GroupEvent]) -> None:
+        group_events = tuple(group_events)
+        for observer in self._observers:
+            observer.group_events(partition, group_events)
+
+    def load_finished(self, partition: int, epoch: int, records: int, anomalies: int, seconds: float) -> None:
+        for observer in self._observers:
+            observer.load_finished(partition, epoch, records, anomalies, seconds)
+
+    def unloaded(self, partition: int, epoch: int) -> None:
+        for observer in self._observers:
+            observer.unloaded(partition, epoch)
+
+    def failed(self, partition: int, reason: str) -> None:
+        for observer in self._observers:
+            observer.failed(partition, reason)
+
+    def queued(self, seconds: float) -> None:
+        for observer in self._observers:
+            observer.queued(seconds)
+
+    def appended(self, batches: int, seconds: float) -> None:
+        for observer in self._observers:
+            observer.appended(batches, seconds)
+
+    def append_refused(self, partition: int, batches: int, reason: str) -> None:
+        for observer in self._observers:
+            observer.append_refused(partition, batches, reason)
+
+    def cleaning_failed(self, reason: str) -> None:
+        for observer in self._observers:
+            observer.cleaning_failed(reason)
+
+    def flushed(self, seconds: float) -> None:
+        for observer in self._observers:
+            observer.flushed(seconds)
+
+    def answered(self, api: str, seconds: float) -> None:
+        for observer in self._observers:
+            observer.answered(api, seconds)
+
+    def errors(self, names: Iterable[str]) -> None:
+        names = tuple(names)
+        for observer in self._observers:
+            observer.errors(names)
+
+    def connected(self) -> None:
+        for observer in self._observers:
+            observer.connected()
+
+    def disconnected(self, client: str, reason: str | None) -> None:
+        for observer in self._observers:
+            observer.disconnected(client, reason)
+
+    def connection_refused(self, client: str, reason: str) -> None:
+        for observer in self._observers:
+            observer.connection_refused(client, reason)
+
+    def bug(self, where: str, error: BaseException) -> None:
+        for observer in self._observers:
+            observer.bug(where, error)
+
+    def recovered(self, task: str, failures: int) -> None:
+        for observer in self._observers:
+            observer.recovered(task, failures)
