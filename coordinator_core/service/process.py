@@ -36,7 +36,7 @@ from coordinator_core.wire import offered_versions
 _OPEN_MAX = 10_240
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 #: Exit code of a process that a second signal ended: 128 + SIGTERM.
-_ENDED_AT_ONCE = 143
+_SECOND_SIGNAL = 143
 #: Whoever signals a process and its group does so twice.
 _SAME_SIGNAL_SECONDS = 0.2
 
@@ -149,7 +149,7 @@ def signalled() -> "asyncio.Future[str]":
             first_at = loop.time()
             stop.set_result(number.name)
         elif loop.time() - first_at > _SAME_SIGNAL_SECONDS:
-            os._exit(_ENDED_AT_ONCE)
+            os._exit(_SECOND_SIGNAL)
 
     for number in _SIGNALS:
         loop.add_signal_handler(number, stopped, number)

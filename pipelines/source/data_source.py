@@ -35,6 +35,7 @@ from pipelines.source.address import Address, cut_back, load_reader, older, open
 from pipelines.source.changes import PACKED_DDL, packed
 from pipelines.source.position import Position
 from pipelines.source.ranges import LogRange, Offsets, admit, pack, ranges
+from pipelines.source.worker_log import mark_warnings
 
 if TYPE_CHECKING:
     from coordinator_core.sources.source import LogSource
@@ -82,6 +83,7 @@ class SourceOptions:
 
     def open(self, *, seen_before: bool) -> "LogSource":
         """Opens the log. Whoever knows the topic's id has seen it too."""
+        mark_warnings()
         return open_source(self.address, self.kafka, self.topic_id, seen_before=seen_before or self.topic_id is not None)
 
 

@@ -1,11 +1,13 @@
 """The JVM of a local session: started as PySpark starts it, without what it prints.
 
 Java warns of "incubator modules" that Spark's launcher adds, log4j of its own start; neither can be turned off. The job
-reports what matters itself, so the JVM's output is read and dropped, but for the last lines of a JVM that does not start: they
-are in the error. With GROUPLAKE_TRACEBACK=1 all of it goes to standard error.
+reports what matters itself, so the JVM's output is read and dropped, with two exceptions: marked lines of Python workers
+(`pipelines.source.worker_log`) are printed, and the last lines of a JVM that does not start are in the error. With
+GROUPLAKE_TRACEBACK=1 all output goes to standard error.
 """
 
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Mapping
@@ -16,6 +18,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 
 from pipelines.errors import GrouplakeError
+from pipelines.source.worker_log import MARK
 
 _KEPT_LINES = 50
 _STANDARD_ERROR = 2
@@ -72,5 +75,7 @@ class _Output:
     def _read(self, source: int) -> None:
         with os.fdopen(source, encoding="utf-8", errors="replace") as lines:
             for line in lines:
-                if line.strip():
+                if line.startswith(MARK):
+                    print(line.removeprefix(MARK).rstrip(), file=sys.stderr, flush=True)
+                elif line.strip():
                     self._lines.append(line.strip())
