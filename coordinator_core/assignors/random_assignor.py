@@ -1,4 +1,4 @@
-"""The random assignor, a custom one."""
+"""The random assignor, a custom one: each partition is assigned to a random subscriber."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -47,7 +47,7 @@ Response = (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A response and the request that it is for."""
+    """A response, with the reply handle of its request."""
 
     reply: ReplyHandle
     response: Response

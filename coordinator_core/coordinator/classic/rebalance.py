@@ -1,7 +1,7 @@
 """Rebalances of a group: start, join phase, sync phase and end; removal of members, and the timeouts that cause it.
 
 Mirrors `prepareRebalance`, `onCompleteJoin`, `onExpirePendingSync`, `onExpireHeartbeat` of both coordinators. Every parked
-request is answered, also if its member is removed.
+request is answered, even if its member is removed.
 """
 
 from coordinator_core.coordinator import records

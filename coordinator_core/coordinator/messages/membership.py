@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from coordinator_core.coordinator.errors import ErrorCode
 
-#: `JoinGroupRequest.UNKNOWN_MEMBER_ID`: a member that has no id yet.
+#: `JoinGroupRequest.UNKNOWN_MEMBER_ID`: a member without an id.
 UNKNOWN_MEMBER_ID = ""
-#: Generation of an error response, and of a commit outside of any generation.
+#: Generation of an error response, and of a commit without a generation.
 NO_GENERATION = -1
 
 
