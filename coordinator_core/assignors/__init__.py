@@ -1,4 +1,4 @@
-"""Partition assignors of classic consumers: subscriptions of a group's members in, who is to own what out. Pure."""
+"""Partition assignors of classic consumers: subscriptions of a group's members in, assignments out. Pure."""
 
 from coordinator_core.assignors.assignor import Assignor, PartitionAssignor
 from coordinator_core.assignors.broadcast_assignor import BroadcastAssignor

@@ -1,4 +1,4 @@
-"""What an assignor is (`ConsumerPartitionAssignor`), and what those have in common that look at no user data."""
+"""Base classes of assignors: `ConsumerPartitionAssignor`, and `AbstractPartitionAssignor` for those without user data."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
@@ -13,36 +13,36 @@ from coordinator_core.assignors.model import (
     TopicPartition,
 )
 
-#: Partitions in order, of topics in order.
+#: Topics and their partitions, both sorted.
 PartitionsByTopic = Mapping[str, tuple[PartitionInfo, ...]]
-#: Who is to own what; a member without partitions is in it too.
+#: Assigned partitions by member, including members without partitions.
 Ownership = dict[str, list[TopicPartition]]
 
 
 class Assignor(ABC):
-    """Shares the partitions of subscribed topics out among the members of a group. A value: what it learns is another assignor.
+    """Assigns the partitions of subscribed topics to the members of a group. Immutable: `on_assignment` returns a new assignor.
 
-    `name` is the protocol's name in JoinGroup; members pick the highest of `supported_protocols` that all their assignors have.
+    `name` is the protocol's name in JoinGroup; a member uses the highest of `supported_protocols` that all its assignors have.
     """
 
     name: ClassVar[str]
     supported_protocols: ClassVar[tuple[RebalanceProtocol, ...]] = (RebalanceProtocol.EAGER,)
 
     def subscription_user_data(self, topics: Collection[str]) -> bytes | None:  # noqa: ARG002
-        """What a member tells the leader in its subscription, beside its `topics`."""
+        """Returns the user data of a member's subscription to `topics`."""
         return None
 
     @abstractmethod
     def assign(self, metadata: ClusterMetadata, subscriptions: Mapping[str, Subscription]) -> dict[str, Assignment]:
-        """The leader's work: an assignment for every member (by member id). The same input gives the same output."""
+        """Returns the leader's assignment of every member, by member id. The same input gives the same output."""
 
     def on_assignment(self, assignment: Assignment, generation: int) -> Self:  # noqa: ARG002
-        """The assignor of a member after it got its assignment in a generation."""
+        """Returns the assignor of a member after its assignment in a generation."""
         return self
 
 
 class PartitionAssignor(Assignor):
-    """An assignor that decides about partitions of known topics alone (`AbstractPartitionAssignor`)."""
+    """An assignor that needs only the partitions of known topics (`AbstractPartitionAssignor`)."""
 
     def assign(self, metadata: ClusterMetadata, subscriptions: Mapping[str, Subscription]) -> dict[str, Assignment]:
         ownership = self.assign_partitions(subscribed_partitions(metadata, subscriptions), subscriptions)
@@ -50,17 +50,17 @@ class PartitionAssignor(Assignor):
 
     @abstractmethod
     def assign_partitions(self, partitions: PartitionsByTopic, subscriptions: Mapping[str, Subscription]) -> Ownership:
-        """Who is to own which of the `partitions`, in any order."""
+        """Returns the ownership of all `partitions`, in any order."""
 
 
 def subscribed_partitions(metadata: ClusterMetadata, subscriptions: Mapping[str, Subscription]) -> PartitionsByTopic:
-    """Partitions of the topics to which anybody subscribes; topics that are unknown or without partitions are skipped."""
+    """Returns the partitions of all subscribed topics; topics that are unknown or without partitions are skipped."""
     topics = sorted({topic for subscription in subscriptions.values() for topic in subscription.topics})
     return {topic: tuple(sorted(known, key=_number)) for topic in topics if (known := metadata.topics.get(topic))}
 
 
 def topic_partitions(partitions: PartitionsByTopic) -> list[TopicPartition]:
-    """All of them, topic by topic."""
+    """Returns all partitions, topic by topic."""
     return [TopicPartition(topic, info.partition) for topic, infos in partitions.items() for info in infos]
 
 

@@ -1,4 +1,4 @@
-"""The broadcast assignor: a custom one, that makes a group of consumers hear everything, each of them."""
+"""The broadcast assignor, a custom one: every member gets every partition."""
 
 from collections.abc import Mapping
 
@@ -7,8 +7,8 @@ from coordinator_core.assignors.model import Subscription, TopicPartition
 
 
 class BroadcastAssignor(PartitionAssignor):
-    """Every member gets every partition of its topics. The group has one committed offset per partition still, the one of whoever
-    committed last: members have to keep their positions elsewhere."""
+    """Assigns every partition of its topics to every member. Members must store their own positions: the group has one committed
+    offset per partition, the last one that any member committed."""
 
     name = "broadcast"
 

@@ -1,4 +1,4 @@
-"""Whose claims to partitions from before the rebalance hold."""
+"""Validity of the members' claims to partitions from before the rebalance."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ from coordinator_core.codec.consumer_protocol import UNKNOWN_GENERATION
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a member says it owns, and the generation in which it got that (`AbstractStickyAssignor.MemberData`)."""
+    """Partitions that a member claims to own, and the generation of that assignment (`AbstractStickyAssignor.MemberData`)."""
 
     partitions: tuple[TopicPartition, ...] = ()
     generation: int = UNKNOWN_GENERATION
 
 
 def owners(claims: Mapping[str, Claim], known: Collection[TopicPartition]) -> dict[TopicPartition, str]:
-    """Who owns the `known` partitions: the claim of the latest generation holds. Of two in one generation neither does, as nobody
-    can tell which of them is a member that slept through a rebalance (KAFKA-12984)."""
+    """Returns the owners of the `known` partitions. The claim of the latest generation is valid. Of two claims in one generation
+    neither is, since either member may have missed a rebalance (KAFKA-12984)."""
     held: dict[TopicPartition, tuple[int, str | None]] = {}
     for member in sorted(claims):
         claim = claims[member]
@@ -33,8 +33,8 @@ def owners(claims: Mapping[str, Claim], known: Collection[TopicPartition]) -> di
 
 
 def former_owners(claims: Mapping[str, Claim]) -> dict[TopicPartition, str]:
-    """Who owned a partition by the latest claim from before the group's present generation: where a partition has to
-    move, it moves back there if it may (KIP-341)."""
+    """Returns the owners by the latest claims from before the current generation; a partition that must move returns to its
+    former owner if possible (KIP-341)."""
     present = max((claim.generation for claim in claims.values()), default=UNKNOWN_GENERATION)
     former: dict[TopicPartition, tuple[int, str]] = {}
     for member in sorted(claims):

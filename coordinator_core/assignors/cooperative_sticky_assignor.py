@@ -1,4 +1,4 @@
-"""The cooperative sticky assignor: members go on with what they keep; a partition changes hands in two rebalances (KIP-429)."""
+"""The cooperative sticky assignor: members keep reading what they keep; a partition moves in two rebalances (KIP-429)."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -15,10 +15,10 @@ from coordinator_core.codec.messages.consumer_protocol import CooperativeStickyU
 
 @dataclass(frozen=True)
 class CooperativeStickyAssignor(PartitionAssignor):
-    """What the sticky assignor would have, less the partitions that somebody else claims still: the first rebalance takes
-    those from their owner, who rejoins without them, and the second gives them away (`CooperativeStickyAssignor`).
+    """The sticky assignment without the partitions that another member still claims (`CooperativeStickyAssignor`): the first
+    rebalance revokes these from their owner, which rejoins without them, and the second assigns them.
 
-    Owned partitions are fields of the subscription; so is their generation since version 2, and before that it is user data.
+    Owned partitions are a field of the subscription. Their generation is a field since version 2, and user data before.
     """
 
     generation: int = UNKNOWN_GENERATION
@@ -37,7 +37,7 @@ class CooperativeStickyAssignor(PartitionAssignor):
         known = topic_partitions(partitions)
         owner = owners(claims, set(known))
         claimed = {partition for claim in claims.values() for partition in claim.partitions}
-        # Members that gave up what was far rejoin at once. If that made others give up what is far, the group would never rest.
+        # Members rejoin after a revocation. If that rebalance revoked more partitions in other racks, rebalances would never end.
         far_may_stay = len(owner) < len(known)
         wanted = sticky_ownership(partitions, subscriptions, claims, owner, far_may_stay=far_may_stay)
         return {

@@ -1,4 +1,4 @@
-"""Sticky assignment where all members subscribe to the same topics: all shares are equal, give or take one."""
+"""Sticky assignment for members with the same subscription: the shares differ by at most one partition."""
 
 from collections import deque
 from collections.abc import Iterable, Mapping
@@ -11,12 +11,12 @@ from coordinator_core.assignors.racks import RackMatching
 class EqualSubscriptions:
     """The constrained algorithm of `AbstractStickyAssignor` (KIP-54, KAFKA-9987).
 
-    Everybody keeps what was theirs up to the quota; what is left goes round among those below it, to near ones first where racks
-    matter. The quota is `low`, and `low + 1` for as many members as the division leaves over.
+    Every member keeps its partitions up to the quota. The other partitions are assigned in turn to members below the quota, first
+    to members in a replica's rack if racks matter. The quota is `low`, and `low + 1` for as many members as the remainder.
     """
 
     def __init__(self, partitions: list[TopicPartition], owned: Mapping[str, list[TopicPartition]], racks: RackMatching) -> None:
-        """`partitions` in order; `owned` has every member, and what it may keep."""
+        """`partitions` are sorted; `owned` has every member and the partitions that it may keep."""
         self._partitions = partitions
         self._owned = owned
         self._racks = racks
@@ -51,7 +51,7 @@ class EqualSubscriptions:
         self._ownership[member] = own
 
     def _give_to_near(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
-        """Gives partitions to members near to them; returns those for which nobody near has room."""
+        """Assigns partitions to members in a replica's rack; returns the partitions for which no such member has room."""
         far: list[TopicPartition] = []
         turn = 0
         for partition in partitions:
@@ -63,7 +63,7 @@ class EqualSubscriptions:
         return far
 
     def _give_to_one_below(self, partition: TopicPartition, index: int) -> int:
-        """Returns the index of who is next among those below the quota."""
+        """Assigns a partition; returns the index of the next member below the quota."""
         member = self._below[index]
         self._ownership[member].append(partition)
         if len(self._ownership[member]) >= self._low:

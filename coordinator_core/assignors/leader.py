@@ -1,4 +1,4 @@
-"""What the leader of a group does between JoinGroup and SyncGroup (`ConsumerCoordinator.onLeaderElected`)."""
+"""Assignment by the leader of a group, between JoinGroup and SyncGroup (`ConsumerCoordinator.onLeaderElected`)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -10,11 +10,11 @@ from coordinator_core.codec import Malformed
 
 
 class AssignmentFailed(ValueError):
-    """The leader cannot assign: an unknown assignor, a subscription that is none, an assignor that breaks its protocol."""
+    """The leader cannot assign: an unknown assignor, an undecodable subscription, or an assignor that violates its protocol."""
 
 
 def rebalance_protocol(assignors: Iterable[Assignor]) -> RebalanceProtocol:
-    """The highest protocol that all assignors of a member support. Raises AssignmentFailed where they have none in common."""
+    """Returns the highest protocol that all assignors of a member support. Raises AssignmentFailed without one."""
     named = {assignor.name: frozenset(assignor.supported_protocols) for assignor in assignors}
     common = frozenset(RebalanceProtocol).intersection(*named.values())
     if not named or not common:
@@ -25,7 +25,7 @@ def rebalance_protocol(assignors: Iterable[Assignor]) -> RebalanceProtocol:
 def assign_group(
     chosen: str, assignors: Sequence[Assignor], metadata: ClusterMetadata, members: Iterable[tuple[str, str | None, bytes]]
 ) -> dict[str, bytes]:
-    """Assignment bytes by member id, for the leader's SyncGroup.
+    """Returns the assignment bytes by member id, for the leader's SyncGroup.
 
     `chosen` is the protocol name of the JoinGroup response, `members` its member ids, instance ids and subscription bytes.
     Raises AssignmentFailed.
@@ -33,12 +33,12 @@ def assign_group(
     assignor = next((each for each in assignors if each.name == chosen), None)
     if assignor is None:
         own = ", ".join(each.name for each in assignors)
-        raise AssignmentFailed(f"the coordinator chose assignor {chosen!r}, this member has {own}")
+        raise AssignmentFailed(f"the coordinator chose assignor {chosen!r}, but this member has {own}")
     subscriptions = {member: _subscription(member, instance, data) for member, instance, data in members}
     assignments = assignor.assign(metadata, subscriptions)
-    judges_claims_itself = isinstance(assignor, CooperativeStickyAssignor)
-    if rebalance_protocol(assignors) is RebalanceProtocol.COOPERATIVE and not judges_claims_itself:
-        _check_nothing_changes_hands(chosen, subscriptions, assignments)
+    checks_claims_itself = isinstance(assignor, CooperativeStickyAssignor)
+    if rebalance_protocol(assignors) is RebalanceProtocol.COOPERATIVE and not checks_claims_itself:
+        _check_cooperative(chosen, subscriptions, assignments)
     return {member: assignment_bytes(assignment) for member, assignment in assignments.items()}
 
 
@@ -49,14 +49,12 @@ def _subscription(member: str, instance: str | None, data: bytes) -> Subscriptio
     return subscription
 
 
-def _check_nothing_changes_hands(
-    chosen: str, subscriptions: Mapping[str, Subscription], assignments: Mapping[str, Assignment]
-) -> None:
-    """No partition may be given to a member while another one is only about to give it up (KIP-429)."""
+def _check_cooperative(chosen: str, subscriptions: Mapping[str, Subscription], assignments: Mapping[str, Assignment]) -> None:
+    """Checks that no partition is assigned to a new owner before its old owner has revoked it (KIP-429)."""
     owned = {member: set(subscription.owned_partitions) for member, subscription in subscriptions.items()}
     assigned = {member: set(assignment.partitions) for member, assignment in assignments.items()}
     revoked = {partition for member in owned for partition in owned[member] - assigned.get(member, set())}
     added = {partition for member in assigned for partition in assigned[member] - owned[member]}
     if both := sorted(revoked & added):
         topic, partition = both[0]
-        raise AssignmentFailed(f"assignor {chosen!r} gives {topic}-{partition} to a new owner before the old one gave it up")
+        raise AssignmentFailed(f"assignor {chosen!r} assigned {topic}-{partition} to a new owner before the old one revoked it")

@@ -1,11 +1,11 @@
-"""Members by how much they own."""
+"""Members sorted by their number of partitions."""
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 
 
 class Load:
-    """Numbers of partitions per member, and the members from the one with the fewest to the one with the most, then by id."""
+    """Number of partitions by member; iterates over the members from fewest to most partitions, then by id."""
 
     def __init__(self, sizes: Iterable[tuple[str, int]]) -> None:
         self._sizes = dict(sizes)

@@ -1,4 +1,4 @@
-"""What an assignor gets and gives: topics with their partitions, what members subscribe to, what each of them is to own."""
+"""Input and output of assignors: topics with their partitions, subscriptions, assignments."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,8 @@ class TopicPartition(NamedTuple):
 
 
 class RebalanceProtocol(IntEnum):
-    """What members do with their partitions while the group rebalances (KIP-429): give all up, or keep what they keep."""
+    """Handling of owned partitions in a rebalance (KIP-429): EAGER members revoke all before they join, COOPERATIVE ones only the
+    partitions that move."""
 
     EAGER = 0
     COOPERATIVE = 1
@@ -22,7 +23,7 @@ class RebalanceProtocol(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class PartitionInfo:
-    """A partition as the leader of the group sees it in the metadata; racks are those of brokers, None or absent if unknown."""
+    """A partition in the leader's metadata; racks are those of brokers, None or absent if unknown."""
 
     partition: int
     leader_rack: str | None = None
@@ -37,16 +38,16 @@ class ClusterMetadata:
 
     @classmethod
     def of_counts(cls, partitions: Mapping[str, int]) -> "ClusterMetadata":
-        """Topics by their numbers of partitions, of which no rack is known."""
+        """Returns topics with these numbers of partitions, without racks."""
         return cls({topic: tuple(map(PartitionInfo, range(count))) for topic, count in partitions.items()})
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What a member brings to an assignment (`ConsumerPartitionAssignor.Subscription`).
+    """Subscription of a member (`ConsumerPartitionAssignor.Subscription`).
 
-    `owned_partitions`, and the `generation_id` in which they were got, are of members that keep partitions while they rebalance.
-    The `group_instance_id` of a static member comes beside the subscription's bytes.
+    Cooperative members have `owned_partitions`, and the `generation_id` of their assignment. The `group_instance_id` of a static
+    member is not part of the subscription's bytes.
     """
 
     topics: tuple[str, ...]
@@ -59,7 +60,7 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What a member is to own, in order of topic and partition, and what the assignor tells it beside."""
+    """Partitions assigned to a member, sorted by topic and partition, and user data of the assignor."""
 
     partitions: tuple[TopicPartition, ...] = ()
     user_data: bytes | None = None

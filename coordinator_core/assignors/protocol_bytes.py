@@ -1,4 +1,4 @@
-"""Subscriptions and assignments ↔ the bytes of them in JoinGroup and SyncGroup (`ConsumerProtocol`)."""
+"""Encoding and decoding of subscriptions and assignments in JoinGroup and SyncGroup (`ConsumerProtocol`)."""
 
 from collections.abc import Iterable
 
@@ -20,9 +20,10 @@ from coordinator_core.codec.messages.consumer_protocol import (
 
 
 def subscription_bytes(subscription: Subscription, version: int = HIGHEST_VERSION) -> bytes:
-    """A subscription in version 0–3, topics and owned partitions sorted as Java clients do; what the version lacks is left out.
+    """Encodes a subscription in version 0–3, with topics and owned partitions sorted as by Java clients. Fields that the version
+    lacks are left out.
 
-    Raises ValueError for other versions and for values that cannot be written.
+    Raises ValueError for other versions and for values that cannot be encoded.
     """
     return encode_subscription(
         ConsumerProtocolSubscription(
@@ -37,7 +38,7 @@ def subscription_bytes(subscription: Subscription, version: int = HIGHEST_VERSIO
 
 
 def read_subscription(data: bytes, group_instance_id: str | None = None) -> Subscription | Malformed:
-    """The subscription of a member. An empty rack is none."""
+    """Decodes the subscription of a member; an empty rack counts as None."""
     read = decode_subscription(data)
     if isinstance(read, Malformed):
         return read
@@ -46,12 +47,12 @@ def read_subscription(data: bytes, group_instance_id: str | None = None) -> Subs
 
 
 def assignment_bytes(assignment: Assignment, version: int = HIGHEST_VERSION) -> bytes:
-    """An assignment in version 0–3. Raises ValueError for other versions and for values that cannot be written."""
+    """Encodes an assignment in version 0–3. Raises ValueError for other versions and for values that cannot be encoded."""
     return encode_assignment(ConsumerProtocolAssignment(grouped_partitions(assignment.partitions), assignment.user_data), version)
 
 
 def read_assignment(data: bytes) -> Assignment | Malformed:
-    """The assignment of a member; empty bytes assign nothing."""
+    """Decodes the assignment of a member; empty bytes assign no partitions."""
     read = decode_assignment(data)
     if isinstance(read, Malformed):
         return read
@@ -61,7 +62,7 @@ def read_assignment(data: bytes) -> Assignment | Malformed:
 
 
 def grouped_partitions(partitions: Iterable[TopicPartition]) -> tuple[ProtocolTopicPartitions, ...]:
-    """Partitions by topic, in the order in which topics and partitions come."""
+    """Groups partitions by topic, in the order of their first occurrence."""
     by_topic: dict[str, list[int]] = {}
     for topic, partition in partitions:
         by_topic.setdefault(topic, []).append(partition)

@@ -1,4 +1,4 @@
-"""The rack-aware assignor: a custom one, by which members read from leaders in their own rack."""
+"""The rack-aware assignor, a custom one: members read from leaders in their own rack."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from coordinator_core.assignors.model import Subscription, TopicPartition
 
 @dataclass(frozen=True)
 class RackAwareAssignor(PartitionAssignor):
-    """A partition goes to the subscriber in the rack of its leader that has the fewest; those without one go to whoever has the
-    fewest then. Nearness comes before balance, unlike in the assignors of KIP-881.
+    """Assigns a partition to the subscriber in its leader's rack that has the fewest partitions, then the partitions without such
+    a subscriber to the one with the fewest. Racks precede balance, unlike in the assignors of KIP-881.
 
-    A member tells its rack in the user data of its subscription (UTF-8); without user data, the subscription's own rack counts.
+    The rack of a member is the user data of its subscription (UTF-8), or without user data the subscription's rack.
     """
 
     rack: str | None = None

@@ -1,4 +1,4 @@
-"""The random assignor: a custom one, that knows nothing and wants nothing."""
+"""The random assignor, a custom one: each partition is assigned to a random subscriber."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from coordinator_core.assignors.model import Subscription
 
 @dataclass(frozen=True)
 class RandomAssignor(PartitionAssignor):
-    """Each partition goes to any of its topic's subscribers. `draw(n)` is a number from 0 to n - 1, of a source that the caller
-    brings: one with a known seed makes assignments that can be repeated."""
+    """Assigns each partition to a random subscriber of its topic. `draw(n)` must return a number from 0 to n - 1; with a seeded
+    source, assignments are reproducible."""
 
     draw: Callable[[int], int]
 

@@ -1,4 +1,4 @@
-"""The range assignor: topic by topic, each member gets a run of partitions (`RangeAssignor`)."""
+"""The range assignor: topic by topic, each member gets consecutive partitions (`RangeAssignor`)."""
 
 from collections.abc import Callable, Mapping
 from itertools import islice
@@ -10,8 +10,10 @@ from coordinator_core.assignors.racks import member_racks, racks_matter
 
 
 class RangeAssignor(PartitionAssignor):
-    """n partitions per member of a topic, and one more for the first n mod members. Racks are heeded where the shares stay
-    as large (KIP-881); of topics with the same members and partitions, the same numbers still go to the same member.
+    """Assigns each subscriber of a topic partitions // subscribers partitions, and the first partitions % subscribers one more.
+
+    Racks are respected if the shares remain the same (KIP-881). For topics with the same subscribers and number of partitions,
+    a member gets the same partition numbers of each.
     """
 
     name = "range"
@@ -29,7 +31,7 @@ class RangeAssignor(PartitionAssignor):
 
 
 class _Topic:
-    """A topic while its partitions are given away."""
+    """A topic whose partitions are being assigned."""
 
     def __init__(
         self, topic: str, infos: tuple[PartitionInfo, ...], members: list[str], racks: Mapping[str, str], ownership: Ownership
@@ -46,12 +48,12 @@ class _Topic:
         self.racks_matter = racks_matter(set(self._racks.values()), self._replica_racks.values())
 
     def near(self, member: str, partition: int) -> bool:
-        """Whether a replica is in the member's rack, or the member names none."""
+        """True if a replica is in the member's rack, or the member has no rack."""
         rack = self._racks.get(member)
         return rack is None or rack in self._replica_racks.get(partition, frozenset())
 
     def room(self, member: str) -> int:
-        """How many more partitions the member may get."""
+        """Returns the number of partitions that the member may still get."""
         return max(0, self._quota + (self._extra > 0) - self._assigned[member])
 
     def assign(self, member: str, partitions: list[int]) -> None:
@@ -69,7 +71,7 @@ class _Topic:
 
 
 def _assign_near(topics: list[_Topic]) -> None:
-    """Partitions with a replica in their member's rack; co-partitioned topics go together."""
+    """Assigns partitions to members in a replica's rack; co-partitioned topics are assigned together."""
     together: dict[tuple[frozenset[str], tuple[int, ...]], list[_Topic]] = {}
     for topic in topics:
         together.setdefault((frozenset(topic.members), topic.partitions), []).append(topic)

@@ -1,4 +1,4 @@
-"""The round-robin assignor: all partitions of all topics, dealt out in turn (`RoundRobinAssignor`)."""
+"""The round-robin assignor: all partitions of all topics, assigned in turn (`RoundRobinAssignor`)."""
 
 from collections.abc import Mapping
 
@@ -8,8 +8,8 @@ from coordinator_core.assignors.model import Subscription
 
 
 class RoundRobinAssignor(PartitionAssignor):
-    """Members take turns in their order; who doesn't subscribe to the partition's topic loses the turn, so that unequal
-    subscriptions give unequal shares."""
+    """Assigns partitions to the members in turn. A member that does not subscribe to the partition's topic loses its turn, so
+    unequal subscriptions lead to unequal shares."""
 
     name = "roundrobin"
 

@@ -1,4 +1,4 @@
-"""The sticky assignor: balance first, then as few partitions as possible change their owner (`StickyAssignor`, KIP-54)."""
+"""The sticky assignor: balance first, then as few moves of partitions as possible (`StickyAssignor`, KIP-54)."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -18,10 +18,11 @@ from coordinator_core.codec.messages.consumer_protocol import StickyUserData
 
 @dataclass(frozen=True)
 class StickyAssignor(PartitionAssignor):
-    """Members give up everything before they join, so each tells in its user data what it had and since which generation.
+    """The eager sticky assignor. Members revoke all partitions before they join, so the user data has each member's previous
+    assignment and its generation.
 
-    Equal subscriptions take an algorithm of their own since KAFKA-9987 (`equals_apart`). Without it, as in the clients before,
-    shares are as equal and as much stays, but what is left may go to other members.
+    Since KAFKA-9987, equal subscriptions have a separate algorithm (`equals_apart`). Without it, as in older clients, the shares
+    and the number of kept partitions are the same, but the other partitions may have different owners.
     """
 
     previous: tuple[TopicPartition, ...] | None = None
@@ -52,9 +53,9 @@ def sticky_ownership(
     equals_apart: bool = True,
     far_may_stay: bool = False,
 ) -> Ownership:
-    """What sticky assignors want members to own (`AbstractStickyAssignor`); `owner` by the `claims` that hold.
+    """Returns the sticky assignment (`AbstractStickyAssignor`); `owner` has the owners by the valid `claims`.
 
-    Where racks matter, a member does not keep what is far from it, unless `far_may_stay`.
+    If racks matter, a member does not keep partitions without a replica in its rack, unless `far_may_stay`.
     """
     if not subscriptions:
         return {}
@@ -75,7 +76,7 @@ def sticky_ownership(
 
 
 def _claim(subscription: Subscription) -> Claim:
-    """User data that says nothing sensible claims nothing."""
+    """Returns the claim in the user data; undecodable user data counts as no claim."""
     user_data = decode_sticky_user_data(subscription.user_data) if subscription.user_data else StickyUserData()
     if isinstance(user_data, Malformed):
         return Claim()

@@ -1,4 +1,4 @@
-"""Sticky assignment where members subscribe to different topics: as balanced as the subscriptions let it be."""
+"""Sticky assignment for members with different subscriptions: as balanced as these permit."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -12,9 +12,9 @@ from coordinator_core.assignors.racks import RackMatching
 class UnequalSubscriptions:
     """The general algorithm of `AbstractStickyAssignor` (KIP-54).
 
-    What members own and still want is kept. The rest goes to whoever has the fewest among those that want it. Then partitions
-    move from members to members with at least two fewer, until none can. Every move makes shares more equal, so this ends, and no
-    move has to be taken back (Kafka compares scores instead).
+    Members keep owned partitions of subscribed topics. Each other partition is assigned to its subscriber with the fewest
+    partitions. Then partitions move from members to members with at least two fewer, until no such move is possible. Every move
+    makes the shares more equal, so this ends, and no move must be reverted (Kafka compares scores instead).
     """
 
     def __init__(
@@ -26,8 +26,8 @@ class UnequalSubscriptions:
         racks: RackMatching,
         revoking: bool,
     ) -> None:
-        """`partitions` and their `subscribers` by topic; `owned` has every member, and what it may keep; `former` owners; whether
-        anybody may not keep what it owns."""
+        """`partitions` and their `subscribers` are by topic; `owned` has every member and the partitions that it may keep;
+        `former` has the former owners; `revoking` is True if a member must give up an owned partition."""
         self._subscribers = subscribers
         self._former = former
         self._racks = racks
@@ -47,7 +47,7 @@ class UnequalSubscriptions:
         if self._racks.members:
             far = [partition for partition in unassigned if not self._give(partition, self._is_near)]
         for partition in far:
-            self._give(partition, _anybody)
+            self._give(partition, _any_member)
         if not self._revoking:
             self._balance(unassigned)
         self._balance(self._partitions)
@@ -102,5 +102,5 @@ class UnequalSubscriptions:
             self._owner[moved] = owner
 
 
-def _anybody(_member: str, _partition: TopicPartition) -> bool:
+def _any_member(_member: str, _partition: TopicPartition) -> bool:
     return True

@@ -1,4 +1,4 @@
-"""Members of groups over TCP, one or a crowd."""
+"""Group members over TCP: a single one, or a crowd for load tests."""
 
 from coordinator_core.client.connection import BrokerConnection, connect
 from coordinator_core.client.crowd import Crowd

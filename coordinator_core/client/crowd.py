@@ -1,4 +1,4 @@
-"""Members of many groups in one process: they join, commit, leave and crash as a script says, and everything is counted."""
+"""Members of many groups in one process: they join, commit, leave and crash by a script, and every event is counted."""
 
 import asyncio
 from collections import Counter
@@ -15,36 +15,35 @@ from coordinator_core.coordinator.messages.offsets import OffsetToCommit
 from coordinator_core.member import Event, GroupMember, MemberFailed, MemberSettings, MemberState
 from coordinator_core.state.offsets import TopicPartition
 
-Place = tuple[str, TopicPartition]
-_LOOK_EVERY_SECONDS = 0.02
+GroupPartition = tuple[str, TopicPartition]
+_POLL_SECONDS = 0.02
 
 
 class Crowd:
-    """`counts` has what happened: requests to join, leaves, crashes, events of members by name, commits by how they ended.
+    """A crowd of members. `counts` has the number of joins, leaves, crashes, member events by name, and commits by result.
 
-    `acknowledged` has the largest offset of each group and partition whose commit was answered without an error, `sent` the
-    largest that was sent. The offsets of a partition only grow, so what is committed there is never below the one or above the
-    other.
+    `acknowledged` has the largest offset of each group and partition whose commit succeeded, `sent` the largest that was sent.
+    The offsets of a partition only grow, so the committed offset is never below `acknowledged` or above `sent`.
     """
 
     def __init__(self, servers: Sequence[Address], settings: CrowdSettings) -> None:
         self.settings = settings
         self.counts: Counter[str] = Counter()
-        self.acknowledged: dict[Place, int] = {}
+        self.acknowledged: dict[GroupPartition, int] = {}
         self.failures: list[MemberFailed] = []
         self.runners: dict[int, MemberRunner] = {}
-        self.sent: Counter[Place] = Counter()
+        self.sent: Counter[GroupPartition] = Counter()
         self._loop = asyncio.get_running_loop()
         self._network = ConnectionSettings(client_id=settings.prefix)
         self._cluster = Cluster(servers, self._network)
         self._connections: dict[int, Connections] = {}
         self._metadata = ClusterMetadata.of_counts({})
         self._tasks: set[asyncio.Task[None]] = set()
-        self._going = asyncio.Event()
-        self._going.set()
+        self._running = asyncio.Event()
+        self._running.set()
 
     async def run(self) -> None:
-        """Does what the script says, and waits for the answers. Raises ClientError if the cluster cannot be asked for topics."""
+        """Runs the script, and waits for the responses. Raises ClientError if the topics' metadata cannot be fetched."""
         settings = self.settings
         if settings.partitions is None:
             self._metadata = await self._cluster.metadata(settings.topics)
@@ -54,49 +53,49 @@ class Crowd:
         for step in script(settings):
             await asyncio.sleep(max(0.0, began + step.at_ms / 1000 - self._loop.time()))
             paused = self._loop.time()
-            await self._going.wait()
+            await self._running.wait()
             began += self._loop.time() - paused
             self._do(step)
         await asyncio.gather(*self._tasks)
 
     async def commit(self) -> None:
-        """Every member commits what it owns; returns with the answers."""
+        """Commits all partitions of every member, and waits for the responses."""
         for number in tuple(self.runners):
             self._commit(number)
         await asyncio.gather(*self._tasks)
 
     async def pause(self) -> None:
-        """Lets the script wait, and waits for the answers to what it has done. Members stay members."""
-        self._going.clear()
+        """Pauses the script, and waits for the responses to its requests. Members remain in their groups."""
+        self._running.clear()
         await asyncio.gather(*self._tasks)
 
     def resume(self) -> None:
-        """Goes on with the script; the time of the pause does not count."""
-        self._going.set()
+        """Resumes the script; the time of the pause does not count."""
+        self._running.set()
 
     async def settle(self, timeout_ms: int) -> bool:
-        """Waits until every member has its partitions and none wants others; whether that came within the time."""
+        """Waits until every member is stable and every partition has one owner; returns False if that takes too long."""
         end = self._loop.time() + timeout_ms / 1000
         while self._loop.time() < end:
             if all(runner.member.state is MemberState.STABLE for runner in self.runners.values()) and self._all_owned():
                 return True
-            await asyncio.sleep(_LOOK_EVERY_SECONDS)
+            await asyncio.sleep(_POLL_SECONDS)
         return False
 
-    def owners(self) -> Mapping[Place, Sequence[int]]:
-        """Which members say that they own a partition."""
-        found: dict[Place, list[int]] = {}
+    def owners(self) -> Mapping[GroupPartition, Sequence[int]]:
+        """Returns the members that own a partition, by their own state."""
+        found: dict[GroupPartition, list[int]] = {}
         for number, runner in self.runners.items():
             for partition in runner.member.owned:
                 found.setdefault((self.settings.group_of(number), partition), []).append(number)
         return found
 
     async def leave(self) -> None:
-        """Everybody leaves."""
+        """Makes all members leave."""
         await asyncio.gather(*(self._leave(member) for member in list(self.runners)), *self._tasks)
 
     async def close(self) -> None:
-        """Stops without a word, and hangs up."""
+        """Stops all members without LeaveGroup, and closes the connections."""
         await asyncio.gather(*(runner.stop() for runner in self.runners.values()))
         self.runners.clear()
         for task in self._tasks:
@@ -138,8 +137,7 @@ class Crowd:
             settings.topics,
             self._metadata,
         )
-        place = settings.connection_of(number)
-        connections = self._connections.setdefault(place, Connections(self._network))
+        connections = self._connections.setdefault(settings.connection_of(number), Connections(self._network))
         self.runners[number] = MemberRunner(member, self._cluster, connections, self._heard)
         self.runners[number].start()
 
@@ -163,8 +161,8 @@ class Crowd:
         for partition, code in response.errors.items():
             self.counts[f"commit {code.name}"] += 1
             if code is ErrorCode.NONE:
-                place = group, partition
-                self.acknowledged[place] = max(self.acknowledged.get(place, 0), offsets[partition].offset)
+                key = group, partition
+                self.acknowledged[key] = max(self.acknowledged.get(key, 0), offsets[partition].offset)
 
     async def _leave(self, number: int) -> None:
         runner = self.runners.pop(number, None)

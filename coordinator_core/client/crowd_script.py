@@ -1,4 +1,4 @@
-"""What a crowd does, and when: the same for the same seed."""
+"""Script of a crowd: actions and their times, determined by a seed."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from coordinator_core.assignors import Assignor, CooperativeStickyAssignor, Rang
 
 
 class Action(Enum):
-    """JOIN starts a member that is not there; CRASH closes its socket without a LeaveGroup."""
+    """Action of a member. JOIN starts an absent member; CRASH closes its socket without a LeaveGroup."""
 
     JOIN = "join"
     COMMIT = "commit"
@@ -19,7 +19,7 @@ class Action(Enum):
 
 
 class Step(NamedTuple):
-    """`at_ms` after the beginning."""
+    """An action of a member, `at_ms` after the start."""
 
     at_ms: int
     action: Action
@@ -28,14 +28,15 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CrowdSettings:
-    """`members` are dealt out to `groups` one after the other. Times in ms.
+    """Settings of a crowd. `members` are distributed over `groups` round-robin. Times are in ms.
 
-    They join within `ramp_ms`, then do something every `pause_ms` until `duration_ms`: mostly a commit of one member, else it
-    leaves or crashes, by `leaves` and `crashes` in a thousand, and joins again after `absence_ms`. `connections` None: one for
-    each member. Otherwise members share that many, but never two of a group, since a broker answers the requests of a connection
-    in order and a JoinGroup waits for the whole group. `partitions` of each of `topics` are given by hand; None asks the cluster.
+    All members join within `ramp_ms`. Then, every `pause_ms` until `duration_ms`, one member acts: it leaves (`leaves` of 1000
+    actions) or crashes (`crashes` of 1000), and joins again after `absence_ms`; otherwise it commits. `connections` None: one for
+    each member. Otherwise members share this number, but never two of a group, since a broker answers the requests of a
+    connection in order and a JoinGroup waits for the whole group. `partitions` is the number of partitions of each topic; None
+    requests it from the cluster.
 
-    Raises ValueError where a group is larger than the connections.
+    Raises ValueError if a group has more members than there are connections, or there are more groups than members.
     """
 
     groups: int = 10
@@ -58,22 +59,22 @@ class CrowdSettings:
 
     def __post_init__(self) -> None:
         if not 1 <= self.groups <= self.members:
-            raise ValueError(f"groups {self.groups} is not in 1–{self.members}, the number of members")
+            raise ValueError(f"groups is {self.groups}: use 1–{self.members}, the number of members")
         largest = -(-self.members // self.groups)
         if self.connections is not None and self.connections < largest:
-            raise ValueError(f"connections {self.connections} is below {largest}, the size of the largest group")
+            raise ValueError(f"connections is {self.connections}: use {largest}, the size of the largest group, or more")
 
     def group_of(self, member: int) -> str:
-        """The group of a member, by number."""
+        """Returns the group of a member, by its number."""
         return f"{self.prefix}-{member % self.groups}"
 
     def connection_of(self, member: int) -> int:
-        """Which of the connections a member uses; members of a group use different ones."""
+        """Returns the number of a member's connection; members of a group use different ones."""
         return member if self.connections is None else member // self.groups % self.connections
 
 
 def script(settings: CrowdSettings) -> Iterator[Step]:
-    """The steps in the order of time."""
+    """Yields the steps in the order of time."""
     random = Random(settings.seed)
     absent: list[Step] = []
     for member in range(settings.members):
@@ -81,10 +82,10 @@ def script(settings: CrowdSettings) -> Iterator[Step]:
     for at_ms in range(settings.ramp_ms, settings.duration_ms, settings.pause_ms):
         while absent and absent[0].at_ms <= at_ms:
             yield absent.pop(0)
-        away = {step.member for step in absent}
+        absent_members = {step.member for step in absent}
         member = random.randrange(settings.members)
         chance = random.randrange(1000)
-        if member in away:
+        if member in absent_members:
             continue
         if chance >= settings.leaves + settings.crashes:
             yield Step(at_ms, Action.COMMIT, member)

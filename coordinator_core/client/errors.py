@@ -1,17 +1,17 @@
-"""What can happen to a client."""
+"""Errors of a client."""
 
 
 class ClientError(Exception):
-    """A request that got no answer. Trying again may help, with another connection."""
+    """A request got no response. Retriable, on another connection."""
 
 
 class Disconnected(ClientError):
-    """The connection could not be made, or broke, or was closed, before the answer came."""
+    """The connection could not be opened, or was closed before the response arrived."""
 
 
 class TimedOut(ClientError):
-    """The answer did not come in time; the connection is closed with that."""
+    """The response did not arrive in time; the connection is closed."""
 
 
 class NoCommonVersion(ClientError):
-    """The broker speaks no version of the API that is spoken here. Trying again does not help."""
+    """Broker and client have no version of the API in common. Not retriable."""

@@ -1,4 +1,4 @@
-"""The brokers of a cluster as members of groups need them: any of them to be asked about the cluster, coordinators by address."""
+"""Connections of group members to a cluster: to any broker for metadata, and to coordinators by address."""
 
 import asyncio
 from collections.abc import Collection, Sequence
@@ -18,7 +18,7 @@ Address = tuple[str, int]
 
 
 class Connections:
-    """One connection per address, made when it is first asked for and again when it broke."""
+    """One connection per address, opened on first use and again after it was closed."""
 
     def __init__(self, settings: ConnectionSettings) -> None:
         self.settings = settings
@@ -26,7 +26,7 @@ class Connections:
         self._locks: dict[Address, asyncio.Lock] = {}
 
     async def to(self, host: str, port: int) -> BrokerConnection:
-        """Raises ClientError."""
+        """Returns an open connection to the address. Raises ClientError."""
         address = host, port
         async with self._locks.setdefault(address, asyncio.Lock()):
             known = self._connections.get(address)
@@ -35,35 +35,38 @@ class Connections:
             return known
 
     def close(self) -> None:
-        """Hangs up at once, without a word."""
+        """Closes all connections without waiting for responses."""
         for connection in self._connections.values():
             connection.close()
         self._connections.clear()
 
 
 class Cluster:
-    """Asks any broker. It has connections of its own: on that of a coordinator, a JoinGroup may be waiting."""
+    """Requests to any broker, on separate connections: on a coordinator's connection, a JoinGroup may be parked."""
 
     def __init__(self, servers: Sequence[Address], settings: ConnectionSettings) -> None:
         self._servers = tuple(servers)
         self._connections = Connections(settings)
 
     async def find(self, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
-        """The coordinator of one group. Raises ClientError."""
+        """Finds the coordinator of a group. Raises ClientError."""
         connection = await self._any()
         found = cast(FindCoordinatorResponse, await connection.ask(ApiKey.FIND_COORDINATOR, request))
         if means(ApiKey.FIND_COORDINATOR, connection.version_of(ApiKey.FIND_COORDINATOR), "keys"):
             return found
-        # before v4 the answer does not repeat the key
+        # before v4 the response has no key
         return FindCoordinatorResponse(
             tuple(each._replace(key=key) for key, each in zip(request.keys, found.coordinators, strict=True))
         )
 
     async def metadata(self, topics: Collection[str]) -> ClusterMetadata:
-        """Partitions of these topics with the racks of their replicas, without topics that are not there. Raises ClientError."""
+        """Fetches the partitions of these topics with the racks of their replicas; missing topics are left out.
+
+        Raises ClientError.
+        """
         request = MetadataRequest(tuple(RequestedTopic(topic) for topic in sorted(topics)), allow_auto_topic_creation=False)
-        told = cast(MetadataResponse, await (await self._any()).ask(ClusterApiKey.METADATA, request))
-        racks = {broker.node_id: broker.rack for broker in told.brokers}
+        response = cast(MetadataResponse, await (await self._any()).ask(ClusterApiKey.METADATA, request))
+        racks = {broker.node_id: broker.rack for broker in response.brokers}
         return ClusterMetadata(
             {
                 topic.name or "": tuple(
@@ -74,13 +77,13 @@ class Cluster:
                     )
                     for each in sorted(topic.partitions)
                 )
-                for topic in told.topics
+                for topic in response.topics
                 if topic.error is ErrorCode.NONE
             }
         )
 
     def close(self) -> None:
-        """Hangs up."""
+        """Closes the connections."""
         self._connections.close()
 
     async def _any(self) -> BrokerConnection:

@@ -1,4 +1,4 @@
-"""A group member on the network: `GroupMember` decides, this sends, receives and waits."""
+"""Network loop of a group member: `GroupMember` has the logic, the runner sends, receives and waits."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -27,7 +27,7 @@ from coordinator_core.member import Effects, Event, GroupMember, MemberState, Re
 from coordinator_core.state.offsets import TopicPartition
 from coordinator_core.wire import Unwritable
 
-#: Above the rebalance timeout, within which the coordinator answers (`JOIN_GROUP_TIMEOUT_LAPSE`). Milliseconds.
+#: Added to the rebalance timeout, within which the coordinator responds (`JOIN_GROUP_TIMEOUT_LAPSE`). Milliseconds.
 _JOIN_LAPSE_MS = 5_000
 
 _APIS: Mapping[type, ApiKey] = {
@@ -44,9 +44,9 @@ Answer = asyncio.Future[Response]
 class MemberRunner:
     """Keeps a member in its group from `start` to `leave` or `stop`.
 
-    `on_event` is called before the requests leave that come with the event: a commit that it makes of revoked partitions still
-    counts. `events` has the same to iterate over. `connections` are to the coordinator; members that share them wait for each
-    other, since brokers answer the requests of a connection in order, and a JoinGroup waits for the group.
+    `on_event` is called before the requests of the same effects are sent, so its commits of revoked partitions are still valid.
+    `events` yields the same events. `connections` are to the coordinator; members that share them wait for each other, since
+    brokers answer the requests of a connection in order, and a JoinGroup waits for the group.
     """
 
     def __init__(
@@ -60,41 +60,41 @@ class MemberRunner:
         self._loop = asyncio.get_running_loop()
         self._outbox: list[tuple[Request, Answer | None]] = []
         self._inbox: list[Callable[[], Effects]] = []
-        self._stirred = asyncio.Event()
+        self._wakeup = asyncio.Event()
         self._link: BrokerConnection | None = None
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begins to join."""
+        """Starts the loop; the member begins to join."""
         self._task = self._loop.create_task(self._run())
 
     async def events(self) -> AsyncIterator[Event]:
-        """What the member tells, until it is over."""
+        """Yields the member's events until it has left or failed."""
         while (event := await self._events.get()) is not None:
             yield event
 
     async def commit(self, offsets: Mapping[TopicPartition, OffsetToCommit]) -> OffsetCommitResponse:
-        """Commits as the member that it is now. Raises ClientError."""
+        """Commits with the current member id and generation. Raises ClientError."""
         return cast(OffsetCommitResponse, await self.send(self.member.commit(offsets)))
 
     async def fetch(self, partitions: tuple[TopicPartition, ...] | None) -> OffsetFetchResponse:
-        """What is committed; None for all. Raises ClientError."""
+        """Fetches committed offsets, of all partitions for None. Raises ClientError."""
         return cast(OffsetFetchResponse, await self.send(self.member.fetch(partitions)))
 
     def send(self, request: Request) -> Answer:
-        """Puts a commit or a fetch behind what is to be sent already; the future has its response, or a ClientError."""
+        """Adds a commit or a fetch to the end of the send queue; the future has its response, or a ClientError."""
         return self._enqueue(request)
 
     async def leave(self) -> None:
-        """Leaves the group, after whatever is to be sent already, and waits until the coordinator has heard of it, or cannot."""
+        """Leaves the group once the send queue is empty, and waits until the requests are answered or have failed."""
         effects = self.member.leave()
-        self._tell(effects)
-        said = [self._enqueue(request) for request in effects.requests]
-        await asyncio.gather(*said, return_exceptions=True)
+        self._emit(effects)
+        answers = [self._enqueue(request) for request in effects.requests]
+        await asyncio.gather(*answers, return_exceptions=True)
         await self.stop()
 
     async def stop(self) -> None:
-        """Says nothing more to anybody; the group misses the member when its session ends."""
+        """Stops without LeaveGroup; the coordinator removes the member when its session times out."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -102,19 +102,19 @@ class MemberRunner:
         self._events.put_nowait(None)
 
     async def wait(self) -> None:
-        """Until the member is out of the group for good. Raises NoCommonVersion."""
+        """Waits until the member is out of the group for good. Raises NoCommonVersion."""
         if self._task is not None:
             await self._task
 
     def _enqueue(self, request: Request) -> Answer:
         answer: Answer = self._loop.create_future()
-        # an answer that nobody waits for may fail unheard
+        # marks the exception as retrieved, for callers that do not wait for the response
         answer.add_done_callback(lambda each: each.cancelled() or each.exception())
         if self.member.coordinator is None or self._task is None or self._task.done():
             answer.set_exception(Disconnected("the member has no coordinator at the moment"))
         else:
             self._outbox.append((request, answer))
-            self._stirred.set()
+            self._wakeup.set()
         return answer
 
     def _now_ms(self) -> int:
@@ -122,42 +122,42 @@ class MemberRunner:
 
     async def _run(self) -> None:
         while True:
-            self._stirred.clear()
+            self._wakeup.clear()
             inbox, self._inbox = self._inbox, []
             for take in inbox:
                 self._do(take())
             due = self.member.next_wake()
             if due is not None and due <= self._now_ms():
                 self._do(self.member.wake(self._now_ms()))
-            await self._flush()
+            await self._send_outbox()
             if self.member.state is MemberState.FAILED:
                 self._events.put_nowait(None)
                 return
             if not self._inbox and not self._outbox:
-                await self._rest()
+                await self._sleep()
 
-    async def _rest(self) -> None:
+    async def _sleep(self) -> None:
         due = self.member.next_wake()
         if due is None:
-            await self._stirred.wait()
+            await self._wakeup.wait()
             return
-        timer = self._loop.call_later(max(0.0, due / 1000 - self._loop.time()), self._stirred.set)
+        timer = self._loop.call_later(max(0.0, due / 1000 - self._loop.time()), self._wakeup.set)
         try:
-            await self._stirred.wait()
+            await self._wakeup.wait()
         finally:
             timer.cancel()
 
     def _do(self, effects: Effects) -> None:
-        self._tell(effects)
+        self._emit(effects)
         self._outbox += [(request, None) for request in effects.requests]
 
-    def _tell(self, effects: Effects) -> None:
+    def _emit(self, effects: Effects) -> None:
         for event in effects.events:
             self._events.put_nowait(event)
             if self._on_event is not None:
                 self._on_event(event)
 
-    async def _flush(self) -> None:
+    async def _send_outbox(self) -> None:
         while self._outbox:
             request, answer = self._outbox.pop(0)
             try:
@@ -182,7 +182,7 @@ class MemberRunner:
             self._inbox.append(lambda: self.member.disconnected(self._now_ms()))
         else:
             self._inbox.append(lambda: self.member.receive(request, response, self._now_ms()))
-        self._stirred.set()
+        self._wakeup.set()
 
     async def _coordinator(self) -> BrokerConnection:
         node = self.member.coordinator
@@ -194,10 +194,10 @@ class MemberRunner:
 
     def _post(self, link: BrokerConnection, request: Request, answer: Answer | None) -> None:
         settings = self.member.settings
-        patience = None
+        timeout_ms = None
         if isinstance(request, JoinGroupRequest):
-            patience = max(self._connections.settings.request_timeout_ms, settings.rebalance_timeout_ms + _JOIN_LAPSE_MS)
-        sent = link.send(_APIS[type(request)], (request,), patience)
+            timeout_ms = max(self._connections.settings.request_timeout_ms, settings.rebalance_timeout_ms + _JOIN_LAPSE_MS)
+        sent = link.send(_APIS[type(request)], (request,), timeout_ms)
         sent.add_done_callback(partial(self._answered, link, request, answer))
 
     def _answered(
@@ -211,18 +211,18 @@ class MemberRunner:
             response = cast(Response, sent.result()[0])
             if answer is not None and not answer.done():
                 answer.set_result(response)
-            # what the coordinator has done it has done, but a member that has given up the link expects no answers from it
+            # the caller gets every response, but a member that has dropped the connection expects no responses from it
             if link is self._link:
                 self._inbox.append(lambda: self.member.receive(request, response, self._now_ms()))
-        self._stirred.set()
+        self._wakeup.set()
 
     def _lose(self, link: BrokerConnection | None, failure: BaseException) -> None:
-        """Once per connection, however many requests were on their way; what was to follow on it is not sent."""
+        """Reports a broken connection to the member, once for all requests in flight, and drops the send queue."""
         if link is self._link:
             self._link = None
             self._drop(failure)
             self._inbox.append(lambda: self.member.disconnected(self._now_ms()))
-            self._stirred.set()
+            self._wakeup.set()
 
     def _drop(self, failure: BaseException) -> None:
         outbox, self._outbox = self._outbox, []

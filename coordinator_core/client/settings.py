@@ -1,11 +1,11 @@
-"""How a client behaves on the network, with the defaults of Kafka's clients."""
+"""Network settings of a client, with the defaults of Kafka's clients."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionSettings:
-    """Times in ms. A broker whose frame is longer than `max_frame_bytes` is hung up on."""
+    """Times are in ms. A frame longer than `max_frame_bytes` closes the connection."""
 
     client_id: str = "grouplake"
     request_timeout_ms: int = 30_000

@@ -1,11 +1,11 @@
-"""What separates the coordinators that brokers have run, as data: the Scala ones of 0.9 to 3.9, and the Java one (era 4).
+"""Differences between the coordinators of brokers, as data: the Scala coordinators of 0.9 to 3.9 and the Java one (era 4).
 
-All have the same states, transitions and member rules. They differ in what they write, in what they know at all, in answers, and
-in what they make of errors of the log. An era stands for the last release of its span, as in `coordinator_core.state.era`, which
-says how it loads and what it lets expire.
+All have the same states, transitions and member rules. They differ in the records they write, the features they support, their
+responses, and their mapping of append errors. An era stands for the last release of its span, as in `coordinator_core.state.era`,
+which has the rules of loading and expiry.
 
-What no version of the protocol had yet cannot be asked for, and needs no entry here: member ids that are given out first
-(KIP-394), static members (KIP-345), skipped assignments, `requireStable`; see `messages/versions.py`.
+Features that depend on an API version need no entry here, since older clients cannot request them: required member ids (KIP-394),
+static members (KIP-345), skipped assignments, `requireStable`; see `messages/versions.py`.
 """
 
 from collections.abc import Mapping
@@ -29,18 +29,18 @@ from coordinator_core.coordinator.errors import (
 
 
 class SizeRule(Enum):
-    """Whom `group.max.size` keeps out (KIP-389)."""
+    """Members that `group.max.size` rejects (KIP-389)."""
 
-    #: Nobody: there is no such setting (up to 2.1).
+    #: No member: the setting does not exist (up to 2.1).
     NONE = "none"
-    #: Who is new, once there are as many members; who did not join yet, of a group that is too large.
+    #: New members of a full group; in a group above the limit, also members without a parked JoinGroup.
     MEMBERS = "members"
-    #: As before; while members are joining, those count who have.
+    #: New members of a full group; in PreparingRebalance only members with a parked JoinGroup count.
     JOINED = "joined"
 
 
 class HeartbeatCheck(Enum):
-    """How closely a heartbeat is looked at before it is told to rejoin."""
+    """Checks of a heartbeat before it is answered with REBALANCE_IN_PROGRESS."""
 
     NOTHING = "nothing"
     MEMBER = "member"
@@ -49,29 +49,29 @@ class HeartbeatCheck(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """One coordinator. `group_errors` and `offset_errors` say what an append error becomes; others stay as they are."""
+    """One coordinator. `group_errors` and `offset_errors` map append errors to response errors; others are returned unchanged."""
 
     group_value_version: int
     offset_value_version: int
     group_errors: AppendErrors
     offset_errors: AppendErrors
 
-    # ---- answers
+    # ---- responses
 
-    #: What members are told of a Dead group.
+    #: Error for requests of members of a Dead group.
     dead_group: ErrorCode
-    #: Generation of a JoinGroup response that is an error.
+    #: Generation of a JoinGroup response with an error.
     error_generation: int
-    #: What requests are told while their group is being loaded, and what SyncGroup and Heartbeat are told. Up to 1.1, a partition
-    #: is nobody's until it is loaded; here that holds for 0.9 and 0.10.
+    #: Errors while the log partition is being loaded: in general, for SyncGroup and for Heartbeat. Brokers up to 1.1 own a
+    #: partition only once it is loaded; here that holds for 0.9 and 0.10.
     while_loading: ErrorCode
     sync_while_loading: ErrorCode
     heartbeat_while_loading: ErrorCode
-    #: ListGroups lists what is there while other groups are still being loaded.
+    #: ListGroups lists the loaded groups while other partitions are still being loaded.
     lists_while_loading: bool
-    #: Only JoinGroup is refused an empty group id (before KIP-289).
+    #: Only JoinGroup with an empty group id is rejected (before KIP-289).
     only_joins_need_group_ids: bool
-    #: DescribeGroups and ListGroups name these states otherwise.
+    #: States with another name in DescribeGroups and ListGroups.
     state_names: Mapping[ClassicGroupState, str]
 
     # ---- members
@@ -79,41 +79,40 @@ class Behaviour:
     size_rule: SizeRule
     #: The first rebalance of a group waits for more members (KIP-134).
     delays_first_rebalance: bool
-    #: Members that come meanwhile extend that wait for any Empty group, not only for one that never had a generation.
+    #: Members that join during the delay extend it for any Empty group, not only for one that never had a generation.
     extends_every_delay: bool
-    #: A parked JoinGroup does not keep a member for ever that was never in a generation.
+    #: A member that was never in a generation times out after 5 minutes, even with a parked JoinGroup.
     new_members_time_out: bool
-    #: Members are to send SyncGroup within the rebalance timeout (KAFKA-12890).
+    #: Members must send SyncGroup within the rebalance timeout (KAFKA-12890).
     awaits_syncs: bool
-    #: A member that joins again may have other timeouts than before.
+    #: A later JoinGroup of a member replaces its timeouts.
     rejoin_updates_timeouts: bool
-    #: States in which a heartbeat does not restart the session: if the check finds nothing, it is REBALANCE_IN_PROGRESS.
+    #: States in which a heartbeat does not restart the session; if the check passes, the response is REBALANCE_IN_PROGRESS.
     idle_heartbeats: Mapping[ClassicGroupState, HeartbeatCheck]
     #: SyncGroup in a Stable group restarts the session.
     stable_sync_keeps_session: bool
-    #: SyncGroup looks for an Empty group before it looks at the member.
+    #: SyncGroup checks for an Empty group before it checks the member.
     sync_checks_empty_first: bool
-    #: A join that makes a group and writes nothing else writes the group, empty (`newEmptyGroupMetadataRecord`).
+    #: A JoinGroup that creates a group and writes nothing else writes the empty group (`newEmptyGroupMetadataRecord`).
     writes_new_groups: bool
 
     # ---- offsets
 
-    #: Every commit has an expire timestamp, of `offsets.retention.minutes` unless it says how long it is to be kept (before
-    #: KIP-211).
+    #: Every commit has an expire timestamp, by its own retention time or `offsets.retention.minutes` (before KIP-211).
     commits_expire: bool
-    #: OffsetCommit looks for a rebalance before it looks at the member.
+    #: OffsetCommit checks for a rebalance before it checks the member.
     commit_checks_rebalance_first: bool
-    #: OffsetCommit v9+ with a generation of a group that is not there is told so (KIP-848).
+    #: OffsetCommit v9+ with a generation of a missing group gets GROUP_ID_NOT_FOUND (KIP-848).
     tells_missing_groups: bool
-    #: TxnOffsetCommit with a generation makes the group that it does not find.
+    #: TxnOffsetCommit with a generation creates a missing group.
     transactions_make_groups: bool
-    #: OffsetFetch of no partitions is one of all.
+    #: OffsetFetch of zero partitions fetches all.
     fetches_all_for_none: bool
-    #: OffsetFetch with `requireStable` waits for what is on its way to the log; otherwise that is unstable.
+    #: OffsetFetch with `requireStable` waits for commits in flight; otherwise it returns UNSTABLE_OFFSET_COMMIT for them.
     stable_fetch_waits: bool
-    #: Offsets go with their topics.
+    #: The offsets of deleted topics are removed.
     forgets_deleted_topics: bool
-    #: A group that is deleted gets a tombstone even if its generation is 0.
+    #: A deleted group gets a tombstone even if its generation is 0.
     always_group_tombstone: bool
 
 
@@ -219,7 +218,7 @@ _SCALA_0_9 = replace(
     forgets_deleted_topics=False,
 )
 
-#: By era. Each is told by what it does otherwise than the next one.
+#: By era. Each is defined by its differences from the next one.
 BEHAVIOURS: Mapping[str, Behaviour] = MappingProxyType(
     {"0.9": _SCALA_0_9, "0.10": _SCALA_0_10, "1": _SCALA_1, "2": _SCALA_2, "3": _SCALA_3, "4": _JAVA}
 )

@@ -10,10 +10,10 @@ from coordinator_core.state.era import Era
 _INT32_MAX = 2**31 - 1
 #: `NewMemberJoinTimeoutMs`, `CLASSIC_GROUP_NEW_MEMBER_JOIN_TIMEOUT_MS`: a constant of both coordinators.
 NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60 * 1000
-#: Stands for the default of the era; no value of any key.
+#: Stands for the default of the era; outside the range of every key.
 _OF_ERA = -(2**31)
 
-#: Lowest value that each key takes; the highest is that of its type.
+#: Minimum of each key; the maximum is 2³¹ - 1.
 _LOWEST = {
     "group_min_session_timeout_ms": 1,
     "group_max_session_timeout_ms": 1,
@@ -56,11 +56,11 @@ ERA_DEFAULTS: Mapping[str, Mapping[str, int]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorConfig:
-    """`GroupCoordinatorConfig`, the keys of the classic coordinator: a dot of Kafka's name is an underscore here.
+    """`GroupCoordinatorConfig`, the keys of the classic coordinator, with underscores for dots.
 
-    `era` says which coordinator to be: 4 (Java), or the Scala one of 3 (as of 3.9), 2 (2.3), 1 (2.0), 0.10 (0.10.2) or 0.9
-    (0.10.0). What is not given has the era's default (`ERA_DEFAULTS`). Settings that an era does not know yet change
-    nothing there: the initial delay came with 0.11, the group size with 2.2. Raises ValueError for a value out of its range.
+    `era` selects the coordinator: 4 (Java), or the Scala coordinator of 3 (as of 3.9), 2 (2.3), 1 (2.0), 0.10 (0.10.2) or 0.9
+    (0.10.0). Defaults that changed over time are the era's (`ERA_DEFAULTS`). Settings that the era's brokers do not have are
+    ignored: the initial delay is new in 0.11, the group size in 2.2. Raises ValueError for a value out of its range.
     """
 
     era: str = "4"
@@ -68,7 +68,7 @@ class CoordinatorConfig:
     group_max_session_timeout_ms: int = _OF_ERA
     group_initial_rebalance_delay_ms: int = _OF_ERA
     group_max_size: int = _INT32_MAX
-    #: In UTF-16 code units, whatever the name says.
+    #: In UTF-16 code units, in spite of the name.
     offset_metadata_max_bytes: int = 4_096
     offsets_retention_minutes: int = _OF_ERA
     offsets_retention_check_interval_ms: int = 600_000
@@ -78,19 +78,19 @@ class CoordinatorConfig:
     offsets_topic_compression_codec: int = 0
     offsets_load_buffer_size: int = 5 * 1024 * 1024
     offsets_commit_timeout_ms: int = 5_000
-    #: Of Scala brokers; since 4.0 always -1, all in-sync replicas.
+    #: Used by Scala brokers; since 4.0 always -1, all in-sync replicas.
     offsets_commit_required_acks: int = -1
 
     def __post_init__(self) -> None:
         if self.era not in BEHAVIOURS:
-            raise ValueError(f"era {self.era!r}: the coordinator can be one of {', '.join(BEHAVIOURS)}")
+            raise ValueError(f"unknown era {self.era!r}: use {', '.join(BEHAVIOURS)}")
         for key, default in ERA_DEFAULTS[self.era].items():
             if getattr(self, key) == _OF_ERA:
                 object.__setattr__(self, key, default)
         for key, lowest in _LOWEST.items():
             value = getattr(self, key)
             if not lowest <= value <= _INT32_MAX:
-                raise ValueError(f"{key} is {value}, which is not in {lowest}–{_INT32_MAX}")
+                raise ValueError(f"{key} is {value}: use {lowest}–{_INT32_MAX}")
         if self.group_min_session_timeout_ms > self.group_max_session_timeout_ms:
             raise ValueError(
                 f"group_min_session_timeout_ms {self.group_min_session_timeout_ms} is above "
@@ -99,15 +99,15 @@ class CoordinatorConfig:
 
     @property
     def behaviour(self) -> Behaviour:
-        """What the coordinator of the era does differently."""
+        """Rules of the era's coordinator about responses and records."""
         return BEHAVIOURS[self.era]
 
     @property
     def rules(self) -> Era:
-        """The rules of the era about loading and expiry."""
+        """Rules of the era about loading and expiry."""
         return Era.named(self.era)
 
     @property
     def offsets_retention_ms(self) -> int:
-        """How long offsets are kept, in ms; above 2³¹ for the largest setting."""
+        """Retention time of offsets in ms; above 2³¹ for large settings."""
         return self.offsets_retention_minutes * 60 * 1000

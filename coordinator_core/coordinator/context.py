@@ -1,4 +1,4 @@
-"""What the handlers of one log partition share: the state that the log has, and the live groups on top of it."""
+"""Shared state of the handlers of one log partition: the durable state, and the live groups created from it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,14 +14,17 @@ from coordinator_core.coordinator.timers import TimerKey, TimerKind, Timers
 from coordinator_core.state import classic_group
 from coordinator_core.state.group_state import GroupState
 
-#: Source of member ids: of a client id or an instance id, one that was never there before (`generateMemberId`).
+#: Generator of unique member ids from a client id or an instance id (`generateMemberId`).
 MemberIds = Callable[[str], str]
 
 
 @dataclass(slots=True)
 class CoordinatorContext:
-    """`state` is changed by records alone. A live group is made of it when somebody first asks for the group; one with members
-    when it is loaded, so that their sessions begin."""
+    """State of one log partition.
+
+    Only records change `state`. A live group is created from it when a request first needs the group; a group with members when
+    the partition has been loaded, so that their sessions begin.
+    """
 
     config: CoordinatorConfig
     new_member_id: MemberIds
@@ -32,11 +35,11 @@ class CoordinatorContext:
 
     @property
     def behaviour(self) -> Behaviour:
-        """What the coordinator of the configured era does differently."""
+        """Rules of the configured era about responses and records."""
         return self.config.behaviour
 
     def find(self, group_id: str) -> ClassicGroup | None:
-        """The live group; None if there is no group of the id, or one of another type."""
+        """Returns the live group; None if the group does not exist or has another type."""
         group = self.groups.get(group_id)
         if group is None:
             group = self._revive(group_id)
@@ -45,17 +48,17 @@ class CoordinatorContext:
         return group
 
     def create(self, group_id: str, now_ms: int) -> ClassicGroup:
-        """A new group, Empty."""
+        """Creates an Empty group."""
         group = self.groups[group_id] = ClassicGroup(group_id, now_ms)
         return group
 
     def is_foreign(self, group_id: str) -> bool:
-        """Is there a group of the id that is not a classic one?"""
+        """True if the group exists and is not a classic one."""
         found = self.state.registry.groups.get(group_id)
         return found is not None and not isinstance(found, classic_group.ClassicGroup)
 
     def forget(self, group: ClassicGroup) -> None:
-        """Drops the live group and its timers; what the log has of it stays."""
+        """Drops the live group and its timers, not its durable state."""
         for key in (
             TimerKey(TimerKind.JOIN, group.group_id),
             TimerKey(TimerKind.SYNC, group.group_id),
@@ -67,7 +70,7 @@ class CoordinatorContext:
             del self.groups[group.group_id]
 
     def _revive(self, group_id: str) -> ClassicGroup | None:
-        """A live group as the loader makes it of what the log has (`GroupMetadata.loadGroup`)."""
+        """Creates the live group from the durable state, as the loader does (`GroupMetadata.loadGroup`)."""
         known = self.state.registry.groups.get(group_id)
         if isinstance(known, classic_group.ClassicGroup):
             return _loaded(known)

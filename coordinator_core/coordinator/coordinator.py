@@ -1,4 +1,4 @@
-"""The coordinator in front of its shards (`GroupCoordinatorService`): which log partition a request is for, is it ours."""
+"""Routing of requests to the shards of their log partitions (`GroupCoordinatorService`)."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ from coordinator_core.log.partitioner import partition_for
 
 
 class GroupCoordinator:
-    """Shards by log partition. Holds no state of groups; a request goes to the shard that `route` names.
+    """Shards by log partition. Holds no group state; the shard that `route` returns must handle the request.
 
     `active` is False before start and after shutdown.
     """
@@ -24,10 +24,12 @@ class GroupCoordinator:
         self.active = True
 
     def route(self, request: Request) -> GroupCoordinatorShard | Response:
-        """The shard that is to handle the request, or the response if none is. ListGroups and markers have no group: they go to
-        the shards one by one. TypeError for those."""
+        """Returns the shard that must handle the request, or an error response.
+
+        Raises TypeError for ListGroups and transaction markers, which name no group: hand them to the shards one by one.
+        """
         if isinstance(request, ListGroupsRequest | TxnMarkerRequest):
-            raise TypeError(f"{type(request).__name__} names no group, and no shard")
+            raise TypeError(f"{type(request).__name__} names no group: hand it to each shard")
         inactive = ErrorCode.NONE if self.active else ErrorCode.COORDINATOR_NOT_AVAILABLE
         refused = refusal(request, inactive, self.config)
         if refused is not None:
@@ -36,5 +38,5 @@ class GroupCoordinator:
         return error_response(request, ErrorCode.NOT_COORDINATOR, self.config.behaviour) if shard is None else shard
 
     def partition_for(self, group_id: str) -> int:
-        """The log partition that holds the group."""
+        """Returns the log partition of the group."""
         return partition_for(group_id, self.config.offsets_topic_num_partitions)

@@ -22,7 +22,7 @@ from coordinator_core.coordinator.result import ResultBuilder
 
 
 def describe_group(result: ResultBuilder, request: DescribeGroupRequest, reply: ReplyHandle) -> None:
-    """A group that is not there is Dead. Subscriptions and assignments are told of a Stable group only."""
+    """Describes a group; a missing group is Dead. Only Stable groups have subscriptions and assignments in the response."""
     context = result.context
     group = context.find(request.group_id)
     if group is None and request.missing_is_error:
@@ -59,9 +59,9 @@ def _described(behaviour: Behaviour, group: ClassicGroup) -> DescribeGroupRespon
 
 
 def describe_consumer_group(result: ResultBuilder, request: ConsumerGroupDescribeRequest, reply: ReplyHandle) -> None:
-    """GROUP_ID_NOT_FOUND with the messages of `GroupMetadataManager.consumerGroup`, on which clients go on to DescribeGroups.
+    """Returns GROUP_ID_NOT_FOUND with the messages of `GroupMetadataManager.consumerGroup`; clients then use DescribeGroups.
 
-    A group of the consumer protocol that another broker left in the log is not found: nobody keeps it here.
+    Groups of the consumer protocol that another broker wrote to the log are not found either, since they are not served here.
     """
     context = result.context
     group_id = request.group_id
@@ -71,7 +71,7 @@ def describe_consumer_group(result: ResultBuilder, request: ConsumerGroupDescrib
 
 
 def list_groups(result: ResultBuilder, request: ListGroupsRequest, reply: ReplyHandle) -> None:
-    """All groups of the log partition that pass the filters, by id."""
+    """Lists the groups of the log partition that pass the filters, sorted by id."""
     context = result.context
     states, types = _lower(request.states), _lower(request.types)
     groups = tuple(
@@ -100,8 +100,8 @@ def _lower(names: Iterable[str]) -> frozenset[str]:
 
 
 def merge_lists(responses: Iterable[ListGroupsResponse], *, lists_while_loading: bool) -> ListGroupsResponse:
-    """The answers of the log partitions as one. Partitions of another coordinator are skipped; one that is still being loaded
-    makes the answer COORDINATOR_LOAD_IN_PROGRESS, with or without what the others have."""
+    """Merges the responses of the log partitions. Partitions of another coordinator are skipped; if one is still being loaded,
+    the error is COORDINATOR_LOAD_IN_PROGRESS, with the groups of the other partitions if `lists_while_loading`."""
     groups: list[ListedGroup] = []
     error = ErrorCode.NONE
     for response in responses:

@@ -1,4 +1,4 @@
-"""Error codes of the Kafka protocol that the group coordinator answers with, and what it makes of errors of the log."""
+"""Error codes of the Kafka protocol, and the mapping of append errors to response errors."""
 
 from collections.abc import Mapping
 from enum import IntEnum
@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 
 class ErrorCode(IntEnum):
-    """`Errors` of Kafka, as far as the coordinator and its service answer them, logs may give them, or brokers tell members."""
+    """The part of Kafka's `Errors` that the coordinator and its service return, logs raise, or members receive from brokers."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
@@ -74,11 +74,11 @@ _SINCE_0_10 = {
     ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
 }
 _SINCE_1 = {ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR}
-#: Transactions that the broker verifies (KIP-890).
+#: Transactions verified by the broker (KIP-890).
 _SINCE_3 = {ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
 _TOO_LARGE = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE, ErrorCode.INVALID_FETCH_SIZE)
 
-#: `GroupMetadataManager.prepareStoreGroup` and `storeGroup` of Scala brokers, by the era that they began in.
+#: `GroupMetadataManager.prepareStoreGroup` and `storeGroup` of Scala brokers, by the first era of the mapping.
 SCALA_0_9_GROUP_ERRORS: AppendErrors = MappingProxyType(
     _LOST
     | {ErrorCode.REQUEST_TIMED_OUT: ErrorCode.REBALANCE_IN_PROGRESS}
@@ -99,10 +99,10 @@ _JAVA = (
     | _SINCE_3
     | dict.fromkeys(_TOO_LARGE, ErrorCode.UNKNOWN_SERVER_ERROR)
 )
-#: `appendGroupMetadataErrorToResponseError` and `handleOperationException` of the Java coordinator. Also what deletions answer as
-#: Scala coordinator, which did not wait for the log there.
+#: `appendGroupMetadataErrorToResponseError` and `handleOperationException` of the Java coordinator. Used for deletions in all
+#: eras, since Scala coordinators did not wait for the log there.
 JAVA_ERRORS: AppendErrors = MappingProxyType(_JAVA | {ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE})
-#: `handleOffsetFetchException` of the Java coordinator: clients of OffsetFetch know no COORDINATOR_NOT_AVAILABLE.
+#: `handleOffsetFetchException` of the Java coordinator: COORDINATOR_NOT_AVAILABLE is not among the errors of OffsetFetch.
 JAVA_FETCH_ERRORS: AppendErrors = MappingProxyType(
     _JAVA
     | dict.fromkeys(

@@ -1,4 +1,4 @@
-"""How groups and offsets go: DeleteGroups, and the sweep of what expired (`cleanupGroupMetadata`).
+"""Removal of groups and offsets: DeleteGroups, and the sweep of expired offsets (`cleanupGroupMetadata`).
 
 A group that is being removed is Dead until the log has the tombstones; if the log refuses them, it is Empty again.
 """
@@ -24,7 +24,7 @@ from coordinator_core.state.offsets import CommittedOffset, TopicPartition
 
 
 def delete_group(result: ResultBuilder, request: DeleteGroupRequest, reply: ReplyHandle) -> None:
-    """An Empty group goes, with all of its offsets (KIP-229)."""
+    """Deletes an Empty group with all of its offsets (KIP-229)."""
     context = result.context
     group = context.find(request.group_id)
     if group is None or group.is_in(DEAD):
@@ -45,34 +45,34 @@ def delete_group(result: ResultBuilder, request: DeleteGroupRequest, reply: Repl
 
 
 def sweep(result: ResultBuilder) -> None:
-    """Removes what the era's rules let expire, and Empty groups that have nothing left."""
+    """Removes the offsets that have expired by the era's rules, and Empty groups without offsets."""
     context = result.context
     views = context.state.groups()
     for group_id in sorted(views.keys() | context.groups.keys() | _hidden_from_views(context)):
         group = context.groups.get(group_id)
-        facts: ExpiringGroup | None = views.get(group_id) if group is None else group
+        expiring: ExpiringGroup | None = views.get(group_id) if group is None else group
         if group is not None and group.is_in(DEAD):
             continue
-        swept = _swept(context, result.now_ms, group_id, facts)
+        swept = _swept(context, result.now_ms, group_id, expiring)
         tombstones = tuple(record for key, _ in swept.tombstones if isinstance(record := decode(key, None), Record))
         if group is not None and group.is_in(EMPTY) and not context.config.rules.empty_state:
-            _remove(result, group, (*tombstones, records.group_tombstone(group_id)), "empty", _nobody_waits)
+            _remove(result, group, (*tombstones, records.group_tombstone(group_id)), "empty", _ignore_error)
         elif swept.group_removed and (group := context.find(group_id)) is not None:
-            _remove(result, group, tombstones, "expired", _nobody_waits)
+            _remove(result, group, tombstones, "expired", _ignore_error)
         elif tombstones:
-            result.write(tombstones, _swept_away(swept))
+            result.write(tombstones, _emit_when_written(swept))
 
 
 def schedule_sweep(context: CoordinatorContext, now_ms: int) -> None:
-    """The next sweep, one interval from now."""
+    """Schedules the next sweep, one interval from now."""
     deadline = now_ms + context.config.offsets_retention_check_interval_ms
     context.timers.schedule(TimerKey(TimerKind.SWEEP), deadline, ExpirationTimeout())
 
 
-def _swept(context: CoordinatorContext, now_ms: int, group_id: str, facts: ExpiringGroup | None) -> SweptGroup:
-    moving = context.in_flight.of(group_id)
+def _swept(context: CoordinatorContext, now_ms: int, group_id: str, expiring: ExpiringGroup | None) -> SweptGroup:
+    in_flight = context.in_flight.of(group_id)
     offsets: Mapping[TopicPartition, CommittedOffset] = {
-        partition: offset for partition, offset in context.state.committed(group_id).items() if partition not in moving
+        partition: offset for partition, offset in context.state.committed(group_id).items() if partition not in in_flight
     }
     known = context.state.registry.groups.get(group_id)
     return sweep_group(
@@ -80,9 +80,9 @@ def _swept(context: CoordinatorContext, now_ms: int, group_id: str, facts: Expir
         context.config.offsets_retention_ms,
         now_ms,
         group_id,
-        facts,
+        expiring,
         offsets,
-        context.state.pending(group_id).keys() | moving,
+        context.state.pending(group_id).keys() | in_flight,
         () if known is None else known.records.keys(),
     )
 
@@ -104,7 +104,7 @@ def _remove(
     delete_group_records(result, group, tombstones, reason, then)
 
 
-def _swept_away(swept: SweptGroup) -> Continuation:
+def _emit_when_written(swept: SweptGroup) -> Continuation:
     def written(error: ErrorCode, later: ResultBuilder) -> None:
         if error is ErrorCode.NONE and swept.group_removed:
             later.emit(GroupRemoved(swept.group_id, "expired", len(swept.offsets)))
@@ -114,5 +114,5 @@ def _swept_away(swept: SweptGroup) -> Continuation:
     return written
 
 
-def _nobody_waits(_error: ErrorCode, _turn: ResultBuilder) -> None:
-    """What the log did not take is swept again."""
+def _ignore_error(_error: ErrorCode, _result: ResultBuilder) -> None:
+    """The next sweep tries again to write tombstones that the log refused."""

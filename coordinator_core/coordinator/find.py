@@ -1,4 +1,4 @@
-"""FindCoordinator: who answers for a group (`partitionFor`, and the leader of that partition)."""
+"""FindCoordinator: the node that leads the partition of a group (`partitionFor`)."""
 
 from typing import Protocol
 
@@ -17,17 +17,17 @@ NO_NODE = Node(-1, "", -1)
 
 
 class Topology(Protocol):
-    """Who leads which partition of the coordinators' topics."""
+    """Partitions of the coordinators' topics, and their leaders."""
 
     def partitions(self, kind: CoordinatorType) -> int | None:
-        """How many partitions the topic of these coordinators has; None while there is no such topic."""
+        """Returns the number of partitions of the topic of these coordinators; None while the topic does not exist."""
 
     def leader(self, kind: CoordinatorType, partition: int) -> Node | None:
-        """The node that leads a partition; None while nobody does."""
+        """Returns the leader of a partition; None while the partition has none."""
 
 
 def find_coordinators(topology: Topology, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
-    """For each key its node, or COORDINATOR_NOT_AVAILABLE while there is none."""
+    """Finds the coordinator of each key; COORDINATOR_NOT_AVAILABLE while a key has none."""
     return FindCoordinatorResponse(tuple(_find(topology, request.key_type, key) for key in request.keys))
 
 

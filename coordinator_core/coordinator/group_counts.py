@@ -1,4 +1,4 @@
-"""How many groups there are, and in which states: for who watches the coordinator."""
+"""Number of groups by type and state, for metrics and the status page."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -10,8 +10,7 @@ from coordinator_core.state.classic_group import ClassicGroup
 
 @dataclass(frozen=True, slots=True)
 class GroupCounts:
-    """`groups` by type and state, as ListGroups names them; members of classic groups; partitions with a committed offset are
-    those of groups that are known."""
+    """`groups` by type and state, in the words of ListGroups; `members` of classic groups."""
 
     groups: Counter[tuple[str, str]] = field(default_factory=Counter)
     members: int = 0

@@ -1,6 +1,6 @@
-"""What a coordinator has to tell to whoever watches over it: which group rebalances and why, who came, who went.
+"""Events of groups for logs and metrics: rebalances with their reasons, members that joined or were removed.
 
-Facts are values in an `CoordinatorResult`. No answer and no record depends on them; what is durable is in the log, not here.
+Events are values in a `CoordinatorResult`. No response and no record depends on them, and they are not durable.
 """
 
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class MemberIdGiven:
-    """A member without id was told to come back with this one (KIP-394)."""
+    """A member without an id got this one, with which it must join again (KIP-394)."""
 
     group_id: str
     member_id: str
@@ -16,7 +16,7 @@ class MemberIdGiven:
 
 @dataclass(frozen=True, slots=True)
 class MemberJoined:
-    """A member that was not in the group is now, until its session ends."""
+    """A new member is in the group; its session has begun."""
 
     group_id: str
     member_id: str
@@ -27,7 +27,7 @@ class MemberJoined:
 
 @dataclass(frozen=True, slots=True)
 class MemberRemoved:
-    """A member, or an id that was given out and never used, is not in the group any more."""
+    """A member, or a pending member id, was removed from the group."""
 
     group_id: str
     member_id: str
@@ -36,7 +36,7 @@ class MemberRemoved:
 
 @dataclass(frozen=True, slots=True)
 class RebalanceBegan:
-    """Members are to join again; the group was in this state and generation before."""
+    """Members must join again; `state` and `generation` are those before the rebalance."""
 
     group_id: str
     state: str
@@ -46,7 +46,7 @@ class RebalanceBegan:
 
 @dataclass(frozen=True, slots=True)
 class GenerationBegan:
-    """Everybody who counts has joined; the leader is to assign. Without members the group is Empty."""
+    """The join phase has ended, and the leader must assign partitions. Without members the group is Empty."""
 
     group_id: str
     generation: int
@@ -66,7 +66,7 @@ class GroupStabilized:
 
 @dataclass(frozen=True, slots=True)
 class GroupRemoved:
-    """The log has the tombstones of the group and of so many of its offsets."""
+    """The log has the tombstones of the group and of `offsets` of its offsets."""
 
     group_id: str
     reason: str
@@ -75,7 +75,7 @@ class GroupRemoved:
 
 @dataclass(frozen=True, slots=True)
 class OffsetsExpired:
-    """The log has the tombstones of so many offsets of a group that goes on."""
+    """The log has the tombstones of expired offsets; the group remains."""
 
     group_id: str
     offsets: int
@@ -83,7 +83,7 @@ class OffsetsExpired:
 
 @dataclass(frozen=True, slots=True)
 class WriteRefused:
-    """No log can hold what a request wanted to write: a string that is too long, a number out of range."""
+    """A request's records cannot be encoded: a string is too long, or a number out of range."""
 
     records: int
 

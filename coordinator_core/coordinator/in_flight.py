@@ -1,4 +1,4 @@
-"""Commits that the log has not confirmed yet (`pendingOffsetCommits`): they protect their partitions, and make them unstable."""
+"""Commits that are being appended (`pendingOffsetCommits`): their partitions do not expire and are unstable."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -7,17 +7,17 @@ from coordinator_core.state.offsets import TopicPartition
 
 
 class CommitsInFlight:
-    """How many commits of a partition of a group are on their way to the log."""
+    """Number of commits that are being appended, by group and partition."""
 
     def __init__(self) -> None:
         self._of_group: dict[str, Counter[TopicPartition]] = {}
 
     def begin(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
-        """These were handed to the log."""
+        """Counts a commit that was handed to the log."""
         self._of_group.setdefault(group_id, Counter()).update(partitions)
 
     def end(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
-        """The log said what became of them."""
+        """Removes a commit that the log has accepted or refused."""
         found = self._of_group[group_id]
         found.subtract(partitions)
         left = +found
@@ -27,5 +27,5 @@ class CommitsInFlight:
             del self._of_group[group_id]
 
     def of(self, group_id: str) -> frozenset[TopicPartition]:
-        """Partitions of a group with a commit under way."""
+        """Returns the partitions of a group with a commit in flight."""
         return frozenset(self._of_group.get(group_id, ()))

@@ -1,4 +1,4 @@
-"""The records that the coordinator writes, and nobody else makes (`GroupCoordinatorRecordHelpers`)."""
+"""Builders of all records that the coordinator writes (`GroupCoordinatorRecordHelpers`)."""
 
 from collections.abc import Iterable, Mapping
 
@@ -12,9 +12,9 @@ from coordinator_core.state.offsets import TopicPartition
 
 OFFSET_COMMIT = 1
 GROUP_METADATA = 2
-#: Value version that has an expire timestamp.
+#: Value version with an expire timestamp.
 _EXPIRING_OFFSET_VERSION = 1
-#: First versions of the values that have a field.
+#: First value version with each field.
 _REBALANCE_TIMEOUT_SINCE = 1
 _STATE_TIMESTAMP_SINCE = 2
 _INSTANCE_ID_SINCE = 3
@@ -26,9 +26,9 @@ _NO_TIMEOUT = -1
 
 
 def group_metadata(behaviour: Behaviour, group: ClassicGroup, assignments: Mapping[str, bytes]) -> Record:
-    """The group with its members and their assignments, empty for those who got none (`newGroupMetadataRecord`).
+    """Returns the record of a group with its members and their assignments, empty if absent (`newGroupMetadataRecord`).
 
-    What the version has no field for is left out here: the record is applied as it would be read back.
+    Fields that the value version lacks are left out: the record is applied as it would be read back.
     """
     protocol, version = group.protocol_name, behaviour.group_value_version
     timestamp = group.state_timestamp if version >= _STATE_TIMESTAMP_SINCE else None
@@ -56,23 +56,23 @@ def group_metadata(behaviour: Behaviour, group: ClassicGroup, assignments: Mappi
 
 
 def empty_group_metadata(behaviour: Behaviour, group: ClassicGroup) -> Record:
-    """A group that was made just now and has nothing yet (`newEmptyGroupMetadataRecord`)."""
+    """Returns the record of a newly created group without members (`newEmptyGroupMetadataRecord`)."""
     timestamp = _NO_TIMESTAMP if group.state_timestamp is None else group.state_timestamp
     value = GroupMetadataValue("", 0, None, None, timestamp)
     return Record(GROUP_METADATA, GroupMetadataKey(group.group_id), value, behaviour.group_value_version)
 
 
 def group_tombstone(group_id: str) -> Record:
-    """The end of a group."""
+    """Returns the tombstone of a group."""
     return Record(GROUP_METADATA, GroupMetadataKey(group_id), None, None)
 
 
 def offset_commit(
     behaviour: Behaviour, group_id: str, partition: TopicPartition, offset: OffsetToCommit, now_ms: int, expires_ms: int | None
 ) -> Record:
-    """A commit at `now_ms`, in the version that has an expire timestamp when there is one (`newOffsetCommitRecord`).
+    """Returns the record of a commit at `now_ms`, in the version with an expire timestamp if given (`newOffsetCommitRecord`).
 
-    What the version has no field for is left out here: the record is applied as it would be read back.
+    Fields that the value version lacks are left out: the record is applied as it would be read back.
     """
     version = behaviour.offset_value_version if expires_ms is None else _EXPIRING_OFFSET_VERSION
     value = OffsetCommitValue(
@@ -87,5 +87,5 @@ def offset_commit(
 
 
 def offset_tombstones(group_id: str, partitions: Iterable[TopicPartition]) -> tuple[Record, ...]:
-    """Tombstones for offsets, sorted (`newOffsetCommitTombstoneRecord`)."""
+    """Returns the tombstones of offsets, sorted (`newOffsetCommitTombstoneRecord`)."""
     return tuple(Record(OFFSET_COMMIT, OffsetCommitKey(group_id, *partition), None, None) for partition in sorted(partitions))

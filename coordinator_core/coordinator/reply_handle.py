@@ -1,4 +1,4 @@
-"""The caller's handle of a request: a response is returned with the handle of its request."""
+"""The caller's handle of a request; its response is returned with the same handle."""
 
 from collections.abc import Hashable
 

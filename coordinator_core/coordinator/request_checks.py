@@ -1,5 +1,4 @@
-"""What a request is told that no group is asked about: the coordinator is not there, not ready, or not the one (4 checks that all
-APIs share: `validateGroupStatus`)."""
+"""Checks made before the group is looked up: API, group id, and the coordinator's status (`validateGroupStatus`)."""
 
 from collections.abc import Callable, Mapping
 from typing import TypeVar
@@ -58,9 +57,9 @@ Request = (
     | DeleteGroupRequest
 )
 
-#: APIs that take an empty group id: clients before KIP-289 could have one.
+#: APIs that accept an empty group id, which clients before KIP-289 could have.
 _EMPTY_GROUP_ID_ALLOWED = (OffsetCommitRequest, OffsetFetchRequest, DescribeGroupRequest, DeleteGroupRequest)
-#: Requests that are about no group.
+#: Requests without a group id.
 _WITHOUT_GROUP = (ListGroupsRequest, TxnMarkerRequest)
 
 _APIS: Mapping[type, ApiKey] = {
@@ -78,7 +77,7 @@ _APIS: Mapping[type, ApiKey] = {
     ListGroupsRequest: ApiKey.LIST_GROUPS,
     DeleteGroupRequest: ApiKey.DELETE_GROUPS,
 }
-#: Requests of APIs that brokers of the era do not have.
+#: Requests of APIs that the brokers of an era do not have.
 _UNKNOWN_REQUESTS: Mapping[str, frozenset[type]] = {
     era: frozenset(request for request, api in _APIS.items() if api not in versions) for era, versions in BROKER_VERSIONS.items()
 }
@@ -89,7 +88,7 @@ Refused = TypeVar("Refused", bound=Request)
 
 
 def _answer(kind: type[Refused], response: Callable[[Refused, ErrorCode], Response]) -> tuple[type, Callable[..., Response]]:
-    """An entry of the table, whose function takes requests of its type."""
+    """Returns an entry of the table; its function takes requests of its type."""
     return kind, response
 
 
@@ -112,22 +111,22 @@ _ERROR_RESPONSES = dict(
 
 
 def error_response(request: Request, error: ErrorCode, behaviour: Behaviour = _TODAY) -> Response:
-    """The response of the request's API that says nothing but the error, as this coordinator words it."""
+    """Returns the error response of the request's API, in the form of this coordinator."""
     if isinstance(request, JoinGroupRequest):
         return join_error_response(behaviour, error, request.member_id)
     return _ERROR_RESPONSES[type(request)](request, error)
 
 
 def join_error_response(behaviour: Behaviour, error: ErrorCode, member_id: str = UNKNOWN_MEMBER_ID) -> JoinGroupResponse:
-    """A JoinGroup response that says nothing but the error."""
+    """Returns a JoinGroup response with only an error."""
     return JoinGroupResponse(error, member_id, behaviour.error_generation)
 
 
 def refusal(request: Request, error: ErrorCode, config: CoordinatorConfig) -> Response | None:
-    """The response to a request that the coordinator does not look into, None if it does.
+    """Returns the response to a request that is rejected before its group is looked up; None if it passes.
 
-    `error` says what the coordinator as such has against it. An API that the era does not have and a bad group id come first; who
-    sends heartbeats while the group is being loaded is told that all is well, since 0.11.
+    `error` is that of the coordinator's status. An API that the era does not have and an invalid group id are checked before it.
+    While the group is being loaded, heartbeats get NONE since 0.11.
     """
     behaviour = config.behaviour
     if type(request) in _UNKNOWN_REQUESTS[config.era]:

@@ -1,4 +1,4 @@
-"""What one call of a coordinator causes: answers that may leave now, and records that the log has to have first."""
+"""The result of one call of a coordinator: responses to send now, and records that must be appended to the log first."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -47,7 +47,7 @@ Response = (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A response and the request that it is for."""
+    """A response, with the reply handle of its request."""
 
     reply: ReplyHandle
     response: Response
@@ -55,11 +55,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Write:
-    """Records for the log partition, one batch, in this order and behind every write before (`CoordinatorResult`).
+    """Records for the log partition, as one batch, in this order and after every earlier write (Kafka's `CoordinatorResult`).
 
-    `encoded` has their keys and values. Transactional when `producer` is given; `control_type` makes it the marker that ends the
-    transaction of the producer, without records. `then` is the coordinator's own: it goes on there once the log has said what
-    became of the batch.
+    `encoded` has their keys and values. The batch is transactional if `producer` is given; with `control_type` it is the marker
+    that ends the producer's transaction, without records. `then` is called by the coordinator with the result of the append.
     """
 
     number: int
@@ -73,7 +72,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorResult:
-    """Everything that one call caused. Order counts in all three. `group_events` are for observers."""
+    """Everything that one call caused, each in order. `group_events` are for observers."""
 
     answers: tuple[Answer, ...] = ()
     writes: tuple[Write, ...] = ()
@@ -82,10 +81,10 @@ class CoordinatorResult:
 
 @dataclass(slots=True)
 class ResultBuilder:
-    """One call of a coordinator, at one time, while it collects what it causes. `next_write` numbers the writes.
+    """Collects the result of one call, at one time. `next_write` numbers the writes.
 
-    `unwritable` are continuations of writes that no log could take: a string that is too long, a number out of range. `waiting`
-    are those that go on when the log has answered every write so far.
+    `unwritable` has the continuations of writes that cannot be encoded: a string is too long, or a number out of range. `waiting`
+    has the continuations that run once every earlier write is accepted or refused.
     """
 
     context: CoordinatorContext
@@ -98,7 +97,7 @@ class ResultBuilder:
     group_events: list[GroupEvent] = field(default_factory=list)
 
     def answer(self, reply: ReplyHandle, response: Response) -> None:
-        """This may leave at once."""
+        """Adds a response that depends on no further write."""
         self.answers.append(Answer(reply, response))
 
     def emit(self, event: GroupEvent) -> None:
@@ -114,7 +113,7 @@ class ResultBuilder:
         control_type: ControlType | None = None,
         coordinator_epoch: int = 0,
     ) -> None:
-        """The log has to have this before `then` goes on."""
+        """Adds a write; `then` runs when the log has accepted or refused it."""
         try:
             encoded = tuple(encode(record) for record in records)
         except ValueError:
@@ -124,13 +123,13 @@ class ResultBuilder:
         self.writes.append(Write(self.next_write(), records, encoded, producer, control_type, coordinator_epoch, then))
 
     def after_writes(self, then: "Continuation") -> None:
-        """Goes on when the log has answered all writes so far, with what it said of the last; at once if there are none."""
+        """Runs `then` with the result of the last write, once all writes so far are done; in this call if there are none."""
         self.waiting.append(then)
 
     def outcome(self) -> CoordinatorResult:
-        """What was collected."""
+        """Returns the collected result."""
         return CoordinatorResult(tuple(self.answers), tuple(self.writes), tuple(self.group_events))
 
 
-#: Goes on when the log has the records (NONE), or with its error.
+#: Runs when the log has the records (NONE), or with its error.
 Continuation = Callable[[ErrorCode, ResultBuilder], None]

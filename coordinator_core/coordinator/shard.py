@@ -1,8 +1,8 @@
-"""The coordinator of one log partition (`GroupCoordinatorShard`): requests in, answers and records out.
+"""The coordinator of one log partition (`GroupCoordinatorShard`): requests in, responses and records out.
 
-Nothing here waits, and nothing asks for the time. The owner of a shard calls it from one place at a time, hands `Write`s to the
-log in their order, says what became of each (`appended`, `append_failed`, also in order), and asks `timers_due` when the clock
-has moved. An answer leaves a shard only when the log has everything that it tells of.
+No call blocks or reads a clock. The owner of a shard serializes its calls, hands `Write`s to the log in their order, reports the
+result of each (`appended`, `append_failed`, also in order), and calls `timers_due` when `next_deadline` has passed. A response is
+returned only when the log has all records that it depends on.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -60,7 +60,7 @@ Handled = TypeVar("Handled", bound=Request)
 def _handler(
     kind: type[Handled], handle: Callable[[ResultBuilder, Handled, ReplyHandle], None]
 ) -> tuple[type, Callable[..., None]]:
-    """An entry of the table, whose function takes requests of its type."""
+    """Returns an entry of the table; its function takes requests of its type."""
     return kind, handle
 
 
@@ -84,7 +84,7 @@ _HANDLERS = dict(
 
 
 class ShardStatus(Enum):
-    """Is the log partition this coordinator's? UNLOADED: not, or not any more."""
+    """Status of the log partition. UNLOADED: another coordinator leads it."""
 
     UNLOADED = "unloaded"
     LOADING = "loading"
@@ -99,7 +99,7 @@ _REFUSED_WHILE: Mapping[ShardStatus, ErrorCode] = {
 
 
 class GroupCoordinatorShard:
-    """Coordinator of `partition` of the log; not loaded at first. `new_member_id` makes member ids of client or instance ids."""
+    """Coordinator of one log partition, initially not loaded. `new_member_id` generates ids from client or instance ids."""
 
     def __init__(self, partition: int, config: CoordinatorConfig, new_member_id: MemberIds) -> None:
         self.partition = partition
@@ -107,32 +107,32 @@ class GroupCoordinatorShard:
         self.status = ShardStatus.UNLOADED
         self.epoch = -1
         self._new_member_id = new_member_id
-        self._context = self._fresh_context(0)
+        self._context = self._new_context(0)
         self._writes: dict[int, Write] = {}
         self._waiting: dict[int, list[Continuation]] = {}
         self._write_number = 0
 
     @property
     def context(self) -> CoordinatorContext:
-        """What is known of groups and offsets. To be looked at, not to be changed."""
+        """State of groups and offsets, read-only for callers."""
         return self._context
 
     # ---- immigration and emigration
 
     def begin_load(self, epoch: int, now_ms: int) -> bool:
-        """The log partition is ours from this leader epoch on; False, and nothing happens, if a later one was seen (KAFKA-5600).
+        """Starts the load of the partition for a leader epoch; returns False, without effect, for a stale one (KAFKA-5600).
 
-        Until `finish_load`, records come through `replay` and requests are answered COORDINATOR_LOAD_IN_PROGRESS.
+        Until `finish_load`, the owner passes the log's records to `replay`, and requests get COORDINATOR_LOAD_IN_PROGRESS.
         """
         if epoch <= self.epoch or self.status is not ShardStatus.UNLOADED:
             return False
         self.epoch = epoch
         self.status = ShardStatus.LOADING
-        self._context = self._fresh_context(now_ms)
+        self._context = self._new_context(now_ms)
         return True
 
     def replay(self, log_records: Iterable[LogRecord]) -> tuple[Anomaly, ...]:
-        """Records of the log, in the order of their offsets. Reports what a broker would have given up over."""
+        """Applies records of the log, in the order of their offsets. Returns the anomalies that would fail a broker's load."""
         state = self._context.state
         found: list[Anomaly] = []
         for record in log_records:
@@ -140,20 +140,20 @@ class GroupCoordinatorShard:
         return tuple(found)
 
     def replay_columns(self, pieces: Iterable[RecordColumns]) -> tuple[Anomaly, ...]:
-        """The whole log as columns, in the order of offsets: the same as `replay` of all its records, and much quicker."""
+        """Applies the whole log as columns, in the order of offsets: the result equals `replay` of all its records."""
         return load_columns(self._context.state, self.partition, pieces)
 
     def finish_load(self, now_ms: int) -> CoordinatorResult:
-        """The log was read to its end. Sessions of all members begin now; groups that are too large by now rebalance."""
+        """Ends the load: sessions of all members begin now, and groups above `group.max.size` rebalance."""
         context = self._context
-        result = self._turn(now_ms)
+        result = self._begin(now_ms)
         self.status = ShardStatus.ACTIVE
         for group_id, view in context.state.groups().items():
             group = context.find(group_id) if view.members else None
             if group is None:
                 continue
             if context.behaviour.size_rule is not SizeRule.NONE and len(group) > context.config.group_max_size:
-                reason = f"{len(group)} members, group.max.size is {context.config.group_max_size}"
+                reason = f"{len(group)} members exceed group.max.size {context.config.group_max_size}"
                 rebalance.prepare_rebalance(result, group, reason)
             for member in group.members:
                 rebalance.restart_session(result, group, member)
@@ -161,12 +161,14 @@ class GroupCoordinatorShard:
         return self._close(result)
 
     def unload(self, epoch: int | None, now_ms: int) -> CoordinatorResult:
-        """The log partition is another's, as of this leader epoch (None: the replica is gone); an epoch from before the load is
-        ignored. Whoever waits is told NOT_COORDINATOR, and nothing is written any more."""
+        """Unloads the partition: another coordinator leads it as of this epoch, or the replica was deleted (None).
+
+        An epoch older than the load's is ignored. Every parked request gets NOT_COORDINATOR, and no more records are written.
+        """
         if epoch is not None and epoch < self.epoch:
             return CoordinatorResult()
         self.epoch = self.epoch if epoch is None else epoch
-        result = self._turn(now_ms)
+        result = self._begin(now_ms)
         context = self._context
         for group in tuple(context.groups.values()):
             group.transition_to(DEAD, now_ms)
@@ -174,16 +176,16 @@ class GroupCoordinatorShard:
                 rebalance.drop_member(result, group, member, "unloaded", ErrorCode.NOT_COORDINATOR)
         writes, self._writes = self._writes, {}
         for write in writes.values():
-            self._go_on(write, ErrorCode.NOT_LEADER_OR_FOLLOWER, result)
+            self._continue(write, ErrorCode.NOT_LEADER_OR_FOLLOWER, result)
         self.status = ShardStatus.UNLOADED
-        self._context = self._fresh_context(now_ms)
+        self._context = self._new_context(now_ms)
         return CoordinatorResult(tuple(result.answers))
 
     # ---- requests, the log, the clock
 
     def handle(self, request: Request, reply: ReplyHandle, now_ms: int) -> CoordinatorResult:
-        """One request. Its answer is in this outcome or in a later one, exactly once, under its reply."""
-        result = self._turn(now_ms)
+        """Handles a request. Exactly one response, with its reply handle, is in this result or a later one."""
+        result = self._begin(now_ms)
         refused = self._refusal(request)
         if refused is None:
             _HANDLERS[type(request)](result, request, reply)
@@ -192,46 +194,46 @@ class GroupCoordinatorShard:
         return self._close(result)
 
     def appended(self, write: Write, base_offset: int, now_ms: int) -> CoordinatorResult:
-        """The log has the batch, from this offset on: its records are applied, and what waited for them goes on.
+        """Applies a write that the log has, starting at this offset, and runs its continuations.
 
-        A write from before an unload changes nothing; who waited for it was told then.
+        A write from before an unload has no effect: its requests were answered by the unload.
         """
         if self._writes.pop(write.number, None) is None:
             return CoordinatorResult()
         self._apply(write, base_offset, now_ms)
-        result = self._turn(now_ms)
-        self._go_on(write, ErrorCode.NONE, result)
+        result = self._begin(now_ms)
+        self._continue(write, ErrorCode.NONE, result)
         return self._close(result)
 
     def append_failed(self, write: Write, error: ErrorCode, now_ms: int) -> CoordinatorResult:
-        """The log does not have the batch, and never will."""
+        """Runs the continuations of a write that the log has refused for good, with its error."""
         if self._writes.pop(write.number, None) is None:
             return CoordinatorResult()
-        result = self._turn(now_ms)
-        self._go_on(write, error, result)
+        result = self._begin(now_ms)
+        self._continue(write, error, result)
         return self._close(result)
 
     def timers_due(self, now_ms: int) -> CoordinatorResult:
-        """Does what is due by now."""
-        result = self._turn(now_ms)
+        """Runs the timers that are due."""
+        result = self._begin(now_ms)
         timers = self._context.timers
         while (due := timers.pop_due(now_ms)) is not None:
             self._fire(result, due)
         return self._close(result)
 
     def next_deadline(self) -> int | None:
-        """When to ask for `timers_due` again, in ms; None when no timer is set."""
+        """Returns the time of the next call of `timers_due`, in ms; None if no timer is set."""
         return self._context.timers.next_deadline()
 
     def sweep(self, now_ms: int) -> CoordinatorResult:
-        """Removes what has expired, as the timer does once per `offsets.retention.check.interval.ms`."""
-        result = self._turn(now_ms)
+        """Removes expired offsets and groups, as the timer does every `offsets.retention.check.interval.ms`."""
+        result = self._begin(now_ms)
         expiration.sweep(result)
         return self._close(result)
 
     def topics_deleted(self, topics: frozenset[str], now_ms: int) -> CoordinatorResult:
-        """Topics are gone, and their offsets go."""
-        result = self._turn(now_ms)
+        """Removes the offsets of deleted topics."""
+        result = self._begin(now_ms)
         topics_deleted(result, topics)
         return self._close(result)
 
@@ -265,7 +267,7 @@ class GroupCoordinatorShard:
                 record,
             )
 
-    def _go_on(self, write: Write, error: ErrorCode, result: ResultBuilder) -> None:
+    def _continue(self, write: Write, error: ErrorCode, result: ResultBuilder) -> None:
         write.then(error, result)
         for then in self._waiting.pop(write.number, ()):
             then(error, result)
@@ -273,11 +275,11 @@ class GroupCoordinatorShard:
     def _refusal(self, request: Request) -> Response | None:
         return refusal(request, _REFUSED_WHILE[self.status], self.config)
 
-    def _fresh_context(self, now_ms: int) -> CoordinatorContext:
+    def _new_context(self, now_ms: int) -> CoordinatorContext:
         state = GroupState(self.config.rules, now_ms, self.config.offsets_retention_ms)
         return CoordinatorContext(self.config, self._new_member_id, state)
 
-    def _turn(self, now_ms: int) -> ResultBuilder:
+    def _begin(self, now_ms: int) -> ResultBuilder:
         return ResultBuilder(self._context, now_ms, self._next_write)
 
     def _next_write(self) -> int:

@@ -1,6 +1,6 @@
-"""Delayed operations (`DelayedJoin`, `DelayedSync`, `DelayedHeartbeat`, `CoordinatorTimer`): what happens when nothing else did.
+"""Delayed operations (`DelayedJoin`, `DelayedSync`, `DelayedHeartbeat`, `CoordinatorTimer`).
 
-Timers are data: a key, a deadline and what is due then. Nothing runs by itself; who owns the clock asks what is due.
+Timers are data: a key, a deadline and a timeout value. The owner of the clock requests the timeouts that are due.
 """
 
 import heapq
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class TimerKind(Enum):
-    """What is delayed."""
+    """Kind of a delayed operation."""
 
     JOIN = "join"
     SYNC = "sync"
@@ -19,7 +19,7 @@ class TimerKind(Enum):
 
 
 class TimerKey(NamedTuple):
-    """Name of a timer; at most one of a name is set. `member_id` is "" where the timer is the group's."""
+    """Key of a timer; a key has at most one timer. `member_id` is "" for a timer of the group."""
 
     kind: TimerKind
     group_id: str = ""
@@ -28,8 +28,8 @@ class TimerKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JoinTimeout:
-    """The join phase ends. Of an initial rebalance, `delay_ms` is how long it was delayed and `remaining_ms` for how long it may
-    still be extended when new members came; both 0 otherwise."""
+    """The join phase ends. For an initial rebalance, `delay_ms` is the length of the delay, and `remaining_ms` is the time by
+    which new members may still extend it; otherwise both are 0."""
 
     group_id: str
     delay_ms: int = 0
@@ -38,7 +38,7 @@ class JoinTimeout:
 
 @dataclass(frozen=True, slots=True)
 class SyncTimeout:
-    """The time for SyncGroup of a generation is over."""
+    """The time for the SyncGroups of a generation has passed."""
 
     group_id: str
     generation: int
@@ -46,7 +46,7 @@ class SyncTimeout:
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatTimeout:
-    """A member was not heard of for its session timeout, or did not come back with the member id that it was given."""
+    """A member's session has timed out, or a pending member id was not used in time."""
 
     group_id: str
     member_id: str
@@ -54,17 +54,17 @@ class HeartbeatTimeout:
 
 @dataclass(frozen=True, slots=True)
 class ExpirationTimeout:
-    """Time to look for expired offsets."""
+    """The next sweep of expired offsets is due."""
 
 
 Due = JoinTimeout | SyncTimeout | HeartbeatTimeout | ExpirationTimeout
 
 
 class Timers:
-    """Timers by key. Deadlines in ms; a timer that was cancelled, or set again, never fires for its old deadline.
+    """Timers by key. Deadlines are in ms; a timer that was cancelled or set again never fires at its old deadline.
 
-    Setting a timer to a later time, as each heartbeat does, costs a dictionary entry: the queue learns of it when the old
-    deadline comes up.
+    Moving a timer to a later deadline, as each heartbeat does, updates only a dictionary entry: the queue is corrected when the
+    old deadline is reached.
     """
 
     def __init__(self) -> None:
@@ -80,35 +80,35 @@ class Timers:
         return key in self._timers
 
     def deadline(self, key: TimerKey) -> int | None:
-        """When the timer fires, None if it is not set."""
+        """Returns the deadline of the timer; None if it is not set."""
         timer = self._timers.get(key)
         return None if timer is None else timer[0]
 
     def schedule(self, key: TimerKey, deadline_ms: int, due: Due) -> None:
-        """Sets the timer, in place of what it was set to before."""
+        """Sets the timer, replacing an earlier deadline."""
         self._timers[key] = (deadline_ms, due)
         queued = self._queued.get(key)
         if queued is None or deadline_ms < queued[0]:
             self._enqueue(key, deadline_ms)
 
     def cancel(self, key: TimerKey) -> bool:
-        """Takes the timer back; False if it was not set."""
+        """Cancels the timer; returns False if it was not set."""
         return self._timers.pop(key, None) is not None
 
     def clear(self) -> None:
-        """Takes all timers back."""
+        """Cancels all timers."""
         self._timers.clear()
         self._queue.clear()
         self._queued.clear()
 
     def next_deadline(self) -> int | None:
-        """A time before which nothing is due; None when no timer is set. Nothing may be due at it either, when timers moved."""
+        """Returns a time before which no timer is due; None if no timer is set. Moved timers may be due later than this time."""
         return self._queue[0][0] if self._timers else None
 
     def pop_due(self, now_ms: int) -> Due | None:
-        """Takes the next timer whose deadline has come and says what is due; None when there is none.
+        """Removes and returns the next timeout whose deadline has passed; None if there is none.
 
-        One at a time, so that what one timer causes can cancel the next.
+        One at a time, since handling one timeout can cancel the next.
         """
         while self._queue and self._queue[0][0] <= now_ms:
             queued_for, number, key = heapq.heappop(self._queue)

@@ -1,4 +1,4 @@
-"""The member's side of a classic group (`ConsumerCoordinator`): time and responses in, requests and events out. Pure."""
+"""The member's part of the classic protocol (`ConsumerCoordinator`): time and responses in, requests and events out. Pure."""
 
 from coordinator_core.member.effects import (
     Effects,

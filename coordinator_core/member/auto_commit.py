@@ -1,4 +1,4 @@
-"""Positions that a member commits by itself (`ConsumerCoordinator.maybeAutoCommitOffsetsAsync`, enable.auto.commit)."""
+"""Automatic commits of a member (`ConsumerCoordinator.maybeAutoCommitOffsetsAsync`, enable.auto.commit)."""
 
 from collections.abc import Collection, Mapping
 
@@ -7,7 +7,7 @@ from coordinator_core.state.offsets import TopicPartition
 
 
 class AutoCommit:
-    """How far the application is in the partitions that the member owns. `interval_ms` None: nothing is noted or committed."""
+    """The application's positions in the owned partitions. `interval_ms` None: no position is recorded or committed."""
 
     def __init__(self, interval_ms: int | None) -> None:
         self._interval_ms = interval_ms
@@ -15,18 +15,18 @@ class AutoCommit:
         self.positions: Mapping[TopicPartition, OffsetToCommit] = {}
 
     def note(self, positions: Mapping[TopicPartition, OffsetToCommit], owned: Collection[TopicPartition]) -> None:
-        """The application is this far; what is not owned is passed over."""
+        """Records the application's positions; partitions that are not owned are ignored."""
         if self._interval_ms is not None:
             self.positions = {**self.positions, **{p: offset for p, offset in positions.items() if p in owned}}
 
     def keep(self, owned: Collection[TopicPartition]) -> None:
-        """Other partitions are somebody else's now."""
+        """Drops the positions of all other partitions."""
         self.positions = {partition: offset for partition, offset in self.positions.items() if partition in owned}
 
     def begin(self, now_ms: int) -> None:
-        """The next commit is due one interval from now."""
+        """Schedules the next commit, one interval from now."""
         self._next_at = now_ms + (self._interval_ms or 0)
 
     def due_at(self) -> int | None:
-        """When to commit; None while there is nothing to."""
+        """Returns the time of the next commit in ms; None if there is nothing to commit."""
         return self._next_at if self.positions else None

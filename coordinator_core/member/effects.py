@@ -1,4 +1,4 @@
-"""What a member wants sent, and what it tells the application."""
+"""Output of a member: requests to send, and events for the application."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from coordinator_core.coordinator.messages.offsets import (
 )
 from coordinator_core.state import offsets
 
-#: FindCoordinator goes to any broker, everything else to the member's coordinator.
+#: FindCoordinator may be sent to any broker, all other requests to the member's coordinator.
 Request = (
     FindCoordinatorRequest
     | JoinGroupRequest
@@ -48,35 +48,36 @@ Response = (
 
 @dataclass(frozen=True, slots=True)
 class PartitionsAssigned:
-    """The member's from now on, beside those that it has (`onPartitionsAssigned`). Empty after a rebalance without news."""
+    """Newly assigned partitions, without those already owned (`onPartitionsAssigned`); empty if the assignment is unchanged."""
 
     partitions: tuple[TopicPartition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionsRevoked:
-    """The member gives these up; commits of them that are sent before the requests that come with this still count."""
+    """Partitions that the member gives up (`onPartitionsRevoked`). Commits sent before the requests of the same effects are
+    still valid."""
 
     partitions: tuple[TopicPartition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionsLost:
-    """Somebody else may own these already: a commit would be refused (`onPartitionsLost`)."""
+    """Partitions that another member may own already: a commit would be rejected (`onPartitionsLost`)."""
 
     partitions: tuple[TopicPartition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetsCommitted:
-    """What became of a commit, by partition."""
+    """Result of a commit, by partition."""
 
     errors: Mapping[offsets.TopicPartition, ErrorCode]
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetsFetched:
-    """What is committed, by partition; nothing but the error if the request failed as a whole."""
+    """Committed offsets by partition; empty if the request failed as a whole."""
 
     error: ErrorCode
     offsets: Mapping[offsets.TopicPartition, FetchedOffset]
@@ -84,7 +85,7 @@ class OffsetsFetched:
 
 @dataclass(frozen=True, slots=True)
 class MemberFailed:
-    """The member is out of the group and does nothing more; trying again would not help."""
+    """The member has left the group for good: the error is not retriable."""
 
     problem: str
     error: ErrorCode | None = None
@@ -95,7 +96,7 @@ Event = PartitionsAssigned | PartitionsRevoked | PartitionsLost | OffsetsCommitt
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """Events come before requests: who is told of a revocation can still commit."""
+    """Handle the events before sending the requests: an application can still commit revoked partitions."""
 
     events: tuple[Event, ...] = ()
     requests: tuple[Request, ...] = ()

@@ -1,4 +1,4 @@
-"""What a member does about an error, by the request that was answered with it (`JoinGroupResponseHandler` and its like)."""
+"""The member's reaction to each error, by request (`JoinGroupResponseHandler`, `SyncGroupResponseHandler`, …)."""
 
 from collections.abc import Mapping
 from enum import Enum, auto
@@ -8,18 +8,18 @@ from coordinator_core.coordinator.errors import ErrorCode
 
 
 class ErrorAction(Enum):
-    """What to do next; an error without a remedy is the end of the member."""
+    """Reaction to an error; a member fails on an error without one."""
 
     RETRY_NOW = auto()
     RETRY_LATER = auto()
     FIND_COORDINATOR = auto()
     #: The group rebalances: join again, as the same member.
     REJOIN = auto()
-    #: The id that the coordinator gave is to be used (KIP-394).
+    #: Join with the member id of the response (KIP-394).
     TAKE_ID = auto()
-    #: The generation is over, the id may still be good: join with it, what was owned is lost.
+    #: The generation has ended, the id may still be valid: join with it; the owned partitions are lost.
     NEW_GENERATION = auto()
-    #: The coordinator does not know the member: join as a new one, what was owned is lost.
+    #: The coordinator does not know the member: join as a new one; the owned partitions are lost.
     NEW_MEMBER = auto()
 
 
@@ -45,7 +45,7 @@ JOIN: ErrorActions = MappingProxyType(
 SYNC: ErrorActions = MappingProxyType(
     _COORDINATOR_GONE
     | {
-        # coordinators of 2.0 to 3.9 say REBALANCE_IN_PROGRESS while they load, those of 4 this, which ends Kafka's own consumer
+        # during a load, coordinators of 2.0 to 3.9 return REBALANCE_IN_PROGRESS, those of 4 this; Kafka's consumer fails on it
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: ErrorAction.RETRY_LATER,
         ErrorCode.REBALANCE_IN_PROGRESS: ErrorAction.RETRY_NOW,
         ErrorCode.ILLEGAL_GENERATION: ErrorAction.NEW_GENERATION,
@@ -58,7 +58,7 @@ _NO_LONGER_MEMBER = {
     ErrorCode.UNKNOWN_MEMBER_ID: ErrorAction.NEW_MEMBER,
 }
 HEARTBEAT: ErrorActions = MappingProxyType(_COORDINATOR_GONE | _NO_LONGER_MEMBER)
-#: Errors of a commit that say something about the membership; the others concern the offsets alone.
+#: Errors of a commit that concern the membership; the others concern only the offsets.
 COMMIT: ErrorActions = MappingProxyType(
     _COORDINATOR_GONE | _NO_LONGER_MEMBER | {ErrorCode.REQUEST_TIMED_OUT: ErrorAction.FIND_COORDINATOR}
 )

@@ -47,7 +47,7 @@ from coordinator_core.state import offsets as offset_state
 
 
 class MemberState(Enum):
-    """`AbstractCoordinator.MemberState`, and the two ends."""
+    """`AbstractCoordinator.MemberState`, and two final states."""
 
     UNJOINED = "unjoined"
     PREPARING_REBALANCE = "preparing rebalance"
@@ -62,17 +62,17 @@ _HEARD = (MemberState.COMPLETING_REBALANCE, MemberState.STABLE)
 
 
 class GroupMember:
-    """Joins its group when it is woken, and stays in it. Whoever owns clock and sockets calls
+    """A member that joins its group and keeps its membership. The owner of clock and sockets calls
 
-    - `wake` when `next_wake` has come, and after `subscribe` and `update_metadata`;
-    - `receive` with every response and the request that it answers;
-    - `disconnected` when the connection to the coordinator breaks, or a request has waited too long: no response may follow;
+    - `wake` when `next_wake` has passed, and after `subscribe` and `update_metadata`;
+    - `receive` with every response and its request;
+    - `disconnected` when the connection to the coordinator breaks, or a request times out: no response may follow;
 
-    and sends the requests that these return, in order, on one connection. FindCoordinator goes to any broker. At most one request
-    of a rebalance and one heartbeat are on their way; commits and fetches are the caller's, as many as it likes.
+    and sends the requests that these return, in order, on one connection; FindCoordinator may be sent to any broker. At most one
+    request of a rebalance and one heartbeat are in flight; the number of commits and fetches is up to the caller.
 
-    Whoever says how far it has read (`consumed`) has that committed, by the interval and before anything is given up. Whoever
-    says when it asked for records (`polled`) is out of the group when it does not ask again for max.poll.interval.ms.
+    An application that reports its positions (`consumed`) has them committed, by the interval and before partitions are revoked.
+    An application that reports its polls (`polled`) leaves the group when max.poll.interval.ms passes without one.
     """
 
     def __init__(self, settings: MemberSettings, topics: Collection[str], metadata: ClusterMetadata) -> None:
@@ -97,16 +97,16 @@ class GroupMember:
 
     @property
     def owned(self) -> tuple[offset_state.TopicPartition, ...]:
-        """What the member may read."""
+        """The partitions that the member owns."""
         return tuple(offset_state.TopicPartition(*partition) for partition in self._owned.partitions)
 
     @property
     def is_leader(self) -> bool:
-        """Whether it was the one to assign partitions when it last joined (`isLeader`)."""
+        """True if the member was the leader in its last JoinGroup response (`isLeader`)."""
         return self._led is not None
 
     def next_wake(self) -> int | None:
-        """When to call `wake`, in ms; None while only a response can change anything. 0 means now."""
+        """Returns the time at which to call `wake`, in ms, 0 for now; None while only a response can change the state."""
         if self.state in _OVER or self._stalled:
             return None
         if self._rebalancing is None and (self.coordinator is None or self._rejoin):
@@ -118,7 +118,7 @@ class GroupMember:
         return min(at for at in due if at is not None)
 
     def wake(self, now_ms: int) -> Effects:
-        """Sends what is due."""
+        """Returns the requests and events that are due."""
         if self.state in _HEARD and self.coordinator is not None and now_ms >= self._session_ends_at:
             self._forget_coordinator(now_ms)
         if self.state in _HEARD and self._polls_end_at is not None and now_ms >= self._polls_end_at:
@@ -127,55 +127,55 @@ class GroupMember:
         return self._effects()
 
     def receive(self, request: Request, response: Response, now_ms: int) -> Effects:
-        """Takes the response to a request; one that came too late to mean anything is passed over."""
+        """Handles the response to a request; a stale one is ignored."""
         if self.state not in _OVER:
             self._take(request, response, now_ms)
             self._proceed(now_ms)
         return self._effects()
 
     def disconnected(self, now_ms: int) -> Effects:
-        """No response to what was sent will come; the coordinator is looked for anew."""
+        """Drops all requests in flight, and finds the coordinator again."""
         if self.state not in _OVER:
             self._forget_coordinator(now_ms)
         return self._effects()
 
     def subscribe(self, topics: Collection[str]) -> None:
-        """Other topics: the member rejoins."""
+        """Replaces the subscribed topics; the member rejoins if they have changed."""
         self._rejoin |= self.topics != frozenset(topics)
         self.topics = frozenset(topics)
 
     def update_metadata(self, metadata: ClusterMetadata) -> None:
-        """Topics as they are now. The leader makes the group rebalance if partitions of its topics came or went."""
+        """Replaces the metadata. The leader rejoins, and so starts a rebalance, if the partition count of a topic has changed."""
         self.metadata = metadata
         self._rejoin |= self._led is not None and self._counts(self._led) != self._led
 
     def consumed(self, positions: Mapping[offset_state.TopicPartition, OffsetToCommit]) -> None:
-        """How far the application has read, for the commits that the member does by itself (enable.auto.commit)."""
+        """Reports the application's positions for automatic commits (enable.auto.commit)."""
         self._auto_commit.note(positions, self.owned)
 
     def polled(self, now_ms: int) -> None:
-        """The application is alive. A member that was given up for being idle joins again; `wake` follows."""
+        """Reports a poll of the application. A member that left for missing polls joins again; call `wake` after this."""
         self._polls_end_at = now_ms + self.settings.rebalance_timeout_ms
         self._stalled = False
 
     def commit(self, offsets: Mapping[offset_state.TopicPartition, OffsetToCommit]) -> OffsetCommitRequest:
-        """A commit as the member that it is now."""
+        """Returns a commit with the current member id and generation."""
         settings = self.settings
         return OffsetCommitRequest(settings.group_id, offsets, self.member_id, self.generation, settings.group_instance_id)
 
     def fetch(self, partitions: tuple[offset_state.TopicPartition, ...] | None) -> OffsetFetchRequest:
-        """Asks for committed offsets, and waits for transactions (KIP-447)."""
+        """Returns a request for stable committed offsets (KIP-447)."""
         return OffsetFetchRequest(self.settings.group_id, partitions, True)
 
     def leave(self) -> Effects:
-        """Gives everything up for good. A static member says nothing and is missed when its session ends (KIP-345)."""
+        """Ends the membership for good. A static member sends no LeaveGroup: its session times out (KIP-345)."""
         if self.state is MemberState.STABLE:
             self._commit_positions()
             self._events += self._owned.give_up()
         else:
             self._events += self._owned.lose()
         if self.settings.leave_group_on_close and self.state not in _OVER:
-            self._say_goodbye("the consumer is being closed")
+            self._leave_group("the consumer is being closed")
         self.state = MemberState.LEFT
         self._rebalancing = self._heartbeat = None
         return self._effects()
@@ -203,15 +203,15 @@ class GroupMember:
         if self._auto_commit.positions and self.coordinator is not None:
             self._requests.append(self.commit(self._auto_commit.positions))
 
-    def _say_goodbye(self, reason: str) -> None:
+    def _leave_group(self, reason: str) -> None:
         if self.coordinator is not None and self.member_id != UNKNOWN_MEMBER_ID and self.settings.group_instance_id is None:
             leaving = LeavingMember(self.member_id, None, reason)
             self._requests.append(LeaveGroupRequest(self.settings.group_id, (leaving,)))
 
     def _stall(self) -> None:
-        """The application does not ask for records any more: others are to have its partitions."""
+        """Leaves the group because the application has stopped polling, so that other members get its partitions."""
         self._events += self._owned.lose()
-        self._say_goodbye("consumer poll timeout has expired")
+        self._leave_group("consumer poll timeout has expired")
         self._start_over(self.member_id if self.settings.group_instance_id is not None else UNKNOWN_MEMBER_ID)
         self._heartbeat, self._polls_end_at, self._stalled = None, None, True
 
@@ -382,7 +382,7 @@ class GroupMember:
         self._rebalancing, self._rejoin, self._prepared = None, True, False
 
     def _forget_coordinator(self, now_ms: int) -> None:
-        """With the coordinator goes the connection to it, and every response that was to come."""
+        """Drops the coordinator and the requests in flight, whose responses are lost with its connection."""
         self.coordinator = self._heartbeat = None
         if self._rebalancing is not None:
             self._rebalancing, self._rejoin = None, True

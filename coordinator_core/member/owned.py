@@ -1,4 +1,4 @@
-"""What a member owns, and what changes of that it has to tell."""
+"""Partitions that a member owns, and the events of their changes."""
 
 from collections.abc import Iterable
 
@@ -7,21 +7,21 @@ from coordinator_core.member.effects import Event, PartitionsAssigned, Partition
 
 
 class OwnedPartitions:
-    """Partitions of one member. Each method that changes them returns the events of that."""
+    """Partitions of one member. Each method that changes them returns the events of the change."""
 
     def __init__(self, protocol: RebalanceProtocol) -> None:
         self.partitions: tuple[TopicPartition, ...] = ()
         self._cooperative = protocol is RebalanceProtocol.COOPERATIVE
 
     def prepare_to_join(self, topics: frozenset[str]) -> list[Event]:
-        """Before a JoinGroup: an eager member gives up everything, a cooperative one what it no longer wants."""
+        """Revokes partitions before a JoinGroup: all of an eager member, unsubscribed topics of a cooperative one."""
         kept = {partition for partition in self.partitions if self._cooperative and partition.topic in topics}
         revoked = tuple(partition for partition in self.partitions if partition not in kept)
         self.partitions = tuple(sorted(kept))
         return [PartitionsRevoked(revoked)] if revoked else []
 
     def take(self, assigned: Iterable[TopicPartition]) -> list[Event]:
-        """After a SyncGroup: `revoked` before `assigned`."""
+        """Applies the assignment of a SyncGroup; the revocation precedes the assignment."""
         target = set(assigned)
         revoked = tuple(partition for partition in self.partitions if partition not in target)
         added = tuple(sorted(target.difference(self.partitions)))
@@ -29,11 +29,11 @@ class OwnedPartitions:
         return [*([PartitionsRevoked(revoked)] if revoked else []), PartitionsAssigned(added)]
 
     def give_up(self) -> list[Event]:
-        """While the membership is good still."""
+        """Revokes all partitions, with a valid membership."""
         given, self.partitions = self.partitions, ()
         return [PartitionsRevoked(given)] if given else []
 
     def lose(self) -> list[Event]:
-        """When it is not."""
+        """Drops all partitions as lost, after the membership has ended."""
         lost, self.partitions = self.partitions, ()
         return [PartitionsLost(lost)] if lost else []

@@ -1,4 +1,4 @@
-"""How a member behaves: the consumer's settings about groups, with Kafka's defaults."""
+"""The consumer's group settings, with Kafka's defaults."""
 
 from dataclasses import dataclass
 
@@ -13,8 +13,8 @@ class MemberSettings:
     """Times in ms. `rebalance_timeout_ms` is the consumer's max.poll.interval.ms, `assignors` its partition.assignment.strategy,
     `leave_group_on_close` its internal.leave.group.on.close.
 
-    Defaults are today's; the session timeout was 30 s in 0.9 and 10 s up to 2.8, the only assignor `range` up to 2.8. Raises
-    ValueError where heartbeats would come too late for the session, or commits never.
+    Defaults are those of Kafka 4; the session timeout was 30 s in 0.9 and 10 s up to 2.8, the only assignor `range` up to 2.8.
+    Raises ValueError for a heartbeat interval not below the session timeout, or a commit interval below 1 ms.
     """
 
     group_id: str
@@ -33,8 +33,8 @@ class MemberSettings:
     def __post_init__(self) -> None:
         if not 0 < self.heartbeat_interval_ms < self.session_timeout_ms:
             raise ValueError(
-                f"heartbeat_interval_ms {self.heartbeat_interval_ms} is not in 1–{self.session_timeout_ms - 1}, "
+                f"heartbeat_interval_ms is {self.heartbeat_interval_ms}: use 1–{self.session_timeout_ms - 1}, "
                 "below session_timeout_ms"
             )
         if self.auto_commit_interval_ms < 1:
-            raise ValueError(f"auto_commit_interval_ms is {self.auto_commit_interval_ms}, which is below 1")
+            raise ValueError(f"auto_commit_interval_ms is {self.auto_commit_interval_ms}: use 1 or more")

@@ -278,7 +278,7 @@ def test_timers_follow_the_clock_that_is_given() -> None:
             lambda told: any(isinstance(fact, MemberRemoved) for fact in told),
             pause_seconds=0.001,
         )
-        assert at.heard.told[-1] == MemberRemoved("g", member_id, "did not come back with its member id in time")
+        assert at.heard.told[-1] == MemberRemoved("g", member_id, "did not rejoin with its member id in time")
 
     run(work)
 

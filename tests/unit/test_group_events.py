@@ -72,8 +72,8 @@ def test_the_life_of_a_group() -> None:
     assert at.later(DELAY_MS) == [GenerationBegan(GROUP, 1, 1, "range", "c-id")]
     assert at.tells(SyncGroupRequest(GROUP, 1, "c-id", assignments={"c-id": b"x"})) == [GroupStabilized(GROUP, 1, 1)]
     assert at.tells(LeaveGroupRequest(GROUP, (LeavingMember("c-id", None, "closing"),))) == [
-        MemberRemoved(GROUP, "c-id", "it left: closing"),
-        RebalanceBegan(GROUP, "Stable", 1, "member c-id is gone: it left: closing"),
+        MemberRemoved(GROUP, "c-id", "LeaveGroup: closing"),
+        RebalanceBegan(GROUP, "Stable", 1, "member c-id was removed: LeaveGroup: closing"),
         GenerationBegan(GROUP, 2, 0, None, None),
     ]
     assert at.tells(DeleteGroupRequest(GROUP)) == [GroupRemoved(GROUP, "deleted", 0)]
@@ -87,4 +87,4 @@ def test_a_session_that_ends() -> None:
     at.tells(SyncGroupRequest(GROUP, 1, "c-id"))
     told = at.later(TIMEOUT_MS + 1)
     assert told[0] == MemberRemoved(GROUP, "c-id", "session timeout")
-    assert told[1] == RebalanceBegan(GROUP, "Stable", 1, "member c-id is gone: session timeout")
+    assert told[1] == RebalanceBegan(GROUP, "Stable", 1, "member c-id was removed: session timeout")

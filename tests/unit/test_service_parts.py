@@ -102,7 +102,7 @@ def test_a_line_says_which_group_and_why() -> None:
     stream = io.StringIO()
     metrics = Metrics()
     observer = CompositeObserver((metrics, EventLog(stream, "info")))
-    observer.group_events(3, (MemberIdGiven("g", "m"), RebalanceBegan("g", "Stable", 4, "member m is gone: session timeout")))
+    observer.group_events(3, (MemberIdGiven("g", "m"), RebalanceBegan("g", "Stable", 4, "member m was removed: session timeout")))
     observer.queued(0.1)
     (line,) = stream.getvalue().splitlines()
     said = json.loads(line)
@@ -114,6 +114,6 @@ def test_a_line_says_which_group_and_why() -> None:
         "group": "g",
         "state": "Stable",
         "generation": 4,
-        "reason": "member m is gone: session timeout",
+        "reason": "member m was removed: session timeout",
     }
     assert b"grouplake_coordinator_rebalances_total 1.0" in metrics.text()

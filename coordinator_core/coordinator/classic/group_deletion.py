@@ -1,4 +1,4 @@
-"""How a group ends: Dead until the log has its tombstones, and gone then (`GroupMetadataManager.removeGroup`)."""
+"""Deletion of a group: it is Dead until the log has its tombstones, then dropped (`GroupMetadataManager.removeGroup`)."""
 
 from coordinator_core.codec import Record
 from coordinator_core.coordinator import records
@@ -16,7 +16,7 @@ def delete_group_records(
     reason: str,
     then: Continuation,
 ) -> None:
-    """For a group without members or ids that were given out. If the log refuses the tombstones, it is Empty again."""
+    """Writes the tombstones of a group without members and pending member ids. If the log refuses them, it is Empty again."""
     context = result.context
     since = group.state_timestamp
     group.transition_to(ClassicGroupState.DEAD, result.now_ms)

@@ -14,7 +14,7 @@ from coordinator_core.coordinator.result import ResultBuilder
 
 
 def heartbeat(result: ResultBuilder, request: HeartbeatRequest, reply: ReplyHandle) -> None:
-    """Restarts the session of a member of the generation, and tells it when it is to join again."""
+    """Restarts the session of a member of the generation; returns REBALANCE_IN_PROGRESS if the member must join again."""
     result.answer(reply, HeartbeatResponse(_heartbeat(result, request)))
 
 

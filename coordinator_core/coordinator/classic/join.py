@@ -21,7 +21,7 @@ from coordinator_core.coordinator.result import Answer, ResultBuilder
 
 
 def join_group(result: ResultBuilder, request: JoinGroupRequest, reply: ReplyHandle) -> None:
-    """Answered at once with an error or the current generation, or parked until the join phase ends."""
+    """Responds with an error or the current generation, or parks the request until the join phase ends."""
     context = result.context
     lowest, highest = context.config.group_min_session_timeout_ms, context.config.group_max_session_timeout_ms
     if not lowest <= request.session_timeout_ms <= highest:
@@ -30,7 +30,7 @@ def join_group(result: ResultBuilder, request: JoinGroupRequest, reply: ReplyHan
     group = context.find(request.group_id)
     is_new_group = group is None
     if group is None:
-        error = _may_make(context, request)
+        error = _may_create(context, request)
         if error is not ErrorCode.NONE:
             result.answer(reply, join_error_response(context.behaviour, error, request.member_id))
             return
@@ -56,8 +56,8 @@ def join_group(result: ResultBuilder, request: JoinGroupRequest, reply: ReplyHan
         _write_new_group(result, group, reply)
 
 
-def _may_make(context: CoordinatorContext, request: JoinGroupRequest) -> ErrorCode:
-    """Groups of other types are never a classic member's; who has a member id already has it of a group that is gone."""
+def _may_create(context: CoordinatorContext, request: JoinGroupRequest) -> ErrorCode:
+    """Returns an error for groups of other types, and for requests with a member id, which is from a group that was removed."""
     if context.is_foreign(request.group_id):
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     return ErrorCode.NONE if request.member_id == UNKNOWN_MEMBER_ID else ErrorCode.UNKNOWN_MEMBER_ID
@@ -70,14 +70,14 @@ def _has_room(group: ClassicGroup, member_id: str, max_size: int) -> bool:
 
 
 def _has_room_for_joined(group: ClassicGroup, member_id: str, max_size: int) -> bool:
-    """The last to join again may find the room taken."""
+    """True if there is room; in PreparingRebalance the last members to rejoin may be rejected."""
     if group.is_in(PREPARING_REBALANCE):
         already = member_id in group and group.member(member_id).awaiting_join is not None
         return already or group.awaiting_join < max_size
     return group.is_in(EMPTY, DEAD) or member_id in group or len(group) < max_size
 
 
-#: Is there room for a member (KIP-389)?
+#: Checks for room for a member (KIP-389).
 _ACCEPTS: Mapping[SizeRule, Callable[[ClassicGroup, str, int], bool]] = {
     SizeRule.NONE: lambda _group, _member_id, _max_size: True,
     SizeRule.MEMBERS: _has_room,
@@ -91,7 +91,7 @@ def _may_join(context: CoordinatorContext, group: ClassicGroup, request: JoinGro
     if not group.supports(request.protocol_type, request.protocols):
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     if request.member_id in group.pending_members:
-        # A static member never gets an id without becoming a member, so this one was made up.
+        # A static member gets its id only when it becomes a member, so the client invented this one.
         return ErrorCode.NONE if request.group_instance_id is None else ErrorCode.UNKNOWN_SERVER_ERROR
     if request.member_id == UNKNOWN_MEMBER_ID:
         return ErrorCode.NONE
@@ -118,8 +118,8 @@ def _join_known(result: ResultBuilder, group: ClassicGroup, request: JoinGroupRe
         _add_member(result, group, request, request.member_id, reply)
         return
     member = group.member(request.member_id)
-    settled = group.is_in(COMPLETING_REBALANCE) or (group.is_in(STABLE) and group.leader != member.member_id)
-    if settled and member.protocols == request.protocols:
+    may_keep_generation = group.is_in(COMPLETING_REBALANCE) or (group.is_in(STABLE) and group.leader != member.member_id)
+    if may_keep_generation and member.protocols == request.protocols:
         result.answer(reply, rebalance.joined(group, member.member_id))
     else:
         _update_member(result, group, request, member, reply)
@@ -173,12 +173,12 @@ def _update_member(
     rebalance.maybe_prepare_rebalance(result, group, _reason(f"member {member.member_id} joined again", request))
 
 
-def _reason(what: str, request: JoinGroupRequest) -> str:
-    return f"{what}: {request.reason}" if request.reason else what
+def _reason(cause: str, request: JoinGroupRequest) -> str:
+    return f"{cause}: {request.reason}" if request.reason else cause
 
 
 def _write_new_group(result: ResultBuilder, group: ClassicGroup, reply: ReplyHandle) -> None:
-    """The log gets to know a new group at once, and the request that made it is answered after that."""
+    """Writes a new group to the log; the request that created it is answered after that."""
     context = result.context
     held = tuple(result.answers)
     result.answers.clear()
@@ -206,7 +206,7 @@ def _undo_new_group(
             result.answer(answer.reply, join_error_response(context.behaviour, error))
     for member in tuple(group.members):
         if member.awaiting_join == reply:
-            rebalance.drop_member(result, group, member, f"its group is not in the log: {error.name}", error)
+            rebalance.drop_member(result, group, member, f"the record of its new group was not written: {error.name}", error)
     if not group.members and not group.pending_members and group.generation == 0:
         context.forget(group)
     else:

@@ -17,31 +17,31 @@ from coordinator_core.coordinator.result import ResultBuilder
 
 
 def leave_group(result: ResultBuilder, request: LeaveGroupRequest, reply: ReplyHandle) -> None:
-    """Each member for itself: one that is not there does not keep the others."""
+    """Removes each listed member; an unknown member does not affect the removal of the others."""
     context = result.context
     group = context.find(request.group_id)
     if group is not None and group.is_in(DEAD):
         result.answer(reply, LeaveGroupResponse(context.behaviour.dead_group))
         return
     left = []
-    for who in request.members:
-        error = ErrorCode.UNKNOWN_MEMBER_ID if group is None else _leave(result, group, who)
-        left.append(LeftMember(who.member_id, who.group_instance_id, error))
+    for leaving in request.members:
+        error = ErrorCode.UNKNOWN_MEMBER_ID if group is None else _leave(result, group, leaving)
+        left.append(LeftMember(leaving.member_id, leaving.group_instance_id, error))
     result.answer(reply, LeaveGroupResponse(ErrorCode.NONE, tuple(left)))
 
 
-def _leave(result: ResultBuilder, group: ClassicGroup, who: LeavingMember) -> ErrorCode:
-    member_id = who.member_id
+def _leave(result: ResultBuilder, group: ClassicGroup, leaving: LeavingMember) -> ErrorCode:
+    member_id = leaving.member_id
     if member_id in group.pending_members:
-        rebalance.remove_pending_member(result, group, member_id, _reason(who))
+        rebalance.remove_pending_member(result, group, member_id, _reason(leaving))
         return ErrorCode.NONE
     if member_id == UNKNOWN_MEMBER_ID:
-        member_id = "" if who.group_instance_id is None else group.static_member_id(who.group_instance_id) or ""
-    error = validate_member(group, member_id, who.group_instance_id)
+        member_id = "" if leaving.group_instance_id is None else group.static_member_id(leaving.group_instance_id) or ""
+    error = validate_member(group, member_id, leaving.group_instance_id)
     if error is ErrorCode.NONE:
-        rebalance.remove_member(result, group, group.member(member_id), _reason(who))
+        rebalance.remove_member(result, group, group.member(member_id), _reason(leaving))
     return error
 
 
-def _reason(who: LeavingMember) -> str:
-    return f"it left: {who.reason}" if who.reason else "it left"
+def _reason(leaving: LeavingMember) -> str:
+    return f"LeaveGroup: {leaving.reason}" if leaving.reason else "LeaveGroup"

@@ -9,8 +9,8 @@ from coordinator_core.coordinator.reply_handle import ReplyHandle
 
 @dataclass(slots=True)
 class Member:
-    """`awaiting_join` and `awaiting_sync` are the requests that are parked here, None for none. `is_new` until the first
-    generation that the member is part of. Timeouts in ms."""
+    """One member. `awaiting_join` and `awaiting_sync` are the reply handles of its parked requests, or None. `is_new` is True
+    until its first generation begins. Timeouts are in ms."""
 
     member_id: str
     group_instance_id: str | None
@@ -27,30 +27,30 @@ class Member:
 
     @property
     def is_static(self) -> bool:
-        """Does it keep its place over restarts (KIP-345)?"""
+        """True if the member has an instance id, and so keeps its membership over restarts (KIP-345)."""
         return self.group_instance_id is not None
 
     @property
     def keeps_session_by_waiting(self) -> bool:
-        """A parked request is proof of life, except for a member that has never been in a generation: it may be gone, and
-        nobody would know."""
+        """True if a parked request keeps the session alive; not for a member that has never been in a generation, since its
+        client may have disconnected."""
         return not self.is_new and (self.awaiting_join is not None or self.awaiting_sync is not None)
 
     @property
     def protocol_names(self) -> frozenset[str]:
-        """Each protocol once, however often the member lists it: it has one vote."""
+        """Distinct protocol names: a protocol that the member lists twice counts once."""
         return frozenset(name for name, _ in self.protocols)
 
     def metadata(self, protocol: str) -> bytes:
-        """Subscription bytes for a protocol. ValueError if the member cannot follow it."""
+        """Returns the subscription bytes for a protocol. ValueError if the member does not support it."""
         for name, metadata in self.protocols:
             if name == protocol:
                 return metadata
         raise ValueError(f"member {self.member_id!r} does not support protocol {protocol!r}")
 
     def vote(self, candidates: Collection[str]) -> str:
-        """The first candidate in the member's own order. ValueError if it supports none of them."""
+        """Returns the first candidate in the member's order of preference. ValueError if it supports no candidate."""
         for name, _ in self.protocols:
             if name in candidates:
                 return name
-        raise ValueError(f"member {self.member_id!r} supports none of {', '.join(sorted(candidates))}")
+        raise ValueError(f"member {self.member_id!r} supports no candidate protocol: {', '.join(sorted(candidates))}")

@@ -1,7 +1,7 @@
-"""Rebalances of a group: how they begin, what they wait for, how they end. Members that go, and the timers that say so.
+"""Rebalances of a group: start, join phase, sync phase and end; removal of members, and the timeouts that cause it.
 
-Mirrors `prepareRebalance`, `onCompleteJoin`, `onExpirePendingSync`, `onExpireHeartbeat` of both coordinators. A parked request is
-answered whatever happens to its member.
+Mirrors `prepareRebalance`, `onCompleteJoin`, `onExpirePendingSync`, `onExpireHeartbeat` of both coordinators. Every parked
+request is answered, even if its member is removed.
 """
 
 from coordinator_core.coordinator import records
@@ -27,7 +27,7 @@ def maybe_prepare_rebalance(result: ResultBuilder, group: ClassicGroup, reason: 
 
 
 def prepare_rebalance(result: ResultBuilder, group: ClassicGroup, reason: str) -> None:
-    """Members are to join: the first rebalance of a group is delayed, any other waits for all who are known."""
+    """Begins a rebalance: that of an Empty group is delayed, any other waits until all known members have joined."""
     context = result.context
     result.emit(RebalanceBegan(group.group_id, group.state, group.generation, reason))
     if group.is_in(COMPLETING_REBALANCE):
@@ -46,13 +46,13 @@ def prepare_rebalance(result: ResultBuilder, group: ClassicGroup, reason: str) -
 
 
 def try_complete_join(result: ResultBuilder, group: ClassicGroup) -> None:
-    """Ends the join phase early if nobody is missing."""
+    """Ends the join phase early if all members have joined."""
     if group.is_in(PREPARING_REBALANCE) and not group.initial_rebalance and group.all_joined:
         complete_join(result, group)
 
 
 def join_timed_out(result: ResultBuilder, due: JoinTimeout) -> None:
-    """The time to join is over; the delay of a first rebalance is extended while members keep coming."""
+    """Ends the join phase, or extends the delay of an initial rebalance if new members have joined."""
     context = result.context
     group = context.groups.get(due.group_id)
     if group is None or not group.is_in(PREPARING_REBALANCE):
@@ -66,23 +66,23 @@ def join_timed_out(result: ResultBuilder, due: JoinTimeout) -> None:
 
 
 def complete_join(result: ResultBuilder, group: ClassicGroup) -> None:
-    """Ends the join phase: who did not join and is dynamic, goes; the rest is the next generation."""
+    """Ends the join phase: dynamic members that did not join are removed; the others are the next generation."""
     context = result.context
     context.timers.cancel(TimerKey(TimerKind.JOIN, group.group_id))
     for member in group.not_yet_rejoined():
         if not member.is_static:
-            drop_member(result, group, member, "did not join again in time")
+            drop_member(result, group, member, "did not rejoin in time")
     if not group.elect_joined_leader() and group.members:
         group.initial_rebalance = False
         _schedule_join(result, group)
         return
     if not group.members and not context.config.rules.empty_state:
-        delete_group_records(result, group, (records.group_tombstone(group.group_id),), "empty", _nobody_waits)
+        delete_group_records(result, group, (records.group_tombstone(group.group_id),), "empty", _ignore_error)
         return
     group.next_generation(result.now_ms)
     result.emit(GenerationBegan(group.group_id, group.generation, len(group), group.protocol_name, group.leader))
     if group.is_in(EMPTY):
-        result.write((records.group_metadata(context.behaviour, group, {}),), _nobody_waits)
+        result.write((records.group_metadata(context.behaviour, group, {}),), _ignore_error)
         return
     for member in group.members:
         answer_join(result, group, member, joined(group, member.member_id))
@@ -93,7 +93,7 @@ def complete_join(result: ResultBuilder, group: ClassicGroup) -> None:
 
 
 def joined(group: ClassicGroup, member_id: str) -> JoinGroupResponse:
-    """The response to a member of the current generation; the leader gets to know the members."""
+    """Returns the JoinGroup response for a member of the current generation; the leader's has the list of members."""
     return JoinGroupResponse(
         error=ErrorCode.NONE,
         member_id=member_id,
@@ -117,7 +117,7 @@ def _await_syncs(result: ResultBuilder, group: ClassicGroup) -> None:
 
 
 def sync_timed_out(result: ResultBuilder, due: SyncTimeout) -> None:
-    """Members of the generation that did not ask for their assignment in time go, and the others rebalance (KAFKA-12890)."""
+    """Removes members of the generation that did not send SyncGroup in time; the others rebalance (KAFKA-12890)."""
     context = result.context
     group = context.groups.get(due.group_id)
     if group is None or group.generation != due.generation or not group.is_in(COMPLETING_REBALANCE, STABLE):
@@ -130,20 +130,20 @@ def sync_timed_out(result: ResultBuilder, due: SyncTimeout) -> None:
 
 
 def sync_received(context: CoordinatorContext, group: ClassicGroup, member_id: str) -> None:
-    """The member asked for its assignment."""
+    """Records that the member has sent SyncGroup."""
     group.remove_pending_sync(member_id)
     if not group.pending_sync:
         context.timers.cancel(TimerKey(TimerKind.SYNC, group.group_id))
 
 
 def forget_pending_syncs(context: CoordinatorContext, group: ClassicGroup) -> None:
-    """Nobody waits for SyncGroup any more."""
+    """Cancels the timeout for SyncGroup."""
     group.pending_sync.clear()
     context.timers.cancel(TimerKey(TimerKind.SYNC, group.group_id))
 
 
 def propagate_assignments(result: ResultBuilder, group: ClassicGroup) -> None:
-    """Answers all parked SyncGroups with what their members got."""
+    """Answers all parked SyncGroups with the assignments of their members."""
     for member in group.members:
         response = SyncGroupResponse(ErrorCode.NONE, group.protocol_type, group.protocol_name, member.assignment)
         if answer_sync(result, member, response):
@@ -151,7 +151,7 @@ def propagate_assignments(result: ResultBuilder, group: ClassicGroup) -> None:
 
 
 def reset_assignments(result: ResultBuilder, group: ClassicGroup, error: ErrorCode) -> None:
-    """Nobody has anything any more; answers all parked SyncGroups with the error."""
+    """Clears all assignments, and answers all parked SyncGroups with the error."""
     for member in group.members:
         member.assignment = b""
         if answer_sync(result, member, SyncGroupResponse(error)):
@@ -162,25 +162,25 @@ def reset_assignments(result: ResultBuilder, group: ClassicGroup, error: ErrorCo
 
 
 def restart_session(result: ResultBuilder, group: ClassicGroup, member: Member) -> None:
-    """The member was heard of."""
+    """Restarts the session timeout of the member."""
     expect_member(result, group, member.member_id, member.session_timeout_ms)
 
 
 def expect_member(result: ResultBuilder, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
-    """The member is to be heard of within this time."""
+    """Sets the time within which the member must send a request."""
     context = result.context
     key = TimerKey(TimerKind.HEARTBEAT, group.group_id, member_id)
     context.timers.schedule(key, result.now_ms + timeout_ms, HeartbeatTimeout(group.group_id, member_id))
 
 
 def heartbeat_timed_out(result: ResultBuilder, due: HeartbeatTimeout) -> None:
-    """A member that was not heard of goes, unless a parked request speaks for it; so does an id that was never used."""
+    """Removes a member whose session has timed out, unless a parked request keeps it alive, or an unused pending id."""
     context = result.context
     group = context.groups.get(due.group_id)
     if group is None or group.is_in(DEAD):
         return
     if due.member_id in group.pending_members:
-        remove_pending_member(result, group, due.member_id, "did not come back with its member id in time")
+        remove_pending_member(result, group, due.member_id, "did not rejoin with its member id in time")
     elif due.member_id in group:
         member = group.member(due.member_id)
         if not member.keeps_session_by_waiting:
@@ -188,16 +188,16 @@ def heartbeat_timed_out(result: ResultBuilder, due: HeartbeatTimeout) -> None:
 
 
 def remove_member(result: ResultBuilder, group: ClassicGroup, member: Member, reason: str) -> None:
-    """The member goes, and the others rebalance (`removeMemberAndUpdateGroup`)."""
+    """Removes the member; the others rebalance (`removeMemberAndUpdateGroup`)."""
     drop_member(result, group, member, reason)
     if group.is_in(STABLE, COMPLETING_REBALANCE):
-        prepare_rebalance(result, group, f"member {member.member_id} is gone: {reason}")
+        prepare_rebalance(result, group, f"member {member.member_id} was removed: {reason}")
     else:
         try_complete_join(result, group)
 
 
 def remove_pending_member(result: ResultBuilder, group: ClassicGroup, member_id: str, reason: str) -> None:
-    """Nobody waits for this id any more."""
+    """Removes a pending member id."""
     context = result.context
     group.remove(member_id)
     result.emit(MemberRemoved(group.group_id, member_id, reason))
@@ -212,7 +212,7 @@ def drop_member(
     reason: str,
     error: ErrorCode = ErrorCode.UNKNOWN_MEMBER_ID,
 ) -> None:
-    """The member goes, and what it waits for is answered with the error; what that means for the group is left to the caller."""
+    """Removes the member and answers its parked requests with the error; the caller decides on a rebalance."""
     context = result.context
     answer_join(result, group, member, join_error_response(context.behaviour, error))
     answer_sync(result, member, SyncGroupResponse(error))
@@ -222,7 +222,7 @@ def drop_member(
 
 
 def answer_join(result: ResultBuilder, group: ClassicGroup, member: Member, response: JoinGroupResponse) -> bool:
-    """Answers the member's parked JoinGroup; False if there is none."""
+    """Answers the member's parked JoinGroup; returns False if there is none."""
     reply = member.awaiting_join
     if reply is None:
         return False
@@ -232,7 +232,7 @@ def answer_join(result: ResultBuilder, group: ClassicGroup, member: Member, resp
 
 
 def answer_sync(result: ResultBuilder, member: Member, response: SyncGroupResponse) -> bool:
-    """Answers the member's parked SyncGroup; False if there is none."""
+    """Answers the member's parked SyncGroup; returns False if there is none."""
     reply = member.awaiting_sync
     if reply is None:
         return False
@@ -253,6 +253,6 @@ def _schedule_join(result: ResultBuilder, group: ClassicGroup) -> None:
     context.timers.schedule(key, result.now_ms + group.rebalance_timeout_ms, JoinTimeout(group.group_id))
 
 
-def _nobody_waits(_error: ErrorCode, _turn: ResultBuilder) -> None:
-    """A group that became empty stays so, even if the log did not take it: the next record of the group, or in 0.9 the next
-    sweep, says it again."""
+def _ignore_error(_error: ErrorCode, _result: ResultBuilder) -> None:
+    """A group without members remains Empty, even if the log refused the record: the next record of the group, or in 0.9 the
+    next sweep, writes it again."""

@@ -1,8 +1,10 @@
-"""The five states of a classic group, and which may follow which (`GroupState.validPreviousStates`, `ClassicGroupState`).
+"""The five states of a classic group, and their valid transitions (`GroupState.validPreviousStates`, `ClassicGroupState`).
 
-Empty: nobody is in it; its offsets wait to expire. PreparingRebalance: members are to join, for as long as the largest of their
-rebalance timeouts. CompletingRebalance: a generation has begun, its leader is to say who gets what. Stable: everybody knows.
-Dead: being removed; whoever asks is to look for the coordinator again.
+- Empty: the group has no members; its offsets expire after the retention time.
+- PreparingRebalance: members must join, within the largest of their rebalance timeouts.
+- CompletingRebalance: a generation has begun; the leader must send the assignment in SyncGroup.
+- Stable: the log has the assignment, and SyncGroup returns it.
+- Dead: the group is being removed; clients must find the coordinator again.
 """
 
 from collections.abc import Mapping
@@ -11,7 +13,7 @@ from types import MappingProxyType
 
 
 class ClassicGroupState(StrEnum):
-    """A state, by the name that DescribeGroups and ListGroups give it."""
+    """A state, with its name in DescribeGroups and ListGroups."""
 
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"
@@ -20,7 +22,7 @@ class ClassicGroupState(StrEnum):
     DEAD = "Dead"
 
 
-#: State → states that it may follow.
+#: State → valid previous states.
 VALID_PREVIOUS_STATES: Mapping[ClassicGroupState, frozenset[ClassicGroupState]] = MappingProxyType(
     {
         ClassicGroupState.EMPTY: frozenset({ClassicGroupState.PREPARING_REBALANCE}),
@@ -35,7 +37,7 @@ VALID_PREVIOUS_STATES: Mapping[ClassicGroupState, frozenset[ClassicGroupState]] 
 
 
 class IllegalTransition(Exception):
-    """A group was to go where it cannot go from its state; the group is as it was (`IllegalStateException`)."""
+    """A transition that the table does not have; the group is unchanged (`IllegalStateException`)."""
 
     def __init__(self, group_id: str, before: ClassicGroupState, after: ClassicGroupState) -> None:
         allowed = ", ".join(sorted(VALID_PREVIOUS_STATES[after]))
@@ -43,6 +45,6 @@ class IllegalTransition(Exception):
 
 
 def check_transition(group_id: str, before: ClassicGroupState, after: ClassicGroupState) -> None:
-    """Raises IllegalTransition if the table has no such step."""
+    """Raises IllegalTransition if the transition is not valid."""
     if before not in VALID_PREVIOUS_STATES[after]:
         raise IllegalTransition(group_id, before, after)

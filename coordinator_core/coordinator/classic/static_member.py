@@ -1,4 +1,4 @@
-"""A static member that joins without a member id: it was restarted, and takes its old place (KIP-345, KIP-814)."""
+"""JoinGroup of a restarted static member, which has no member id and resumes its membership (KIP-345, KIP-814)."""
 
 from coordinator_core.coordinator import records
 from coordinator_core.coordinator.classic import rebalance
@@ -25,10 +25,10 @@ def rejoin_static_member(
     member_id: str,
     reply: ReplyHandle,
 ) -> None:
-    """The new id replaces the old one, whose parked requests are fenced (`updateStaticMemberAndRebalance`).
+    """Replaces the old member id, and fences its parked requests (`updateStaticMemberAndRebalance`).
 
-    In a Stable group whose protocol stays what it is nobody rebalances: the group is written with the new id, and the answer
-    follows.
+    A Stable group whose protocol does not change does not rebalance: the group is written with the new id, then the request is
+    answered.
     """
     context = result.context
     old_id = group.static_member_id(request.group_instance_id or "") or ""
@@ -39,19 +39,19 @@ def rejoin_static_member(
     group.park_join(member, reply)
     rebalance.restart_session(result, group, member)
     if group.is_in(COMPLETING_REBALANCE):
-        rebalance.prepare_rebalance(result, group, f"instance {request.group_instance_id} came back as {member_id}")
+        rebalance.prepare_rebalance(result, group, f"static member {request.group_instance_id} rejoined as {member_id}")
         return
     if not group.is_in(STABLE):
         return
     if group.select_protocol() != group.protocol_name:
-        reason = f"instance {request.group_instance_id} came back as {member_id}, and the protocol changes"
+        reason = f"static member {request.group_instance_id} rejoined as {member_id}, and the protocol changes"
         rebalance.prepare_rebalance(result, group, reason)
         return
     generation = group.generation
 
     def written(error: ErrorCode, later: ResultBuilder) -> None:
         if not group.is_in(STABLE) or group.generation != generation or member.awaiting_join != reply:
-            # A rebalance began meanwhile, and the join is part of it; or the member was fenced or left, and answered.
+            # A rebalance has begun meanwhile and includes this join; or the member was fenced or has left, and was answered.
             return
         if error is ErrorCode.NONE:
             response = _unchanged(group, member.member_id, old_leader, skips=request.supports_skipping_assignment)
@@ -78,7 +78,8 @@ def _replace(result: ResultBuilder, group: ClassicGroup, old_id: str, new_id: st
 
 
 def _unchanged(group: ClassicGroup, member_id: str, old_leader: str, *, skips: bool) -> JoinGroupResponse:
-    """Clients that cannot skip the assignment are told the old leader's id, so that none of them thinks it leads."""
+    """Returns the response without a rebalance. Clients that cannot skip the assignment get the old leader's id, so that they do
+    not act as the leader."""
     leads = skips and group.leader == member_id
     return JoinGroupResponse(
         error=ErrorCode.NONE,

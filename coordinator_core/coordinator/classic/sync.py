@@ -14,7 +14,7 @@ from coordinator_core.coordinator.result import ResultBuilder
 
 
 def sync_group(result: ResultBuilder, request: SyncGroupRequest, reply: ReplyHandle) -> None:
-    """Answered at once in a Stable group; parked until the leader's assignment is in the log otherwise."""
+    """Returns the assignment in a Stable group; otherwise parks the request until the log has the leader's assignment."""
     context = result.context
     group = context.find(request.group_id)
     error = ErrorCode.UNKNOWN_MEMBER_ID if group is None else _validate(context, group, request)
@@ -52,8 +52,8 @@ _ERROR_IN_STATE = {EMPTY: ErrorCode.UNKNOWN_MEMBER_ID, PREPARING_REBALANCE: Erro
 
 
 def _store_assignments(result: ResultBuilder, group: ClassicGroup, request: SyncGroupRequest) -> None:
-    """Members that the leader left out get empty assignments. While this is on its way to the log, a second assignment of the
-    same generation is ignored: the log could have the one and the members the other."""
+    """Writes the leader's assignment; members missing in it get empty assignments. During the append, a second assignment of the
+    same generation is ignored: otherwise the log and the members could have different ones."""
     context = result.context
     generation = group.storing_generation = group.generation
     assignments = {member.member_id: request.assignments.get(member.member_id, b"") for member in group.members}
@@ -65,7 +65,7 @@ def _store_assignments(result: ResultBuilder, group: ClassicGroup, request: Sync
             return
         if error is not ErrorCode.NONE:
             rebalance.reset_assignments(later, group, context.behaviour.group_errors.get(error, error))
-            rebalance.prepare_rebalance(later, group, f"the assignment is not in the log: {error.name}")
+            rebalance.prepare_rebalance(later, group, f"the assignment was not written: {error.name}")
             return
         for member in group.members:
             member.assignment = assignments[member.member_id]

@@ -1,11 +1,11 @@
-"""Who may speak for a member (`validateMember`, `validateCurrentMember`)."""
+"""Checks of member ids, instance ids and generations (`validateMember`, `validateCurrentMember`)."""
 
 from coordinator_core.coordinator.classic.group import ClassicGroup
 from coordinator_core.coordinator.errors import ErrorCode
 
 
 def validate_member(group: ClassicGroup, member_id: str, group_instance_id: str | None) -> ErrorCode:
-    """NONE for a member under its own name. An instance that has another member id by now is fenced (KIP-345)."""
+    """Returns NONE for a known member. An instance that has another member id now is fenced (KIP-345)."""
     if group_instance_id is not None:
         current = group.static_member_id(group_instance_id)
         if current is None:
@@ -16,7 +16,7 @@ def validate_member(group: ClassicGroup, member_id: str, group_instance_id: str 
 
 
 def validate_generation(group: ClassicGroup, member_id: str, group_instance_id: str | None, generation: int) -> ErrorCode:
-    """As before, and the generation must be the group's."""
+    """Checks the member as `validate_member`, then the generation."""
     error = validate_member(group, member_id, group_instance_id)
     if error is ErrorCode.NONE and generation != group.generation:
         return ErrorCode.ILLEGAL_GENERATION

@@ -9,7 +9,7 @@ from coordinator_core.coordinator.errors import ErrorCode
 
 @dataclass(frozen=True, slots=True)
 class DescribeGroupRequest:
-    """`missing_is_error`: v6+ answers GROUP_ID_NOT_FOUND where older ones say "Dead" (KIP-1043)."""
+    """`missing_is_error`: GROUP_ID_NOT_FOUND for a missing group, as in v6+ (KIP-1043); older versions return "Dead"."""
 
     group_id: str
     missing_is_error: bool = False
@@ -37,7 +37,7 @@ class DescribeGroupResponse:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupDescribeRequest:
-    """About groups of the consumer protocol (KIP-848)."""
+    """Describes a group of the consumer protocol (KIP-848)."""
 
     group_id: str
 
@@ -53,7 +53,7 @@ class ConsumerGroupDescribeResponse:
 
 @dataclass(frozen=True, slots=True)
 class ListGroupsRequest:
-    """Filters, any case, empty for all: by state since v4 (KIP-518), by type since v5 (KIP-848)."""
+    """Case-insensitive filters, empty for all: states since v4 (KIP-518), types since v5 (KIP-848)."""
 
     states: frozenset[str] = frozenset()
     types: frozenset[str] = frozenset()

@@ -1,6 +1,6 @@
 """JoinGroup, SyncGroup, Heartbeat and LeaveGroup. Times in ms.
 
-Versions of the protocol are fields here: whoever reads the bytes sets them by `versions`.
+Fields stand for the version of the API: the wire codec sets them by `versions`.
 """
 
 from collections.abc import Mapping
@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 from coordinator_core.coordinator.errors import ErrorCode
 
-#: `JoinGroupRequest.UNKNOWN_MEMBER_ID`: a member that has no id yet.
+#: `JoinGroupRequest.UNKNOWN_MEMBER_ID`: a member without an id.
 UNKNOWN_MEMBER_ID = ""
-#: Generation of an error response, and of a commit outside of any generation.
+#: Generation of an error response, and of a commit without a generation.
 NO_GENERATION = -1
 
 
 class Protocol(NamedTuple):
-    """One assignor that a member can follow, with its subscription bytes."""
+    """An assignor that a member supports, with its subscription bytes."""
 
     name: str
     metadata: bytes
@@ -25,8 +25,8 @@ class Protocol(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JoinGroupRequest:
-    """`require_known_member_id`: a dynamic member without id first gets one (v4+, KIP-394). `supports_skipping_assignment`: the
-    leader can be told not to assign (v9+, KIP-814). v0 has no rebalance timeout: there it is the session timeout."""
+    """`require_known_member_id`: a dynamic member must have an id to join (v4+, KIP-394). `supports_skipping_assignment`: the
+    response may have `skip_assignment` (v9+, KIP-814). In v0 the rebalance timeout is the session timeout."""
 
     group_id: str
     member_id: str
@@ -43,7 +43,7 @@ class JoinGroupRequest:
 
 
 class JoinGroupMember(NamedTuple):
-    """A member as the leader gets to know it."""
+    """A member in the leader's JoinGroup response."""
 
     member_id: str
     group_instance_id: str | None
@@ -52,7 +52,7 @@ class JoinGroupMember(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JoinGroupResponse:
-    """`members` is for the leader only, and empty for everyone else."""
+    """`members` is empty except in the leader's response."""
 
     error: ErrorCode
     member_id: str
@@ -66,7 +66,7 @@ class JoinGroupResponse:
 
 @dataclass(frozen=True, slots=True)
 class SyncGroupRequest:
-    """`assignments` come from the leader; `protocol_type` and `protocol_name` are None before v5."""
+    """`assignments` is empty except in the leader's request; `protocol_type` and `protocol_name` are None before v5."""
 
     group_id: str
     generation: int
@@ -99,7 +99,7 @@ class HeartbeatResponse:
 
 
 class LeavingMember(NamedTuple):
-    """Who leaves: a member id, or an instance id with an empty member id (KIP-345)."""
+    """A member that leaves: by member id, or by instance id with an empty member id (KIP-345)."""
 
     member_id: str
     group_instance_id: str | None = None
@@ -122,12 +122,12 @@ class LeftMember(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LeaveGroupResponse:
-    """Up to v2 the error of the only member stands for the response: `error_of_single`."""
+    """Up to v2 the response has one error: `error_of_single`."""
 
     error: ErrorCode
     members: tuple[LeftMember, ...] = ()
 
     @property
     def error_of_single(self) -> ErrorCode:
-        """What versions 0–2 answer."""
+        """Error of the response in versions 0–2, which have one member."""
         return self.members[0].error if self.error is ErrorCode.NONE and self.members else self.error

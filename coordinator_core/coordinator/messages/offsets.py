@@ -11,12 +11,12 @@ from coordinator_core.coordinator.messages.membership import NO_GENERATION, UNKN
 from coordinator_core.log.entries import ControlType
 from coordinator_core.state.offsets import TopicPartition
 
-#: What OffsetFetch answers where nothing is committed.
+#: Offset in OffsetFetch responses of a partition without a commit.
 INVALID_OFFSET = -1
 
 
 class OffsetToCommit(NamedTuple):
-    """An offset as a client commits it; null metadata counts as empty."""
+    """An offset in a commit request; null metadata counts as empty."""
 
     offset: int
     leader_epoch: int = -1
@@ -26,7 +26,7 @@ class OffsetToCommit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OffsetCommitRequest:
-    """`retention_ms` is -1 unless a client of v2–v4 sets it. `knows_missing_groups`: GROUP_ID_NOT_FOUND may be answered (v9+)."""
+    """`retention_ms` is -1 unless set, in v2–v4. `knows_missing_groups`: the response may be GROUP_ID_NOT_FOUND (v9+)."""
 
     group_id: str
     offsets: Mapping[TopicPartition, OffsetToCommit]
@@ -44,7 +44,7 @@ class ProducerEpoch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TxnOffsetCommitRequest:
-    """A commit inside of a transaction. Member fields came with v3 (KIP-447)."""
+    """A commit in a transaction. Member fields exist since v3 (KIP-447)."""
 
     group_id: str
     transactional_id: str
@@ -57,7 +57,7 @@ class TxnOffsetCommitRequest:
 
 @dataclass(frozen=True, slots=True)
 class OffsetCommitResponse:
-    """Also of TxnOffsetCommit."""
+    """Response to OffsetCommit and TxnOffsetCommit."""
 
     errors: Mapping[TopicPartition, ErrorCode]
 
@@ -78,7 +78,7 @@ class TxnMarkerResponse:
 
 @dataclass(frozen=True, slots=True)
 class OffsetFetchRequest:
-    """`partitions` None: everything that is committed (v2+). `require_stable`: v7+, KIP-447. `topic_ids`: v10+."""
+    """`partitions` None: all committed offsets (v2+). `require_stable`: v7+, KIP-447. `topic_ids`: v10+."""
 
     group_id: str
     partitions: tuple[TopicPartition, ...] | None = None

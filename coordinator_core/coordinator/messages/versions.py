@@ -1,4 +1,4 @@
-"""Which versions of the protocol there are, and since which one a field of a request means something."""
+"""Versions of the APIs by broker era, and the first version of each field or rule."""
 
 from collections.abc import Mapping
 from enum import IntEnum
@@ -26,7 +26,7 @@ class ApiKey(IntEnum):
 
 
 class Versions(NamedTuple):
-    """Lowest and highest version, and the first flexible one (KIP-482), None where there is none."""
+    """Lowest and highest version, and the first flexible version (KIP-482) or None."""
 
     lowest: int
     highest: int
@@ -58,7 +58,7 @@ def _up_to(**highest: int) -> Mapping[ApiKey, range]:
     return MappingProxyType({ApiKey[name.upper()]: range(version + 1) for name, version in highest.items()})
 
 
-#: What ApiVersions of a broker lists, by era: an API that is missing was not there yet.
+#: Versions in the brokers' ApiVersions responses, by era; an era's brokers do not have the missing APIs.
 BROKER_VERSIONS: Mapping[str, Mapping[ApiKey, range]] = MappingProxyType(
     {
         "0.9": _up_to(
@@ -130,7 +130,7 @@ BROKER_VERSIONS: Mapping[str, Mapping[ApiKey, range]] = MappingProxyType(
     }
 )
 
-#: First version of an API in which a field of its request, or a rule behind it, exists.
+#: First version of an API that has a request field or a rule.
 SINCE: Mapping[tuple[ApiKey, str], int] = MappingProxyType(
     {
         (ApiKey.JOIN_GROUP, "rebalance_timeout_ms"): 1,
@@ -164,20 +164,20 @@ SINCE: Mapping[tuple[ApiKey, str], int] = MappingProxyType(
     }
 )
 
-#: Last version of OffsetCommit in which a client may say how long its commit is to be kept.
+#: Last version of OffsetCommit with a retention time.
 LAST_OFFSET_COMMIT_WITH_RETENTION = 4
 
 
 def means(api: ApiKey, version: int, what: str) -> bool:
-    """Does this version of the API have the field or rule? KeyError for a name that no version has."""
+    """True if this version of the API has the field or rule. KeyError for an unknown name."""
     return version >= SINCE[api, what]
 
 
 def offered(era: str) -> Mapping[ApiKey, range]:
-    """The versions that the coordinator of an era offers: those of its brokers that are still spoken today (`VERSIONS`).
+    """Returns the versions that the coordinator of an era offers: those of its brokers that Kafka 4.3 has too (`VERSIONS`).
 
-    Left out so are OffsetCommit and OffsetFetch v0, which were about ZooKeeper, OffsetCommit v1, and WriteTxnMarkers v0, which
-    brokers send to each other. KeyError for an era that is none.
+    This leaves out OffsetCommit and OffsetFetch v0, which used ZooKeeper, OffsetCommit v1, and WriteTxnMarkers v0, which brokers
+    send to each other. KeyError for an unknown era.
     """
     common = {
         api: range(max(VERSIONS[api].lowest, versions.start), min(VERSIONS[api].highest + 1, versions.stop))
@@ -187,6 +187,6 @@ def offered(era: str) -> Mapping[ApiKey, range]:
 
 
 def known(era: str, api: ApiKey, what: str) -> bool:
-    """Is there a version of the API in this era that has the field or rule? KeyError for a name that no version has."""
+    """True if a version of the API in this era has the field or rule. KeyError for an unknown name."""
     versions = BROKER_VERSIONS[era].get(api)
     return versions is not None and means(api, versions.stop - 1, what)

@@ -1,4 +1,4 @@
-"""OffsetCommit and TxnOffsetCommit, and the markers that end transactions (`OffsetMetadataManager`, `doCommitOffsets`)."""
+"""OffsetCommit, TxnOffsetCommit and transaction markers (`OffsetMetadataManager`, `doCommitOffsets`)."""
 
 from collections.abc import Mapping
 
@@ -29,13 +29,13 @@ _Request = OffsetCommitRequest | TxnOffsetCommitRequest
 
 
 def commit_offsets(result: ResultBuilder, request: OffsetCommitRequest, reply: ReplyHandle) -> None:
-    """Answered when the log has the offsets. A commit outside of any generation makes the group that it names, where
-    groups can be without members."""
+    """Writes the offsets, and responds when the log has them. A commit without a generation creates a missing group, in eras that
+    have groups without members."""
     context = result.context
     group = context.find(request.group_id)
     if group is None:
-        told = request.knows_missing_groups and context.behaviour.tells_missing_groups
-        refused = ErrorCode.GROUP_ID_NOT_FOUND if told else ErrorCode.ILLEGAL_GENERATION
+        is_not_found = request.knows_missing_groups and context.behaviour.tells_missing_groups
+        refused = ErrorCode.GROUP_ID_NOT_FOUND if is_not_found else ErrorCode.ILLEGAL_GENERATION
         group, error = _missing_group(result, request, refused if request.generation >= 0 else ErrorCode.NONE)
     else:
         error = _validate(context, group, request)
@@ -51,7 +51,7 @@ def commit_offsets(result: ResultBuilder, request: OffsetCommitRequest, reply: R
 
 
 def commit_transactional_offsets(result: ResultBuilder, request: TxnOffsetCommitRequest, reply: ReplyHandle) -> None:
-    """Answered when the log has the offsets, which wait there for the marker of their producer. Rebalances do not matter."""
+    """Writes pending offsets of a transaction, and responds when the log has them. Rebalances have no effect on them."""
     context = result.context
     group = context.find(request.group_id)
     if group is None:
@@ -69,7 +69,7 @@ def commit_transactional_offsets(result: ResultBuilder, request: TxnOffsetCommit
 
 
 def end_transaction(result: ResultBuilder, request: TxnMarkerRequest, reply: ReplyHandle) -> None:
-    """Writes the marker; what the producer has pending here is committed or gone once the log has it."""
+    """Writes the marker; once the log has it, the producer's pending offsets are committed or dropped."""
 
     context = result.context
 
@@ -82,7 +82,7 @@ def end_transaction(result: ResultBuilder, request: TxnMarkerRequest, reply: Rep
 
 
 def _missing_group(result: ResultBuilder, request: _Request, refused: ErrorCode) -> tuple[ClassicGroup | None, ErrorCode]:
-    """Makes the group unless it is refused, a group of another type, or one that needs members to be there (0.9)."""
+    """Creates the group, unless there is an error, the group has another type, or groups need members (0.9)."""
     context = result.context
     if context.is_foreign(request.group_id):
         return None, ErrorCode.UNKNOWN_MEMBER_ID
@@ -93,7 +93,7 @@ def _missing_group(result: ResultBuilder, request: _Request, refused: ErrorCode)
 
 
 def _validate(context: CoordinatorContext, group: ClassicGroup, request: _Request) -> ErrorCode:
-    """`validateOffsetCommit`: who says nothing about itself may commit as long as nobody is there, transactions always."""
+    """Checks a commit (`validateOffsetCommit`). Commits without member fields need an Empty group, transactional ones do not."""
     if group.is_in(DEAD):
         return context.behaviour.dead_group
     if request.generation < 0 and group.is_in(EMPTY):
@@ -118,7 +118,7 @@ def _write(
     expires_ms: int | None,
     producer: ProducerEpoch | None,
 ) -> None:
-    """Offsets whose metadata is too long are refused one by one; the rest is one batch."""
+    """Writes the offsets as one batch, without those whose metadata is too long."""
     context = result.context
     longest = context.config.offset_metadata_max_bytes
     errors: dict[TopicPartition, ErrorCode] = {}

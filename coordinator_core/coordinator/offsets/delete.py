@@ -1,4 +1,4 @@
-"""OffsetDelete (`handleDeleteOffsets`, `OffsetMetadataManager.deleteOffsets`; KIP-496), and what goes when topics go."""
+"""OffsetDelete (`handleDeleteOffsets`, `OffsetMetadataManager.deleteOffsets`; KIP-496), and offsets of deleted topics."""
 
 from collections.abc import Collection, Iterable
 
@@ -15,7 +15,7 @@ from coordinator_core.state.offsets import TopicPartition
 
 
 def delete_offsets(result: ResultBuilder, request: OffsetDeleteRequest, reply: ReplyHandle) -> None:
-    """A group in use keeps the offsets of topics that it is subscribed to, and all of them if nobody knows which those are."""
+    """Deletes offsets. A group in use keeps those of subscribed topics, and all of them if its subscriptions are unknown."""
     context = result.context
     group = context.find(request.group_id)
     error = _may_delete(group)
@@ -40,19 +40,19 @@ def delete_offsets(result: ResultBuilder, request: OffsetDeleteRequest, reply: R
 
 
 def topics_deleted(result: ResultBuilder, topics: Collection[str]) -> None:
-    """Offsets of topics that are gone go too, of all groups, subscribed or not (`onTopicsDeleted`); not in 0.9."""
+    """Removes the offsets of deleted topics from all groups, subscribed or not (`onTopicsDeleted`); not in 0.9."""
     context = result.context
     if not context.behaviour.forgets_deleted_topics:
         return
     state = context.state.offsets
     for group_id in sorted(state.groups_with_commits() | state.groups_with_pending()):
-        gone = {partition for partition in known_partitions(context, group_id) if partition.topic in topics}
-        if gone:
-            result.write(records.offset_tombstones(group_id, gone), _nobody_waits)
+        deleted = {partition for partition in known_partitions(context, group_id) if partition.topic in topics}
+        if deleted:
+            result.write(records.offset_tombstones(group_id, deleted), _ignore_error)
 
 
 def known_partitions(context: CoordinatorContext, group_id: str) -> frozenset[TopicPartition]:
-    """Partitions with anything committed, pending in a transaction, or on its way to the log."""
+    """Returns the partitions with an offset that is committed, pending in a transaction, or being appended."""
     committed: Iterable[TopicPartition] = context.state.offsets.committed_of(group_id)
     return frozenset(committed) | context.state.pending(group_id).keys() | context.in_flight.of(group_id)
 
@@ -72,5 +72,5 @@ def _is_subscribed(group: ClassicGroup, topic: str) -> bool:
     return topics is None or topic in topics
 
 
-def _nobody_waits(_error: ErrorCode, _turn: ResultBuilder) -> None:
-    """If the log did not take them, the offsets stay until they expire."""
+def _ignore_error(_error: ErrorCode, _result: ResultBuilder) -> None:
+    """If the log refuses the tombstones, the offsets remain until they expire."""

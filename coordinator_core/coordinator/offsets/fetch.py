@@ -1,4 +1,4 @@
-"""OffsetFetch (`handleFetchOffsets`, `OffsetMetadataManager.fetchOffsets`): what the log has, never what is on its way there."""
+"""OffsetFetch (`handleFetchOffsets`, `OffsetMetadataManager.fetchOffsets`): offsets in the log, never those in flight."""
 
 from collections.abc import Collection, Mapping
 from uuid import UUID
@@ -16,29 +16,29 @@ _UNSTABLE = FetchedOffset(error=ErrorCode.UNSTABLE_OFFSET_COMMIT)
 
 
 def fetch_offsets(result: ResultBuilder, request: OffsetFetchRequest, reply: ReplyHandle) -> None:
-    """Partitions without a commit, and groups that are not there, have offset -1 and no error.
+    """Fetches committed offsets. Partitions without a commit, and missing groups, have offset -1 and no error.
 
-    With `require_stable`, a partition with a commit in an open transaction is UNSTABLE_OFFSET_COMMIT (KIP-447). For one
-    that is on its way to the log, Scala coordinators answer the same; the Java one lets the request wait for the log.
+    With `require_stable`, a partition with a commit in an open transaction gets UNSTABLE_OFFSET_COMMIT (KIP-447). For a commit
+    in flight, Scala coordinators return the same error; the Java coordinator parks the request until the log has it.
     """
     context = result.context
     if not (request.require_stable and context.behaviour.stable_fetch_waits):
         result.answer(reply, _response(context, request))
         return
 
-    def settled(error: ErrorCode, later: ResultBuilder) -> None:
+    def appended(error: ErrorCode, later: ResultBuilder) -> None:
         refused = JAVA_FETCH_ERRORS.get(error, error)
         later.answer(reply, _response(context, request) if refused is ErrorCode.NONE else OffsetFetchResponse(refused, {}))
 
-    result.after_writes(settled)
+    result.after_writes(appended)
 
 
 def _response(context: CoordinatorContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
     group = context.groups.get(request.group_id)
-    gone = group is not None and group.is_in(DEAD)
-    committed: Mapping[TopicPartition, CommittedOffset] = {} if gone else context.state.committed(request.group_id)
+    is_dead = group is not None and group.is_in(DEAD)
+    committed: Mapping[TopicPartition, CommittedOffset] = {} if is_dead else context.state.committed(request.group_id)
     unstable: Collection[TopicPartition] = ()
-    if request.require_stable and not gone:
+    if request.require_stable and not is_dead:
         unstable = context.state.pending(request.group_id).keys()
         if not context.behaviour.stable_fetch_waits:
             unstable |= context.in_flight.of(request.group_id)
@@ -54,7 +54,7 @@ def _response(context: CoordinatorContext, request: OffsetFetchRequest) -> Offse
 def _fetched(commit: CommittedOffset | None, topic_ids: Mapping[str, UUID] | None, partition: TopicPartition) -> FetchedOffset:
     if commit is None:
         return _NOTHING
-    asked = None if topic_ids is None else topic_ids.get(partition.topic)
-    if asked is not None and commit.topic_id is not None and asked != commit.topic_id:
+    topic_id = None if topic_ids is None else topic_ids.get(partition.topic)
+    if topic_id is not None and commit.topic_id is not None and topic_id != commit.topic_id:
         return _NOTHING
     return FetchedOffset(commit.offset, -1 if commit.leader_epoch is None else commit.leader_epoch, commit.metadata)

@@ -319,7 +319,7 @@ def test_configuration_has_bounds() -> None:
     assert CoordinatorConfig().group_max_session_timeout_ms == 1_800_000
     for changes, words in (
         ({"era": "0.8"}, "era '0.8'"),
-        ({"group_max_size": 0}, "group_max_size is 0, which is not in 1–"),
+        ({"group_max_size": 0}, "group_max_size is 0: use 1–"),
         ({"group_min_session_timeout_ms": 2_000_000}, "is above group_max_session_timeout_ms 1800000"),
     ):
         with pytest.raises(ValueError, match=words):

@@ -368,7 +368,7 @@ def test_an_instance_is_there_once(group: ClassicGroup) -> None:
 def test_nobody_has_no_pending_sync(group: ClassicGroup) -> None:
     """testCannotAddPendingSyncOfUnknownMember, testCannotRemovePendingSyncOfUnknownMember"""
     for change in (group.add_pending_sync, group.remove_pending_sync):
-        with pytest.raises(ValueError, match="is no member"):
+        with pytest.raises(ValueError, match="is not a member"):
             change("memberId")
 
 

@@ -84,7 +84,7 @@ def test_assignments_by_member() -> None:
 
 
 def test_an_assignor_that_this_member_lacks() -> None:
-    with pytest.raises(AssignmentFailed, match="the coordinator chose assignor 'sticky', this member has range, roundrobin"):
+    with pytest.raises(AssignmentFailed, match="the coordinator chose assignor 'sticky', but this member has range, roundrobin"):
         assign_group("sticky", [RangeAssignor(), RoundRobinAssignor()], METADATA, [])
 
 
@@ -99,7 +99,7 @@ def test_a_cooperative_assignor_must_not_give_away_what_somebody_has() -> None:
     wanting = subscription_bytes(Subscription(("t",)))
 
     assert assign_group("careless", [Careless()], METADATA, [("new", None, wanting), ("old", None, having)])
-    with pytest.raises(AssignmentFailed, match="assignor 'careless' gives t-1 to a new owner before the old one gave it up"):
+    with pytest.raises(AssignmentFailed, match="assignor 'careless' assigned t-1 to a new owner before the old one revoked it"):
         assign_group("careless", [Careless()], METADATA, [("old", None, having), ("new", None, wanting)])
 
 

@@ -196,7 +196,7 @@ def test_a_leader_that_cannot_assign_fails() -> None:
     response = JoinGroupResponse(ErrorCode.NONE, "m", 1, None, "sticky", "m")
     (failed,) = member.receive(joining(member), response, 0).events
 
-    assert failed == MemberFailed("the coordinator chose assignor 'sticky', this member has range")
+    assert failed == MemberFailed("the coordinator chose assignor 'sticky', but this member has range")
 
 
 @pytest.mark.parametrize(
@@ -397,7 +397,7 @@ def test_leaving_in_a_rebalance_tells_the_coordinator_and_forgets_the_answer() -
 
 
 def test_heartbeats_have_to_come_within_the_session() -> None:
-    with pytest.raises(ValueError, match="heartbeat_interval_ms 10 is not in 1–9, below session_timeout_ms"):
+    with pytest.raises(ValueError, match="heartbeat_interval_ms is 10: use 1–9, below session_timeout_ms"):
         MemberSettings("g", session_timeout_ms=10, heartbeat_interval_ms=10)
 
 
