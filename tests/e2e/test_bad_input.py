@@ -157,7 +157,7 @@ def test_json_lines_that_are_cut_or_no_records(text: str, message: str, tmp_path
         (["check", "--tables", "{tables}", "--conf", "mine.toml"], "unrecognized arguments: --conf mine.toml"),
         (["completion", "cmd"], "invalid choice: 'cmd'"),
         (["demo", "--kafka", "new"], "'new' is not a Kafka version such as 4.1.1"),
-        (["demo", "--tables", "{tables}"], "there are tables under {tables} already: the demo begins with an empty folder"),
+        (["demo", "--tables", "{tables}"], "there are tables under {tables} already: name a new or empty folder"),
     ],
 )
 def test_arguments(arguments: list[str], message: str, tables: str, capsys: Captured) -> None:
@@ -171,12 +171,12 @@ def test_arguments(arguments: list[str], message: str, tables: str, capsys: Capt
         ("[jobs]\n", "unknown key jobs"),
         ("[job]\nbulk_rows = 'many'\n", "job.bulk_rows must be an integer, not a string"),
         ("[job]\nera = 4\n", "job.era must be a string, not an integer"),
-        ("[job]\ntasks = -1\n", "job.tasks is -1, and must not be negative"),
+        ("[job]\ntasks = -1\n", "job.tasks is -1: must not be negative"),
         ("[job]\ntasks = 2026-01-01\n", "job.tasks must be an integer, not a date"),
         ("job = 1\n", "job is a section, not a value"),
         ("[job]\nera = '5'\n", "unknown era '5'"),
         ("[job]\ntrigger = 'soon'\n", "not a trigger: 'soon'"),
-        ("[job]\nexpiry = 'maybe'\n", "job.expiry is 'maybe', and must be one of observe, apply"),
+        ("[job]\nexpiry = 'maybe'\n", "job.expiry is 'maybe': must be one of observe, apply"),
         (
             "[kafka]\nsasl_password = 'env:NOT_SET_ANYWHERE'\n",
             "kafka.sasl_password: environment variable NOT_SET_ANYWHERE is not set",
