@@ -66,7 +66,7 @@ def test_the_error_of_a_job_that_cannot_start_ends_the_demonstration_at_once(tmp
     command = [sys.executable, "-c", "import sys; from pipelines.cli import main; sys.exit(main())", "demo"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False, env=environment)
     assert (ended.returncode, ended.stdout) == (1, "")
-    assert ended.stderr.splitlines()[-1].startswith("grouplake: grouplake needs Java 17, and there is no `java`")
+    assert ended.stderr.splitlines()[-1].startswith("grouplake: no `java` in JAVA_HOME or PATH")
 
 
 @pytest.mark.slow
