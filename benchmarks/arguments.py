@@ -12,7 +12,7 @@ def count(text: str) -> int:
     """`2M`, `200k` or `5000` as a number."""
     found = re.fullmatch(r"(\d+)([kM]?)", text)
     if not found:
-        raise argparse.ArgumentTypeError(f"not a count: {text!r} (expected 5000, 200k or 10M)")
+        raise argparse.ArgumentTypeError(f"invalid count {text!r}: use a number such as 5000, 200k or 10M")
     return int(found[1]) * _UNITS[found[2]]
 
 
@@ -30,7 +30,7 @@ def short(number: int) -> str:
 
 
 def cache_folder() -> Path:
-    """Where generated logs are kept: `$GROUPLAKE_CACHE/benchmarks`, by default `~/.cache/grouplake/benchmarks`."""
+    """Folder of generated logs: `$GROUPLAKE_CACHE/benchmarks`, by default `~/.cache/grouplake/benchmarks`."""
     root = os.environ.get("GROUPLAKE_CACHE")
     return (Path(root) if root else Path.home() / ".cache" / "grouplake") / "benchmarks"
 
@@ -41,5 +41,5 @@ def parser(description: str | None, *, records: str, keys: str, rounds: int) -> 
     made.add_argument("--records", type=counts, default=counts(records), help=f"records of the logs (default {records})")
     made.add_argument("--keys", type=count, default=count(keys), help=f"distinct keys in each (default {keys})")
     made.add_argument("--rounds", type=int, default=rounds, help=f"repetitions, of which the best counts (default {rounds})")
-    made.add_argument("--cache", type=Path, default=cache_folder(), help="folder that generated logs are kept in")
+    made.add_argument("--cache", type=Path, default=cache_folder(), help="folder of generated logs")
     return made

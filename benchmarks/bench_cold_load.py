@@ -1,8 +1,8 @@
-"""A cold load: live broker → committed tables, one fresh `grouplake run`, beside the broker's own load of the same partitions.
+"""Cold load: one new `grouplake run` from a live broker into new tables, compared with the broker's load of the partitions.
 
-`python -m benchmarks.bench_cold_load [--records 2M,10M] [--keys 200k] [--rounds 3]`. Caches are warm (compiled code, page cache),
-the processes and the tables new. The broker runs with the JVM settings of Kafka's own scripts; its load is what its log says from
-the first start of a partition to the last end. The best of the rounds counts, for both.
+`python -m benchmarks.bench_cold_load [--records 2M,10M] [--keys 200k] [--rounds 3]`. Caches are warm (compiled code, page cache);
+processes and tables are new. The broker runs with the JVM settings of Kafka's own scripts. Its load lasts, according to its log,
+from the first start of a partition to the last end. The best round counts, for both.
 """
 
 import shutil
@@ -23,7 +23,7 @@ _SHORTEST_PHASE = 0.05
 
 @dataclass
 class Measured:
-    """The best of both at one size."""
+    """The best rounds of both at one size."""
 
     records: int
     broker: Load

@@ -1,8 +1,8 @@
-"""The coordinator beside a broker: commits, joins, the load at the start, heartbeats. One after the other, with the same clients.
+"""The coordinator compared with a broker: commits, joins, loading, heartbeats; one after the other, with the same clients.
 
 `python -m benchmarks.bench_coordinator [--only commits joins load heartbeats] [--records 1M] [--seconds 10] [--rounds 3]`. The
-broker runs with the JVM settings of Kafka's own scripts, and leaves it to the system when its log is written ("never", here).
-Commits are confluent-kafka's, the rest are the members of `coordinator_core.client`. The best of the rounds counts, for all.
+broker runs with the JVM settings of Kafka's own scripts, and leaves fsync to the system, as `fsync = "never"` does here. Commits
+are made by confluent-kafka, everything else by members of `coordinator_core.client`. The best round counts.
 """
 
 import asyncio
@@ -26,9 +26,9 @@ _TOPIC = "events"
 _CONNECTIONS = (1, 50)
 _HEARTBEAT_SECONDS = 3.0
 _GROUP_SIZE = 100
-#: This many groups of idle members share the connections.
+#: Number of groups of idle members, which share the connections.
 _GROUPS_AT_ONCE = 10
-#: Of first rebalances: Kafka's default, and a short one where many groups are only to be there.
+#: group.initial.rebalance.delay.ms: Kafka's default, and a short one for measurements that only need existing groups.
 _DELAY_MS, _SHORT_DELAY_MS = 3_000, 2_000
 
 Start = Callable[[], AbstractContextManager[Server]]
@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _servers(fsyncs: Sequence[str], delay_ms: int = _DELAY_MS) -> Iterator[Start]:
-    """Ours with each policy, and a broker."""
+    """Our coordinator with each fsync policy, and a broker."""
     for fsync in fsyncs:
         yield partial(_ours, fsync, delay_ms)
     yield partial(kafka_broker, _TOPIC, delay_ms)
@@ -114,7 +114,7 @@ def _joins(options: Any) -> None:
 
 
 async def _join_rounds(server: Server, count_of_members: int, rounds: int) -> tuple[Joined, Joined, float]:
-    """The best of each: a new group, and the same members joining again."""
+    """The best round of each: members join a new group, and the same members rejoin."""
     connections = await connections_to(server.address, count_of_members)
     first, again, cpu = [], [], []
     for number in range(rounds):
@@ -180,7 +180,7 @@ def _heartbeats(options: Any) -> None:
 
 
 async def _idle(server: Server, count_of_members: int, seconds: float, rounds: int) -> tuple[Beats, float]:
-    """The round with the least CPU time."""
+    """The round with the lowest CPU time."""
     size = min(_GROUP_SIZE, count_of_members)
     groups = count_of_members // size
     connections = await connections_to(server.address, size * min(_GROUPS_AT_ONCE, groups))
@@ -203,7 +203,7 @@ async def _idle(server: Server, count_of_members: int, seconds: float, rounds: i
 
 
 def _members_of(group: int, size: int, connections: Sequence[Any]) -> list[Member]:
-    """Members of a group use different connections, since a JoinGroup keeps what comes behind it waiting."""
+    """Members of a group on different connections, since a pending JoinGroup delays later requests of its connection."""
     place = group % _GROUPS_AT_ONCE * size
     return [Member(f"idle-{group}", connection) for connection in connections[place : place + size]]
 

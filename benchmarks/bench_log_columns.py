@@ -1,4 +1,4 @@
-"""How fast record batches become columns, checksums included, by batch size and compression. One core, CPU time."""
+"""Speed of parsing record batches to columns, with checksums, by batch size and compression: CPU time on one core."""
 
 import struct
 import time
@@ -32,7 +32,7 @@ def _row(records: int, rounds: int, per_batch: int, codec: Compression) -> tuple
 
 
 def _commits(records: int, per_batch: int, codec: Compression) -> bytes:
-    """Offset commits as live consumers make them: 1,000 groups, 64 partitions each."""
+    """Offset commits like those of live consumers: 1,000 groups, 64 partitions each."""
     written = [
         BatchRecord(
             offset,

@@ -1,4 +1,4 @@
-"""Memory of a run over a large topic: the peak of every process, and that the driver does not grow with the topic.
+"""Peak memory of each process of a run over a large topic, to show that the driver does not grow with the topic.
 
 `python -m benchmarks.bench_memory [--records 2M,10M] [--keys 1M] [--batch-records 500k]`. Peaks are the kernel's high-water marks
 of resident memory, shared pages included.
@@ -62,7 +62,7 @@ def _row(log: GeneratedLog, run: Run) -> tuple[object, ...]:
 
 
 def _is_worker(peak: Peak) -> bool:
-    """The processes that Spark starts for the data source: tasks, the reader of offsets, the daemons that they fork from."""
+    """Whether it is a Python process of the data source: a task, the reader of offsets, or a daemon that forks them."""
     return any(f" -m {package}" in peak.command for package in ("pyspark.", "pipelines.source."))
 
 

@@ -1,7 +1,7 @@
-"""From the append of 1,000 changed offsets to the row in `batches`, against tables of any number of offsets.
+"""Latency from the append of 1,000 changed offsets to the row in `batches`, by number of offsets in the tables.
 
 A running `grouplake run` follows a folder of segments; the benchmark appends to them and waits for the line that the job prints
-when the row is visible. Beside it the same job with every batch written by Spark's MERGE.
+when the row is visible. For comparison, the same job writes every batch with Spark's MERGE.
 """
 
 import argparse
@@ -28,16 +28,16 @@ from pipelines.tables.store import TableStore, query
 _COMMAND = Path(sys.executable).parent / "grouplake"
 _BATCH = re.compile(r"batch \d+: ([\d,]+) records read")
 
-#: Batches before the ones that count: the first starts workers and compiles.
+#: Uncounted batches before the measurement: the first one starts workers and compiles.
 _WARM_UP = 4
 
-#: What the job does to a table after `bulk_rows`: nothing is small enough for the driver.
+#: Every batch exceeds this `bulk_rows`, so Spark writes it with MERGE.
 _SPARK_MERGE = "[job]\nbulk_rows = 0\n"
 
 
 @dataclass
 class Case:
-    """Seconds from append to visible row, one per round, and what the batches say of their phases."""
+    """Seconds from append to visible row, one per round, and the phases of the batches."""
 
     seconds: list[float]
     phase_ms: list[dict[str, int]]
@@ -46,8 +46,8 @@ class Case:
         """Labels, median and worst seconds, and the longest phases, in ms of the median batch."""
         middle = {name: statistics.median([phases.get(name, 0) for phases in self.phase_ms]) for name in self.phase_ms[0]}
         longest = sorted(middle.items(), key=lambda item: -item[1])[:4]
-        told = ", ".join(f"{name} {ms:.0f}" for name, ms in longest if ms)
-        return [*labels, f"{statistics.median(self.seconds):.2f}", f"{max(self.seconds):.2f}", told]
+        described = ", ".join(f"{name} {ms:.0f}" for name, ms in longest if ms)
+        return [*labels, f"{statistics.median(self.seconds):.2f}", f"{max(self.seconds):.2f}", described]
 
 
 class Job:
@@ -60,7 +60,7 @@ class Job:
         self._end = sum(changes.next_offsets.values())
 
     def round(self, groups: int, offsets: int) -> float:
-        """Appends a round of changes and waits until the tables have it; returns the seconds that took."""
+        """Append a round of changes, wait until it is in the tables, and return the seconds."""
         batches = self._changes.round(groups, offsets, time.time_ns() // 1_000_000)
         end = sum(self._changes.next_offsets.values())
         awaited = end - self._end
@@ -71,7 +71,7 @@ class Job:
         while awaited > 0:
             before, line = line, self._process.stderr.readline()
             if not line:
-                raise RuntimeError(f"the job has ended: {before}")
+                raise RuntimeError(f"the job ended; its output before: {before}")
             if found := _BATCH.match(line):
                 awaited -= int(found[1].replace(",", ""))
         self._end = end
@@ -80,7 +80,7 @@ class Job:
 
 @contextmanager
 def following(store: TableStore, shape: Shape, folder: Path, trigger: str, conf: str, seed: int) -> Iterator[Job]:
-    """A job that has been started."""
+    """A started job."""
     changes = Changes(shape, seed)
     last = store.last_batch()
     assert last is not None
@@ -103,13 +103,13 @@ def following(store: TableStore, shape: Shape, folder: Path, trigger: str, conf:
             yield Job(process, log, changes)
         finally:
             process.send_signal(signal.SIGTERM)
-            # until the process is gone its standard error has to be read, or it could not end
+            # its standard error must be read until it exits: a full pipe would block it
             assert process.stderr is not None
             process.stderr.read()
 
 
 def measured(store: TableStore, shape: Shape, folder: Path, groups: int, offsets: int, rounds: int, conf: str = "") -> Case:
-    """Rounds one after the other, each as soon as the one before is visible."""
+    """Rounds in sequence, each as soon as the previous one is visible."""
     with following(store, shape, folder, "continuous", conf, seed=groups) as job:
         for _ in range(_WARM_UP):
             job.round(groups, offsets)
@@ -137,7 +137,7 @@ def last_phases(store: TableStore, batches: int) -> list[dict[str, int]]:
 
 
 def after_many_batches(size: int, batches: int, folder: Path) -> TableStore:
-    """Tables that have seen so many batches since anybody ran `maintain`. Kept for the next time, and ended if cut short."""
+    """Tables after this many batches without `maintain`. Cached for later runs; an interrupted preparation is completed."""
     root, finished = folder / f"tables-{size}-after-{batches}", folder / f"tables-{size}-after-{batches}" / "complete"
     if not finished.exists():
         if not TableStore(str(root)).exists():
@@ -152,7 +152,7 @@ def after_many_batches(size: int, batches: int, folder: Path) -> TableStore:
 
 
 def apply_batches(store: TableStore, shape: Shape, batches: int, groups: int = 20, offsets: int = 1_000) -> BatchApplier:
-    """Batches of so many changed offsets, through everything but Spark."""
+    """Write batches of this many changed offsets with the code of the job, without Spark."""
     last = store.last_batch()
     assert last is not None
     changes = Changes(shape, seed=2)
@@ -167,13 +167,18 @@ def apply_batches(store: TableStore, shape: Shape, batches: int, groups: int = 2
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--offsets", "--records", type=counts, default=counts("10k,1M,10M"), help="offsets in the tables")
-    parser.add_argument("--groups", type=counts, default=counts("20,1000"), help="groups that a batch touches")
-    parser.add_argument("--changed", type=count, default=1000, help="offsets that a batch changes")
-    parser.add_argument("--rounds", type=int, default=10, help="batches that count")
-    parser.add_argument("--merge-rounds", type=int, default=3, help="batches that count, of those that Spark merges; 0: none")
-    parser.add_argument("--steady", type=count, default=count("1M"), help="offsets in the tables of the other two cases")
-    parser.add_argument("--batches", type=count, default=10_000, help="batches without maintenance; 0: no such case")
-    parser.add_argument("--cache", type=Path, default=cache_folder(), help="folder that generated tables are kept in")
+    parser.add_argument("--groups", type=counts, default=counts("20,1000"), help="groups per batch")
+    parser.add_argument("--changed", type=count, default=1000, help="changed offsets per batch")
+    parser.add_argument("--rounds", type=int, default=10, help="measured batches")
+    parser.add_argument("--merge-rounds", type=int, default=3, help="measured batches with Spark's MERGE; 0: none")
+    parser.add_argument(
+        "--steady",
+        type=count,
+        default=count("1M"),
+        help="offsets in the tables of the cases with a trigger of 2 s and without maintenance",
+    )
+    parser.add_argument("--batches", type=count, default=10_000, help="batches without maintenance; 0: skip that case")
+    parser.add_argument("--cache", type=Path, default=cache_folder(), help="folder of generated tables")
     options = parser.parse_args(arguments)
     print_machine()
     options.cache.mkdir(parents=True, exist_ok=True)
@@ -204,7 +209,7 @@ def cases(options: argparse.Namespace, many: TableStore | None, scratch: Path) -
 
 
 def told(row: list[object]) -> list[object]:
-    """The row, also printed at once: a run takes long."""
+    """Print the row as progress, since a run takes long, and return it."""
     print(*row, sep="; ", file=sys.stderr, flush=True)
     return row
 

@@ -1,4 +1,4 @@
-"""How long `grouplake sql` takes over many offsets: whole processes, from the shell, with the tables in the file cache."""
+"""Duration of `grouplake sql` on many offsets: whole processes started by a shell, with the tables in the page cache."""
 
 import argparse
 import os
@@ -16,7 +16,7 @@ from pipelines.tables.store import TableStore
 
 _COMMAND = Path(sys.executable).parent / "grouplake"
 
-#: Question → SQL; `{group}` is the group that is asked for.
+#: Question → SQL; `{group}` stands for the group of the question.
 QUERIES = {
     "one group, offsets": "SELECT topic, partition, committed_offset FROM offsets WHERE group_id = '{group}'",
     "one group, committed_offsets": "SELECT topic, partition, committed_offset FROM committed_offsets WHERE group_id = '{group}'",
@@ -37,7 +37,7 @@ QUERIES = {
 
 def seconds(tables: str, sql: str) -> tuple[float, float]:
     """Wall-clock and CPU seconds of one process."""
-    # a user's shell lets Python keep compiled modules
+    # as in a user's shell, Python may write compiled modules
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     before, started = os.times(), time.monotonic()
     subprocess.run([_COMMAND, "sql", "--tables", tables, sql], check=True, stdout=subprocess.DEVNULL, env=environment)
@@ -47,7 +47,7 @@ def seconds(tables: str, sql: str) -> tuple[float, float]:
 
 
 def asked_group(shape: Shape) -> str:
-    """A group with members."""
+    """Name of a group with members, for the queries."""
     return group_name(shape.groups // 2 // CLASSIC_EVERY * CLASSIC_EVERY)
 
 
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--offsets", "--records", type=counts, default=counts("1M,10M"), help="offsets in the tables")
     parser.add_argument("--rounds", type=int, default=5, help="repetitions, of which the median counts")
-    parser.add_argument("--cache", type=Path, default=cache_folder(), help="folder that generated tables are kept in")
+    parser.add_argument("--cache", type=Path, default=cache_folder(), help="folder of generated tables")
     options = parser.parse_args(arguments)
     print_machine()
     found = [row for size in options.offsets for row in rows(large_tables(size, options.cache), Shape(size), options.rounds)]

@@ -1,8 +1,8 @@
-"""The reader alone: records per second from segments and from a live broker, beside Spark's Kafka source and aiokafka.
+"""Speed of the reader: records per second from segments and a live broker, compared with Spark's Kafka source and aiokafka.
 
-`python -m benchmarks.bench_reader [--records 2M,10M] [--only segments|broker]`. CPU time is that of the reading process (for
-Spark of its JVM), not of the broker; "per core" is records per CPU second. Each reader reads everything once to warm up; then
-the best round counts.
+`python -m benchmarks.bench_reader [--records 2M,10M] [--only segments|broker]`. CPU time is that of the reading process (of
+the JVM for Spark), without the broker; "per core" is records per CPU second. Each reader first reads everything once to warm up;
+then the best round counts.
 """
 
 import time
@@ -20,16 +20,16 @@ from coordinator_core.log.compression import Compression
 
 _HEAD = ("records", "log", "records per batch", "reader", "does", "M records/s", "M records/s per core", "MB/s")
 _BATCH = 30
-#: Only at the first size.
+#: Measured only at the first size.
 _LARGE_BATCH = 1000
 _TOKEN_PROVIDER = "4.0.0"
 
 
 def main(arguments: list[str] | None = None) -> None:
     parsing = parser(__doc__, records="2M,10M", keys="200k", rounds=3)
-    parsing.add_argument("--only", choices=("segments", "broker"), help="one half of it")
+    parsing.add_argument("--only", choices=("segments", "broker"), help="run one half (default: both)")
     parsing.add_argument("--compressions", default="none,lz4", help="of the logs (default none,lz4)")
-    parsing.add_argument("--without-rivals", action="store_true", help="leave Spark's source and aiokafka out")
+    parsing.add_argument("--without-rivals", action="store_true", help="without Spark's source and aiokafka")
     options = parsing.parse_args(arguments)
     print_machine("aiokafka", "kafka-python")
     codecs = [Compression[name.upper()] for name in options.compressions.split(",")]
@@ -83,7 +83,7 @@ def _broker(log: GeneratedLog, rounds: int, spark: Any) -> list[tuple[str, ...]]
 
 
 def _measure(log: GeneratedLog, read: Callable[[], Seen], cpu: Callable[[], float], rounds: int) -> tuple[float, float]:
-    """Wall and CPU seconds, each of its best round."""
+    """Best wall-clock and best CPU seconds of all rounds."""
     walls, cpus = [], []
     for number in range(rounds + 1):
         cpu_before, started = cpu(), time.perf_counter()
@@ -97,7 +97,7 @@ def _measure(log: GeneratedLog, read: Callable[[], Seen], cpu: Callable[[], floa
 
 
 def _expect(log: GeneratedLog, seen: Seen) -> None:
-    """What was read is what was written."""
+    """Raise an error unless the reader has seen the generated log."""
     assert seen.records == log.shape.records, f"{seen.records} records read, {log.shape.records} in the log"
     if not seen.reductions:
         return

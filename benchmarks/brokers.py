@@ -1,4 +1,4 @@
-"""Brokers that hold a generated log: Kafka's own JVM settings, and how long the broker takes to load the log for itself."""
+"""Brokers with a generated log and the JVM settings of Kafka's scripts, and the duration of their load of that log."""
 
 import re
 import time
@@ -18,20 +18,20 @@ VERSION = "4.1.1"
 _LOAD_LIMIT_SECONDS = 300
 _RUNTIME = "org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime"
 
-#: Those of `kafka-run-class.sh` and `kafka-server-start.sh`, in place of the private broker's small ones.
+#: JVM options of `kafka-run-class.sh` and `kafka-server-start.sh`, instead of the private broker's small heap.
 JVM = (
     *("-Xms1g", "-Xmx1g", "-XX:TieredStopAtLevel=4", "-XX:-UseSerialGC", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"),
     *("-XX:InitiatingHeapOccupancyPercent=35", "-XX:+ExplicitGCInvokesConcurrent"),
     f"-Dorg.slf4j.simpleLogger.log.{_RUNTIME}=info",
 )
-#: Nothing else happens to the log while it is read.
+#: Without log cleaner and retention, so that the log does not change while it is read.
 _PROPERTIES = {"log.cleaner.enable": "false", "offsets.retention.check.interval.ms": "86400000"}
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A coordinator's load of all partitions into its cache, in seconds: from the first start of a partition to the last end, the
-    sum over the partitions, and from the start of the process to the last end.
+    """Seconds of a coordinator's load of all partitions: from the first start of a partition to the last end, summed
+    over the partitions, and from the start of the process to the last end.
     """
 
     wall: float
@@ -53,7 +53,7 @@ class LogBroker:
         return self._broker.bootstrap
 
     def reload(self) -> Load:
-        """Restarts the broker cleanly, and waits until it has loaded every partition."""
+        """Restart the broker cleanly, and wait until it has loaded every partition."""
         self._broker.stop()
         lines = self._broker.data.parent / "broker.log"
         begin = lines.stat().st_size
@@ -74,13 +74,13 @@ def broker_with(log: GeneratedLog) -> Iterator[LogBroker]:
 
 
 def _make_offsets_topic(bootstrap: str) -> None:
-    """A consumer that asks for its coordinator makes the broker create the topic."""
+    """Let the broker create the topic, which it does at the first FindCoordinator request."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "makes-the-offsets-topic", "log_level": 0})
     try:
         deadline = time.monotonic() + 60
         while "__consumer_offsets" not in consumer.list_topics(timeout=10).topics:
             if time.monotonic() > deadline:
-                raise PrivateKafkaError("the broker does not create __consumer_offsets")
+                raise PrivateKafkaError("the broker did not create __consumer_offsets")
             consumer.subscribe(["nothing"])
             consumer.poll(0.2)
     finally:

@@ -1,4 +1,4 @@
-"""Clients that commit as fast as they are answered: librdkafka's, one connection each, the same for every coordinator."""
+"""Clients (librdkafka) that each commit as soon as the previous commit is acknowledged; one connection per client."""
 
 import threading
 import time
@@ -12,21 +12,21 @@ _COORDINATOR_LIMIT_SECONDS = 60
 
 @dataclass(frozen=True, slots=True)
 class Commits:
-    """Commits that were answered without error, and the seconds that they took."""
+    """Number of acknowledged commits, and their seconds."""
 
     count: int
     seconds: float
 
     @property
     def per_second(self) -> float:
-        """Of all connections together."""
+        """Commits per second, over all connections."""
         return self.count / self.seconds
 
 
 def commit_for(bootstrap: str, topic: str, connections: int, seconds: float) -> Commits:
-    """Each client is the only one of its group, and commits one offset at a time, each when the one before was answered.
+    """Let clients, each in its own group, commit one offset after the other, without pipelining.
 
-    RuntimeError when a client fails.
+    Raises RuntimeError if a client fails.
     """
     with ExitStack() as opened:
         clients = [opened.enter_context(closing(_client(bootstrap, number))) for number in range(connections)]
@@ -80,7 +80,7 @@ def _client(bootstrap: str, number: int) -> Consumer:
 
 
 def _first_commit(client: Consumer, topic: str) -> None:
-    """Finding the coordinator is not what is measured."""
+    """Commit once before the measurement, which excludes the search for the coordinator."""
     deadline = time.monotonic() + _COORDINATOR_LIMIT_SECONDS
     while True:
         try:
@@ -95,4 +95,4 @@ def _first_commit(client: Consumer, topic: str) -> None:
 def _expect_committed(client: Consumer, topic: str, offset: int) -> None:
     [found] = client.committed([TopicPartition(topic, 0)], timeout=30)
     if found.offset != offset:
-        raise RuntimeError(f"{found.offset} is committed, and {offset} was acknowledged last")
+        raise RuntimeError(f"offset {found.offset} is committed, but the last acknowledged one is {offset}")

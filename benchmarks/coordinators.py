@@ -1,4 +1,4 @@
-"""Coordinators to compare, each as a process: ours with a policy of fsync, and a broker with Kafka's own JVM settings."""
+"""Coordinators to compare, each as a process: ours with an fsync policy, and a broker with Kafka's JVM settings."""
 
 import time
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from benchmarks.processes import cpu_seconds
 from pipelines.private.coordinator import PrivateCoordinator
 from pipelines.private.kafka.broker import PrivateBroker
 
-#: One of Kafka's settings: how long the first rebalance of a group waits for more members.
+#: Kafka's setting for the time that the first rebalance of a group waits for more members.
 _DELAY = "group.initial.rebalance.delay.ms"
 _LOAD_LIMIT_SECONDS = 300
 _BROKER = f"Kafka {VERSION}"
@@ -24,7 +24,7 @@ _BROKER = f"Kafka {VERSION}"
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A running coordinator: what to call it, where it is, its process."""
+    """A running coordinator: label, address, process id."""
 
     name: str
     bootstrap: str
@@ -43,7 +43,7 @@ class Server:
 
 @contextmanager
 def our_coordinator(folder: Path, topic: str, fsync: str, delay_ms: int) -> Iterator[Server]:
-    """Ours over an empty log in `folder`; all else as it comes."""
+    """Our coordinator on an empty log in `folder`, otherwise with default settings."""
     settings: dict[str, Any] = {"fsync": fsync, _DELAY.replace(".", "_"): delay_ms}
     with PrivateCoordinator(folder, topics={topic: 1}, **settings) as coordinator:
         coordinator.wait_until_loaded()
@@ -53,7 +53,7 @@ def our_coordinator(folder: Path, topic: str, fsync: str, delay_ms: int) -> Iter
 
 @contextmanager
 def kafka_broker(topic: str, delay_ms: int) -> Iterator[Server]:
-    """A broker with as many partitions of `__consumer_offsets`, which it forces to the disk as seldom as brokers do."""
+    """A broker with the same number of partitions of `__consumer_offsets`, and Kafka's default flush settings."""
     with PrivateBroker(VERSION, offsets_partitions=PARTITIONS, properties={_DELAY: str(delay_ms)}, jvm_arguments=JVM) as broker:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
         for made in admin.create_topics([NewTopic(topic, 1, 1)]).values():
@@ -62,7 +62,7 @@ def kafka_broker(topic: str, delay_ms: int) -> Iterator[Server]:
 
 
 def our_load(log: GeneratedLog, folder: Path) -> Load:
-    """A start of ours over the log in `folder`, a copy of `log`, until every partition is loaded."""
+    """Start our coordinator on a copy of `log` in `folder`, and wait until every partition is loaded."""
     coordinator = PrivateCoordinator(folder, log_cleaner_interval_ms=0, offsets_topic_num_partitions=log.shape.partitions)
     coordinator.log.unlink(missing_ok=True)
     started = time.time()

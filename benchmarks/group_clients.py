@@ -1,4 +1,4 @@
-"""Members of groups that only do what is measured, over the connections of `coordinator_core.client`."""
+"""Members of groups that send only the measured requests, over connections of `coordinator_core.client`."""
 
 import asyncio
 import time
@@ -47,7 +47,7 @@ class Member:
 
 @dataclass(slots=True)
 class Joined:
-    """Seconds after the first JoinGroup until JoinGroup was first answered with a generation, and until every member had its
+    """Seconds from the first JoinGroup request until the first successful response, and until every member had its
     assignment."""
 
     generation: float = 0.0
@@ -56,18 +56,18 @@ class Joined:
 
 @dataclass(slots=True)
 class Beats:
-    """Heartbeats that were answered without error, their latencies in seconds, and for how long they went on."""
+    """Number and latencies (seconds) of successful heartbeats, and the duration of the measurement."""
 
     seconds: float = 0.0
     latencies: list[float] = field(default_factory=list)
 
     def percentile(self, share: float) -> float:
-        """The latency that this share of all heartbeats stayed below or met."""
+        """The latency that this share of all heartbeats did not exceed."""
         return sorted(self.latencies)[min(int(len(self.latencies) * share), len(self.latencies) - 1)]
 
 
 async def connections_to(address: Address, count: int) -> list[BrokerConnection]:
-    """So many, which know the versions."""
+    """This many connections, after ApiVersions."""
     made: list[BrokerConnection] = []
     while len(made) < count:
         some = min(_CONNECTING_AT_ONCE, count - len(made))
@@ -76,7 +76,7 @@ async def connections_to(address: Address, count: int) -> list[BrokerConnection]
 
 
 async def await_coordinator(connection: BrokerConnection, group: str) -> None:
-    """Until somebody coordinates the group: a broker makes its topic and loads it when it is first asked. TimeoutError."""
+    """Wait for the group's coordinator: a broker creates and loads its topic at the first request. Raises TimeoutError."""
     async with asyncio.timeout(_FIND_LIMIT_SECONDS):
         while True:
             found = await connection.ask(ApiKey.FIND_COORDINATOR, FindCoordinatorRequest((group,)))
@@ -88,9 +88,9 @@ async def await_coordinator(connection: BrokerConnection, group: str) -> None:
 
 
 async def join_all(members: Sequence[Member], topic: str, round_number: int = 0) -> Joined:
-    """All members of a group join at once and get their assignments; in a later round all of them join again, as others.
+    """Let all members of a group join at the same time, until they have their assignments; later rounds rejoin.
 
-    RuntimeError if the coordinator refuses one.
+    Raises RuntimeError if the coordinator rejects a member.
     """
     subscription = encode_subscription(ConsumerProtocolSubscription((topic,), b"%d" % round_number))
     joined, started = Joined(), time.perf_counter()
@@ -110,7 +110,7 @@ async def join_all(members: Sequence[Member], topic: str, round_number: int = 0)
     await asyncio.gather(*(run(member) for member in members))
     joined.assignments = time.perf_counter() - started
     if len({member.generation for member in members}) != 1:
-        raise RuntimeError("the members are in different generations")
+        raise RuntimeError("the members have different generations")
     return joined
 
 
@@ -135,7 +135,7 @@ def _assignments(response: JoinGroupResponse, topic: str) -> dict[str, bytes]:
 
 
 async def beat(members: Sequence[Member], interval: float, seconds: float) -> Beats:
-    """Every member sends a heartbeat each `interval`, spread evenly over it, for `seconds`. RuntimeError if one is refused."""
+    """Let members send a heartbeat per `interval`, spread evenly, for `seconds`. Raises RuntimeError if one is rejected."""
     loop, beats, refused = asyncio.get_running_loop(), Beats(), set[str]()
     open_requests = 0
     started = loop.time()
@@ -168,5 +168,5 @@ async def beat(members: Sequence[Member], interval: float, seconds: float) -> Be
         await asyncio.sleep(0.001)
     beats.seconds = loop.time() - started
     if refused:
-        raise RuntimeError(f"heartbeats were answered {', '.join(sorted(refused))}")
+        raise RuntimeError(f"heartbeats were rejected with {', '.join(sorted(refused))}")
     return beats

@@ -1,9 +1,8 @@
-"""Tables of any number of offsets, as the job leaves them after a first load and `maintain`.
+"""Generated tables with any number of offsets, equal to those of the job after a first load and `maintain`.
 
 The shape: groups of 50 offsets (two topics of 25 partitions each), spread over the 50 partitions of `__consumer_offsets` as Kafka
 spreads them, every fifth group a classic one with two members, the others simple; one commit per offset, a
-millisecond apart. Files are written by the code that writes them in the job; what is left out is the way of the commits through
-Spark.
+millisecond apart. The code of the job writes the files; only the processing of the commits by Spark is left out.
 """
 
 import os
@@ -45,19 +44,19 @@ PER_GROUP = TOPICS_PER_GROUP * PARTITIONS_PER_TOPIC
 CLASSIC_EVERY = 5
 ERA = Era.named("4")
 
-#: When the newest of the commits was made, ms.
+#: Time of the newest commit, ms.
 NEWEST_MS = 1_795_000_000_000
 
-#: Offsets of so many groups are in memory at a time.
+#: Number of groups whose offsets are in memory at a time.
 _GROUPS_AT_ONCE = 4_000
 
-#: Above this many the job leaves the writing to the executors.
+#: Above this number of rows the executors write in the job.
 BULK_ROWS = int(load_configuration(None).job["bulk_rows"])
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What is in the tables."""
+    """Number of offsets in the tables, and properties that follow from it."""
 
     offsets: int
 
@@ -73,7 +72,7 @@ class Shape:
 
     @cached_property
     def next_offsets(self) -> dict[int, int]:
-        """Where the log of every partition ends."""
+        """End offset of every log partition."""
         groups = np.bincount(self.log_partitions, minlength=LOG_PARTITIONS)
         return {partition: int(count) * (PER_GROUP + 1) for partition, count in enumerate(groups)}
 
@@ -83,17 +82,17 @@ class Shape:
 
 
 def group_name(group: int) -> str:
-    """Name of the group of that number; neighbours in the order of numbers are not neighbours in that of names."""
+    """Name of the group with this number. Consecutive numbers do not have neighbouring names."""
     return f"{group * 2_654_435_761 % 2**32:08x}-consumer-{group}"
 
 
 def topic_names(group: int) -> list[str]:
-    """Topics that the group commits for."""
+    """Topics for which the group commits."""
     return [f"orders-{group % 500}", f"shipments-{group % 97}"][:TOPICS_PER_GROUP]
 
 
 def large_tables(size: int, folder: Path) -> TableStore:
-    """Tables of so many offsets, made in `folder` unless they are there."""
+    """Tables of this shape, created in `folder` unless they exist."""
     root, shape = folder / f"tables-{size}", Shape(size)
     store = TableStore(str(root))
     if not (root / "complete").exists():
@@ -102,7 +101,7 @@ def large_tables(size: int, folder: Path) -> TableStore:
         store.create()
         writer = TablesWriter.claim(store)
         context = BatchContext(writer.begin(), ERA, ERA.default_retention_ms, PreviousBatch(store, None))
-        # what is planned in the driver is planned by the job's own code; commits are too many for that
+        # the job's code plans the rows of groups; the commits are too many for it
         few = pa.Table.from_batches((rows for rows in change_rows(shape) if rows["kind"][0].as_py() != Kind.COMMIT), SCHEMA)
         for write in plan_batch(few, context, dict).writes:
             DeltaRsWriter(writer).write(write)
@@ -130,7 +129,7 @@ def _add_history(table: DeltaTable, shape: Shape, stamp: str) -> bool:
 
 
 def _in_order(shape: Shape) -> Iterator[dict[str, pa.Array]]:
-    """Columns of all offsets and of what a batch says of each, sorted by group, a part at a time."""
+    """Columns of all offsets, with the values that a batch has for each, sorted by group, in parts."""
     names = np.array([group_name(group) for group in range(shape.groups)], object)
     order = np.argsort(names)
     place = np.zeros(shape.groups, np.int64)
@@ -169,7 +168,7 @@ def _first_batch(writer: TablesWriter, shape: Shape) -> Batch:
 
 
 def copied(store: TableStore, to: Path) -> TableStore:
-    """A copy of tables that a benchmark may write to; data files are shared, since nothing ever changes one."""
+    """A copy of tables for a benchmark that writes. Data files are hard links: no program changes one."""
     shutil.rmtree(to, ignore_errors=True)
     shutil.copytree(store.root, to, copy_function=lambda source, target: _copy(Path(source), Path(target)))
     return TableStore(str(to))
@@ -183,7 +182,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def change_rows(shape: Shape, partitions: range = range(LOG_PARTITIONS)) -> Iterator[pa.RecordBatch]:
-    """Change rows as tasks make them of a log with one commit per offset and one record per classic group."""
+    """The change rows that tasks make from a log with one commit per offset and one record per classic group."""
     for partition in partitions:
         groups = shape.of_partition(partition)
         if not len(groups):

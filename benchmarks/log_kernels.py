@@ -9,13 +9,13 @@ from numba import njit
 Bytes = npt.NDArray[np.uint8]
 Int64s = npt.NDArray[np.int64]
 
-#: Partitions that one commit names: those of one topic.
+#: Partitions per commit: those of one topic.
 COMMIT_PARTITIONS = 10
 #: `OffsetCommitValue` v3 with empty metadata.
 VALUE_BYTES = 24
 #: The generation of a `GroupMetadataValue` v3 of protocol type "consumer".
 GENERATION_AT = 12
-#: Lengths, deltas, attributes and header count of a record, at most.
+#: Maximum size of lengths, deltas, attributes and header count of a record.
 RECORD_OVERHEAD = 24
 
 UNTOUCHED = 0
@@ -36,7 +36,7 @@ class Names(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """What a partition is made of; a share is one in so many records, 0 for none."""
+    """Composition of a partition. A share of N means one in N records, 0 means none."""
 
     records: int
     per_batch: int
@@ -49,7 +49,7 @@ class Shape(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What the log leaves per key, and how many records of each kind are in it."""
+    """Final operation per key, and number of records of each kind."""
 
     last: Bytes
     offset: Int64s
@@ -85,7 +85,7 @@ def _zigzag_size(number: int) -> int:
 
 @njit(cache=True)
 def _put_start(out: Bytes, position: int, time_delta: int, delta: int, key_length: int, value_length: int) -> int:
-    """Everything of a record in front of the bytes of its key; `value_length` -1 for a tombstone."""
+    """Write a record up to the bytes of its key; `value_length` -1 for a tombstone."""
     body = 1 + _zigzag_size(time_delta) + _zigzag_size(delta) + _zigzag_size(key_length) + key_length + 1
     body += 1 if value_length < 0 else _zigzag_size(value_length) + value_length
     position = _put_zigzag(out, position, body)
@@ -114,7 +114,7 @@ def _put_value(out: Bytes, position: int, committed: int, timestamp: int) -> int
 
 @njit(cache=True)
 def write_payloads(names: Names, shape: Shape, out: Bytes, ends: Int64s, outcome: Outcome) -> int:
-    """Fills `out` with the records of each batch, and `ends` with where each batch's payload ends; returns the batches.
+    """Fill `out` with the records of each batch and `ends` with the end of each batch's payload; return the number of batches.
 
     `outcome.counts`: commits, tombstones, group records.
     """

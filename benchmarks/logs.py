@@ -1,7 +1,7 @@
-"""Generated `__consumer_offsets` logs: segment files as a 4.1 broker would have written them, and what they must load to.
+"""Generated `__consumer_offsets` logs: segment files like those of a 4.1 broker, and their expected state.
 
-A log is cached in a folder named by its shape. Commits come as consumers make them: one group, ten partitions of one topic at a
-time; batches hold commits of several groups, as brokers append them together.
+A log is cached in a folder named after its shape. A commit has one group and ten partitions of one topic, as consumers commit; a
+batch has commits of several groups, as brokers append them.
 """
 
 import json
@@ -40,19 +40,19 @@ from coordinator_core.log.record_batch import CRC_START, HEADER_SIZE, SMALLEST_L
 
 KEYS_PER_GROUP = 100
 PARTITIONS = 50
-#: Raised whenever the generator writes something else, so that older logs are not taken for it.
+#: Version of the generator, incremented whenever its output changes, so that cached logs of older versions are not used.
 _EDITION = 2
 _FIRST_TIMESTAMP = 1_790_000_000_000
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 _TEAMS = ("billing", "search", "warehouse", "ads", "fraud-detection", "risk", "ml", "customer-notifications")
 _MEMBERS = 3
-#: A day, in ms: a broker that has loaded the log must not find that its members are gone while it is measured.
+#: A day, in ms: sessions of the members must not expire while a broker that has loaded the log is measured.
 _SESSION_TIMEOUT = 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
 class LogShape:
-    """What a log is made of. Tombstones and group records are one in so many records."""
+    """Composition of a log. Shares of tombstones and group records are given as one in N records."""
 
     records: int
     keys: int = 200_000
@@ -64,14 +64,14 @@ class LogShape:
 
     @property
     def folder_name(self) -> str:
-        """A name that no other shape has."""
+        """Folder name, unique per shape."""
         parts = (self.records, self.keys, self.per_batch, self.compression.name.lower(), self.tombstone_every)
         return "-".join(str(part) for part in ("log", _EDITION, *parts, self.group_record_every, self.partitions))
 
 
 @dataclass(frozen=True)
 class GeneratedLog:
-    """A log on disk, and what it must load to.
+    """A log on disk, and its expected state.
 
     `last` and `offset` have one entry per key, in the order of `key_names`: the kind of its last operation and, for a commit, the
     committed offset.
@@ -121,7 +121,7 @@ def _topic_name(group: int, topic: int) -> str:
 
 
 def generated_log(shape: LogShape, cache: Path) -> GeneratedLog:
-    """The log of this shape, written now unless `cache` has it."""
+    """The log of this shape, generated unless `cache` has it."""
     folder = cache / shape.folder_name
     if not folder.is_dir():
         cache.mkdir(parents=True, exist_ok=True)

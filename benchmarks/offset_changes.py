@@ -1,4 +1,4 @@
-"""Changes of a log that tables of a `Shape` were made from: commits of some groups, in segments or as change rows."""
+"""Further commits for a log from which tables of a `Shape` were made, as segments or as change rows."""
 
 import itertools
 from collections import defaultdict
@@ -19,7 +19,7 @@ from pipelines.source.reduction_rows import change_rows
 
 
 class Changes:
-    """Commits for randomly chosen groups, one round after the other; equal seeds make equal rounds."""
+    """Rounds of commits for randomly chosen groups; equal seeds give equal rounds."""
 
     def __init__(self, shape: Shape, seed: int = 1) -> None:
         self._shape = shape
@@ -29,15 +29,15 @@ class Changes:
 
     @property
     def next_offsets(self) -> dict[int, int]:
-        """Where the log ends now."""
+        """Current end offsets of the log."""
         return dict(self._next)
 
     def go_on(self, next_offsets: Mapping[int, int]) -> None:
-        """Takes over where a log ends that has grown since."""
+        """Continue at the end of a log that has grown meanwhile."""
         self._next = dict(next_offsets)
 
     def round(self, groups: int, offsets: int, now_ms: int) -> dict[int, bytes]:
-        """The next round: log partition → record batch. `offsets` commits in all, spread evenly over `groups` groups."""
+        """The next round, as log partition → record batch: `offsets` commits, spread evenly over `groups` groups."""
         chosen = self._random.choice(self._shape.groups, min(groups, self._shape.groups), replace=False)
         per_group, committed = max(1, offsets // len(chosen)), next(self._round)
         records = defaultdict(list)
@@ -57,7 +57,7 @@ class Changes:
 
 
 class GrowingLog:
-    """A folder of segments that begins where the tables end."""
+    """A folder of segments that starts at the position of the tables."""
 
     def __init__(self, folder: Path, next_offsets: dict[int, int]) -> None:
         self.folder = folder
@@ -70,14 +70,14 @@ class GrowingLog:
             segment.touch()
 
     def append(self, batches: dict[int, bytes]) -> None:
-        """Appends to each partition what it gets."""
+        """Append batches to their partitions."""
         for partition, data in batches.items():
             with self._segments[partition].open("ab") as file:
                 file.write(data)
 
 
 def as_change_rows(batches: dict[int, bytes], start: dict[int, int]) -> pa.Table:
-    """The change rows that a task would make of the batches; `start` is where their partitions ended before."""
+    """The change rows that tasks would make from the batches; `start` has the end offsets before them."""
     rows: list[pa.RecordBatch] = []
     for partition, data in batches.items():
         columns = parse_columns(data)

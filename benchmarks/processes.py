@@ -10,15 +10,15 @@ _SAMPLE_SECONDS = 0.02
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system time of a process so far, of all its threads."""
-    # behind the name of the program, which may hold anything
+    """User and system time of a process so far, over all its threads."""
+    # after the program name, which can contain any character
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
 @dataclass
 class Peak:
-    """The most memory that a process ever had, in MiB, and what it was."""
+    """Peak memory of a process in MiB, and its command."""
 
     pid: int
     parent: int
@@ -27,7 +27,7 @@ class Peak:
 
 
 class MemorySampler:
-    """Follows a process and all its descendants until it is closed; the kernel's own high-water marks are what counts."""
+    """Samples the peak memory (the kernel's high-water mark) of a process and its descendants until it is closed."""
 
     def __init__(self, root: int) -> None:
         self._root = root

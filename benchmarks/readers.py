@@ -1,4 +1,4 @@
-"""Ways to read a whole `__consumer_offsets` log: ours, Spark's own Kafka source, aiokafka."""
+"""Readers of a whole `__consumer_offsets` log: Grouplake, Spark's Kafka source, aiokafka."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ _MEGABYTE = 1024 * 1024
 
 @dataclass
 class Seen:
-    """What a reader has seen: records, and their reductions where it makes them."""
+    """Result of a reader: number of records, and reductions if it makes them."""
 
     records: int
     reductions: list[Reduction]
@@ -41,7 +41,7 @@ def open_broker(bootstrap: str) -> OpenSource:
 
 
 def parse_only(open_source: OpenSource) -> Seen:
-    """Record batches to columns: checksums, decompression, record framing."""
+    """Parse record batches to columns: checksums, decompression, record framing."""
     source = open_source()
     try:
         records = 0
@@ -54,7 +54,7 @@ def parse_only(open_source: OpenSource) -> Seen:
 
 
 def reduce_all(open_source: OpenSource) -> Seen:
-    """What a task of the job does: parse, decode, and keep the last operation per key."""
+    """Do the work of a task of the job: parse, decode, and keep the last operation per key."""
     source = open_source()
     era = Era.named("4")
     try:
@@ -76,7 +76,7 @@ def _whole(source: LogSource) -> dict[int, tuple[int, int]]:
 
 
 def spark_kafka(spark: SparkSession, bootstrap: str, partitions: int) -> Seen:
-    """Spark's Kafka source with its best settings into a sink that keeps nothing: keys and values as bytes, undecoded."""
+    """Spark's Kafka source with its best settings into the noop sink: keys and values as bytes, undecoded."""
     spark.conf.set("spark.sql.streaming.kafka.useDeprecatedOffsetFetching", "true")
     seen = Observation()
     (

@@ -1,4 +1,4 @@
-"""What a benchmark prints: the machine and the versions, and Markdown tables."""
+"""Output of a benchmark: machine, versions, and Markdown tables."""
 
 import os
 import platform
@@ -10,14 +10,14 @@ _PACKAGES = ("pyspark", "delta-spark", "deltalake", "pyarrow", "numpy", "numba")
 
 
 def print_machine(*packages: str) -> None:
-    """Machine and versions, of `packages` too."""
+    """Print the machine and versions, those of `packages` included."""
     names = (*_PACKAGES, *packages)
     print(f"Machine: {_processor()}, {os.cpu_count()} cores, {_memory_gib():.0f} GiB, Linux {platform.release().split('-')[0]}, ")
     print(f"Python {platform.python_version()}, {', '.join(f'{name} {version(name)}' for name in names)}\n")
 
 
 def print_table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A Markdown table."""
+    """Print a Markdown table."""
     print(f"| {' | '.join(head)} |")
     print("|---" * len(head) + "|")
     for row in rows:

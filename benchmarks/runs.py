@@ -1,4 +1,4 @@
-"""`grouplake run` as a fresh process from the shell: what it took, what it tells, and whether its tables are right."""
+"""`grouplake run` as a new process: its duration, progress lines and memory, and a check of its tables."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ _LIMIT_SECONDS = 600
 
 @dataclass
 class Run:
-    """Seconds from the start of the process to each line that it told and to its end, its batches, its memory."""
+    """A finished run: seconds from the start of the process to each progress line and to its end, batches, peak memory."""
 
     seconds: float
     told: list[tuple[float, str]]
@@ -32,7 +32,7 @@ class Run:
     pid: int = 0
 
     def told_at(self, start: str) -> float:
-        """When the first line with this start was told."""
+        """Seconds until the first line that begins with `start`."""
         return next(at for at, line in self.told if line.startswith(start))
 
     def phase_seconds(self) -> dict[str, float]:
@@ -46,7 +46,7 @@ class Run:
 
 def grouplake_run(source: str, tables: Path, arguments: Sequence[str] = (), *, sample_memory: bool = False) -> Run:
     """One `grouplake run --trigger available-now` into a new folder of tables."""
-    # a user's shell lets Python keep compiled modules
+    # as in a user's shell, Python may write compiled modules
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     command = [str(_COMMAND), "run", "--source", source, "--tables", str(tables), "--trigger", "available-now", *arguments]
     started = time.monotonic()
@@ -54,25 +54,25 @@ def grouplake_run(source: str, tables: Path, arguments: Sequence[str] = (), *, s
         sampler = MemorySampler(process.pid)
         if sample_memory:
             with sampler:
-                told = _listen(process, started)
+                lines = _listen(process, started)
         else:
-            told = _listen(process, started)
+            lines = _listen(process, started)
     seconds = time.monotonic() - started
     if process.returncode != 0:
-        raise RuntimeError(f"{' '.join(command)} ended with exit code {process.returncode}: {told[-1][1] if told else ''}")
+        raise RuntimeError(f"{' '.join(command)} ended with exit code {process.returncode}: {lines[-1][1] if lines else ''}")
     batches = DeltaTable(tables / "batches").to_pyarrow_table().sort_by("batch_id").to_pylist()
-    return Run(seconds, told, batches, sampler.peaks, process.pid)
+    return Run(seconds, lines, batches, sampler.peaks, process.pid)
 
 
 def _listen(process: subprocess.Popen[str], started: float) -> list[tuple[float, str]]:
     assert process.stderr is not None
-    told = [(time.monotonic() - started, line.rstrip()) for line in process.stderr]
+    lines = [(time.monotonic() - started, line.rstrip()) for line in process.stderr]
     process.wait(_LIMIT_SECONDS)
-    return told
+    return lines
 
 
 def expect_tables(log: GeneratedLog, tables: Path, batches: Sequence[Mapping[str, Any]]) -> None:
-    """Raises AssertionError where the tables are not those of the log."""
+    """Raise AssertionError unless the tables match the log."""
     read = sum(batch["records_read"] for batch in batches)
     assert read == log.shape.records, f"{read} records read, {log.shape.records} in the log"
     found = DeltaTable(tables / "offsets").to_pyarrow_table(columns=[*_KEY, "committed_offset"])

@@ -1,4 +1,4 @@
-"""Configuration: `conf/local.toml` has every key and its default, a profile or file overrides some, flags override those."""
+"""Configuration: defaults in `conf/local.toml`, overridden by a profile or file, overridden by flags."""
 
 import os
 import tomllib
@@ -11,21 +11,21 @@ from pipelines.errors import UsageError
 
 PROFILES = Path(__file__).parent / "conf"
 DEFAULTS = PROFILES / "local.toml"
-#: The default of a number that depends on `era` in the same section; such a key takes this text or an integer.
+#: Default of an integer that depends on `era` in the same section. Such a key takes this text or an integer.
 OF_ERA = "era"
 _FROM_ENVIRONMENT = "env:"
 _TYPES = {str: "a string", int: "an integer", bool: "true or false", float: "a fraction", list: "a list", dict: "a section"}
 
-#: Tables whose keys are not ours.
+#: Sections with arbitrary keys: settings of Spark, options of the Java client, names of topics.
 _OPEN_SECTIONS = frozenset({("spark", "conf"), ("kafka", "jvm"), ("coordinator", "topics")})
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """One section per part of the program, each key as in the file. Secrets are resolved, so it is never printed whole."""
+    """Resolved configuration: one field per section, keys as in the file. It holds secrets: never print it whole."""
 
     job: Mapping[str, Any]
-    #: Spark's own settings may hold the keys of an object store.
+    #: May hold the keys of an object store.
     spark: Mapping[str, Any] = field(repr=False)
     kafka: Mapping[str, Any] = field(repr=False)
     maintain: Mapping[str, Any]
@@ -33,16 +33,16 @@ class Configuration:
 
     @property
     def kafka_options(self) -> dict[str, str]:
-        """What is set of the broker connection, as source options; what is left at its default is not set."""
+        """Settings of the broker connection that differ from their defaults, as source options."""
         defaults = _read(DEFAULTS)["kafka"]
         return {name: str(value) for name, value in self.kafka.items() if name != "jvm" and value != defaults[name]}
 
 
 def load_configuration(name: str | None, environment: Mapping[str, str] = os.environ) -> Configuration:
-    """The defaults, overridden by profile or file `name` (a path, or the name of a file in conf/).
+    """Load the defaults, overridden by profile or file `name` (a path, or the name of a file in conf/).
 
     Raises:
-        UsageError: the file is missing or not TOML, a key is unknown or of another type, a named variable is not set.
+        UsageError: the file is missing or not TOML, a key is unknown, a value has the wrong type, or a named variable is not set.
     """
     merged = _read(DEFAULTS)
     if name is not None:
@@ -86,7 +86,7 @@ def _override(defaults: dict[str, Any], given: Mapping[str, Any], path: Path, se
 
 
 def _require_value(value: Any, default: Any, where: str) -> None:
-    """Raises UsageError unless `value` may stand where `default` does."""
+    """Raise UsageError unless `value` has the type of `default` and is in range."""
     lowest = 0
     if default == OF_ERA:
         if type(value) is not int and value != OF_ERA:
@@ -97,7 +97,7 @@ def _require_value(value: Any, default: Any, where: str) -> None:
     elif isinstance(default, int):
         lowest = min(0, default)
     if isinstance(value, int) and value < lowest:
-        raise UsageError(f"{where} is {value}, and must not be negative")
+        raise UsageError(f"{where} is {value}: must not be negative")
 
 
 def _resolve(value: Any, environment: Mapping[str, str], section: tuple[str, ...]) -> Any:

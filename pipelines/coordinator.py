@@ -1,4 +1,4 @@
-"""`grouplake coordinator`: configuration and addresses → a log, and the service on top of it."""
+"""`grouplake coordinator`: opens the log and runs the service, from configuration and addresses."""
 
 import asyncio
 import sys
@@ -22,12 +22,12 @@ from pipelines.errors import GrouplakeError, UsageError
 
 
 class CoordinatorError(GrouplakeError):
-    """The coordinator cannot begin: its folder is another's, its log cannot be read, its address is taken."""
+    """The coordinator cannot start: another process holds its folder, its log is unreadable, or its address is in use."""
 
 
 @dataclass(frozen=True)
 class CoordinatorOptions:
-    """What command line and configuration ask for, as far as it can be checked before anything is opened."""
+    """Options of a coordinator from command line and configuration, checked before anything is opened."""
 
     directory: str
     config: CoordinatorConfig
@@ -38,16 +38,16 @@ class CoordinatorOptions:
 
 
 def coordinator_options(listen: str, directory: str, section: Mapping[str, Any]) -> CoordinatorOptions:
-    """`section` is `[coordinator]` of the configuration. Raises UsageError for what is not as it must be written."""
+    """Check the section `[coordinator]` of the configuration. Raises UsageError for an invalid value or address."""
     if section["log_level"] not in LEVELS:
-        raise UsageError(f"coordinator.log_level is {section['log_level']!r}, and must be one of {', '.join(LEVELS)}")
+        raise UsageError(f"coordinator.log_level is {section['log_level']!r}: must be one of {', '.join(LEVELS)}")
     return CoordinatorOptions(
         directory,
         coordinator_config(section),
         _checked(ServiceSettings, {**section, "fsync": _fsync(section["fsync"])}),
         _log_settings(section),
         Addresses(
-            _address(listen, "the address to listen on"),
+            _address(listen, "listen address"),
             _address(section["advertised_listener"], "coordinator.advertised_listener")
             if section["advertised_listener"]
             else None,
@@ -58,18 +58,18 @@ def coordinator_options(listen: str, directory: str, section: Mapping[str, Any])
 
 
 def coordinator_config(section: Mapping[str, Any]) -> CoordinatorConfig:
-    """The keys of the coordinator in `[coordinator]`; those that are "era" have the default of its era (`ERA_DEFAULTS`).
+    """Settings of the pure coordinator in `[coordinator]`. A key with the value "era" takes its default from `ERA_DEFAULTS`.
 
-    Raises UsageError for a value out of its range.
+    Raises UsageError for a value out of range.
     """
     config: CoordinatorConfig = _checked(CoordinatorConfig, {key: value for key, value in section.items() if value != OF_ERA})
     return config
 
 
 def run_coordinator(options: CoordinatorOptions, until: Until, stream: TextIO | None = None) -> None:
-    """Serves for as long as `until` takes. What happens is written to `stream` (None: standard error), a JSON object a line.
+    """Serve until `until` returns, and log to `stream` (None: standard error), one JSON object per line.
 
-    Raises CoordinatorError for what is not to be had, and what `until` raises.
+    Raises CoordinatorError if the log or an address is not available, and any exception of `until`.
     """
     event_log = EventLog(stream or sys.stderr, options.log_level)
     raise_file_limit()
@@ -83,14 +83,14 @@ def run_coordinator(options: CoordinatorOptions, until: Until, stream: TextIO | 
 
 
 async def until_signalled(address: Address, admin: Address | None) -> str:
-    """Says that connections are taken, and serves until SIGTERM or SIGINT."""
+    """Print the ready line, then wait for SIGTERM or SIGINT. Returns the name of the signal."""
     signal_name = signalled()
     tell_ready(address, admin)
     return await signal_name
 
 
 def tell_ready(address: Address, admin: Address | None) -> None:
-    """One line on standard output, for whoever waits for it."""
+    """Print on standard output that connections are accepted: the line that a supervising process waits for."""
     where = "" if admin is None else f", http://{admin}/health and /metrics"
     print(f"listening on {address}{where}", flush=True)
 
@@ -111,7 +111,7 @@ def _open(options: CoordinatorOptions, event_log: EventLog) -> SegmentLog:
 
 
 def _checked(kind: Any, section: Mapping[str, Any]) -> Any:
-    """The settings of this kind that are in the section; their ValueError is the user's."""
+    """Make settings of class `kind` from the keys of the section. A ValueError becomes a UsageError."""
     names = {field.name for field in fields(kind)}
     return _usage(kind, **{name: value for name, value in section.items() if name in names})
 
@@ -119,7 +119,9 @@ def _checked(kind: Any, section: Mapping[str, Any]) -> Any:
 def _log_settings(section: Mapping[str, Any]) -> SegmentLogSettings:
     codec = section["offsets_topic_compression_codec"]
     if codec not in list(Compression):
-        raise UsageError(f"coordinator.offsets_topic_compression_codec is {codec}, which no codec is")
+        raise UsageError(
+            f"coordinator.offsets_topic_compression_codec is {codec}: must be 0 (none), 1 (gzip), 2 (snappy), 3 (lz4) or 4 (zstd)"
+        )
     settings: SegmentLogSettings = _usage(
         SegmentLogSettings,
         segment_bytes=section["offsets_topic_segment_bytes"],
@@ -141,7 +143,7 @@ def _fsync(text: str) -> Fsync:
     try:
         return Fsync(text)
     except ValueError as error:
-        raise UsageError(f"coordinator.fsync is {text!r}, and must be one of {', '.join(Fsync)}") from error
+        raise UsageError(f"coordinator.fsync is {text!r}: must be one of {', '.join(Fsync)}") from error
 
 
 def _address(text: str, name: str) -> Address:

@@ -2,7 +2,7 @@
 
 
 class GrouplakeError(Exception):
-    """Root of what the command line turns into one line and an exit code."""
+    """Base class of errors that the command line prints as one line, with an exit code."""
 
     exit_code = 1
 
@@ -14,8 +14,8 @@ class UsageError(GrouplakeError):
 
 
 class TablesError(GrouplakeError):
-    """The tables are not what the command needs: of another era, written by somebody else, incomplete."""
+    """The tables do not fit the command: another era, changed by another program, or incomplete."""
 
 
 class AnotherWriter(TablesError):
-    """Another job writes the tables, or has taken them over. Trying again would take them from it in turn."""
+    """Another job writes the tables, or has taken them over. A retry would take them back from that job."""

@@ -1,7 +1,7 @@
-"""Fault points, for the tests that kill the job: named places at which a process ends itself, or halts.
+"""Failpoints: named places in the code at which tests kill or stop a process.
 
-`GROUPLAKE_FAULT=after:offsets` makes the process that reaches this point kill itself as `kill -9` would, at once and with nothing
-tidied up; `GROUPLAKE_FAULT=after:offsets=STOP` halts it there until it gets SIGCONT. Without the variable nothing happens.
+With `GROUPLAKE_FAULT=after:offsets` the process that reaches this failpoint sends itself SIGKILL; with
+`GROUPLAKE_FAULT=after:offsets=STOP`, SIGSTOP, and it continues on SIGCONT. Without the variable a failpoint has no effect.
 """
 
 import os
@@ -11,7 +11,7 @@ VARIABLE = "GROUPLAKE_FAULT"
 
 
 def failpoint(point: str) -> None:
-    """Called at the place named `point`."""
+    """Kill or stop this process if the variable names `point`."""
     wanted = os.environ.get(VARIABLE)
     if wanted is None:
         return

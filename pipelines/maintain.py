@@ -1,4 +1,4 @@
-"""`grouplake maintain`: keeps the tables small and quick. Like the job it is a writer of the tables, one at a time."""
+"""`grouplake maintain`: compacts the tables and removes old history and files. Like the job, it is a writer of the tables."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,18 +16,18 @@ from pipelines.tables.store import Batch, TableStore, timestamp_literal
 from pipelines.tables.writer import TablesWriter, stamped
 from pipelines.tables.writer_lock import writer_lock
 
-#: History that ages; what is in quarantine stays until somebody has looked at it.
+#: Histories with an age limit. `quarantine` has none: an operator decides about its rows.
 _AGING = ("offset_history", "group_history")
 
-#: How long a table's log tells files that were replaced (`delta.deletedFileRetentionDuration`).
-_LOG_REMEMBERS_HOURS = 7 * 24
+#: How long a table's log keeps the names of replaced files (`delta.deletedFileRetentionDuration`).
+_DELETED_FILE_RETENTION_HOURS = 7 * 24
 
 _STATE_AND_HISTORY = definitions.WRITE_ORDER[:-1]
 
 
 @dataclass(frozen=True)
 class Maintenance:
-    """How much to keep: history rows, versions for --as-of, and the file size that compaction aims at."""
+    """Limits: age of history rows, age of versions for --as-of, target file size of compaction."""
 
     history_days: int
     vacuum_hours: int
@@ -35,12 +35,12 @@ class Maintenance:
 
 
 def maintain(root: str, limits: Maintenance, now: datetime, progress: Callable[[str], None]) -> None:
-    """Ages the history, compacts every table, writes checkpoints, and removes files nobody needs.
+    """Delete old history, compact every table, write checkpoints, and remove unneeded files.
 
-    The last batch's versions are made to point at the compacted tables, so that a reader finds them.
+    A new row of `batches` names the versions of the compacted tables, which is how readers find them.
 
     Raises:
-        UsageError: there are no tables, or they cannot be written.
+        UsageError: there are no tables, or they are not writable.
         AnotherWriter: a job is writing them.
     """
     store = TableStore(root)
@@ -56,12 +56,12 @@ def maintain(root: str, limits: Maintenance, now: datetime, progress: Callable[[
 
 
 def describe_maintenance(batch: Batch) -> str:
-    """One line about the batch of a maintenance."""
+    """One line about a maintenance batch."""
     return f"batch {batch.batch_id}: maintenance, {(batch.finished_at - batch.started_at).total_seconds():.1f} s"
 
 
 def _compacted(writer: TablesWriter, last: Batch, limits: Maintenance, now: datetime, progress: Callable[[str], None]) -> Batch:
-    """A batch that changes nothing but files, and the history by its age."""
+    """Write a maintenance batch: old history is deleted, other rows keep their content in new files."""
     batch_id, phases = writer.begin(), Phases(datetime.now(UTC))
     oldest = timestamp_literal(now - timedelta(days=limits.history_days))
     for name in _AGING:
@@ -73,7 +73,7 @@ def _compacted(writer: TablesWriter, last: Batch, limits: Maintenance, now: date
             writer.commit(name, partial(_compact, name, limits, progress))
         failpoint(f"maintain:compacted:{name}")
     with phases.timed("compact"):
-        # no writer ever takes a version of `batches` back, and a row or a claim that comes in between stays as it is
+        # no writer restores an older version of `batches`, and a row or claim that is committed meanwhile is kept
         _compact("batches", limits, progress, writer.expect_claim(), "")
     failpoint("maintain:compacted:batches")
     return Batch(
@@ -107,7 +107,7 @@ def _compact(name: str, limits: Maintenance, progress: Callable[[str], None], ta
 
 
 def _tidy(writer: TablesWriter, name: str, vacuum_hours: int, progress: Callable[[str], None]) -> None:
-    """Writes a checkpoint of a table and removes files and log entries that no version of the last `vacuum_hours` needs."""
+    """Write a checkpoint of a table; remove files and log entries that no version of the last `vacuum_hours` needs."""
     table = writer.store.table(name)
     table.create_checkpoint()
     failpoint(f"maintain:checkpoint:{name}")
@@ -121,9 +121,9 @@ def _tidy(writer: TablesWriter, name: str, vacuum_hours: int, progress: Callable
 
 
 def _may_list_files(vacuum_hours: int) -> bool:
-    """Whether files that no commit names may go, such as those of a job that was killed while it wrote.
+    """Whether files that no commit names, such as those of a killed job, can be removed.
 
-    They look like files that another writer is about to commit, and, when the log has forgotten when a file was replaced, like
-    those of an older version.
+    With 0 hours they look like files that another writer is about to commit. Beyond the retention of the log they
+    look like files of an older version.
     """
-    return 0 < vacuum_hours <= _LOG_REMEMBERS_HOURS
+    return 0 < vacuum_hours <= _DELETED_FILE_RETENTION_HOURS

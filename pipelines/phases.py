@@ -7,7 +7,7 @@ from datetime import datetime
 
 
 class Phases:
-    """When a batch began, and milliseconds by name of the phase; what is timed more than once is the sum."""
+    """Start time of a batch, and milliseconds by phase. A phase that is timed repeatedly has the sum."""
 
     def __init__(self, started_at: datetime) -> None:
         self.started_at = started_at
@@ -15,7 +15,7 @@ class Phases:
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
-        """Times what happens inside, also when it raises."""
+        """Add the duration of the `with` block to phase `name`, also when the block raises."""
         started = time.monotonic()
         try:
             yield

@@ -1,12 +1,12 @@
-"""How long work tells how far it is."""
+"""Progress lines of long operations."""
 
 import sys
 from collections.abc import Callable
 
-#: Takes one line for people.
+#: Receives one line of text.
 Progress = Callable[[str], None]
 
 
 def print_progress(line: str) -> None:
-    """Progress goes to standard error, so that standard output stays what was asked for."""
+    """Print a line to standard error: standard output holds results only."""
     print(line, file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""`grouplake show`: the records of a source as Kafka's own formatters print them."""
+"""`grouplake show`: the records of a source in the formats of Kafka's console-consumer formatters."""
 
 import json
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from coordinator_core.sources.source import LogSource
 
 @dataclass(frozen=True)
 class Problem:
-    """A record or a part of the log that no formatter can print."""
+    """An undecodable record or a damaged part of the log."""
 
     partition: int
     offset: int
@@ -24,7 +24,7 @@ class Problem:
 
 
 def records(source: LogSource) -> Iterator[tuple[LogRecord, Record] | Problem]:
-    """Every data record of a log, partition by partition in log order, and what is wrong between them."""
+    """Every data record of a log, partition by partition in log order, with problems at their position."""
     earliest, end = source.earliest_offsets(), source.end_offsets()
     for partition in source.partitions():
         for columns in source.read_columns(partition, earliest[partition], end[partition]):
@@ -40,13 +40,13 @@ def records(source: LogSource) -> Iterator[tuple[LogRecord, Record] | Problem]:
                     yield Problem(partition, record.offset, decoded.reason)
 
 
-def json_line(place: LogRecord, record: Record, *, with_place: bool) -> str:
-    """What the console consumer's formatters of 4.x print, for every record type; optionally with partition and offset."""
-    where = {"partition": place.partition, "offset": place.offset} if with_place else {}
-    return json.dumps({**where, **json_form(record)}, ensure_ascii=False, separators=(",", ":"))
+def json_line(logged: LogRecord, record: Record, *, with_position: bool) -> str:
+    """The line of the console consumer's formatters of 4.x, for every record type; optionally with partition and offset."""
+    position = {"partition": logged.partition, "offset": logged.offset} if with_position else {}
+    return json.dumps({**position, **json_form(record)}, ensure_ascii=False, separators=(",", ":"))
 
 
-def classic_line_of(place: LogRecord, record: Record, *, era: str, with_place: bool) -> str | None:
-    """The line of the Scala formatters, None for the record types that they do not print; optionally behind partition-offset."""
+def classic_line_of(logged: LogRecord, record: Record, *, era: str, with_position: bool) -> str | None:
+    """The line of the Scala formatters, or None for a record type that they do not print; optionally after partition-offset."""
     line = classic_line(record, era)
-    return f"{place.partition}-{place.offset} {line}" if with_place and line is not None else line
+    return f"{logged.partition}-{logged.offset} {line}" if with_position and line is not None else line

@@ -1,6 +1,7 @@
-"""Version and git revision of this program, as `grouplake --version` prints them.
+"""Version and git revision, as `grouplake --version` prints them.
 
-The build (setup.py) writes the revision into wheels and source archives; a checkout, editable installs included, asks git.
+The build (setup.py) writes the revision into wheels and source archives; in a checkout, editable
+installs included, git reports it.
 """
 
 import os
@@ -8,13 +9,13 @@ import subprocess
 from importlib import metadata
 from pathlib import Path
 
-#: In this folder, of wheels and source archives only.
+#: In this folder; only wheels and source archives have it.
 REVISION_FILE = "revision.txt"
 _GIT_LIMIT_SECONDS = 10
 
 
 def version_text() -> str:
-    """`grouplake 0.1.0 (git 1a2b3c4)`, without the parenthesis where the revision is unknown."""
+    """`grouplake 0.1.0 (git 1a2b3c4)`; without the parenthesis if the revision is unknown."""
     package = Path(__file__).parent
     written = package / REVISION_FILE
     revision = written.read_text(encoding="utf-8").strip() if written.is_file() else git_revision(package.parent)
@@ -23,13 +24,13 @@ def version_text() -> str:
 
 
 def git_revision(checkout: Path) -> str | None:
-    """The commit of `checkout`, short, with `-dirty` if tracked files differ from it.
+    """The abbreviated commit of `checkout`, with `-dirty` if tracked files differ from it.
 
-    None if the folder is not the top of a checkout (an environment may lie inside of another project's), or without git.
+    None without git, or if the folder is not the top of a checkout: an environment may lie inside another project's checkout.
     """
     if not (checkout / ".git").exists():
         return None
-    # a git hook names its own repository in such variables
+    # git hooks set GIT_* variables that name their own repository
     variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     command = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--exclude=*"]
     try:

@@ -1,8 +1,8 @@
-"""The cache folder: what Grouplake has downloaded, compiled or recorded. All of it can be made again.
+"""The cache folder: downloaded, compiled and recorded files, all of which are recreated when needed.
 
-An entry is `ROOT/KIND/NAME`; what is not finished has a name that begins with a dot. A process locks the entries that it uses,
-with flock on `ROOT/KIND/.NAME.lock`: shared for as long as the process lives, and the kernel drops the lock however the process
-ends. Only an entry that can be locked exclusively is removed. The modification time of the lock file is the time of the last use.
+An entry is `ROOT/KIND/NAME`; an unfinished one has a name that begins with a dot. A process holds a shared flock on
+`ROOT/KIND/.NAME.lock` for every entry that it uses; the kernel releases it when the process ends, even by SIGKILL. Only an entry
+that can be locked exclusively is removed. The modification time of the lock file is the time of the last use.
 """
 
 import fcntl
@@ -15,25 +15,25 @@ from pathlib import Path
 
 IVY = "ivy"
 
-#: Kinds that Grouplake itself makes, with what they hold. Other folders of the root are listed and cleared as well.
+#: Kinds that Grouplake creates, with their content. Other folders of the root are listed and cleared as well.
 KINDS = {
     "jars": "jars of Delta, of Spark's Kafka connector and of Kafka",
-    IVY: "descriptions of the jars' dependencies, as Ivy keeps them",
-    "classes": "archives of the classes that Spark's JVM loads",
-    "kernels": "functions that Numba has compiled",
+    IVY: "dependency metadata of the jars, in Ivy's format",
+    "classes": "class data archives (CDS) of Spark's JVM",
+    "kernels": "functions compiled by Numba",
 }
 
-#: What `grouplake cache --clear` takes for every kind.
+#: The value of `grouplake cache --clear` that stands for every kind.
 ALL = "all"
 
-#: Entries of the kinds `jars` and `kernels` that no process has used for so long are removed when another one is made.
+#: Entries of the kinds `jars` and `kernels` without use for this time are removed when another one is made.
 UNUSED_DAYS = 30
 
 _DAY_SECONDS = 86_400
 _LOCK = ".lock"
 _UNFINISHED = ".unfinished"
 
-#: Shared locks of this process, by lock file: they end with it.
+#: Shared locks of this process, by lock file; held until it ends.
 _held: dict[Path, int] = {}
 
 
@@ -45,7 +45,7 @@ def cache_root() -> Path:
 
 @dataclass(frozen=True)
 class CacheEntry:
-    """One thing that is kept. `bytes` are those of its files, `last_used` is in seconds since the epoch."""
+    """An entry. `bytes` is the size of its files, `last_used` the time of the last use in seconds since the epoch."""
 
     kind: str
     name: str
@@ -60,14 +60,14 @@ def lock_path(path: Path) -> Path:
 
 
 def unfinished(path: Path) -> Path:
-    """Where the entry at `path` is made, by the process that holds its lock exclusively. Left by a process that was killed."""
+    """Temporary path at which the process with the exclusive lock makes the entry at `path`. A killed process leaves it."""
     return path.with_name(f".{path.name}{_UNFINISHED}")
 
 
 def lock(path: Path, mode: int) -> int | None:
-    """Locks the entry at `path` with an flock `mode`, and returns the descriptor to close.
+    """Lock the entry at `path` with the flock `mode`, and return the descriptor, whose closing releases the lock.
 
-    None: with LOCK_NB, another process holds it; or the folder cannot be written, or its file system has no locks.
+    Returns None if another process holds the lock (with LOCK_NB), the folder is not writable, or its file system has no locks.
     """
     file = lock_path(path)
     while True:
@@ -90,9 +90,9 @@ def lock(path: Path, mode: int) -> int | None:
 
 
 def hold(path: Path) -> int | None:
-    """Protects the entry at `path` from removal until this process ends; the entry need not be there yet.
+    """Protect the entry at `path`, which need not exist yet, from removal until this process ends.
 
-    Returns the descriptor of the lock, for child processes that must hold it too, or None where there are no locks.
+    Returns the descriptor of the lock, for child processes that must hold it too, or None if the file system has no locks.
     """
     file = lock_path(path)
     if file not in _held:
@@ -105,7 +105,7 @@ def hold(path: Path) -> int | None:
 
 
 def forget(path: Path) -> None:
-    """Ends the hold of this process on an entry that could not be made, and removes what is left of it."""
+    """Release the lock of this process on an entry that could not be made, and remove its remains."""
     descriptor = _held.pop(lock_path(path), None)
     if descriptor is not None:
         os.close(descriptor)
@@ -113,7 +113,7 @@ def forget(path: Path) -> None:
 
 
 def entries(of_kind: str | None = None) -> Iterator[CacheEntry]:
-    """Everything in the cache, or of one kind, by kind and name; `bytes` includes what a process was killed over."""
+    """All entries, or those of one kind, ordered by kind and name; `bytes` includes unfinished files of killed processes."""
     root = cache_root()
     kinds = sorted(each for each in root.iterdir() if each.is_dir()) if root.is_dir() else []
     for kind in kinds:
@@ -128,7 +128,7 @@ def entries(of_kind: str | None = None) -> Iterator[CacheEntry]:
 
 
 def remove(path: Path) -> bool:
-    """Removes the entry at `path`, or what is left of it. False: a process uses it, and it stays."""
+    """Remove the entry at `path`, or its remains. Returns False if a process uses it; the entry is then kept."""
     descriptor = lock(path, fcntl.LOCK_EX | fcntl.LOCK_NB)
     if descriptor is None:
         return False
@@ -144,14 +144,14 @@ def remove(path: Path) -> bool:
 
 
 def remove_unused(kind: str) -> None:
-    """Removes the entries of a kind that no process has used for UNUSED_DAYS."""
+    """Remove the entries of a kind that no process has used for UNUSED_DAYS."""
     for entry in entries(kind):
         if entry.last_used < time.time() - UNUSED_DAYS * _DAY_SECONDS:
             remove(entry.path)
 
 
 def _entry(file: Path) -> Path:
-    """The entry that a file of a kind's folder belongs to."""
+    """Path of the entry to which a file in the folder of a kind belongs."""
     for suffix in (_LOCK, _UNFINISHED):
         if file.name.startswith(".") and file.name.endswith(suffix):
             return file.with_name(file.name[1:].removesuffix(suffix))

@@ -1,4 +1,4 @@
-"""Ivy as a command: downloads one dependency with all that it needs, and reports how far it is."""
+"""Ivy as a subprocess: downloads a dependency with its own dependencies, and reports progress."""
 
 import re
 import selectors
@@ -11,7 +11,7 @@ from pipelines.cache.folder import IVY, cache_root
 from pipelines.errors import GrouplakeError
 from pipelines.progress import Progress
 
-#: Ivy prints a dot for every few kilobytes that have arrived. After so long without any output it is ended.
+#: Ivy prints a dot for every few kilobytes that arrive. Without output for this time it is killed.
 SILENCE_LIMIT_SECONDS = 120
 
 _REPORT_SECONDS = 5
@@ -23,19 +23,19 @@ _ARRIVED = "\t[SUCCESSFUL ]"
 
 
 class JarsError(GrouplakeError):
-    """Java is missing, or a dependency does not resolve; the message says what to do."""
+    """Java is missing, or a dependency does not resolve. The message contains the remedy."""
 
 
 def ivy_cache() -> Path:
-    """Where Ivy keeps the descriptions of dependencies. It is for the process that holds its lock."""
+    """Ivy's cache of dependency metadata. Only the process that holds its lock may use it."""
     return cache_root() / IVY
 
 
 def retrieve(java: str, ivy: Path, dependency: str, target: Path, *, transitive: bool, progress: Progress | None) -> None:
-    """Puts the jars of `dependency` (`organisation:module:revision`) into `target`; if `transitive`, all that it needs too.
+    """Download the jars of `dependency` (`organisation:module:revision`) to `target`, with its dependencies if `transitive`.
 
-    There is no limit on the time that this takes, only on the time without any progress.
-    Raises JarsError when it does not resolve, or when nothing arrives for SILENCE_LIMIT_SECONDS.
+    The total time has no limit, only the time without progress.
+    Raises JarsError if the dependency does not resolve, or if nothing arrives for SILENCE_LIMIT_SECONDS.
     """
     command = [java, "-jar", str(ivy), "-cache", str(ivy_cache()), "-dependency", *dependency.split(":")]
     command += ["-confs", "default", "runtime", "master", "compile", "-types", "jar", "bundle"]
@@ -56,7 +56,7 @@ def retrieve(java: str, ivy: Path, dependency: str, target: Path, *, transitive:
     made = set(target.iterdir()) - before
     if run.returncode != 0 or not made:
         raise JarsError(f"{dependency} does not resolve: {_reason(report.text)}")
-    # the folder of jars has them now; the descriptions are small, and save requests
+    # the folder of jars has copies; the metadata is small and saves requests
     for jar in ivy_cache().rglob("*.jar"):
         jar.unlink()
     if progress:
@@ -65,7 +65,7 @@ def retrieve(java: str, ivy: Path, dependency: str, target: Path, *, transitive:
 
 
 def _output(run: "subprocess.Popen[bytes]") -> Iterator[str]:
-    """What the process prints, as it arrives. Raises TimeoutError when it prints nothing for too long."""
+    """Output of the process as it arrives. Raises TimeoutError after SILENCE_LIMIT_SECONDS without output."""
     assert run.stdout is not None
     with selectors.DefaultSelector() as ready:
         ready.register(run.stdout, selectors.EVENT_READ)
@@ -80,7 +80,7 @@ def _output(run: "subprocess.Popen[bytes]") -> Iterator[str]:
 
 
 class _Report:
-    """Reads Ivy's output, and reports at most every few seconds."""
+    """Parses Ivy's output and reports progress at most every _REPORT_SECONDS."""
 
     def __init__(self, progress: Progress | None) -> None:
         self.text = ""
@@ -102,7 +102,7 @@ class _Report:
             self._progress(f"  {self.described()}")
 
     def described(self) -> str:
-        """How far it is."""
+        """Progress so far, in words."""
         if not self._jar:
             return f"{self._found} {'module' if self._found == 1 else 'modules'} found"
         # Ivy counts in units of 1,024 bytes
@@ -120,7 +120,7 @@ class _Report:
 
 
 def _reason(output: str) -> str:
-    """The lines of Ivy's report that name a cause, or its last line."""
+    """The lines of Ivy's output that name a cause, or its last line."""
     lines = [line.strip(": \t") for line in output.splitlines() if line.strip(": \t")]
-    telling = [line for line in lines if "UNRESOLVED" in line or "not found" in line or "Exception" in line or "ERROR" in line]
-    return "; ".join(dict.fromkeys(telling[:3])) or (lines[-1] if lines else "Ivy said nothing")
+    causes = [line for line in lines if "UNRESOLVED" in line or "not found" in line or "Exception" in line or "ERROR" in line]
+    return "; ".join(dict.fromkeys(causes[:3])) or (lines[-1] if lines else "Ivy printed nothing")

@@ -1,4 +1,4 @@
-"""Jars from Maven repositories, resolved with the Ivy that ships inside PySpark, once, into a cache folder."""
+"""Jars from Maven repositories, downloaded once into the cache folder by the Ivy that ships with PySpark."""
 
 import fcntl
 import importlib.util
@@ -18,17 +18,17 @@ COMPLETE_MARKER = "COMPLETE"
 
 
 def java_executable() -> str:
-    """Path of `java`: `JAVA_HOME` first, then `PATH`. Raises JarsError when there is none."""
+    """Path of `java`: `JAVA_HOME` first, then `PATH`. Raises JarsError if neither has one."""
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=str(Path(home) / "bin")) if home else None
     found = found or shutil.which("java")
     if found is None:
-        raise JarsError("grouplake needs Java 17, and there is no `java` in JAVA_HOME or PATH: install a JRE")
+        raise JarsError("no `java` in JAVA_HOME or PATH: install a Java runtime, version 17 or newer")
     return found
 
 
 def cache_folder() -> Path:
-    """Where jars are kept."""
+    """Folder of all jars in the cache."""
     return cache_root() / KIND
 
 
@@ -40,11 +40,11 @@ def resolved_jars(
     cache: Path | None = None,
     progress: Progress | None = None,
 ) -> Path:
-    """Folder `name` of the cache with `dependencies` and, if `transitive`, all that they need at run time.
+    """Folder `name` of the cache with `dependencies` and, if `transitive`, their run-time dependencies.
 
-    Safe against other processes that do the same at the same time: one downloads, and the folder appears complete or not at all.
-    It stays until this process has ended (`pipelines.cache.folder`).
-    Raises JarsError when Java or PySpark is missing or a dependency does not resolve.
+    Several processes can call this at the same time: one of them downloads, and the folder appears only when it is complete.
+    It is locked against removal until this process ends (`pipelines.cache.folder`).
+    Raises JarsError if Java or PySpark is missing or a dependency does not resolve.
     """
     folder = (cache or cache_folder()) / name
     hold(folder)
@@ -62,12 +62,12 @@ def resolved_jars(
 
 @contextmanager
 def _alone(progress: Progress | None) -> Iterator[None]:
-    """One process downloads at a time: Ivy's cache is not made for more, and the next one may find what it needs."""
+    """Let one process download at a time: Ivy's cache is not safe for two, and the second may need no download."""
     cache = ivy_cache()
     descriptor = lock(cache, fcntl.LOCK_EX | fcntl.LOCK_NB)
     if descriptor is None:
         if progress:
-            progress("waiting for another process that downloads jars")
+            progress("waiting for another process to finish downloading jars")
         descriptor = lock(cache, fcntl.LOCK_EX)
     try:
         yield
@@ -105,14 +105,14 @@ def _is_complete(folder: Path, dependencies: tuple[str, ...]) -> bool:
 
 
 def spark_jars() -> list[Path]:
-    """The jars that ship inside PySpark, found without importing it."""
+    """The jars that ship with PySpark, found without importing it."""
     spec = importlib.util.find_spec("pyspark")
-    places = list(spec.submodule_search_locations or ()) if spec else []
-    return sorted(jar for place in places for jar in Path(place, "jars").glob("*.jar"))
+    folders = list(spec.submodule_search_locations or ()) if spec else []
+    return sorted(jar for folder in folders for jar in Path(folder, "jars").glob("*.jar"))
 
 
 def without_spark_jars(folder: Path) -> list[Path]:
-    """The jars in `folder` whose artifact does not ship inside PySpark in a version of its own."""
+    """The jars in `folder` except those whose artifact ships with PySpark, in whichever version."""
     shipped = {_artifact(jar) for jar in spark_jars()}
     return sorted(jar for jar in folder.glob("*.jar") if _artifact(jar) not in shipped)
 
@@ -124,5 +124,5 @@ def _artifact(jar: Path) -> str:
 def _ivy_jar() -> Path:
     jars = [jar for jar in spark_jars() if _artifact(jar) == "ivy"]
     if not jars:
-        raise JarsError("the Ivy jar of PySpark was not found: is pyspark installed in this environment?")
+        raise JarsError("PySpark's Ivy jar was not found: install pyspark in this environment")
     return jars[-1]

@@ -1,7 +1,7 @@
-"""Compiled functions (`*_kernels.py`): where Numba keeps them, and compiling them before anything waits for one.
+"""Cache of compiled functions (`*_kernels.py`), and their compilation ahead of use.
 
-Numba's own index notices a change of the file that holds a function, but not one of the functions and constants that it uses from
-other files. The folder's name is therefore a hash of all of these files: another version of the package has a folder of its own.
+Numba's index notices a change of the file that defines a function, but no change of functions and constants that it imports from
+other files. The name of the folder is therefore a hash of all these files, so each version of the package has its own folder.
 """
 
 import hashlib
@@ -23,9 +23,9 @@ _COMPILE = "from pipelines.source.warm_up import load_kernels; load_kernels()"
 
 
 def use_kernel_cache() -> Path:
-    """Has Numba keep what it compiles in the cache folder, in this process and its children. Call it before Numba is imported.
+    """Make Numba use the cache folder in this process and its children. Call this before Numba is imported.
 
-    `$NUMBA_CACHE_DIR`, if set, wins. A folder that cannot be written is no error: Numba then writes beside the code, or nowhere.
+    `$NUMBA_CACHE_DIR`, if set, takes precedence. If the folder is not writable, Numba caches beside the code or not at all.
     """
     folder = Path(os.environ.setdefault(_VARIABLE, str(cache_root() / KIND / _version())))
     if folder.parent == cache_root() / KIND:
@@ -34,7 +34,7 @@ def use_kernel_cache() -> Path:
 
 
 def compile_kernels(progress: Progress | None = None) -> None:
-    """Compiles what reading a log needs, unless that is in the cache; in another process, so that this one goes on meanwhile."""
+    """Compile the functions that read logs, unless the cache has them; in a child process."""
     folder = use_kernel_cache()
     marker = folder / f"COMPLETE-{_version()}"
     if marker.exists():
@@ -49,13 +49,13 @@ def compile_kernels(progress: Progress | None = None) -> None:
         progress(f"compiling the functions that read the log (half a minute, once; kept in {folder})")
     remove_unused(KIND)
     done = subprocess.run([sys.executable, "-c", _COMPILE], check=False, capture_output=True)
-    # whatever went wrong is reported where the functions are used
+    # an error is not reported here: it recurs where the functions are used
     if done.returncode == 0:
         marker.touch()
 
 
 def _version() -> str:
-    """Hash of the kernels and of the modules that they import."""
+    """Hash of the kernels and of the modules of the core that they import."""
     root = Path(coordinator_core.__file__).parent
     kernels = set(root.rglob("*_kernels.py"))
     imported = {root.joinpath(*name.split(".")).with_suffix(".py") for file in kernels for name in _IMPORT.findall(_text(file))}

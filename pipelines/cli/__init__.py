@@ -1,4 +1,4 @@
-"""The command line. Each command imports what it needs when it runs, so that `sql` and `check` start no Spark."""
+"""Command line. A command imports its modules when it runs, so `sql` and `check` never load Spark."""
 
 from pipelines.cli.main import main
 

@@ -1,4 +1,4 @@
-"""What the command line accepts."""
+"""Argument parser: commands, options, help texts."""
 
 import argparse
 import re
@@ -45,7 +45,7 @@ _COORDINATOR = """examples:
   grouplake coordinator --listen 0.0.0.0:9092 --log segments:/var/lib/grouplake --conf coordinator.toml
   curl http://127.0.0.1:9404/health
 
-It is ready when it prints "listening on …". SIGTERM and Ctrl-C end it after what is under way, a second one at once.
+It is ready when it prints "listening on …". SIGTERM or Ctrl-C ends it after the pending requests, a second one immediately.
 """
 _DEMO = """examples:
   grouplake demo
@@ -63,11 +63,12 @@ _CACHE = """examples:
   grouplake cache --clear classes
 
 kinds: jars     of Delta, of Spark's Kafka connector and of Kafka
-       ivy      descriptions of the jars' dependencies, as Ivy keeps them
-       classes  archives of the classes that Spark's JVM loads
-       kernels  functions that Numba has compiled
+       ivy      dependency metadata of the jars, in Ivy's format
+       classes  class data archives (CDS) of Spark's JVM
+       kernels  functions compiled by Numba
 
-All of it can be made again. What a running process uses is kept. The folder is ~/.cache/grouplake, or $GROUPLAKE_CACHE.
+Everything here is recreated when needed. Entries that a running process uses are kept.
+The folder is ~/.cache/grouplake, or $GROUPLAKE_CACHE.
 """
 _COMPLETION = """examples:
   source <(grouplake completion bash)
@@ -75,10 +76,10 @@ _COMPLETION = """examples:
 """
 
 
-#: `grouplake --help`: the commands by what they are for, in the order in which a user meets them.
+#: Table of contents of `grouplake --help`: purpose → commands, in the order in which a new user needs them.
 _CONTENTS = (
     ("try it", ("demo", "example")),
-    ("keep tables", ("run", "maintain")),
+    ("write tables", ("run", "maintain")),
     ("read", ("sql", "check", "show")),
     ("serve Kafka clients", ("coordinator",)),
     ("this machine", ("cache", "completion")),
@@ -86,14 +87,14 @@ _CONTENTS = (
 
 
 class _Parser(argparse.ArgumentParser):
-    """Bad usage is one line, as every other error is."""
+    """Reports bad usage as one line, like every other error."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (see {self.prog} --help)")
 
 
 class _Top(_Parser):
-    """Its help is a table of contents."""
+    """The top-level parser, whose help is a table of contents."""
 
     def format_help(self) -> str:
         (commands_of,) = (each for each in self._actions if isinstance(each, argparse._SubParsersAction))
@@ -103,13 +104,13 @@ class _Top(_Parser):
             lines += ["", f"{title}:", *(f"  {name:<12} {summaries[name]}" for name in names)]
         lines += [
             "",
-            "grouplake COMMAND --help has the options of a command, and examples. grouplake --version prints the version.",
+            "grouplake COMMAND --help lists the options of a command, with examples. grouplake --version prints the version.",
         ]
         return "\n".join([*lines, ""])
 
 
 class _Version(argparse.Action):
-    """Looks for the revision when it is requested, not whenever there is a parser."""
+    """Determines the revision only when it is requested, since that may start git."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
         print(version_text())
@@ -117,12 +118,12 @@ class _Version(argparse.Action):
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser; every command leaves its function in `command`. Parsing raises UsageError for what it does not accept."""
+    """The parser. The result of parsing has the function of the command in `command`. Bad arguments raise UsageError."""
     top = _Top(prog="grouplake", description="Kafka consumer-group state as Delta tables.")
     top.add_argument("--version", action=_Version, nargs=0, help="print version and git revision, and exit")
     subparsers = top.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Parser)
 
-    run = _command(subparsers, "run", commands.run, "follow a __consumer_offsets log into tables", _RUN)
+    run = _command(subparsers, "run", commands.run, "load a __consumer_offsets log into tables, once or continuously", _RUN)
     _source(run, "kafka://HOST:PORT[,…]/TOPIC, segments:DIR, jsonl:FILE or spark-kafka://HOST:PORT[,…]/TOPIC")
     _tables(run)
     run.add_argument("--trigger", help="available-now (default), continuous, or an interval such as 10s (1s with a coordinator)")
@@ -131,11 +132,15 @@ def parser() -> argparse.ArgumentParser:
         nargs="?",
         const="127.0.0.1:9092",
         metavar="HOST:PORT",
-        help="serve clients there (default: 127.0.0.1:9092), and write the log that is followed, segments:DIR",
+        help="also run a coordinator on this address (default: 127.0.0.1:9092); it writes the log of --source segments:DIR",
     )
-    run.add_argument("--era", help=f"coordinator generation whose rules apply: {', '.join(_ERAS)} (default 4)")
+    run.add_argument("--era", help=f"broker generation whose rules apply: {', '.join(_ERAS)} (default 4)")
     run.add_argument("--retention-minutes", type=_positive, metavar="N", help="offsets.retention.minutes of the cluster")
-    run.add_argument("--expiry", choices=commands.EXPIRY, help="observe (default): follow the broker; apply: sweep ourselves")
+    run.add_argument(
+        "--expiry",
+        choices=commands.EXPIRY,
+        help="observe (default): only the broker expires offsets; apply: expire them in the tables",
+    )
     run.add_argument("--now", type=_time_ms, metavar="MS", help="time of the sweep, ms since the epoch (default: now)")
     _conf(run)
 
@@ -148,14 +153,14 @@ def parser() -> argparse.ArgumentParser:
     show = _command(subparsers, "show", commands.show, "print the records of a log as Kafka's formatters do", _SHOW)
     _source(show, "kafka://HOST:PORT[,…]/TOPIC, segments:DIR or jsonl:FILE")
     show.add_argument("--format", choices=("json", "classic"), default="json", help="json (4.x, default) or classic (up to 3.9)")
-    show.add_argument("--era", default="4", help=f"which generation's classic lines: {', '.join(_ERAS)} (default 4)")
+    show.add_argument("--era", default="4", help=f"broker generation of the classic format: {', '.join(_ERAS)} (default 4)")
     show.add_argument(
-        "--place", action="store_true", help="add log partition and offset: to the JSON object, or in front of the classic line"
+        "--place", action="store_true", help="add log partition and offset: to the JSON object, or before the classic line"
     )
     _conf(show)
 
     check = _command(
-        subparsers, "check", commands.check, "test that the tables agree with each other (exit code 1: they do not)", _CHECK
+        subparsers, "check", commands.check, "check that the tables are consistent (exit code 1: they are not)", _CHECK
     )
     _tables(check)
 
@@ -169,29 +174,29 @@ def parser() -> argparse.ArgumentParser:
         subparsers,
         "coordinator",
         commands.coordinator,
-        "run a group coordinator for Kafka clients, with a log of its own",
+        "run a group coordinator for Kafka clients, with its own log",
         _COORDINATOR,
     )
-    coordinator.add_argument("--listen", required=True, metavar="HOST:PORT", help="where clients connect; port 0: any")
-    coordinator.add_argument("--log", required=True, metavar="segments:DIR", help="folder of the log; made if it is not there")
+    coordinator.add_argument("--listen", required=True, metavar="HOST:PORT", help="address for clients; port 0: any free port")
+    coordinator.add_argument("--log", required=True, metavar="segments:DIR", help="folder of the log; created if missing")
     _conf(coordinator)
 
-    demo = _command(subparsers, "demo", commands.demo, "run a coordinator, members, the job, and SQL over its tables", _DEMO)
-    demo.add_argument("--tables", type=_folder, metavar="DIR", help="keep the tables there (default: a temporary folder)")
+    demo = _command(subparsers, "demo", commands.demo, "run a coordinator, members, the job, and SQL queries", _DEMO)
+    demo.add_argument("--tables", type=_folder, metavar="DIR", help="folder for the tables (default: a temporary folder)")
     demo.add_argument(
         "--kafka",
         nargs="?",
         const="4.1.1",
         type=_version,
         metavar="VERSION",
-        help="with a private Kafka of this version (default 4.1.1) and real consumers instead",
+        help="use a private Kafka broker of this version (default 4.1.1) and real consumers",
     )
 
     example = _command(subparsers, "example", commands.example, "write an example log of a Kafka 4.1.1 broker", _EXAMPLE)
     example.add_argument("directory", type=_folder, metavar="DIR", help="new or empty folder")
 
-    cache = _command(subparsers, "cache", commands.cache, "list what was downloaded and compiled, or remove it", _CACHE)
-    cache.add_argument("--clear", nargs="?", const=ALL, metavar="KIND", help="remove what is listed, or one kind of it")
+    cache = _command(subparsers, "cache", commands.cache, "list or clear the cache of downloaded and compiled files", _CACHE)
+    cache.add_argument("--clear", nargs="?", const=ALL, metavar="KIND", help="remove all entries, or those of one kind")
 
     completion = _command(subparsers, "completion", commands.completion, "print a completion script for a shell", _COMPLETION)
     completion.add_argument("shell", choices=("bash", "zsh", "tcsh"))
@@ -246,5 +251,5 @@ def _positive(text: str) -> int:
 
 def _time_ms(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) > _LAST_MS:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a time in ms since the epoch")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time in ms since the epoch, from 0 to {_LAST_MS}")
     return int(text)

@@ -1,4 +1,4 @@
-"""The commands: from parsed arguments to the modules that do the work."""
+"""Functions of the commands: each turns parsed arguments into calls of the module that does the work."""
 
 import sys
 import time
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 _MINUTE_MS = 60_000
 
-#: What `--expiry` and the configuration may ask for.
+#: Values of `--expiry` and of `job.expiry`.
 EXPIRY = ("observe", "apply")
 
 
 def run(options: Namespace) -> int:
-    """`grouplake run`"""
+    """`grouplake run`, with or without a coordinator."""
     from pipelines.configuration import load_configuration
     from pipelines.job import job
     from pipelines.progress import print_progress
@@ -51,7 +51,7 @@ def _run_options(options: Namespace, configuration: "Configuration") -> "RunOpti
     section = configuration.job
     expiry = options.expiry or section["expiry"]
     if expiry not in EXPIRY:
-        raise UsageError(f"job.expiry is {expiry!r}, and must be one of {', '.join(EXPIRY)}")
+        raise UsageError(f"job.expiry is {expiry!r}: must be one of {', '.join(EXPIRY)}")
     era = _era(options.era or section["era"])
     minutes = options.retention_minutes or section["retention_minutes"]
     if not minutes and options.with_coordinator is not None:
@@ -80,7 +80,7 @@ def _now_ms() -> int:
 
 
 def sql(options: Namespace) -> int:
-    """`grouplake sql`"""
+    """`grouplake sql`: print the result of a query."""
     from pipelines.query.engine import Snapshot
     from pipelines.query.output import to_stdout
 
@@ -89,7 +89,7 @@ def sql(options: Namespace) -> int:
 
 
 def show(options: Namespace) -> int:
-    """`grouplake show`"""
+    """`grouplake show`: print records; undecodable ones and the positions of torn ends go to standard error."""
     from coordinator_core.log.errors import LogError
     from pipelines import show as printing
     from pipelines.configuration import load_configuration
@@ -97,9 +97,9 @@ def show(options: Namespace) -> int:
 
     line_of: Callable[[LogRecord, Record], str | None]
     if options.format == "json":
-        line_of = partial(printing.json_line, with_place=options.place)
+        line_of = partial(printing.json_line, with_position=options.place)
     else:
-        line_of = partial(printing.classic_line_of, era=_era(options.era).name, with_place=options.place)
+        line_of = partial(printing.classic_line_of, era=_era(options.era).name, with_position=options.place)
     address = parse_address(options.source)
     kafka = load_configuration(options.conf).kafka_options
     problems = 0
@@ -119,24 +119,24 @@ def show(options: Namespace) -> int:
 
 
 def check(options: Namespace) -> int:
-    """`grouplake check`"""
+    """`grouplake check`: print the broken rules."""
     from pipelines.query.check import RULES
     from pipelines.query.check import check as find
 
     findings = find(options.tables)
     for found in findings:
-        print(f"{found.rule}: broken {found.count} times, such as {found.example}")
+        print(f"{found.rule}: broken {found.count} times, for example {found.example}")
     if not findings:
         print(f"{len(RULES)} rules hold")
     return 1 if findings else 0
 
 
-#: Commands that only read tables.
+#: Commands that read tables and write nothing.
 READING = (sql, check)
 
 
 def maintain(options: Namespace) -> int:
-    """`grouplake maintain`"""
+    """`grouplake maintain`: compact the tables."""
     from pipelines.configuration import load_configuration
     from pipelines.maintain import Maintenance
     from pipelines.maintain import maintain as keep_small
@@ -148,19 +148,19 @@ def maintain(options: Namespace) -> int:
 
 
 def coordinator(options: Namespace) -> int:
-    """`grouplake coordinator`"""
+    """`grouplake coordinator`: serve until a signal."""
     from pipelines.configuration import load_configuration
     from pipelines.coordinator import coordinator_options, run_coordinator, until_signalled
 
     scheme, _, directory = options.log.partition(":")
     if scheme != "segments" or not directory:
-        raise UsageError(f"--log {options.log!r}: the log is a folder, segments:DIR")
+        raise UsageError(f"--log {options.log!r}: expected a folder, segments:DIR")
     run_coordinator(coordinator_options(options.listen, directory, load_configuration(options.conf).coordinator), until_signalled)
     return 0
 
 
 def demo(options: Namespace) -> int:
-    """`grouplake demo`"""
+    """`grouplake demo`, with or without a Kafka broker."""
     if options.kafka is not None:
         from pipelines.demo.with_kafka import run_demo_with_kafka
 
@@ -173,7 +173,7 @@ def demo(options: Namespace) -> int:
 
 
 def example(options: Namespace) -> int:
-    """`grouplake example`"""
+    """`grouplake example`: write the example log and print its source address."""
     from pipelines.example.example_log import write_example_log
 
     print(write_example_log(options.directory))
@@ -181,7 +181,7 @@ def example(options: Namespace) -> int:
 
 
 def cache(options: Namespace) -> int:
-    """`grouplake cache`"""
+    """`grouplake cache`: list or remove entries of the cache."""
     import pyarrow as pa
 
     from pipelines.cache.folder import ALL, KINDS, cache_root, entries, remove
@@ -200,7 +200,9 @@ def cache(options: Namespace) -> int:
         return 0
     kinds = {entry.kind for entry in found}
     if options.clear not in {ALL, *KINDS, *kinds}:
-        raise UsageError(f"--clear {options.clear}: no such kind: use {', '.join(sorted({*KINDS, *kinds}))}, or none for all")
+        raise UsageError(
+            f"--clear {options.clear}: no such kind: use {', '.join(sorted({*KINDS, *kinds}))}, or no kind to remove all"
+        )
     for entry in found:
         if options.clear in (ALL, entry.kind):
             is_removed = remove(entry.path)
@@ -209,7 +211,7 @@ def cache(options: Namespace) -> int:
 
 
 def completion(options: Namespace) -> int:
-    """`grouplake completion`"""
+    """`grouplake completion`: print a completion script."""
     import shtab
 
     print(shtab.complete(options.parser, shell=options.shell))

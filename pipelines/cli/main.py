@@ -1,4 +1,4 @@
-"""Entry point: arguments → command → exit code (0 done, 1 found something wrong, 2 bad usage or configuration)."""
+"""Entry point. Exit codes: 0 done, 1 problem found or error, 2 bad usage or configuration, 130 interrupted."""
 
 import io
 import os
@@ -13,14 +13,14 @@ from pipelines.errors import GrouplakeError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command. Errors become one line on standard error; GROUPLAKE_TRACEBACK=1 shows where they come from."""
+    """Run one command. An error is one line on standard error; with GROUPLAKE_TRACEBACK=1 it is a traceback."""
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.encoding.lower().replace("-", "") != "utf8":
-        # what is printed is data as often as it is text for people
+        # results are data, often read by programs: their encoding must not depend on the locale
         sys.stdout.reconfigure(encoding="utf-8")
     try:
         options = parser().parse_args(arguments)
         if arguments is None and options.command in commands.READING:
-            # this process ends with the command
+            # safe here: this process ends with the command
             without_pandas()
         if options.command not in (*commands.READING, commands.cache):
             use_kernel_cache()
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"grouplake: {' '.join(str(error).split())}", file=sys.stderr)
         return error.exit_code
     except BrokenPipeError:
-        # the reader of our output has seen enough; without this Python complains once more while shutting down
+        # the reader closed the pipe, as `head` does; without this, Python reports the error again when it flushes at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:

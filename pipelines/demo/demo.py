@@ -1,4 +1,4 @@
-"""`grouplake demo`: a coordinator, members that come and go, the job that follows, and what its tables say meanwhile."""
+"""`grouplake demo`: a coordinator, members that join and leave, the job on its log, and queries of the tables."""
 
 import asyncio
 import tempfile
@@ -21,8 +21,8 @@ from pipelines.tables.store import TableStore
 
 _ERA = "4"
 _TRIGGER = "500ms"
-#: What takes minutes or days with the defaults is to be seen within seconds.
-_IMPATIENT = {
+#: Short intervals, so that changes that take minutes or days with the defaults happen within seconds.
+_SHORT_INTERVALS = {
     "group_min_session_timeout_ms": 1_000,
     "group_initial_rebalance_delay_ms": 500,
     "offsets_retention_check_interval_ms": 500,
@@ -32,43 +32,43 @@ _IMPATIENT = {
 
 
 def run_demo(tables: str | None) -> None:
-    """Runs the demo; the tables go to `tables`, or to a folder of their own. All of it is kept."""
+    """Run the demo, with its tables in `tables` or else in a new temporary folder. Tables, log and logs are kept."""
     if tables is not None and TableStore(tables).exists():
-        raise UsageError(f"there are tables under {tables} already: the demo begins with an empty folder")
+        raise UsageError(f"there are tables under {tables} already: name a new or empty folder")
     folder = Path(tempfile.mkdtemp(prefix="grouplake-demo-"))
     tables, log = tables or str(folder / "tables"), folder / "log"
-    print_progress(f"coordinator and job start; tables: {tables}, logs: {folder}/*.log")
-    with (folder / "coordinator.log").open("w") as events, (folder / "job.log").open("w", buffering=1) as told:
+    print_progress(f"starting coordinator and job; tables: {tables}, logs: {folder}/*.log")
+    with (folder / "coordinator.log").open("w") as events, (folder / "job.log").open("w", buffering=1) as job_log:
 
         def progress(line: str) -> None:
-            told.write(f"{line}\n")
+            job_log.write(f"{line}\n")
             if not line.startswith("batch "):
                 print_progress(line)
 
         async def until(address: Address, _admin: Address | None) -> str:
-            print_progress(f"the coordinator listens on {address}")
+            print_progress(f"coordinator listening on {address}")
             ready = asyncio.Event()
-            story = _told(Story(address, str(log), tables, str(folder)), ready)
+            story = _play(Story(address, str(log), tables, str(folder)), ready)
             return await job_beside(story, _job_options(log, tables), progress, _now_ms, ready.set)
 
         run_coordinator(_coordinator_options(log), until, events)
-    print(f"\nThe tables are in {tables}, the log that they were made from in {log}:")
+    print(f"\nThe tables are in {tables}, their log is in {log}:")
     print(f'  grouplake sql --tables {tables} "SELECT * FROM group_history"')
     print(f"  grouplake show --source segments:{log}")
 
 
-async def _told(story: Story, ready: asyncio.Event) -> str:
-    """Begins when the job is ready, so that downloads and compilation end no session of a member."""
+async def _play(story: Story, ready: asyncio.Event) -> str:
+    """Run the story once the job is ready: downloads and compilation must not delay heartbeats past a session timeout."""
     await ready.wait()
     try:
         await story.tell()
     except ClientError as error:
         raise DemoError(str(error)) from error
-    return "the story is told"
+    return "the demo is complete"
 
 
 def _coordinator_options(log: Path) -> CoordinatorOptions:
-    return coordinator_options("127.0.0.1:0", str(log), {**load_configuration(None).coordinator, **_IMPATIENT})
+    return coordinator_options("127.0.0.1:0", str(log), {**load_configuration(None).coordinator, **_SHORT_INTERVALS})
 
 
 def _job_options(log: Path, tables: str) -> RunOptions:

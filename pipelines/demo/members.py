@@ -1,4 +1,4 @@
-"""Members of groups that read on and on, as far as a demonstration needs them."""
+"""Group members that consume continuously and commit, without data: the demo needs only their offsets."""
 
 import asyncio
 from collections import Counter
@@ -23,12 +23,12 @@ _HEARTBEAT_MS = 500
 _REBALANCE_TIMEOUT_MS = 10_000
 _READ_SECONDS = 0.1
 _LOOK_SECONDS = 0.02
-#: The last version of OffsetCommit that can say how long an offset is to be kept.
+#: The last version of OffsetCommit with a retention time.
 _LAST_WITH_RETENTION = 4
 
 
 class Members:
-    """By name. What a group has read of a partition grows while one of its members owns it."""
+    """Members by name. A group's position in a partition grows while one of its members owns the partition."""
 
     def __init__(self, server: Address, topics: dict[str, int]) -> None:
         self._server = server
@@ -37,10 +37,10 @@ class Members:
         self._runners: dict[str, MemberRunner] = {}
         self._connections: dict[str, Connections] = {}
         self._read: Counter[tuple[str, TopicPartition]] = Counter()
-        self._reading = asyncio.create_task(self._read_on())
+        self._reading = asyncio.create_task(self._read_continuously())
 
     def join(self, name: str, group: str, topics: tuple[str, ...], assignor: Assignor, *, commits: bool = True) -> None:
-        """Begins to join. Who `commits` does so all the time."""
+        """Start a member, which joins `group`. With `commits` it commits automatically (`enable.auto.commit`)."""
         settings = MemberSettings(
             group,
             (assignor,),
@@ -56,7 +56,7 @@ class Members:
         runner.start()
 
     async def settled(self, *groups: str) -> None:
-        """Until every partition of these groups has its one owner. Raises DemoError when no more of them get one."""
+        """Wait until every partition of these groups has exactly one owner. Raises DemoError if their number stops growing."""
 
         async def look() -> Sight:
             return Sight(all(map(self._is_settled, groups)), self._owned(groups), self._described(groups))
@@ -64,17 +64,17 @@ class Members:
         await wait_for(f"the groups {', '.join(groups)} did not assign all partitions", look, _LOOK_SECONDS)
 
     async def leave(self, name: str) -> None:
-        """Commits, says goodbye and hangs up."""
+        """Commit, send LeaveGroup and close the connections."""
         await self._runners.pop(name).leave()
         self._connections.pop(name).close()
 
     async def crash(self, name: str) -> None:
-        """Hangs up without a word."""
+        """Close the connections without LeaveGroup."""
         await self._runners.pop(name).stop()
         self._connections.pop(name).close()
 
     async def commit_for(self, name: str, retention_ms: int) -> None:
-        """Commits what a member has read, to be kept for so long, as clients up to 2.0 may ask for."""
+        """Commit the positions of a member with a retention time, as clients up to 2.0 can."""
         member = self._runners[name].member
         offsets = {each: OffsetToCommit(self._read[member.settings.group_id, each]) for each in member.owned}
         request = replace(member.commit(offsets), retention_ms=retention_ms)
@@ -85,20 +85,20 @@ class Members:
             raise DemoError(f"{name} could not commit: {', '.join(error.name for error in response.errors.values())}")
 
     async def leave_all(self) -> None:
-        """Everybody leaves, and nobody reads any more."""
+        """Let every member leave, and stop consuming."""
         self._reading.cancel()
         await asyncio.gather(*map(self.leave, tuple(self._runners)), self._reading, return_exceptions=True)
         self._cluster.close()
 
     async def committed(self, group: str) -> dict[TopicPartition, int]:
-        """What OffsetFetch answers."""
+        """Committed offsets of a group, from OffsetFetch."""
         connections = Connections(ConnectionSettings())
         try:
             response = await (await connections.to(*self._server)).ask(ApiKey.OFFSET_FETCH, OffsetFetchRequest(group))
         finally:
             connections.close()
         assert isinstance(response, OffsetFetchResponse)
-        return {place: fetched.offset for place, fetched in response.offsets.items()}
+        return {partition: fetched.offset for partition, fetched in response.offsets.items()}
 
     def _is_settled(self, group: str) -> bool:
         members = self._members((group,))
@@ -116,12 +116,12 @@ class Members:
     def _members(self, groups: tuple[str, ...]) -> list[GroupMember]:
         return [runner.member for runner in self._runners.values() if runner.member.settings.group_id in groups]
 
-    async def _read_on(self) -> None:
+    async def _read_continuously(self) -> None:
         while True:
             await asyncio.sleep(_READ_SECONDS)
             for runner in self._runners.values():
                 member = runner.member
-                places = {each: (member.settings.group_id, each) for each in member.owned}
-                for each, place in places.items():
-                    self._read[place] += 1 + each.partition
-                member.consumed({each: OffsetToCommit(self._read[place]) for each, place in places.items()})
+                keys = {each: (member.settings.group_id, each) for each in member.owned}
+                for each, key in keys.items():
+                    self._read[key] += 1 + each.partition
+                member.consumed({each: OffsetToCommit(self._read[key]) for each, key in keys.items()})

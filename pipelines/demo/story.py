@@ -1,4 +1,4 @@
-"""The story of the demonstration: groups that rebalance, lose a member, drain and expire, and what SQL says of them meanwhile."""
+"""The steps of the demo: groups rebalance, lose a member, drain and expire; SQL shows each step."""
 
 import asyncio
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ _BILLING = (
     "FROM assignments WHERE group_id = 'billing' GROUP BY client_id ORDER BY client_id"
 )
 _OFFSETS = (
-    "SELECT group_id, count(*) AS partitions, sum(committed_offset) AS read FROM committed_offsets "
+    "SELECT group_id, count(*) AS partitions, sum(committed_offset) AS total FROM committed_offsets "
     "GROUP BY group_id ORDER BY group_id"
 )
 _CRASHED = (
@@ -50,36 +50,36 @@ _EXPIRED = (
 )
 _EVERYTHING = (
     "SELECT g.group_id, g.state, g.generation, count(*) FILTER (WHERE h.change = 'member_joined') AS joined, "
-    "count(*) FILTER (WHERE h.change = 'member_left') AS gone FROM groups g JOIN group_history h ON h.group_id = g.group_id "
+    "count(*) FILTER (WHERE h.change = 'member_left') AS departed FROM groups g JOIN group_history h ON h.group_id = g.group_id "
     "GROUP BY g.group_id, g.state, g.generation ORDER BY g.group_id"
 )
 _FOLD = TextWrapper(120, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
 
 
 class Story:
-    """Told on standard output while members come and go at `server`, whose log at `log` a job makes `tables` from.
+    """Drives members of the coordinator at `server`, and prints queries of `tables`, which a job makes from the log at `log`.
 
-    `told` is the folder with the logs of the coordinator and of the job, for messages.
+    `logs` is the folder with the log files of coordinator and job; error messages name it.
     """
 
-    def __init__(self, server: ListenAddress, log: str, tables: str, told: str) -> None:
+    def __init__(self, server: ListenAddress, log: str, tables: str, logs: str) -> None:
         self._server = server
-        self._told = told
+        self._logs = logs
         self._log = Address("segments", log)
         self._tables = tables
 
     async def tell(self) -> None:
-        """To its end. Raises GrouplakeError where it does not go as it should."""
+        """Run all steps. Raises GrouplakeError if one does not have the expected result."""
         members = Members(self._server, TOPICS)
         crowd = Crowd((self._server,), _CROWD)
         try:
             await self._joined(members)
-            life = asyncio.create_task(crowd.run())
+            crowd_run = asyncio.create_task(crowd.run())
             await self._play(members)
-            await life
+            await crowd_run
             await self._committed(crowd)
             await asyncio.gather(crowd.leave(), members.leave_all())
-            await self._show("Everybody leaves: groups without members keep their offsets", _EVERYTHING)
+            await self._show("All members have left: groups without members keep their offsets", _EVERYTHING)
             await self._compare(members)
         finally:
             await asyncio.gather(members.leave_all(), crowd.close(), return_exceptions=True)
@@ -92,30 +92,34 @@ class Story:
             members.join(f"search-{number}", "search-index", ("orders",), sticky)
         members.join("nightly", "nightly-report", ("clicks",), RangeAssignor(), commits=False)
         await members.settled("billing", "search-index", "nightly-report")
-        await self._show("Members have joined three groups, and commit what they read", _GROUPS, _BILLING)
+        await self._show("Three groups are stable: their members own all partitions and commit offsets", _GROUPS, _BILLING)
 
     async def _play(self, members: Members) -> None:
         members.join("billing-3", "billing", ("orders", "payments"), RangeAssignor())
         await members.settled("billing")
         await self._show(
-            f"billing-3 joins: a rebalance. A crowd of {_CROWD.members} members begins to come and go", _BILLING, _OFFSETS
+            f"billing-3 joins: its group rebalances. A crowd of {_CROWD.members} members starts to join and leave",
+            _BILLING,
+            _OFFSETS,
         )
 
         await members.crash("search-2")
         await members.settled("search-index")
-        await self._show(f"search-2 crashes, and is missed {SESSION_TIMEOUT_MS / 1000:g} s later", _CRASHED)
+        await self._show(
+            f"search-2 crashes: its session times out after {SESSION_TIMEOUT_MS / 1000:g} s, and its group rebalances", _CRASHED
+        )
 
         await members.commit_for("nightly", _RETENTION_MS)
         await members.leave("nightly")
         batch = await self._show(
-            f"nightly-report commits, to be kept for {_RETENTION_MS / 1000:g} s, and its only member leaves", _DRAINED
+            f"nightly-report commits with a retention of {_RETENTION_MS / 1000:g} s, then its only member leaves", _DRAINED
         )
-        await self._until_gone(members, "nightly-report")
-        await self._show("Its time is over: the coordinator removes offsets and group", _EXPIRED, _GROUPS)
-        await self._show(f"As of batch {batch} it is there still", _DRAINED, as_of=str(batch))
+        await self._until_removed(members, "nightly-report")
+        await self._show("The retention has passed: the coordinator has removed the offsets and the group", _EXPIRED, _GROUPS)
+        await self._show(f"As of batch {batch} the group still exists", _DRAINED, as_of=str(batch))
 
     async def _committed(self, crowd: Crowd) -> None:
-        """Until every partition of every group of the crowd has an offset: on a slow machine some have none yet."""
+        """Wait until every partition of every group of the crowd has an offset; on a slow machine some may lack one."""
         wanted = _CROWD.groups * TOPICS["orders"]
 
         async def look() -> Sight:
@@ -127,7 +131,7 @@ class Story:
         await wait_for("the crowd did not commit offsets of all partitions", look, _LOOK_SECONDS)
 
     async def _show(self, title: str, *queries: str, as_of: str | None = None) -> int:
-        """Asks when the tables have all that has happened so far. Returns the batch that was asked."""
+        """Print the answers to `queries` once the tables have caught up with the log. Returns the batch id that was queried."""
         await self._caught_up()
         snapshot = await asyncio.to_thread(Snapshot.open, self._tables, as_of)
         answers = [await asyncio.to_thread(snapshot.query, query) for query in queries]
@@ -143,7 +147,7 @@ class Story:
         async def look() -> Sight:
             return await asyncio.to_thread(self._progress_to, ends)
 
-        await wait_for("the tables did not catch up with the log", look, _LOOK_SECONDS, f"; see {self._told}/job.log")
+        await wait_for("the tables did not catch up with the log", look, _LOOK_SECONDS, f"; see {self._logs}/job.log")
 
     def _progress_to(self, ends: dict[int, int]) -> Sight:
         store = TableStore(self._tables)
@@ -154,19 +158,19 @@ class Story:
         is_done = last is not None and behind == 0
         return Sight(is_done, sum(reached.values()), f"{batch}, {behind:,} records behind")
 
-    async def _until_gone(self, members: Members, group: str) -> None:
-        """Until the coordinator has removed the group, and the tables too."""
+    async def _until_removed(self, members: Members, group: str) -> None:
+        """Wait until the coordinator and then the tables have removed the group."""
 
         async def offsets() -> Sight:
             count = len(await members.committed(group))
-            return Sight(count == 0, -count, f"{count} offsets are left")
+            return Sight(count == 0, -count, f"{count} offsets left")
 
         async def rows() -> Sight:
             await self._caught_up()
             found = await asyncio.to_thread(self._rows, f"SELECT state FROM groups WHERE group_id = '{group}'")
             return Sight(not found, 0, f"{found}")
 
-        hint = f"; see {self._told}/coordinator.log"
+        hint = f"; see {self._logs}/coordinator.log"
         await wait_for(f"the coordinator did not remove the offsets of {group}", offsets, _LOOK_SECONDS, hint)
         await wait_for(f"the coordinator did not remove the group {group}", rows, _LOOK_SECONDS, hint)
 
@@ -175,17 +179,18 @@ class Story:
         return rows
 
     async def _compare(self, members: Members) -> None:
-        """What the coordinator answers, beside what the tables say."""
+        """Compare the committed offsets of the coordinator with those of the tables. Raises DemoError on a difference."""
         await self._caught_up()
         rows = await asyncio.to_thread(self._rows, "SELECT group_id, topic, partition, committed_offset FROM committed_offsets")
-        told = {(row["group_id"], row["topic"], row["partition"]): row["committed_offset"] for row in rows}
-        answered = {
-            (group, *place): offset
+        stored = {(row["group_id"], row["topic"], row["partition"]): row["committed_offset"] for row in rows}
+        fetched = {
+            (group, *partition): offset
             for group in {str(row["group_id"]) for row in rows}
-            for place, offset in (await members.committed(group)).items()
+            for partition, offset in (await members.committed(group)).items()
         }
-        if told != answered:
+        if stored != fetched:
+            groups = ", ".join(sorted({str(key[0]) for key, _ in stored.items() ^ fetched.items()}))
             raise DemoError(
-                f"the tables have {len(told)} offsets, OffsetFetch answers {len(answered)}, and they are not the same"
+                f"committed offsets differ for {groups}: the tables have {len(stored)} in all, OffsetFetch returns {len(fetched)}"
             )
-        print(f"\nOffsetFetch answers the same {len(told)} offsets that the tables have.")
+        print(f"\nOffsetFetch returns the same {len(stored)} committed offsets as the tables.")

@@ -1,4 +1,4 @@
-"""Waiting in a demonstration: for as long as there is progress, however slow the machine is."""
+"""Waiting with a limit on the time without progress instead of a limit on the total time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -6,17 +6,17 @@ from dataclasses import dataclass
 
 from pipelines.errors import GrouplakeError
 
-#: What is waited for has given up, or nothing will ever happen, when it made no progress for so long.
+#: A wait fails after this time without progress.
 STALL_SECONDS = 60.0
 
 
 class DemoError(GrouplakeError):
-    """The demonstration did not go as it should."""
+    """A step of the demo did not have the expected result."""
 
 
 @dataclass(frozen=True)
 class Sight:
-    """One look at what is waited for: whether it is done, a number that grows with its progress, and how it stands in words."""
+    """One observation during a wait: whether it is over, a number that grows with progress, and a description."""
 
     is_done: bool
     progress: int
@@ -24,9 +24,9 @@ class Sight:
 
 
 async def wait_for(failure: str, look: Callable[[], Awaitable[Sight]], look_seconds: float, hint: str = "") -> None:
-    """Looks every `look_seconds` until it is done.
+    """Call `look` every `look_seconds` until it is done.
 
-    Raises DemoError, which begins with `failure` and ends with `hint`, when progress has not grown for STALL_SECONDS.
+    Raises DemoError, beginning with `failure` and ending with `hint`, when progress has not grown for STALL_SECONDS.
     """
     clock = asyncio.get_running_loop().time
     furthest, since = -1, clock()

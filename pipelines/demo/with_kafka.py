@@ -1,4 +1,4 @@
-"""`grouplake demo --kafka`: a private Kafka, real consumers, the job, and what its tables say."""
+"""`grouplake demo --kafka`: a private Kafka broker, real consumers, the job, and queries of the tables."""
 
 import tempfile
 from collections.abc import Iterator
@@ -18,23 +18,23 @@ from pipelines.query.output import to_stdout
 from pipelines.source.address import parse_address
 
 QUERIES = {
-    "the groups": "SELECT group_id, group_type, state, generation, protocol, member_count FROM groups ORDER BY group_id",
-    "who owns what": "SELECT group_id, client_id, topic, partition FROM assignments ORDER BY group_id, topic, partition LIMIT 12",
-    "what OffsetFetch would answer": (
+    "groups": "SELECT group_id, group_type, state, generation, protocol, member_count FROM groups ORDER BY group_id",
+    "assignments": "SELECT group_id, client_id, topic, partition FROM assignments ORDER BY group_id, topic, partition LIMIT 12",
+    "committed offsets, as OffsetFetch returns them": (
         "SELECT group_id, topic, partition, committed_offset, producer_id FROM committed_offsets "
         "ORDER BY group_id, topic, partition LIMIT 12"
     ),
-    "who went back": (
+    "rewinds": (
         "SELECT group_id, topic, partition, committed_offset, min_offset, commits FROM offset_history WHERE change = 'rewind'"
     ),
-    "how the groups changed": (
+    "group changes": (
         "SELECT group_id, change, generation, count(*) AS n FROM group_history "
         "GROUP BY group_id, change, generation ORDER BY group_id, generation, change LIMIT 15"
     ),
-    "transactions that are still open": (
+    "offsets of open transactions": (
         "SELECT producer_id, group_id, topic, partition, committed_offset FROM pending_offsets ORDER BY partition"
     ),
-    "what expires next": (
+    "next expirations": (
         "SELECT group_id, topic, min(expires_at) AS first FROM expiring_offsets WHERE expires_at IS NOT NULL "
         "GROUP BY group_id, topic ORDER BY first LIMIT 5"
     ),
@@ -42,12 +42,12 @@ QUERIES = {
 
 
 def run_demo_with_kafka(version: str, tables: str | None) -> None:
-    """Runs the demo with a broker of `version`; keeps the tables in `tables`, or nowhere."""
+    """Run the demo with a broker of `version`. The tables are kept in `tables`; if None, they are removed at the end."""
     try:
         from pipelines.private.kafka.clients import Clients
         from pipelines.private.kafka.scenario import play
     except ImportError as error:
-        raise UsageError("the demo drives real clients: pip install 'grouplake[demo]' (confluent-kafka)") from error
+        raise UsageError("grouplake demo --kafka needs confluent-kafka: pip install 'grouplake[demo]'") from error
     with _folder(tables) as folder:
         print_progress(f"starting a private Kafka {version}")
         with PrivateBroker(version, progress=print_progress) as broker, Clients(broker.bootstrap) as clients:

@@ -1,1 +1,1 @@
-"""A `__consumer_offsets` log to try commands on: groups of every kind, written by a Kafka 4.1.1 broker."""
+"""Example log: a `__consumer_offsets` log with groups of many kinds, written by a Kafka 4.1.1 broker."""

@@ -10,14 +10,14 @@ _ARCHIVE = "kafka-4.1.1.segments.tar.gz"
 
 
 def write_example_log(directory: str) -> str:
-    """Writes the log directory of the broker to `directory` and returns its source address.
+    """Write the log directory of the broker to `directory`, and return its source address.
 
     Raises UsageError if `directory` is not empty or cannot be written.
     """
     target = Path(directory)
     try:
         if target.exists() and any(target.iterdir()):
-            raise UsageError(f"cannot write the example log to {target}: the folder is not empty; name another one")
+            raise UsageError(f"cannot write the example log to {target}: the folder is not empty; name a new or empty one")
         target.mkdir(parents=True, exist_ok=True)
         with resources.files("pipelines.example").joinpath(_ARCHIVE).open("rb") as file, tarfile.open(fileobj=file) as archive:
             archive.extractall(target, filter="data")

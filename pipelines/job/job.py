@@ -1,4 +1,4 @@
-"""The job: a source, the tables, a trigger."""
+"""The job: reads a source into tables, batch by batch, as its trigger says."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -25,16 +25,16 @@ def run(
     stopping: Stopping | None = None,
     on_ready: Callable[[], None] | None = None,
 ) -> None:
-    """Runs the job until its trigger is done, or until it is told to stop: by `stopping` or, if that is None, by a signal.
+    """Run the job until its trigger is done or a stop is requested: by `stopping` or, if that is None, by a signal.
 
     Args:
-        on_ready: called once, in this thread, when everything is downloaded, compiled and started and the query has looked at the
-            log for the first time. A job that goes on then reports "ready: …" as well.
+        on_ready: called once, in this thread, when everything is downloaded, compiled and started and the query has read the end
+            of the log for the first time. A job that follows the log also reports "ready: …" then.
 
     Raises:
         UsageError: the source or the tables cannot be opened with these options; nothing was started.
         AnotherWriter: another job writes the tables.
-        GrouplakeError: the stream ended with an error.
+        GrouplakeError: the streaming query failed.
     """
     trigger = trigger_arguments(options.trigger)
     store = TableStore(options.tables)
@@ -49,11 +49,11 @@ def run(
             store.create()
         if topic_id is not None:
             store.remember_topic_id(topic_id)
-        # where a lock holds off other jobs, the first batch claims the tables, and a run that finds nothing new writes nothing
+        # with a lock the first batch claims the tables, so a run that finds nothing new writes nothing
         writer = None if is_locked else TablesWriter.claim(store)
         last = writer.last if writer else _last_batch(store, options)
         writer = _stream(options, store, last, topic_id, trigger, progress, writer, stopping, on_ready)
-        _tell_torn_ends(options, progress)
+        _report_torn_ends(options, progress)
         if options.expiry == "apply":
             now_ms = options.now_ms if options.now_ms is not None else clock_ms()
             swept = sweep(store, options.era, options.retention_ms, now_ms, writer)
@@ -66,15 +66,15 @@ def _last_batch(store: TableStore, options: RunOptions) -> Batch | None:
     if last is not None and last.era != options.era.name:
         raise UsageError(
             f"the tables under {store.root} were made with era {last.era}, not {options.era.name}: "
-            f"go on with --era {last.era}, or choose another folder"
+            f"use --era {last.era}, or another folder"
         )
     return last
 
 
 def _probe(options: RunOptions, next_offsets: Mapping[int, int], topic_id: str | None) -> str | None:
-    """Finds out before Spark starts whether the log is there and holds the place that the tables have reached.
+    """Check before Spark starts that the source is readable and that it still has the offsets at which the tables continue.
 
-    `topic_id` is that of the topic the tables are made from, as far as it is known; the answer is the id of the topic now.
+    `topic_id` is the id of the topic that the tables were made from, if known. Returns the current id of the topic, if known.
     """
     try:
         source = open_source(options.address, options.kafka, uuid_from_text(topic_id) if topic_id else None)
@@ -89,12 +89,12 @@ def _probe(options: RunOptions, next_offsets: Mapping[int, int], topic_id: str |
             if 0 < offset < beginnings.get(partition, 0):
                 raise deleted(options.address, partition, offset, beginnings[partition])
     except (LogError, ValueError) as error:
-        # no topic id: the property of the tables is not ours
+        # ValueError: the table property holds no topic id, so another program wrote it
         raise UsageError(str(error)) from error
     return topic_id
 
 
-def _tell_torn_ends(options: RunOptions, progress: Progress) -> None:
+def _report_torn_ends(options: RunOptions, progress: Progress) -> None:
     if options.address.scheme == "segments":
         for end in open_source(options.address, options.kafka).torn_ends():
             progress(str(end))
@@ -111,10 +111,10 @@ def _stream(
     stopping: Stopping | None,
     on_ready: Callable[[], None] | None,
 ) -> TablesWriter | None:
-    """Follows the log, and returns the claim of the tables that was made on the way."""
+    """Run the streaming query, and return the writer with its claim of the tables if a claim was made."""
     if stopping is not None and stopping.is_requested:
         return writer
-    # Spark takes seconds to import; everything above has already said what is wrong by now
+    # Spark takes seconds to import: every check that needs no Spark is done before
     from pipelines.batch.apply import BatchApplier
     from pipelines.source.stream import open_stream, spark_jars, warm_up
     from pipelines.spark.session import start_session
@@ -125,7 +125,7 @@ def _stream(
         if session.is_fresh:
             warm_up(session.spark, options)
     except Exception:
-        # a signal to the whole process group ends the JVM as well, wherever it is in its start
+        # a signal to the whole process group also ends the JVM, at any moment of its start
         if stopping is None or not stopping.is_requested:
             raise
         return writer
@@ -138,7 +138,7 @@ def _stream(
         on_batch=lambda batch: progress(describe_batch(batch)),
         writer=writer,
     )
-    # jobs that no lock holds off must not meet in Spark's notes about the stream, where the wrong one may be ended
+    # jobs without a lock must not share a checkpoint: Spark might end the wrong one
     checkpoint = checkpoint_location(store, writer.generation if writer else None)
 
     def start() -> Any:
@@ -160,7 +160,7 @@ def _stream(
     try:
         is_done = follow(start, progress, stopping, ready)
     except TablesError:
-        # a job that took over has removed this one's checkpoint: then that is the reason, not Spark's message
+        # a job that took over has removed this job's checkpoint: report that instead of Spark's message
         if applier.writer is not None:
             applier.writer.expect_claim()
         raise
@@ -181,11 +181,11 @@ def _names(options: RunOptions) -> dict[UUID, tuple[str, str]]:
 
 
 def describe_batch(batch: Batch) -> str:
-    """One line about a batch."""
+    """Progress line of a batch."""
     took = (batch.finished_at - batch.started_at).total_seconds()
     return f"batch {batch.batch_id}: {batch.records_read:,} records read, {batch.records_kept:,} kept, {took:.1f} s"
 
 
 def describe_sweep(batch: Batch) -> str:
-    """One line about an expiry sweep."""
+    """Progress line of an expiry sweep."""
     return f"batch {batch.batch_id}: expiry sweep, {batch.records_kept:,} offsets and groups removed"

@@ -1,4 +1,4 @@
-"""What `grouplake run` can be asked to do."""
+"""Options of `grouplake run`."""
 
 import re
 from collections.abc import Mapping
@@ -9,13 +9,13 @@ from coordinator_core.state.era import Era
 from pipelines.errors import UsageError
 from pipelines.source.address import Address
 
-#: The trigger of a job that reads what is there, and ends.
+#: Trigger of a job that reads up to the current end of the log and ends.
 AVAILABLE_NOW = "available-now"
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What `grouplake run` was asked to do. Times in ms; `now_ms` is the time of the expiry sweep."""
+    """Options of one run. Times in ms; `now_ms` is the time of the expiry sweep, None for the current time."""
 
     address: Address
     tables: str
@@ -42,6 +42,8 @@ def trigger_arguments(trigger: str) -> dict[str, Any]:
         return {"processingTime": "0 seconds"}
     found = re.fullmatch(r"(\d+)(ms|s|m|h)", trigger)
     if not found:
-        raise UsageError(f"not a trigger: {trigger!r} (expected available-now, continuous, or an interval such as 10s or 5m)")
+        raise UsageError(
+            f"invalid trigger {trigger!r}: use available-now, continuous, or an interval such as 500ms, 10s, 5m or 1h"
+        )
     unit = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours"}[found[2]]
     return {"processingTime": f"{found[1]} {unit}"}

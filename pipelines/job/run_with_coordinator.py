@@ -1,4 +1,4 @@
-"""The coordinator and the job that follows its log, in one process."""
+"""Coordinator and job in one process: the job follows the log that the coordinator writes."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -13,25 +13,27 @@ from pipelines.job.run_options import AVAILABLE_NOW, RunOptions, trigger_argumen
 from pipelines.job.stopping import Stopping
 from pipelines.progress import Progress
 
-#: Where neither command line nor configuration ask for a trigger that goes on: the coordinator keeps its share of the process.
+#: Replaces `available-now`, which would end. Pauses between batches leave CPU time to the coordinator.
 _TRIGGER = "1s"
 
 
 def following(options: RunOptions, coordinator: CoordinatorOptions, trigger: str | None) -> RunOptions:
-    """The options of a job that follows this coordinator. `trigger` is what the command line says, if it says something.
+    """The options of a job that follows this coordinator. `trigger` is the value of `--trigger`, None without that flag.
 
-    Raises UsageError for a job that would end by itself, or that reads another log or by other rules than the coordinator's.
+    Raises UsageError for `--trigger available-now`, another source than `segments:`, or another era than the coordinator's.
     """
     if trigger == AVAILABLE_NOW:
         raise UsageError(
-            f"--trigger {AVAILABLE_NOW} ends at once, and the coordinator with it: choose continuous, or an interval such as 10s"
+            f"--trigger {AVAILABLE_NOW} would end the job and with it the coordinator: use continuous, or an interval such as 10s"
         )
     if options.address.scheme != "segments":
-        raise UsageError(f"--source {options.address}: a coordinator of our own writes its log into a folder, segments:DIR")
+        raise UsageError(
+            f"--source {options.address}: with --with-coordinator the source must be the folder of its log, segments:DIR"
+        )
     if options.era.name != coordinator.config.era:
         raise UsageError(
-            f"coordinator.era is {coordinator.config.era}, but the tables are to follow era {options.era.name}: "
-            "give both the same"
+            f"coordinator.era is {coordinator.config.era}, but the era of the tables is {options.era.name}: "
+            "set coordinator.era and --era to the same era"
         )
     return replace(options, trigger=_TRIGGER if options.trigger == AVAILABLE_NOW else options.trigger)
 
@@ -39,9 +41,9 @@ def following(options: RunOptions, coordinator: CoordinatorOptions, trigger: str
 def run_with_coordinator(
     options: RunOptions, coordinator: CoordinatorOptions, progress: Progress, clock_ms: Callable[[], int]
 ) -> None:
-    """Runs both until SIGTERM or SIGINT, or until one fails; the job ends first, after the batch that is being applied.
+    """Run both until SIGTERM or SIGINT, or until one fails. The job ends first, after the current batch.
 
-    Raises what either of them raises.
+    Raises any exception of either.
     """
     trigger_arguments(options.trigger)
 
@@ -60,8 +62,11 @@ async def job_beside(
     clock_ms: Callable[[], int],
     on_ready: Callable[[], None] | None = None,
 ) -> str:
-    """Runs the job in a thread until `other` is done, or the other way round. Returns what `other` returns; raises what either
-    of them raises. `on_ready` is called in this thread, when the job is (`pipelines.job.job.run`)."""
+    """Run `other` and, in a thread, the job; when one ends, end the other one. Returns the result of `other`.
+
+    `on_ready` is called in the thread of the event loop when the job is ready (`pipelines.job.job.run`). Raises any exception of
+    either.
+    """
     stopping = Stopping()
     beside = asyncio.ensure_future(other)
     loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""The request to end something that runs on and on."""
+"""Request to stop a long-running operation."""
 
 import signal
 import threading
@@ -9,25 +9,25 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Stopping:
-    """Told once, by any thread, for good."""
+    """A stop request: set by any thread, never cleared."""
 
     def __init__(self) -> None:
-        self._told = threading.Event()
+        self._requested = threading.Event()
         self._actions: list[Callable[[], None]] = []
 
     @property
     def is_requested(self) -> bool:
-        """Is the end wanted?"""
-        return self._told.is_set()
+        """Whether a stop is requested."""
+        return self._requested.is_set()
 
     def tell(self) -> None:
-        """The end is wanted, as soon as what is under way is done."""
-        self._told.set()
+        """Request a stop after the work in progress, and run the actions of `then`."""
+        self._requested.set()
         while self._actions:
             self._actions.pop()()
 
     def then(self, action: Callable[[], None]) -> None:
-        """Calls `action` at once when told, in the thread that tells."""
+        """Register `action`, called by the thread that requests the stop; immediately if it is requested already."""
         self._actions.append(action)
         if self.is_requested:
             self.tell()
@@ -35,7 +35,7 @@ class Stopping:
 
 @contextmanager
 def requested_by_signals() -> Iterator[Stopping]:
-    """While it is open, SIGTERM and SIGINT tell. For the main thread."""
+    """Within the context SIGTERM and SIGINT request the stop. Only the main thread may use it."""
     stopping = Stopping()
     before = {number: signal.signal(number, lambda *_: stopping.tell()) for number in _SIGNALS}
     try:

@@ -1,4 +1,4 @@
-"""`grouplake coordinator` as a process that belongs to this one, for demonstrations, tests and benchmarks."""
+"""`grouplake coordinator` as a child process, for tests and benchmarks."""
 
 import json
 import re
@@ -17,21 +17,21 @@ from pipelines.cache.kernels import compile_kernels
 from pipelines.errors import GrouplakeError
 
 _READY = re.compile(r"listening on (\S+:\d+)(?:, (http://[^/]*)/)?")
-#: Nothing is downloaded or compiled within it.
+#: Downloads and compilation happen before and do not count.
 _START_SECONDS = 120
 _STOP_SECONDS = 30
 _POLL_SECONDS = 0.02
 
 
 class PrivateCoordinatorError(GrouplakeError):
-    """The process did not start, or did not end as it should; the message has what it said."""
+    """The process did not start, or ended with another exit code than 0. The message has its output."""
 
 
 class PrivateCoordinator:
-    """Over the log in `directory`, on a free port of 127.0.0.1 or where `listen` says. `with` starts it and kills what is left.
+    """A coordinator process with its log in `directory`, on `listen` (default: a free port of 127.0.0.1).
 
-    `settings` are keys of `[coordinator]`, `topics` those that clients are told of. Its standard error goes to DIRECTORY.log, its
-    configuration is DIRECTORY.toml.
+    As a context manager it starts the process and kills it at the end. `settings` are keys of `[coordinator]`, `topics` is the
+    section `[coordinator.topics]`. Its standard error is written to DIRECTORY.log, its configuration to DIRECTORY.toml.
     """
 
     def __init__(
@@ -44,9 +44,9 @@ class PrivateCoordinator:
     ) -> None:
         self.directory = directory
         self._listen = listen
-        #: `127.0.0.1:PORT`, once it is started.
+        #: `127.0.0.1:PORT`; empty before the start.
         self.bootstrap = ""
-        #: URL of /health and /metrics, "" where there is none.
+        #: URL of /health and /metrics, or "".
         self.admin = ""
         self.log = directory.with_name(f"{directory.name}.log")
         self._configuration = directory.with_name(f"{directory.name}.toml")
@@ -66,23 +66,26 @@ class PrivateCoordinator:
 
     @property
     def pid(self) -> int:
-        """Of the running process."""
+        """Process id."""
         return self._running().pid
 
     @property
     def port(self) -> int:
-        """Of `bootstrap`."""
+        """The port in `bootstrap`."""
         return int(self.bootstrap.rpartition(":")[2])
 
     def start(self) -> None:
-        """Returns when it takes connections; it may still be loading then. Raises PrivateCoordinatorError if it ends instead."""
-        # a load would compile them otherwise, and the coordinator answers only when it is done
+        """Start the process, and return when it accepts connections; it may still be loading its log.
+
+        Raises PrivateCoordinatorError if the process ends instead, or prints no ready line within 120 s.
+        """
+        # otherwise the first load would compile them, and every answer would wait for that
         compile_kernels()
         command = [sys.executable, "-c", "import sys; from pipelines.cli.main import main; sys.exit(main())", "coordinator"]
         command += ["--listen", self._listen, "--log", f"segments:{self.directory}", "--conf", str(self._configuration)]
         with self.log.open("ab") as errors:
             self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
-        # a process that says nothing is ended, and with it the wait for its line
+        # kills a process that prints no ready line, which ends the wait for that line
         watchdog = threading.Timer(_START_SECONDS, self._process.kill)
         watchdog.start()
         assert self._process.stdout is not None
@@ -91,11 +94,11 @@ class PrivateCoordinator:
         ready = _READY.match(line)
         if ready is None:
             self.kill()
-            raise PrivateCoordinatorError(f"the coordinator did not start: {self.log.read_text()[-2000:]}")
+            raise PrivateCoordinatorError(f"the coordinator did not start; the end of {self.log}: {self.log.read_text()[-2000:]}")
         self.bootstrap, self.admin = ready[1], ready[2] or ""
 
     def end(self, number: signal.Signals) -> int:
-        """Sends a signal, and waits for the exit code."""
+        """Send a signal, and return the exit code."""
         process = self._running()
         process.send_signal(number)
         code = process.wait(_STOP_SECONDS)
@@ -103,20 +106,22 @@ class PrivateCoordinator:
         return code
 
     def stop(self) -> None:
-        """SIGTERM. Raises PrivateCoordinatorError unless it ends with exit code 0."""
+        """Stop it with SIGTERM. Raises PrivateCoordinatorError unless the exit code is 0."""
         code = self.end(signal.SIGTERM)
         if code != 0:
-            raise PrivateCoordinatorError(f"the coordinator ended with {code}: {self.log.read_text()[-2000:]}")
+            raise PrivateCoordinatorError(
+                f"the coordinator ended with exit code {code}; the end of {self.log}: {self.log.read_text()[-2000:]}"
+            )
 
     def kill(self) -> None:
-        """SIGKILL, if it lives."""
+        """Kill the process with SIGKILL, if it runs."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             self._forget()
 
     def get(self, path: str) -> tuple[int, str]:
-        """Status and body of what `admin` has under a path."""
+        """Status and body of a GET request to `admin`."""
         try:
             with urllib.request.urlopen(f"{self.admin}{path}", timeout=10) as response:
                 return response.status, response.read().decode()
@@ -125,31 +130,31 @@ class PrivateCoordinator:
                 return error.code, error.read().decode()
 
     def wait_until_loaded(self, seconds: float = _START_SECONDS) -> None:
-        """Until every partition answers. Raises PrivateCoordinatorError if that takes longer, or the process has ended."""
+        """Wait until /health is 200. Raises PrivateCoordinatorError after `seconds`, or when the process has ended."""
         give_up = time.monotonic() + seconds
         while (found := self._health())[0] != 200:
             if time.monotonic() > give_up or self._running().poll() is not None:
-                raise PrivateCoordinatorError(f"the coordinator is not ready after {seconds:g} s: {found[1]}")
+                raise PrivateCoordinatorError(f"the coordinator has not loaded its log after {seconds:g} s: {found[1]}")
             time.sleep(_POLL_SECONDS)
 
     def _health(self) -> tuple[int, str]:
         try:
             return self.get("/health")
         except OSError as error:
-            # it hangs up on a request that took too long, as when the machine stood still
+            # the server closes a connection whose request took too long, as on an overloaded machine
             return 0, str(error)
 
     def told(self) -> list[dict[str, Any]]:
-        """The lines of its log, of all lives."""
+        """All lines of its log file, those of earlier processes included."""
         return [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{") and line.endswith("}")]
 
     def events(self, event: str) -> list[dict[str, Any]]:
-        """Lines of its log about this."""
+        """Lines of the log file with this event."""
         return [line for line in self.told() if line["event"] == event]
 
     def _running(self) -> "subprocess.Popen[str]":
         if self._process is None:
-            raise PrivateCoordinatorError("the coordinator is not started")
+            raise PrivateCoordinatorError("the coordinator is not running: call start() first")
         return self._process
 
     def _forget(self) -> None:

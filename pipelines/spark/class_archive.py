@@ -1,11 +1,10 @@
-"""Archives of the classes that a session's JVM has loaded, so that the next one starts in a third of the time.
+"""Application class-data sharing (JEP 350): with an archive of its classes a session's JVM starts in a third of the time.
 
-Java calls it application class-data sharing (JEP 350): a JVM that ends writes the classes that it has found in hundreds of jars,
-parsed and verified, into one file, and a later JVM with the same class path maps that file. An archive that does not fit is
-ignored by the JVM, and a missing one only costs time.
+At its exit a JVM writes the classes that it has loaded from hundreds of jars, parsed and verified, into one file, and later JVMs
+with the same class path map that file. A JVM ignores an archive that does not match; without one it only starts more slowly.
 
 The JVM itself holds the lock of the archive that it maps or records (`pipelines.cache.folder`). A recording whose lock is free is
-therefore abandoned, even if the process that started the JVM was killed. The lock file holds the archive's size.
+therefore abandoned, whether or not the process that started the JVM was killed. The lock file holds the archive's size.
 """
 
 import fcntl
@@ -21,22 +20,22 @@ from pipelines.cache.jars import java_executable
 KIND = "classes"
 _SUFFIX = ".jsa"
 
-#: Each takes some 150 MB; another class path or another Java makes another one.
+#: Archives that are kept. Each takes some 150 MB; every class path and Java version has its own.
 _KEPT = 3
 
-#: A JVM that cannot use an archive would print that on standard output, which belongs to the results of a command.
+#: A JVM that cannot use an archive prints a warning on standard output, which is reserved for the results of a command.
 _QUIET = "-Xlog:disable -Xlog:all=error:stderr"
 
 
 @dataclass(frozen=True)
 class ClassArchive:
-    """The archive for one class path."""
+    """The archive of one class path."""
 
     path: Path
 
     @classmethod
     def of(cls, class_path: Iterable[Path], java_options: str) -> "ClassArchive":
-        """The archive that belongs to these jars, these options, and the Java that would run them."""
+        """The archive for these jars and options, and for the Java that `java_executable` finds."""
         parts = [java_options]
         for file in (Path(java_executable()).resolve(), *class_path):
             about = file.stat()
@@ -45,7 +44,7 @@ class ClassArchive:
         return cls(cache_root() / KIND / f"{key}{_SUFFIX}")
 
     def use(self, *, records: bool) -> "ArchiveUse":
-        """How a JVM starts now: it maps the archive; if there is none and it `records`, it makes it, one JVM at a time."""
+        """JVM options that map the archive or, if there is none and `records` is true, record it; one JVM records at a time."""
         if self._is_whole():
             held = hold(self.path)
             if self._is_whole():
@@ -60,7 +59,7 @@ class ClassArchive:
         )
 
     def _is_whole(self) -> bool:
-        """Whether it has the size that it was recorded with: a JVM that maps a shorter file dies of it (SIGBUS)."""
+        """Whether it has its recorded size: mapping a truncated file kills the JVM (SIGBUS)."""
         try:
             return int(lock_path(self.path).read_text()) == self.path.stat().st_size
         except (OSError, ValueError):
@@ -69,15 +68,15 @@ class ClassArchive:
 
 @dataclass(frozen=True)
 class Recording:
-    """An archive that a JVM of this process writes when it ends; it is not to be found before `keep`."""
+    """An archive that a JVM of this process writes at its exit; other processes find it after `keep`."""
 
     path: Path
     descriptor: int
 
     def keep(self) -> bool:
-        """Publishes the archive that the JVM has written, and removes older ones. False: it wrote nothing.
+        """Publish the archive that the JVM has written, and remove older ones. Returns False if the JVM wrote nothing.
 
-        The JVM must have ended by itself.
+        The JVM must have exited by itself.
         """
         made = unfinished(self.path)
         is_made = made.exists()
@@ -93,14 +92,14 @@ class Recording:
         return is_made
 
     def discard(self) -> None:
-        """Removes what a JVM has written that was killed."""
+        """Remove the unfinished file of a JVM that was killed."""
         unfinished(self.path).unlink(missing_ok=True)
         os.close(self.descriptor)
 
 
 @dataclass(frozen=True)
 class ArchiveUse:
-    """The options of a JVM, the descriptor of the lock that it must inherit, and what it records, if it does."""
+    """JVM options, the lock descriptor that the JVM must inherit, and the recording if it makes one."""
 
     options: str
     descriptor: int | None
@@ -108,14 +107,14 @@ class ArchiveUse:
 
 
 def remove_abandoned() -> None:
-    """Removes recordings whose JVM was killed, and those of earlier releases, which had other names."""
+    """Remove recordings whose JVM was killed, and files of earlier releases, which had other names."""
     for entry in entries(KIND):
         if not entry.path.exists() or entry.path.suffix != _SUFFIX:
             remove(entry.path)
 
 
 def _sync(file: Path) -> None:
-    """A machine that stops must not leave an archive of the right size with holes."""
+    """Sync to disk, so that a power failure cannot leave an archive of the right size with missing blocks."""
     descriptor = os.open(file, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,9 +1,9 @@
-"""The JVM of a local session: started as PySpark starts it, without what it prints.
+"""Launch of the JVM of a local session, with its output captured.
 
-Java warns of "incubator modules" that Spark's launcher adds, log4j of its own start; neither can be turned off. The job
-reports what matters itself, so the JVM's output is read and dropped, with two exceptions: marked lines of Python workers
-(`pipelines.source.worker_log`) are printed, and the last lines of a JVM that does not start are in the error. With
-GROUPLAKE_TRACEBACK=1 all output goes to standard error.
+Java warns about "incubator modules" that Spark's launcher adds, and log4j about its own initialization; neither warning can be
+turned off. The job reports its own progress and errors, so the JVM's output is read and dropped, with two exceptions: marked
+lines of Python workers (`pipelines.source.worker_log`) are printed, and if the JVM does not start, the error has the last lines.
+With GROUPLAKE_TRACEBACK=1 the whole output is on standard error.
 """
 
 import os
@@ -25,13 +25,13 @@ _STANDARD_ERROR = 2
 
 
 class JvmError(GrouplakeError):
-    """Spark's JVM did not start; the message has what it printed."""
+    """Spark's JVM did not start; the message has its output."""
 
 
 def launch_jvm(settings: Mapping[str, Any], inherited: int | None) -> None:
-    """Starts the JVM that the session of this process finds. It inherits the descriptor `inherited`.
+    """Start the JVM for the Spark session of this process. It inherits the descriptor `inherited`.
 
-    Raises JvmError when it ends instead of starting.
+    Raises JvmError if the JVM exits during its start.
     """
     conf = SparkConf()
     for name, value in settings.items():
@@ -47,7 +47,7 @@ def launch_jvm(settings: Mapping[str, Any], inherited: int | None) -> None:
         except PySparkRuntimeError as error:
             output.close()
             raise JvmError(
-                f"Spark's JVM ended while it started: {output.text() or 'it printed nothing'}; "
+                f"Spark's JVM exited during its start: {output.text() or 'no output'}; "
                 "check [spark] java_options and driver_memory, and that `java` is Java 17 or newer"
             ) from error
         output.close()
@@ -55,7 +55,7 @@ def launch_jvm(settings: Mapping[str, Any], inherited: int | None) -> None:
 
 
 class _Output:
-    """The last lines of what is written to `end`, read by a thread: a pipe that is full would stop the JVM."""
+    """The last lines written to the pipe `end`. A thread reads them: a full pipe would block the JVM."""
 
     def __init__(self) -> None:
         source, self.end = os.pipe()
@@ -64,11 +64,11 @@ class _Output:
         self._reader.start()
 
     def close(self) -> None:
-        """This process writes nothing to `end`: the output ends with the JVM."""
+        """Close this process's end of the pipe, so that the output ends when the JVM exits."""
         os.close(self.end)
 
     def text(self) -> str:
-        """The lines so far, once the JVM has ended, in one."""
+        """Wait for the exit of the JVM and return the lines, joined."""
         self._reader.join()
         return "; ".join(self._lines)
 

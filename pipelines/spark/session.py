@@ -26,13 +26,13 @@ _SETTINGS = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # the tables of one batch are small; 50 tasks to read a Delta log are not
+    # the Delta logs are small: the default of 50 tasks to read one takes far longer than the reading
     "spark.databricks.delta.snapshotPartitions": "2",
     "spark.ui.showConsoleProgress": "false",
     "spark.python.daemon.module": "pipelines.source.worker_daemon",
-    # between the JVM and its Python processes; a busy machine takes longer than the 15 s that Spark waits
+    # between the JVM and its Python processes; on a busy machine the default of 15 s is too short
     "spark.python.authenticate.socketTimeout": "300s",
-    # what Spark hides by itself, and the names under which object stores and Kafka keep theirs
+    # the default, extended by the names of secrets in settings of object stores and Kafka
     "spark.redaction.regex": "(?i)secret|password|passphrase|credential|token|jaas|access[.]?key|account[.]?key|[.]sas[.]",
 }
 
@@ -42,19 +42,19 @@ _LOCAL_SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
-    # the other way of writing the two files of a micro-batch's progress starts processes, 0.1 s a batch (docs/adr/0012)
+    # the default starts processes to write the two files of a micro-batch's progress: 0.1 s per batch (docs/adr/0012)
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
 }
 
-#: How long a JVM may take to write its archive: at the end of a job, and of one that was stopped and is waited for.
+#: Limits for the JVM to write its archive: at the end of a job, and after a stop request.
 _EXIT_LIMIT_SECONDS = 60
 _STOP_LIMIT_SECONDS = 20
 
 
 class Session:
-    """A Spark session, whether its JVM has just been started, and what there is to do when the job is done with it."""
+    """A Spark session, whether its JVM was started for it, and the recording to finish at its end."""
 
     def __init__(self, spark: SparkSession, *, is_fresh: bool, recording: Recording | None = None) -> None:
         self.spark = spark
@@ -62,16 +62,16 @@ class Session:
         self._recording = recording
 
     def finish(self, progress: Callable[[str], None], *, is_stopped: bool = False) -> None:
-        """Ends the JVM if it is the first of its class path, so that it writes down what it has loaded for those that follow.
+        """Stop the JVM if it records an archive, which it writes at its exit; otherwise do nothing.
 
-        `is_stopped`: the job was stopped from outside, and is not to take much longer. A JVM that takes too long is killed.
+        `is_stopped`: the job was stopped by a request, so the limit is shorter. A JVM beyond the limit is killed.
         """
         if self._recording is None:
             return
         assert SparkContext._gateway is not None
         process = SparkContext._gateway.proc
-        progress("recording the classes that Spark has loaded, for quicker starts (some seconds, once)")
-        # a signal to the whole process group has ended the JVM as well: it records all the same
+        progress("recording the classes that Spark has loaded, for faster starts (some seconds, once)")
+        # a signal to the whole process group has also ended the JVM, which records all the same
         with suppress(Py4JError, OSError):
             self.spark.stop()
         process.stdin.close()
@@ -80,7 +80,7 @@ class Session:
         except subprocess.TimeoutExpired:
             process.kill()
             code = process.wait()
-        # negative: killed by a signal, in the middle of writing perhaps
+        # negative: killed by a signal, perhaps while it wrote
         if code >= 0:
             self._recording.keep()
         else:
@@ -90,9 +90,9 @@ class Session:
 def start_session(
     settings: Mapping[str, Any], progress: Callable[[str], None], jars: tuple[str, ...] = (), *, records_classes: bool = False
 ) -> Session:
-    """Starts (or finds) the session. `settings` is the [spark] section of the configuration, `jars` more class path.
+    """Start (or find) the session. `settings` is the section [spark] of the configuration, `jars` extends the class path.
 
-    `records_classes`: a local session whose class path has no `ClassArchive` yet makes one when it is finished.
+    `records_classes`: a local session whose class path has no `ClassArchive` yet records one, see `Session.finish`.
     """
     is_fresh = SparkContext._gateway is None
     launches = is_fresh and "PYSPARK_GATEWAY_PORT" not in os.environ
@@ -113,7 +113,7 @@ def start_session(
         mode = _LOCAL_SETTINGS | {
             "spark.driver.memory": settings["driver_memory"],
             "spark.driver.extraJavaOptions": f"{settings['java_options']} {archive.options}",
-            # `spark.jars` would copy each, and hide its classes from the archive behind a class loader of their own
+            # not `spark.jars`: that copies each jar and loads it with another class loader, which the archive does not cover
             "spark.driver.extraClassPath": os.pathsep.join(map(str, paths)),
         }
     else:
@@ -132,6 +132,6 @@ def start_session(
     for name in hidden:
         if not name.startswith(SPARK):
             spark.conf.set(name, given[name])
-    # what ends a stream reaches the caller as an exception; Spark's log would only repeat it with its own stack
+    # the caller gets the error of a query as an exception; Spark's log would repeat it with a stack trace
     spark.sparkContext.setLogLevel("ERROR" if os.environ.get("GROUPLAKE_TRACEBACK") else "OFF")
     return Session(spark, is_fresh=is_fresh, recording=archive.recording)

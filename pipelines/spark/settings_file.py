@@ -1,8 +1,8 @@
-"""Settings of Spark that reach its JVM without standing on a command line.
+"""Spark settings for the JVM that do not appear on a command line.
 
-PySpark hands every setting to `spark-submit` as an argument, and every user of a machine may read the arguments of its processes.
-What comes from the configuration may be the key of an object store. It goes into a file instead that only its owner can read, and
-that is gone once the JVM runs.
+PySpark passes every setting to `spark-submit` as an argument, and every user of a machine can read the arguments of its
+processes. Settings from the configuration may contain keys of an object store, so they are passed in a file instead, which only
+its owner can read and which is removed once the JVM runs.
 """
 
 import os
@@ -23,11 +23,11 @@ _ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "
 
 @contextmanager
 def settings_file(settings: Mapping[str, Any]) -> Iterator[frozenset[str]]:
-    """While it is open, a JVM that PySpark starts takes those of `settings` that begin with `spark.`.
+    """Within the context, a JVM that PySpark starts gets those of `settings` whose names begin with `spark.` from a file.
 
-    Yields the names that must not become arguments: all of them, or none where the JVM runs already and gets its settings without
-    a command line, or has a file of settings of its own, beside which it takes no other. Names that do not begin with `spark.`
-    can only be set once the session is there.
+    Yields the names that must not become arguments. That is every name, with two exceptions in which it is the empty set: a JVM
+    that runs already gets its settings without a command line, and a `--properties-file` in PYSPARK_SUBMIT_ARGS excludes a second
+    one. Names that do not begin with `spark.` can only be set on the session.
     """
     before = os.environ.get(_ARGUMENTS)
     runs = SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ
@@ -55,5 +55,5 @@ def _text(value: Any) -> str:
 
 
 def _escaped(text: str) -> str:
-    """As `java.util.Properties` reads it."""
+    """Escape for `java.util.Properties`."""
     return text.translate(_ESCAPES)

@@ -1,4 +1,4 @@
-"""A streaming query from its start to its end: signals, workers that are too slow, and errors told in one line."""
+"""A streaming query from start to end: signals, restarts after slow Python workers, one-line errors."""
 
 import logging
 import re
@@ -17,8 +17,8 @@ from pipelines.progress import Progress
 
 _STOP_CHECK_SECONDS = 1
 
-#: What Spark reports of a Python process that took longer than 10 s to import what it needs. Spark has no setting for these 10 s
-#: (PythonWorkerFactory.createSimpleWorker), but each attempt leaves more of the files in memory for the next one.
+#: Spark's message when a Python process takes longer than 10 s for its imports. The limit has no setting
+#: (PythonWorkerFactory.createSimpleWorker), but each attempt leaves more of the files in the page cache for the next one.
 _SLOW_WORKER = "Python worker failed to connect back"
 _STARTS = 12
 
@@ -26,43 +26,43 @@ _STARTS = 12
 def follow(
     start: Callable[[], Any], progress: Progress, stopping: Stopping | None = None, on_ready: Callable[[], None] | None = None
 ) -> bool:
-    """Starts a query and waits for its end. When `stopping` is told it ends after the batch that is being applied; None: SIGTERM
-    and SIGINT tell.
+    """Start a query and wait for its end. After a stop request it ends with the current batch.
 
-    Where a Python worker was too slow for Spark the query is started again: it goes on where it was.
+    If a Python worker was too slow for Spark, the query is restarted and continues at its last batch.
 
     Args:
-        on_ready: called once, as soon as the query has looked at the log: what is appended from then on it reads with the next
-            trigger, and nothing is left to be started.
+        stopping: the source of stop requests; None for SIGTERM and SIGINT.
+        on_ready: called once, when the query has read the end of the log for the first time. Everything is started then, and the
+            next trigger reads records that are appended later.
 
     Returns:
-        whether it ended by itself.
+        whether it ended without a stop request.
 
     Raises:
-        GrouplakeError: it ended with an error.
+        GrouplakeError: the query failed.
     """
-    with nullcontext(stopping) if stopping is not None else requested_by_signals() as told_to_stop:
-        told_to_stop.then(expect_the_end_of_the_jvm)
+    with nullcontext(stopping) if stopping is not None else requested_by_signals() as stop:
+        stop.then(expect_the_end_of_the_jvm)
         readiness = _Readiness(on_ready)
         for attempt in range(2, _STARTS + 1):
             try:
-                return _run(start, progress, told_to_stop, readiness)
+                return _run(start, progress, stop, readiness)
             except TablesError as error:
                 if _SLOW_WORKER not in str(error):
                     raise
-                slow = "a Python worker took longer to start than Spark waits (10 s)"
-                progress(f"{slow}: starting another (attempt {attempt} of {_STARTS})")
-        return _run(start, progress, told_to_stop, readiness)
+                slow = "a Python worker took longer than 10 s, Spark's limit, to start"
+                progress(f"{slow}: restarting the query (attempt {attempt} of {_STARTS})")
+        return _run(start, progress, stop, readiness)
 
 
 class _Readiness:
-    """Calls a function once."""
+    """Calls `on_ready` once, when the query is ready."""
 
     def __init__(self, on_ready: Callable[[], None] | None) -> None:
         self._on_ready = on_ready
 
     def look(self, query: Any) -> None:
-        """Calls it if the query has finished a batch, or waits for data or for its next trigger."""
+        """Call `on_ready` if the query has finished a batch, or waits for data or its next trigger."""
         if self._on_ready is not None and (query.lastProgress is not None or query.status["message"].startswith("Waiting for ")):
             on_ready, self._on_ready = self._on_ready, None
             on_ready()
@@ -80,17 +80,17 @@ def _run(start: Callable[[], Any], progress: Progress, stopping: Stopping, readi
             else:
                 readiness.look(query)
     except (PySparkException, Py4JError, OSError) as error:
-        # what was cut short is completed by the next run
+        # the next run completes an interrupted batch
         if not stopping.is_requested:
             raise told(error) from error
     return not stopping.is_requested
 
 
 def with_short_errors(apply: Callable[[Any, int], None]) -> Callable[[Any, int], None]:
-    """`apply`, whose errors leave the stack traces of Spark behind.
+    """Wrap `apply` so that its errors have one line instead of Spark's stack traces.
 
-    Spark searches what `foreachBatch` raises with a pattern whose depth grows with the text: a stream that was stopped in the
-    middle of a batch ended in a StackOverflowError of its own.
+    Spark matches the text of an error from `foreachBatch` with a regular expression whose recursion depth grows with the text:
+    with a long text, as after a stop within a batch, the query ends with a StackOverflowError instead.
     """
 
     def apply_briefly(changed: Any, batch_id: int) -> None:
@@ -103,17 +103,17 @@ def with_short_errors(apply: Callable[[Any, int], None]) -> Callable[[Any, int],
 
 
 def told(error: BaseException) -> GrouplakeError:
-    """What a stream's exception says, without the stack traces that Spark wraps around it."""
+    """The cause of a query's exception in one line, without Spark's stack traces."""
     text = str(error)
     ours = re.findall(rf"^(?:\w+\.)*(?:{'|'.join(_error_names())}): (.+)$", text, re.MULTILINE)
     if ours:
         return TablesError(ours[0])
     causes = re.findall(r"^(?:\w+\.)*\w*(?:Error|Exception): (.+)$", text, re.MULTILINE)
-    return TablesError(f"the stream ended: {causes[-1] if causes else text.strip().splitlines()[0]}")
+    return TablesError(f"the streaming query failed: {causes[-1] if causes else text.strip().splitlines()[0]}")
 
 
 def _error_names(*roots: type[Exception]) -> list[str]:
-    """Names of the errors whose message says it all: what a worker raises comes back as text."""
+    """Names of our errors, whose message is enough. An error of a Python worker arrives as text."""
     found = roots or (LogError, GrouplakeError)
     return [
         name for cls in found for name in (cls.__name__, *(_error_names(*cls.__subclasses__()) if cls.__subclasses__() else ()))
@@ -121,9 +121,9 @@ def _error_names(*roots: type[Exception]) -> list[str]:
 
 
 def expect_the_end_of_the_jvm() -> None:
-    """A signal to the whole process group ends the JVM as well. Whoever in this process talks to it would report that."""
+    """Silence py4j and PySpark: a signal to the process group also ends the JVM, and they would report lost connections."""
     logging.disable(logging.CRITICAL)
     accumulators = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
     if accumulators is not None:
-        # socketserver prints the traceback of a handler whose peer is gone
+        # socketserver prints a traceback when the peer of a handler has closed the connection
         accumulators.handle_error = lambda *_: None

@@ -126,7 +126,7 @@ def test_json_lines_that_are_cut_or_no_records(text: str, message: str, tmp_path
             ["run", "--source", "segments:x", "--tables", "t", "--era", "9"],
             "unknown era '9': choose one of 0.9, 0.10, 1, 2, 3, 4",
         ),
-        (["run", "--source", "segments:x", "--tables", "t", "--trigger", "soon"], "not a trigger: 'soon'"),
+        (["run", "--source", "segments:x", "--tables", "t", "--trigger", "soon"], "invalid trigger 'soon'"),
         (["run", "--source", "segments:x", "--tables", "t", "--expiry", "maybe"], "invalid choice: 'maybe'"),
         (["run", "--source", "segments:x", "--tables", "t", "--retention-minutes", "0"], "'0' is not a whole number above 0"),
         (["run", "--source", "segments:x", "--tables", "t", "--now", "today"], "'today' is not a time in ms"),
@@ -135,20 +135,20 @@ def test_json_lines_that_are_cut_or_no_records(text: str, message: str, tmp_path
         (["run", "--source", "segments:x", "--tables", "t", "--conf", "nowhere.toml"], "no configuration file 'nowhere.toml'"),
         (
             ["run", "--source", "jsonl:x", "--tables", "t", "--with-coordinator"],
-            "--source jsonl:x: a coordinator of our own writes",
+            "--source jsonl:x: with --with-coordinator the source must be the folder of its log, segments:DIR",
         ),
         (
             ["run", "--source", "segments:x", "--tables", "t", "--with-coordinator", "9092"],
             "invalid address '9092': use HOST:PORT",
         ),
-        (["run", "--source", "segments:x", "--tables", "t", "--with-coordinator", "--trigger", "soon"], "not a trigger: 'soon'"),
+        (["run", "--source", "segments:x", "--tables", "t", "--with-coordinator", "--trigger", "soon"], "invalid trigger 'soon'"),
         (
             ["run", "--source", "segments:x", "--tables", "t", "--with-coordinator", "--trigger", "available-now"],
-            "--trigger available-now ends at once, and the coordinator with it",
+            "--trigger available-now would end the job and with it the coordinator",
         ),
         (
             ["run", "--source", "segments:x", "--tables", "t", "--with-coordinator", "--era", "3"],
-            "coordinator.era is 4, but the tables are to follow era 3",
+            "coordinator.era is 4, but the era of the tables is 3",
         ),
         (["show", "--source", "segments:x", "--format", "classic", "--era", "2.8"], "unknown era '2.8'"),
         (["show", "--source", "segments:x", "--format", "xml"], "invalid choice: 'xml'"),
@@ -157,7 +157,7 @@ def test_json_lines_that_are_cut_or_no_records(text: str, message: str, tmp_path
         (["check", "--tables", "{tables}", "--conf", "mine.toml"], "unrecognized arguments: --conf mine.toml"),
         (["completion", "cmd"], "invalid choice: 'cmd'"),
         (["demo", "--kafka", "new"], "'new' is not a Kafka version such as 4.1.1"),
-        (["demo", "--tables", "{tables}"], "there are tables under {tables} already: the demo begins with an empty folder"),
+        (["demo", "--tables", "{tables}"], "there are tables under {tables} already: name a new or empty folder"),
     ],
 )
 def test_arguments(arguments: list[str], message: str, tables: str, capsys: Captured) -> None:
@@ -171,12 +171,12 @@ def test_arguments(arguments: list[str], message: str, tables: str, capsys: Capt
         ("[jobs]\n", "unknown key jobs"),
         ("[job]\nbulk_rows = 'many'\n", "job.bulk_rows must be an integer, not a string"),
         ("[job]\nera = 4\n", "job.era must be a string, not an integer"),
-        ("[job]\ntasks = -1\n", "job.tasks is -1, and must not be negative"),
+        ("[job]\ntasks = -1\n", "job.tasks is -1: must not be negative"),
         ("[job]\ntasks = 2026-01-01\n", "job.tasks must be an integer, not a date"),
         ("job = 1\n", "job is a section, not a value"),
         ("[job]\nera = '5'\n", "unknown era '5'"),
-        ("[job]\ntrigger = 'soon'\n", "not a trigger: 'soon'"),
-        ("[job]\nexpiry = 'maybe'\n", "job.expiry is 'maybe', and must be one of observe, apply"),
+        ("[job]\ntrigger = 'soon'\n", "invalid trigger 'soon'"),
+        ("[job]\nexpiry = 'maybe'\n", "job.expiry is 'maybe': must be one of observe, apply"),
         (
             "[kafka]\nsasl_password = 'env:NOT_SET_ANYWHERE'\n",
             "kafka.sasl_password: environment variable NOT_SET_ANYWHERE is not set",
@@ -274,7 +274,7 @@ def test_as_of(as_of: str, message: str, tables: str, capsys: Captured) -> None:
 
 def test_tables_of_another_era(tables: str, tmp_path: Path, capsys: Captured) -> None:
     line = refused(capsys, "run", "--source", jsonl(tmp_path, LINE), "--tables", tables, "--era", "4")
-    assert line == (f"the tables under {tables} were made with era 3, not 4: go on with --era 3, or choose another folder")
+    assert line == (f"the tables under {tables} were made with era 3, not 4: use --era 3, or another folder")
 
 
 def test_tables_that_cannot_be_written(tables: str, tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:

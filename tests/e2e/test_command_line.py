@@ -49,7 +49,7 @@ def test_help_is_a_table_of_contents(capsys: Captured) -> None:
     assert set(subcommands) == set(COMMANDS)
     assert re.findall(r"^(\S.*):$", text, re.MULTILINE) == [
         "try it",
-        "keep tables",
+        "write tables",
         "read",
         "serve Kafka clients",
         "this machine",

@@ -28,32 +28,32 @@ def test_groups_rebalance_drain_and_expire_without_a_broker(tmp_path: Path) -> N
     steps = dict(re.findall(r"^━━ (\S+ \S+).*?$(.*?)(?=^━━|\Z)", told, re.MULTILINE | re.DOTALL))
     rows = {title: [re.split(r"\s{2,}", line.strip()) for line in text.splitlines()] for title, text in steps.items()}
     assert list(rows) == [
-        "Members have",
+        "Three groups",
         "billing-3 joins:",
-        "search-2 crashes,",
-        "nightly-report commits,",
-        "Its time",
+        "search-2 crashes:",
+        "nightly-report commits",
+        "The retention",
         "As of",
-        "Everybody leaves:",
+        "All members",
     ]
     # a member that was slow to come has made another generation
-    joined = {row[0]: (row[1], *row[3:]) for row in rows["Members have"] if len(row) == 5}
+    joined = {row[0]: (row[1], *row[3:]) for row in rows["Three groups"] if len(row) == 5}
     assert joined["billing"] == ("Stable", "range", "2")
     assert joined["search-index"] == ("Stable", "cooperative-sticky", "3")
     assert joined["nightly-report"] == ("Stable", "range", "1")
-    assert [row[:2] for row in rows["Members have"] if row[0].startswith("billing-")] == [["billing-1", "5"], ["billing-2", "5"]]
+    assert [row[:2] for row in rows["Three groups"] if row[0].startswith("billing-")] == [["billing-1", "5"], ["billing-2", "5"]]
     assert [row[1] for row in rows["billing-3 joins:"] if row[0].startswith("billing-")] == ["4", "3", "3"]
-    assert ["member_left", "search-2"] in [row[1:] for row in rows["search-2 crashes,"]]
-    for title in ("nightly-report commits,", "As of"):
+    assert ["member_left", "search-2"] in [row[1:] for row in rows["search-2 crashes:"]]
+    for title in ("nightly-report commits", "As of"):
         assert [row[:3] for row in rows[title] if row[0] == "Empty"] == [["Empty", "clicks", "0"], ["Empty", "clicks", "1"]]
-    assert [row[:3] for row in rows["Its time"] if row[0] == "clicks"] == [
+    assert [row[:3] for row in rows["The retention"] if row[0] == "clicks"] == [
         ["clicks", partition, change] for change in ("commit", "tombstone") for partition in ("0", "1")
     ]
-    assert "nightly-report" not in {row[0] for row in rows["Its time"]}
-    assert {
-        row[0]: row[1] for row in rows["Everybody leaves:"] if row[0].startswith(("billing", "crowd", "search"))
-    } == dict.fromkeys(("billing", "crowd-0", "crowd-1", "crowd-2", "search-index"), "Empty")
-    assert "OffsetFetch answers the same 34 offsets that the tables have." in told
+    assert "nightly-report" not in {row[0] for row in rows["The retention"]}
+    assert {row[0]: row[1] for row in rows["All members"] if row[0].startswith(("billing", "crowd", "search"))} == dict.fromkeys(
+        ("billing", "crowd-0", "crowd-1", "crowd-2", "search-index"), "Empty"
+    )
+    assert "OffsetFetch returns the same 34 committed offsets as the tables." in told
     (kept,) = tmp_path.glob("grouplake-demo-*")
     assert f"  grouplake sql --tables {kept}/tables " in told
     assert {"tables", "log", "coordinator.log", "job.log"} == {each.name for each in kept.iterdir()}
@@ -66,7 +66,7 @@ def test_the_error_of_a_job_that_cannot_start_ends_the_demonstration_at_once(tmp
     command = [sys.executable, "-c", "import sys; from pipelines.cli import main; sys.exit(main())", "demo"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False, env=environment)
     assert (ended.returncode, ended.stdout) == (1, "")
-    assert ended.stderr.splitlines()[-1].startswith("grouplake: grouplake needs Java 17, and there is no `java`")
+    assert ended.stderr.splitlines()[-1].startswith("grouplake: no `java` in JAVA_HOME or PATH")
 
 
 @pytest.mark.slow
@@ -74,7 +74,7 @@ def test_the_error_of_a_job_that_cannot_start_ends_the_demonstration_at_once(tmp
 @pytest.mark.broker
 def test_the_same_with_a_broker_and_real_consumers(tmp_path: Path) -> None:
     told = demo(tmp_path, "--kafka", "--tables", str(tmp_path / "kept"))
-    for title in ("the groups", "who owns what", "who went back", "transactions that are still open"):
+    for title in ("groups", "assignments", "rewinds", "offsets of open transactions"):
         assert f"\n{title}\n" in told
     assert "fraud-check" in told
     assert f"The tables are in {tmp_path / 'kept'}" in told

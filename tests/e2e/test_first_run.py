@@ -17,7 +17,7 @@ from pipelines.spark.class_archive import ClassArchive
 pytestmark = pytest.mark.spark
 
 BATCH = r"batch 0: 190 records read, 102 kept, [\d.]+ s"
-RECORDING = r"recording the classes that Spark has loaded, for quicker starts \(some seconds, once\)"
+RECORDING = r"recording the classes that Spark has loaded, for faster starts \(some seconds, once\)"
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_a_jvm_that_does_not_start_is_one_line_with_its_reason(source: str, tmp_
     expect(
         lines,
         "starting Spark",
-        r"grouplake: Spark's JVM ended while it started: .*collector.*; check \[spark\] java_options.*",
+        r"grouplake: Spark's JVM exited during its start: .*collector.*; check \[spark\] java_options.*",
     )
 
 

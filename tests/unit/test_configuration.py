@@ -56,7 +56,7 @@ def test_secrets_come_from_the_environment_and_are_not_shown(tmp_path: Path) -> 
         ("[job\n", "cannot read configuration"),
         ('[coordinator]\noffsets_retention_minutes = "soon"\n', "an integer, or \"era\" for the default of the era, not 'soon'"),
         ("[coordinator]\noffsets_retention_minutes = true\n", "the default of the era, not true or false"),
-        ("[coordinator]\ngroup_initial_rebalance_delay_ms = -1\n", "group_initial_rebalance_delay_ms is -1, and must not be neg"),
+        ("[coordinator]\ngroup_initial_rebalance_delay_ms = -1\n", "group_initial_rebalance_delay_ms is -1: must not be neg"),
         ('[kafka]\nsasl_password = "env:NOT_SET"\n', "kafka.sasl_password: environment variable NOT_SET is not set"),
     ],
 )

@@ -60,7 +60,7 @@ except NoPort as error:
     def asked_for_it() -> str:
         return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
 
-    assert re.fullmatch(r"1000 ports of 127\.0\.0\.1 between 15000 and \d+ were tried, all are taken", asked_for_it())
+    assert re.fullmatch(r"1000 ports of 127\.0\.0\.1 between 15000 and \d+ were tried, all are in use", asked_for_it())
     reserved.release()
     assert asked_for_it() == str(reserved.port)
 

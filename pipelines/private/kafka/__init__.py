@@ -1,1 +1,1 @@
-"""A real Kafka broker of any generation on this machine, without containers: for the demo and as the oracle of the tests."""
+"""Kafka brokers of any version as child processes, without containers: for the demo, tests and benchmarks."""

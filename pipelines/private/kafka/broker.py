@@ -1,4 +1,4 @@
-"""Start and stop a single-node Kafka broker on 127.0.0.1: KRaft from 3.0, with its own ZooKeeper before."""
+"""A single-node Kafka broker on 127.0.0.1: with KRaft from 3.0, with its own ZooKeeper before."""
 
 import shutil
 import tempfile
@@ -28,7 +28,7 @@ DEFAULT_VERSION = "4.1.1"
 START_LIMIT_SECONDS = 90
 _LOG_TAIL_LINES = 15
 
-#: Written per data folder; they would contradict segment files that were put there by hand.
+#: Checkpoints of a data folder, which would contradict segment files that were copied into it.
 _STALE_FILES = (
     "recovery-point-offset-checkpoint",
     "replication-offset-checkpoint",
@@ -40,13 +40,13 @@ _KEPT_BESIDE_SEGMENTS = frozenset({"partition.metadata"})
 
 
 class PrivateBroker:
-    """A broker in a temporary folder that goes away with it, and both with this process.
+    """A broker with a temporary folder. Both are removed by `close`, or when this process ends.
 
     `offsets_partitions` partitions of `__consumer_offsets`; `properties` override any broker setting (`{port}` in a value stands
     for the client port; `"listeners"` for another security protocol); `scram_users` user → password, added to new KRaft storage
-    with SCRAM-SHA-256; `jvm_arguments` as given; `node_id` and `quorum` for a broker of a larger cluster.
-    `with PrivateBroker(...) as broker:` starts it and removes all of it at the end.
-    Raises PrivateKafkaError when it cannot start, with the end of its log.
+    with SCRAM-SHA-256; `jvm_arguments` additional arguments of the JVM; `node_id` and `quorum` for a broker of a larger cluster.
+    `with PrivateBroker(...) as broker:` starts the broker, and removes it at the end.
+    Raises PrivateKafkaError, with the end of its log, if it cannot start.
     """
 
     def __init__(
@@ -95,19 +95,19 @@ class PrivateBroker:
 
     @property
     def bootstrap(self) -> str:
-        """`127.0.0.1:PORT`; the same after a restart."""
+        """`127.0.0.1:PORT`; a restart keeps it."""
         return f"{HOST}:{self._ports.broker}"
 
     @property
     def data(self) -> Path:
-        """The broker's log folder: one folder per partition in it."""
+        """The broker's log folder (`log.dirs`), with one folder per partition."""
         return self._folder / "data"
 
     @property
     def pid(self) -> int:
         """Process id of the running broker."""
         if self._broker is None:
-            raise PrivateKafkaError("the broker was never started")
+            raise PrivateKafkaError("the broker was never started: call start() first")
         return self._broker.pid
 
     @property
@@ -120,14 +120,14 @@ class PrivateBroker:
         return self._broker is not None and self._broker.exit_code is None
 
     def start(self) -> None:
-        """Start, and return when the broker answers. A broker that was stopped or killed goes on with its data."""
+        """Start, and return when the broker answers. A broker that was stopped or killed keeps its data."""
         if self.running:
             return
         if self._progress:
             self._progress(f"starting Kafka {self.version} on {self.bootstrap}")
         if self._distribution.zookeeper:
             self._start_zookeeper()
-            # Until its session ends, ZooKeeper holds the killed broker's id, and its successor gives up at once.
+            # until the session of a killed broker ends, ZooKeeper keeps its id, and a new broker with that id exits
             time.sleep(max(0.0, self._session_ends_at - time.monotonic()))
         configuration = self._write_configuration()
         self._broker = JavaProcess(
@@ -139,12 +139,12 @@ class PrivateBroker:
         self._wait_until(self._answers, self._broker, self._log, f"Kafka {self.version}")
 
     def stop(self) -> None:
-        """Shut the broker down cleanly; its data stays. Its ZooKeeper goes on."""
+        """Shut the broker down cleanly, and keep its data. Its ZooKeeper keeps running."""
         if self._broker is not None:
             self._broker.stop()
 
     def kill(self) -> None:
-        """End the broker as a crash would; its data stays."""
+        """Kill the broker with SIGKILL, and keep its data."""
         if self._broker is not None:
             self._broker.kill()
             self._session_ends_at = time.monotonic() + 1.5 * ZOOKEEPER_SESSION_MS / 1000
@@ -164,13 +164,13 @@ class PrivateBroker:
             reserved.release()
 
     def place_segments(self, source: Path, topic: str = "__consumer_offsets") -> list[int]:
-        """Replace the logs of `topic` by the segment files in `source/TOPIC-N/`; the broker loads them when it starts next.
+        """Replace the logs of `topic` by the segment files in `source/TOPIC-N/`; the broker loads them at its next start.
 
-        The broker must be stopped, and must have created the topic with enough partitions before: a broker sets logs aside of
-        which its metadata knows nothing. Returns the partitions placed. Raises PrivateKafkaError when one of these is not so.
+        The broker must be stopped, and must already have the topic with enough partitions: a broker ignores logs of partitions
+        that its metadata does not have. Returns the partitions that were replaced. Raises PrivateKafkaError if a condition fails.
         """
         if self.running:
-            raise PrivateKafkaError("segments can only be placed while the broker is stopped")
+            raise PrivateKafkaError("the broker runs: stop it before its segments are replaced")
         folders = sorted(source.glob(f"{topic}-[0-9]*"))
         if not folders:
             raise PrivateKafkaError(f"no {topic}-N folder in {source}")
@@ -227,10 +227,12 @@ class PrivateBroker:
         while not ready():
             if process.exit_code is not None:
                 raise PrivateKafkaError(
-                    f"{what} ended with exit code {process.exit_code} while starting; its log ends:\n{log_tail(log)}"
+                    f"{what} exited with code {process.exit_code} during its start; the end of its log:\n{log_tail(log)}"
                 )
             if time.monotonic() > deadline:
-                raise PrivateKafkaError(f"{what} does not answer after {START_LIMIT_SECONDS} s; its log ends:\n{log_tail(log)}")
+                raise PrivateKafkaError(
+                    f"{what} does not answer after {START_LIMIT_SECONDS} s; the end of its log:\n{log_tail(log)}"
+                )
             time.sleep(0.1)
 
 

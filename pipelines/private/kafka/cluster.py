@@ -1,4 +1,4 @@
-"""Several KRaft brokers on 127.0.0.1 under a controller of its own, so that any broker may go and leaders may move."""
+"""Several KRaft brokers on 127.0.0.1 with a separate controller, so that tests can stop any broker and move leaders."""
 
 import tempfile
 import time
@@ -18,9 +18,9 @@ _CONTROLLER_ID = 100
 
 
 class PrivateCluster:
-    """`count` brokers with node ids from 1, every topic with a replica on each, and their controller; for use with `with`.
+    """`count` brokers with node ids from 1, a replica of every topic on each, and a controller. A context manager.
 
-    `properties` override settings of all brokers. Raises PrivateKafkaError when a node cannot start, with the end of its log.
+    `properties` override settings of all brokers. Raises PrivateKafkaError, with the end of its log, if a node cannot start.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class PrivateCluster:
             "default.replication.factor": str(count),
             "offsets.topic.replication.factor": str(count),
             "transaction.state.log.replication.factor": str(count),
-            # a replica that stays away leaves the in-sync set after this
+            # a stopped replica leaves the in-sync set after this time
             "replica.lag.time.max.ms": "3000",
             "replica.fetch.wait.max.ms": "100",
         }
@@ -95,5 +95,5 @@ class PrivateCluster:
         deadline = time.monotonic() + START_LIMIT_SECONDS
         while not listens(self._quorum.port):
             if self._controller.exit_code is not None or time.monotonic() > deadline:
-                raise PrivateKafkaError(f"the controller does not start; its log ends:\n{log_tail(log)}")
+                raise PrivateKafkaError(f"the controller did not start; the end of its log:\n{log_tail(log)}")
             time.sleep(0.1)

@@ -1,4 +1,4 @@
-"""The files that a broker starts from: properties of KRaft and ZooKeeper generations, logging."""
+"""Configuration files of brokers, controllers and ZooKeeper, and their logging."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,10 +6,10 @@ from pathlib import Path
 
 HOST = "127.0.0.1"
 ZOOKEEPER_SESSION_MS = 3000
-#: A broker that was killed may come back as soon as the controller has given it up.
+#: A killed broker can start again when its session at the controller has expired.
 _SESSION_MS = "1500"
 
-#: Small and quick: one replica of everything, no waiting for a group's first members, little memory for de-duplication.
+#: For a small broker and quick tests: one replica, no initial rebalance delay, a small buffer of the log cleaner.
 _COMMON = {
     "num.partitions": "1",
     "default.replication.factor": "1",
@@ -44,7 +44,7 @@ _SIMPLE_LOGGER = {
 }
 
 
-#: Members of a KIP-848 group learn of a rebalance with their next heartbeat, by default 5 s later.
+#: Members of a KIP-848 group receive a new assignment with their next heartbeat, by default up to 5 s later.
 _CONSUMER_PROTOCOL = {
     "group.consumer.min.heartbeat.interval.ms": "100",
     "group.consumer.heartbeat.interval.ms": "200",
@@ -84,7 +84,7 @@ def broker_properties(
     quorum: Quorum | None,
     overrides: Mapping[str, str],
 ) -> dict[str, str]:
-    """`server.properties` as a dict; `overrides` win, and an override of "" takes a setting away.
+    """`server.properties` as a dict; `overrides` take precedence, and an override of "" removes a setting.
 
     Without a `quorum` a KRaft broker is its own controller.
     """
@@ -94,7 +94,7 @@ def broker_properties(
         properties |= {
             "broker.id": str(node_id),
             "zookeeper.connect": f"{HOST}:{ports.second}",
-            # The session of a broker that was killed must not keep its successor out for long.
+            # the session of a killed broker must expire soon, since it blocks the next broker with its id
             "zookeeper.session.timeout.ms": str(ZOOKEEPER_SESSION_MS),
             "zookeeper.connection.timeout.ms": "20000",
         }
@@ -116,7 +116,7 @@ def broker_properties(
 
 
 def controller_properties(quorum: Quorum, data: Path) -> dict[str, str]:
-    """`server.properties` of a node that is a controller and no broker."""
+    """`server.properties` of a node that is only a controller."""
     return {
         "node.id": str(quorum.node_id),
         "process.roles": "controller",
@@ -129,7 +129,7 @@ def controller_properties(quorum: Quorum, data: Path) -> dict[str, str]:
 
 
 def zookeeper_properties(port: int, data: Path) -> dict[str, str]:
-    """`zoo.cfg` as a dict: one server, no second port for administration."""
+    """`zoo.cfg` as a dict: one server, without the admin port."""
     return {
         "dataDir": str(data),
         "clientPort": str(port),
@@ -141,13 +141,13 @@ def zookeeper_properties(port: int, data: Path) -> dict[str, str]:
 
 
 def write_properties(path: Path, properties: Mapping[str, str]) -> Path:
-    """A Java properties file."""
+    """Write a Java properties file, and return its path."""
     path.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
     return path
 
 
 def logging_arguments(folder: Path) -> list[str]:
-    """JVM arguments that keep the log to warnings, for log4j 1 and for slf4j-simple, whichever the broker finds."""
+    """JVM arguments that limit the log to warnings, for log4j 1 and slf4j-simple; the broker uses the one on its class path."""
     log4j = folder / "log4j.properties"
     log4j.write_text(_LOG4J)
     return [f"-Dlog4j.configuration=file:{log4j}", *(f"-D{name}={value}" for name, value in _SIMPLE_LOGGER.items())]

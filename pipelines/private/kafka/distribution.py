@@ -1,4 +1,4 @@
-"""What a Kafka broker of some version needs on its class path."""
+"""Class path of a Kafka broker, by version."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,18 +9,18 @@ from pipelines.progress import Progress
 
 
 class PrivateKafkaError(GrouplakeError):
-    """A private broker could not be started, or does not play along; the message says why and what to do."""
+    """A private broker cannot start or does not behave as expected. The message has cause and remedy."""
 
 
 _SLF4J_SIMPLE = "org.slf4j:slf4j-simple:1.7.36"
 _SLF4J_LOG4J = "org.slf4j:slf4j-log4j12:1.7.30"
-# Brokers of that age read ZooKeeper's configuration through a package that left the JDK with Java 11.
+# needed by old brokers to read ZooKeeper's configuration; Java 11 removed the package
 _JAXB = "javax.xml.bind:jaxb-api:2.3.1"
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """What one broker version needs on its class path, and whether it keeps its metadata in ZooKeeper."""
+    """Class path of one broker version, and whether it keeps its metadata in ZooKeeper."""
 
     version: str
     scala: str
@@ -34,11 +34,11 @@ class Distribution:
 
 
 def version_tuple(version: str) -> tuple[int, ...]:
-    """`"4.1.1"` → `(4, 1, 1)`. Raises PrivateKafkaError for anything else than numbers and dots."""
+    """`"4.1.1"` → `(4, 1, 1)`. Raises PrivateKafkaError unless it consists of numbers and dots."""
     try:
         return tuple(int(part) for part in version.split("."))
     except ValueError:
-        raise PrivateKafkaError(f"not a Kafka version: {version!r} (expected numbers and dots, as in 4.1.1)") from None
+        raise PrivateKafkaError(f"invalid Kafka version {version!r}: use numbers and dots, as in 4.1.1") from None
 
 
 def distribution(version: str) -> Distribution:
@@ -52,9 +52,9 @@ def distribution(version: str) -> Distribution:
 
 
 def broker_jars(version: str, *, cache: Path | None = None, progress: Progress | None = None) -> Path:
-    """Folder with every jar of a broker of `version`, resolved now unless the cache has it.
+    """Folder with every jar of a broker of `version`, downloaded unless the cache has it.
 
-    Safe against other processes that do the same at the same time: the folder appears complete or not at all.
-    Raises PrivateKafkaError when Java or PySpark is missing or a dependency does not resolve.
+    Several processes can call this at the same time: the folder appears only when it is complete.
+    Raises JarsError if Java or PySpark is missing or a dependency does not resolve, PrivateKafkaError for an invalid version.
     """
     return resolved_jars(f"kafka-{version}", distribution(version).dependencies, cache=cache, progress=progress)

@@ -1,7 +1,7 @@
-"""Ports of 127.0.0.1 for servers that must know theirs before they start, or keep it while they are down.
+"""Reservation of ports on 127.0.0.1, for servers that must know their port before the start and keep it across restarts.
 
-They lie below the ephemeral range, from which the system takes the ports of clients and of `port 0`: otherwise a client could get
-the port of a server between two of its lives. A lock on a file for each port keeps other processes of this user from taking it.
+The ports lie below the ephemeral range, from which the system takes ports of clients and for `port 0`: otherwise a client could
+get the port of a server during its restart. A lock file per port excludes other processes of the same user.
 """
 
 import contextlib
@@ -19,20 +19,20 @@ from pipelines.private.kafka.distribution import PrivateKafkaError
 #: Above the conventional ports of services, Kafka's 9092 among them.
 LOWEST_PORT = 15_000
 _EPHEMERAL_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
-#: Where the file is missing: the least that systems have (Linux 32768, macOS 49152).
+#: Without that file: the lowest value of the supported systems (Linux 32768, macOS 49152).
 _FIRST_EPHEMERAL_PORT = 32_768
 _ATTEMPTS = 1_000
 
 
 class NoPort(PrivateKafkaError):
-    """Every port that was tried is taken."""
+    """Every port that was tried is in use."""
 
 
 class PortReservation:
-    """A port that is this process's alone until `release` or the end of the process, whether a server listens on it or not."""
+    """A port reserved until `release` or the end of this process, whether or not a server listens on it."""
 
     def __init__(self, host: str = "127.0.0.1", draw: Callable[[], int] | None = None) -> None:
-        """Raises NoPort when 1,000 ports in a row are taken. `draw` gives the candidates; random ones by default."""
+        """Reserve a port. `draw` returns candidates, by default random ones. Raises NoPort if 1,000 in a row are in use."""
         draw = draw or _random_port
         for _ in range(_ATTEMPTS):
             port = draw()
@@ -44,15 +44,15 @@ class PortReservation:
                 self._lock = lock
                 return
             lock.close()
-        raise NoPort(f"{_ATTEMPTS} ports of {host} between {LOWEST_PORT} and {_first_ephemeral() - 1} were tried, all are taken")
+        raise NoPort(f"{_ATTEMPTS} ports of {host} between {LOWEST_PORT} and {_first_ephemeral() - 1} were tried, all are in use")
 
     def release(self) -> None:
-        """Lets others have the port."""
+        """Release the port."""
         self._lock.close()
 
 
 def _random_port() -> int:
-    # not from a seed: two test processes with the same seed run at once
+    # unseeded: parallel test processes with the same seed would draw the same ports
     return random.SystemRandom().randrange(LOWEST_PORT, _first_ephemeral())
 
 
@@ -77,7 +77,7 @@ def _locked(port: int) -> IO[str] | None:
 
 def _is_free(host: str, port: int) -> bool:
     with socket.socket() as tried:
-        # as servers do; otherwise connections that ended a minute ago keep the port
+        # as servers set it; otherwise connections in TIME_WAIT block the port
         tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             tried.bind((host, port))

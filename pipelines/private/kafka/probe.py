@@ -1,4 +1,4 @@
-"""Is a broker ready: the smallest question of the Kafka protocol, without a client library."""
+"""Readiness probes of a broker, with a minimal request of the Kafka protocol and no client library."""
 
 import socket
 import struct
@@ -10,7 +10,7 @@ _CLIENT_ID = b"probe"
 
 
 def listens(port: int) -> bool:
-    """Whether anybody accepts connections on a port of 127.0.0.1."""
+    """Whether a server accepts connections on this port of 127.0.0.1."""
     try:
         with socket.create_connection((HOST, port), 1):
             return True
@@ -19,7 +19,7 @@ def listens(port: int) -> bool:
 
 
 def has_brokers(port: int) -> bool:
-    """Whether the broker on `port` answers Metadata (v1, for no topic) and names at least one broker: itself."""
+    """Whether the broker on `port` answers Metadata (v1, no topics) with at least one broker, itself."""
     body = struct.pack(">hhih", _METADATA, _VERSION, 1, len(_CLIENT_ID)) + _CLIENT_ID + struct.pack(">i", 0)
     try:
         with socket.create_connection((HOST, port), 1) as connection:

@@ -1,4 +1,4 @@
-"""Java processes that belong to this one: logged into a file, ended by their own process ids, gone when this process is gone."""
+"""Java child processes: logged to a file, killed by process id, and never outliving this process."""
 
 import subprocess
 from collections.abc import Sequence
@@ -12,11 +12,11 @@ _SMALL = ["-Xms64m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", 
 
 
 def java_command(jars: Path, main_class: str, arguments: Sequence[str], jvm_arguments: Sequence[str] = ()) -> list[str]:
-    """A command line with every jar of a folder on the class path and a small heap, quick to start."""
+    """A command line with all jars of a folder on the class path, a small heap, and options for a quick start."""
     return [java_executable(), *_SMALL, *jvm_arguments, "-cp", f"{jars}/*", main_class, *arguments]
 
 
-# Reads until the other end of its input closes: at the latest with the process that holds it, however that ends.
+# `read` returns when the other end of the pipe closes, at the latest when the parent process ends, even by SIGKILL.
 _KEEPER_SCRIPT = """
 read -r _
 for mark in "$0"/*.pid; do kill -9 "$(basename "$mark" .pid)"; done
@@ -25,7 +25,7 @@ rm -rf "$0"
 
 
 class Keeper:
-    """Sees to it that the processes of a folder end, and the folder goes, when this process is killed before it could do so."""
+    """A shell process that kills the processes of a folder and removes the folder, even if this process is killed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -38,12 +38,12 @@ class Keeper:
         )
 
     def release(self) -> None:
-        """Everything has ended in good order: let the keeper remove the folder, and wait for that."""
+        """Let the keeper remove the folder, after all its processes have ended, and wait for that."""
         self._process.communicate()
 
 
 class JavaProcess:
-    """One JVM; output goes to the end of `log`. Not restartable: make another."""
+    """One JVM, whose output is appended to `log`. It cannot be restarted."""
 
     def __init__(self, command: Sequence[str], log: Path) -> None:
         with log.open("ab") as output:
@@ -59,11 +59,11 @@ class JavaProcess:
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs."""
+        """Exit code; None while the process runs."""
         return self._process.poll()
 
     def stop(self) -> None:
-        """Ask it to end (SIGTERM: a broker closes its logs cleanly), and after 20 s insist."""
+        """Send SIGTERM, at which a broker closes its logs cleanly, and SIGKILL after 20 s."""
         if self.exit_code is not None:
             return
         self._process.terminate()
@@ -74,11 +74,11 @@ class JavaProcess:
         self._ended()
 
     def kill(self) -> None:
-        """End it at once, as a crash would (SIGKILL)."""
+        """Send SIGKILL, as a simulated crash."""
         self._process.kill()
         self._ended()
 
     def _ended(self) -> None:
         self._process.wait()
-        # Its number may soon be somebody else's.
+        # the system can assign this process id to another process
         self._mark.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The story that `grouplake demo` tells: a few real consumer groups, each with a fate worth a question."""
+"""Scenario of `grouplake demo --kafka`: real consumer groups of several kinds, each with its own history."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from pipelines.progress import Progress
 PARTITIONS = 4
 _TOPICS = ("orders", "payments", "clicks")
 _WITH_TRANSACTIONS = (0, 11)
-#: From here brokers offer KIP-848 groups without being asked to.
+#: First version in which KIP-848 groups are enabled by default.
 _WITH_CONSUMER_PROTOCOL = (4, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One group and what happens to it. `title` is what a person is told meanwhile, `since` the first version that can."""
+    """One group and its actions. `title` is the progress line, `since` the first broker version that supports it."""
 
     group: str
     title: str
@@ -32,19 +32,18 @@ def steps(version: str) -> tuple[Step, ...]:
 
 
 def play(clients: Clients, version: str, progress: Progress | None = None) -> tuple[str, ...]:
-    """Make the topics, then play every step; the names of the groups.
+    """Create the topics, then run every step. Returns the names of the groups.
 
-    The members stay alive in `clients` until it is closed: describe the groups before. Raises PrivateKafkaError where the broker
-    does not play along.
+    The members remain in their groups until `clients` is closed. Raises PrivateKafkaError if the broker rejects a request.
     """
-    tell = progress or (lambda _: None)
-    tell(f"topics {', '.join(_TOPICS)}: {PARTITIONS} partitions each, some records")
+    report = progress or (lambda _: None)
+    report(f"topics {', '.join(_TOPICS)}: {PARTITIONS} partitions and 1,000 records each")
     clients.create_topics(_TOPICS, PARTITIONS)
     for topic in _TOPICS:
         clients.produce(topic, PARTITIONS, 1000)
     played = steps(version)
     for step in played:
-        tell(f"{step.group}: {step.title}")
+        report(f"{step.group}: {step.title}")
         try:
             step.play(clients)
         except KafkaException as error:
@@ -104,10 +103,10 @@ def _consumer_protocol(clients: Clients) -> None:
 
 
 _STEPS = (
-    Step("billing", "one member, then a second: a rebalance; both commit", _rebalance),
+    Step("billing", "one member, then a second one: a rebalance; both commit", _rebalance),
     Step("nightly-report", "commits with metadata, then its only member leaves", _drained),
-    Step("fraud-check", "commits 900, 950 and then 20: rewound", _rewound),
-    Step("backfill-tool", "commits without ever joining: a simple group", _simple),
+    Step("fraud-check", "commits 900, 950 and then 20: a rewind", _rewound),
+    Step("backfill-tool", "commits without joining: a simple group", _simple),
     Step("ledger", "offsets in transactions: one committed, one aborted, one still open", _transactions, _WITH_TRANSACTIONS),
-    Step("search-index", "two members under the new protocol of KIP-848", _consumer_protocol, _WITH_CONSUMER_PROTOCOL),
+    Step("search-index", "two members of the consumer protocol (KIP-848)", _consumer_protocol, _WITH_CONSUMER_PROTOCOL),
 )

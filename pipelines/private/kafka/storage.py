@@ -1,4 +1,4 @@
-"""Formatting the storage of KRaft nodes, which they refuse to start without."""
+"""Formatting of the storage of KRaft nodes, without which they do not start."""
 
 import base64
 import subprocess
@@ -14,13 +14,13 @@ _LIMIT_SECONDS = 90
 
 
 def new_cluster_id() -> str:
-    """A random id, as all nodes of a cluster need the same."""
-    # an id that began with "-" would be taken for an option; Kafka's own ids never do either
+    """A random cluster id."""
+    # the command line would take an id that begins with "-" for an option; Kafka's Uuid.randomUuid avoids it too
     return "g" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]
 
 
 def format_storage(version: str, jars: Path, configuration: Path, cluster_id: str, scram_users: Mapping[str, str]) -> None:
-    """Formats the log folder that `configuration` names; `scram_users`: user → password, with SCRAM-SHA-256.
+    """Format the log folder named in `configuration`; `scram_users`: user → password, for SCRAM-SHA-256.
 
     Raises PrivateKafkaError with the storage tool's reason.
     """
@@ -30,6 +30,6 @@ def format_storage(version: str, jars: Path, configuration: Path, cluster_id: st
     command = java_command(jars, "kafka.tools.StorageTool", arguments, logging_arguments(configuration.parent))
     run = subprocess.run(command, capture_output=True, text=True, timeout=_LIMIT_SECONDS, check=False)
     if run.returncode != 0:
-        lines = (run.stdout + run.stderr).strip().splitlines() or ["it does not say why"]
+        lines = (run.stdout + run.stderr).strip().splitlines() or ["no output"]
         why = next((line for line in lines if "Exception" in line), lines[-1])
-        raise PrivateKafkaError(f"the storage of Kafka {version} cannot be formatted: {why}")
+        raise PrivateKafkaError(f"kafka.tools.StorageTool of Kafka {version} cannot format the storage: {why}")
