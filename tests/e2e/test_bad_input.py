@@ -137,7 +137,10 @@ def test_json_lines_that_are_cut_or_no_records(text: str, message: str, tmp_path
             ["run", "--source", "jsonl:x", "--tables", "t", "--with-coordinator"],
             "--source jsonl:x: a coordinator of our own writes",
         ),
-        (["run", "--source", "segments:x", "--tables", "t", "--with-coordinator", "9092"], "'9092' is no address: HOST:PORT"),
+        (
+            ["run", "--source", "segments:x", "--tables", "t", "--with-coordinator", "9092"],
+            "invalid address '9092': use HOST:PORT",
+        ),
         (["run", "--source", "segments:x", "--tables", "t", "--with-coordinator", "--trigger", "soon"], "not a trigger: 'soon'"),
         (
             ["run", "--source", "segments:x", "--tables", "t", "--with-coordinator", "--trigger", "available-now"],
