@@ -1,7 +1,7 @@
-"""Bytes ↔ typed records, for every record type of `__consumer_offsets` and `__transaction_state`.
+"""Record codec: bytes ↔ typed records, for every record type of `__consumer_offsets` and `__transaction_state`.
 
 Layouts are data (`schemas/records`), `schema` reads them, `compiler` turns them into readers and writers over the primitives
-of `wire`. Decoding is total: a record, or one of the outcomes.
+of `wire`. Decoding is total: it returns a record or one of the outcomes.
 """
 
 from coordinator_core.codec.classic_group_decoder import ClassicGroupDecoder

@@ -1,4 +1,4 @@
-"""Names for the array types that columns are made of."""
+"""Types of the arrays that hold columns."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +13,10 @@ Int64s = NDArray[np.int64]
 UInt64s = NDArray[np.uint64]
 Structs = NDArray[Any]
 Numbers = NDArray[Any]
-#: A number inside compiled code, whose width numba infers.
+#: An integer inside compiled code; numba infers its width.
 Integer = Any
 
-# The stubs know element types that the classes at run time do not.
+# The stubs are generic in the element type, the classes at run time are not.
 if TYPE_CHECKING:
     ArrowArray = pa.Array[Any]
     ArrowColumn = pa.ChunkedArray[Any]

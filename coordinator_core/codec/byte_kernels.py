@@ -1,7 +1,7 @@
 """Compiled readers of big-endian integers, varints, UTF-8 and byte hashes, shared by the columnar kernels.
 
-Positions are uint64 inside: numba then neither tests for negative indices nor hides from LLVM that neighbouring bytes form one
-word. None of these functions checks bounds unless it says so; callers compare with the end of their slice first.
+Positions are uint64 inside: numba then omits the test for negative indices, and LLVM can merge reads of adjacent bytes into one
+word. These functions check no bounds unless documented; callers compare with the end of their slice first.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ _HIGH_BITS = np.uint64(0x8080808080808080)
 
 @njit(cache=True, inline="always")
 def read_word(buffer: Bytes, position: Integer) -> Integer:
-    """Eight bytes at `position` as a big-endian uint64."""
+    """Read eight bytes at `position` as a big-endian uint64."""
     p = np.uint64(position)
     return (
         (np.uint64(buffer[p]) << np.uint64(56))
@@ -32,13 +32,13 @@ def read_word(buffer: Bytes, position: Integer) -> Integer:
 
 @njit(cache=True, inline="always")
 def read_int64(buffer: Bytes, position: Integer) -> Integer:
-    """Eight bytes at `position` as a big-endian two's complement integer."""
+    """Read eight bytes at `position` as a big-endian two's complement integer."""
     return np.int64(read_word(buffer, position))
 
 
 @njit(cache=True, inline="always")
 def read_int32(buffer: Bytes, position: Integer) -> Integer:
-    """Four bytes at `position` as a big-endian two's complement integer."""
+    """Read four bytes at `position` as a big-endian two's complement integer."""
     p = np.uint64(position)
     word = (
         (np.uint32(buffer[p]) << np.uint32(24))
@@ -51,14 +51,14 @@ def read_int32(buffer: Bytes, position: Integer) -> Integer:
 
 @njit(cache=True, inline="always")
 def read_int16(buffer: Bytes, position: Integer) -> Integer:
-    """Two bytes at `position` as a big-endian two's complement integer."""
+    """Read two bytes at `position` as a big-endian two's complement integer."""
     p = np.uint64(position)
     return np.int64(np.int16((np.uint16(buffer[p]) << np.uint16(8)) | np.uint16(buffer[p + np.uint64(1)])))
 
 
 @njit(cache=True)
 def read_unsigned_varint(buffer: Bytes, position: Integer, end: Integer) -> tuple[Integer, Integer]:
-    """An unsigned varint of at most five bytes, cut to 32 bits: (value, next position); next position -1 if it is none."""
+    """Read an unsigned varint of at most five bytes, truncated to 32 bits: (value, next position); position -1 if malformed."""
     value = np.int64(0)
     for k in range(min(end - position, 5)):
         byte = np.int64(buffer[position + k])
@@ -70,7 +70,7 @@ def read_unsigned_varint(buffer: Bytes, position: Integer, end: Integer) -> tupl
 
 @njit(cache=True)
 def _lead_of_utf8(lead: Integer) -> tuple[Integer, Integer, Integer]:
-    """Of the first byte of a character beyond ASCII: how many follow, and the bounds of the second; 0 for no such byte."""
+    """Classify the first byte of a non-ASCII character: number of following bytes, and bounds of the second; 0 if invalid."""
     if 0xC2 <= lead <= 0xDF:
         return 1, 0x80, 0xBF
     if 0xE0 <= lead <= 0xEF:
@@ -82,7 +82,7 @@ def _lead_of_utf8(lead: Integer) -> tuple[Integer, Integer, Integer]:
 
 @njit(cache=True)
 def is_utf8(buffer: Bytes, start: Integer, length: Integer) -> bool:
-    """Whether the slice is well-formed UTF-8 as Python's strict decoder has it: no overlong forms, no surrogates."""
+    """Whether the slice is well-formed UTF-8 for Python's strict decoder: no overlong forms, no surrogates."""
     position = start
     end = start + length
     while end - position >= 8 and (read_word(buffer, position) & _HIGH_BITS) == 0:
@@ -106,7 +106,7 @@ def is_utf8(buffer: Bytes, start: Integer, length: Integer) -> bool:
 
 @njit(cache=True)
 def hash_bytes(buffer: Bytes, start: Integer, length: Integer) -> Integer:
-    """A 64-bit hash of the slice, eight bytes a step."""
+    """Return a 64-bit hash of the slice, eight bytes per step."""
     value = _SEED ^ np.uint64(length)
     position = start
     end = start + length
@@ -126,7 +126,7 @@ def hash_bytes(buffer: Bytes, start: Integer, length: Integer) -> Integer:
 
 @njit(cache=True)
 def equal_bytes(left: Bytes, left_start: Integer, right: Bytes, right_start: Integer, length: Integer) -> bool:
-    """Whether two slices of one length hold the same bytes."""
+    """Whether two slices of the same length have the same bytes."""
     k = 0
     while length - k >= 8:
         if read_word(left, left_start + k) != read_word(right, right_start + k):
@@ -141,7 +141,7 @@ def equal_bytes(left: Bytes, left_start: Integer, right: Bytes, right_start: Int
 
 @njit(cache=True)
 def copy_bytes(source: Bytes, source_start: Integer, target: Bytes, target_start: Integer, length: Integer) -> None:
-    """Copy a slice; the two do not overlap."""
+    """Copy a slice; source and target must not overlap."""
     for k in range(length):
         target[np.uint64(target_start + k)] = source[np.uint64(source_start + k)]
 

@@ -1,7 +1,7 @@
-"""Records of classic groups, one after the other.
+"""Decoder of the records of classic groups that reuses the members of the group's previous record.
 
-Most of such a record is its members, and most records repeat those of the record before: a rebalance that changes nobody, a new
-generation. Members are read again only when their bytes are others.
+Members make up most of a record, and most records repeat those of the previous one: a rebalance without membership changes only
+increments the generation. Members are decoded again only if their bytes differ.
 """
 
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ from coordinator_core.codec.wire import Reader, Unreadable
 _CLASSIC_GROUP = 2
 _VERSION = Struct(">h")
 
-#: Values below version 2 have no state timestamp, the last of the fields in front of the members.
+#: State timestamp of values below version 2, which lack this field, the last one before the members.
 _UNKNOWN_TIMESTAMP = -1
 _FIELDS_IN_FRONT = 5
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """A value as it was read: its version, as bytes and as a number, and the bytes of its members and all that follows them."""
+    """A decoded value: its version, as bytes and as a number, and its bytes from the members on."""
 
     key: GroupMetadataKey
     value: GroupMetadataValue
@@ -35,13 +35,13 @@ class _Read:
 
 
 class ClassicGroupDecoder:
-    """`decode`, with a memory of the last value of each classic group."""
+    """`decode` with a cache of the last value of each classic group."""
 
     def __init__(self) -> None:
         self._last: dict[bytes, _Read] = {}
 
     def decode(self, key: bytes | None, value: bytes | None) -> Record | Undecodable:
-        """What `decode` answers for these bytes."""
+        """Return what `records.decode` returns for these bytes."""
         last = None if key is None else self._last.get(key)
         if last is not None and value is not None and value.startswith(last.prefix):
             head: list[Any] = []
@@ -64,7 +64,7 @@ class ClassicGroupDecoder:
 
 
 def _head(value: bytes, version: int, sink: list[Any]) -> int:
-    """Reads what is in front of the members, and answers where they begin: at the end of the value where that cannot be read."""
+    """Read the fields before the members; return the position of the members, or the end of the value if it is malformed."""
     try:
         position = _head_reader(version)(value, _VERSION.size, sink)
     except Unreadable:

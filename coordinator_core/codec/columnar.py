@@ -1,7 +1,7 @@
-"""Columnar codec of offset commits: what `decode` says about each of them, for a whole chunk of records at once.
+"""Columnar codec of offset commits: decodes a chunk of records into columns.
 
-Equal to the scalar codec on any bytes: `COMMIT` and `TOMBSTONE` carry its values, and everything that it decodes to something
-else, or not at all, is `OTHER`.
+It agrees with the scalar codec on any bytes: `COMMIT` and `TOMBSTONE` have its values, and every record that it decodes to
+another type, or cannot decode, is `OTHER`.
 """
 
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ __all__ = ["COMMIT", "OTHER", "TOMBSTONE", "VALUE", "KeyDictionary", "OffsetComm
 class OffsetCommitColumns:
     """One row per record of the chunk.
 
-    `status` is COMMIT (its row of `values` holds), TOMBSTONE (it has only a key) or OTHER (the record belongs to the scalar
-    codec). `key_index` numbers the keys of `keys`, -1 for OTHER. `values` is a struct array with Kafka's field names in
-    snake case (`VALUE`): timestamps in ms, -1 for none, as `leader_epoch`; the topic id as upper and lower half, both 0 for
-    none; metadata as slices of `buffer`, well-formed UTF-8; `version` is the value's.
+    `status` is COMMIT (its row of `values` is valid), TOMBSTONE (it has only a key) or OTHER (left to the scalar codec).
+    `key_index` is an index into `keys`, -1 for OTHER. `values` is a struct array with Kafka's field names in snake case
+    (`VALUE`): timestamps in ms, -1 for none, also for `leader_epoch`; the topic id as upper and lower half, both 0 for none;
+    metadata as slices of `buffer`, well-formed UTF-8; `version` is that of the value.
     """
 
     buffer: Bytes
@@ -36,7 +36,7 @@ class OffsetCommitColumns:
         return len(self.status)
 
     def metadata(self) -> ArrowColumn:
-        """Metadata of every row as strings, null where the row is no COMMIT."""
+        """Metadata of every row as strings, null for rows that are not COMMIT."""
         lengths = np.where(self.status == COMMIT, self.values["metadata_length"], -1)
         return strings(self.buffer, self.values["metadata_start"], lengths)
 
@@ -46,11 +46,11 @@ def decode_offset_commits(
 ) -> OffsetCommitColumns:
     """Decode the offset commits (types 0 and 1, every value version) among the records of a chunk.
 
-    The arrays give each record's key and value as slices of `buffer`; length -1 is null. New keys are added to `keys`, which
-    lives as long as the caller reads one log partition. Never raises on data and never reads outside of a record's slices.
+    The arrays hold each record's key and value as slices of `buffer`; length -1 is null. New keys are added to `keys`, which
+    the caller keeps for one log partition. Never raises on data and never reads outside of a record's slices.
     """
     data = buffer.view()
-    # One flavour of array, so that the kernels are compiled once.
+    # always read-only: numba would compile the kernels once more for writable arrays
     data.setflags(write=False)
     key_index = keys.index(data, key_start, key_length)
     status: Bytes = np.empty(len(key_index), dtype=np.uint8)

@@ -1,7 +1,7 @@
 """Compiled loops of the columnar codec: keys into a dictionary, values into columns.
 
-The layout is that of `schemas/records/offset_commit`; the scalar codec is its readable form and decides every doubtful case:
-what these loops cannot vouch for is marked `OTHER`. No loop reads outside of the slice of its record.
+The layout is that of `schemas/records/offset_commit`. The scalar codec is the specification: records that these loops cannot
+decode with certainty are marked `OTHER` and left to it. No loop reads outside of the slice of its record.
 """
 
 from typing import Any
@@ -57,7 +57,7 @@ VALUE = np.dtype(
 
 @njit(cache=True)
 def _key_body_length(buffer: Bytes, start: Integer, length: Integer) -> Integer:
-    """Bytes of group, topic and partition behind the type of an offset commit key; -1 for any other key."""
+    """Return the length of group, topic and partition in an offset commit key; -1 for any other key."""
     if length < 10 or start < 0 or start + length > buffer.size:
         return -1
     record_type = read_int16(buffer, start)
@@ -81,11 +81,11 @@ def _has_utf8_names(buffer: Bytes, body: Integer) -> bool:
 
 @njit(cache=True)
 def hash_keys(buffer: Bytes, key_start: Int64s, key_length: Int32s, body_length: Int32s, hashes: UInt64s) -> None:
-    """Length and hash of what follows the type of each offset commit key; length -1 for any other key."""
+    """Compute length and hash of each offset commit key after its type; length -1 for any other key."""
     for i in range(key_start.size):
         length = _key_body_length(buffer, key_start[i], key_length[i])
         body_length[i] = length
-        # No conditional expression: one of uint64 and int64 is float64 to numba.
+        # no conditional expression: with uint64 and int64 branches its type is float64 in numba
         hashes[i] = 0
         if length >= 0:
             hashes[i] = hash_bytes(buffer, key_start[i] + 2, length)
@@ -93,9 +93,9 @@ def hash_keys(buffer: Bytes, key_start: Int64s, key_length: Int32s, body_length:
 
 @njit(cache=True)
 def _read_ahead(hashes: UInt64s, first: Integer, arena: Bytes, entries: Int64s, table: UInt64s) -> Integer:
-    """Touch what the next keys will need of table, entries and arena, all at once so that their cache misses overlap.
+    """Read the slots, entries and arena bytes of the next keys in advance, so that their cache misses overlap.
 
-    Returns something made of what was read, or else the compiler would drop the reads.
+    Returns a value computed from them, because the compiler would remove unused reads.
     """
     mask = np.uint64(table.size - 1)
     touched = np.int64(0)
@@ -120,10 +120,10 @@ def index_keys(
     count: Integer,
     used: Integer,
 ) -> tuple[Integer, Integer, Integer, Integer]:
-    """Look up the key of every record from `first` on, adding new ones; -1 for what is no offset commit key.
+    """Look up the key of every record from `first` on and add new ones; -1 for records without offset commit key.
 
-    Stops where the dictionary must grow. Returns (record to go on with, number of keys, bytes used in the arena, nothing of
-    meaning). A slot of `table` is the upper half of the hash over the number of the key plus one.
+    Stops when the dictionary must grow. Returns (next record, number of keys, used bytes of the arena, a value without meaning).
+    A slot of `table` has the upper half of the hash in its upper half, and the number of the key plus one in its lower half.
     """
     mask = np.uint64(table.size - 1)
     touched = np.int64(0)
@@ -161,7 +161,7 @@ def index_keys(
 
 @njit(cache=True)
 def rehash(arena: Bytes, entries: Int64s, count: Integer, table: UInt64s) -> None:
-    """Enter the first `count` entries into an empty table."""
+    """Insert the first `count` entries into an empty table."""
     mask = np.uint64(table.size - 1)
     for index in range(count):
         entry = entries[index]
@@ -182,7 +182,7 @@ def locate_names(
     topic_length: Int32s,
     partition: Int32s,
 ) -> None:
-    """Where the names of the chosen entries lie in the arena (a group starts two bytes into its entry), and their partitions."""
+    """Find the names of the chosen entries in the arena (a group starts two bytes into its entry), and their partitions."""
     for i in range(chosen.size):
         start = entries[chosen[i]] >> LENGTH_BITS
         group = read_int16(arena, start)
@@ -195,9 +195,9 @@ def locate_names(
 
 @njit(cache=True)
 def _read_topic_id(buffer: Bytes, position: Integer, end: Integer) -> tuple[bool, Integer, Integer]:
-    """The tagged fields of a v4 value: (readable, upper and lower half of the topic id); other tags are skipped.
+    """Read the tagged fields of a v4 value: (well-formed, upper and lower half of the topic id); other tags are skipped.
 
-    The size of the known field is not believed, as in Kafka's generated readers.
+    The size of the known field is ignored, as in Kafka's generated readers.
     """
     high, low = np.int64(0), np.int64(0)
     count, position = read_unsigned_varint(buffer, position, end)
@@ -223,7 +223,7 @@ def _read_topic_id(buffer: Bytes, position: Integer, end: Integer) -> tuple[bool
 
 @njit(cache=True)
 def _decode_value(buffer: Bytes, position: Integer, end: Integer, value: Any) -> bool:
-    """Fill `value` from the slice; False where it is no readable value of versions 0–4."""
+    """Fill `value` from the slice; False if it is not a well-formed value of versions 0–4."""
     if position < 0 or end > buffer.size or end - position < 2:
         return False
     version = read_int16(buffer, position)
@@ -261,7 +261,7 @@ def _decode_value(buffer: Bytes, position: Integer, end: Integer, value: Any) ->
 def decode_values(
     buffer: Bytes, value_start: Int64s, value_length: Int32s, key_index: Int32s, status: Bytes, values: Structs
 ) -> None:
-    """Fill `values` for every record that has a key; sets `key_index` to -1 where the value makes the record `OTHER`."""
+    """Fill `values` for every record that has a key; set `key_index` to -1 if the value makes the record `OTHER`."""
     for i in range(value_start.size):
         status[i] = OTHER
         if key_index[i] < 0:

@@ -1,7 +1,7 @@
-"""Layouts to closures: a reader and a writer for one layout in one version.
+"""Compiler from layouts to closures: a reader and a writer for one layout in one version.
 
-Decoding an offset commit takes a few microseconds, so readers are prepared as far as the schema allows: integers that lie
-side by side are read in one step, and values go into the dataclass by position.
+Decoding an offset commit takes a few microseconds, so readers precompute all that the schema allows: adjacent integers are read
+in one step, and values are passed to the dataclass by position.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,12 +25,12 @@ class Compiler:
         self._layouts = of.layouts
 
     def reader(self, name: str, version: int) -> Reader:
-        """Reader of a message, without the version in front of it."""
+        """Return the reader of a message, without the version before it."""
         layout = self._layouts[name]
         return self._struct_reader(layout, version, layout.is_flexible(version))
 
     def head_reader(self, name: str, version: int, end: str) -> Reader:
-        """Reader of the values of a message up to its field `end`, not included."""
+        """Return the reader of a message's values before its field `end`."""
         layout = self._layouts[name]
         plain, _ = _split(layout, version)
         steps = self._steps(list(takewhile(lambda field: field.attribute != end, plain)), version, layout.is_flexible(version))
@@ -43,7 +43,7 @@ class Compiler:
         return read
 
     def writer(self, name: str, version: int) -> Writer:
-        """Writer of a message, without the version in front of it. Fields that the version lacks are not written."""
+        """Return the writer of a message, without the version before it. Fields that the version lacks are not written."""
         layout = self._layouts[name]
         return self._struct_writer(layout, version, layout.is_flexible(version))
 
@@ -142,12 +142,12 @@ class Compiler:
 
 @cache
 def compiler() -> Compiler:
-    """The compiler of the layouts that ship with this package."""
+    """Return the compiler of the layouts in this package."""
     return Compiler(catalog())
 
 
 def _split(layout: Layout, version: int) -> tuple[list[Field], list[Field]]:
-    """Fields of a version as they lie on the wire: the plain ones, and the tagged ones in the order of their tags."""
+    """Return the fields of a version in wire order: the plain ones, and the tagged ones by tag."""
     present = list(layout.in_version(version))
     plain = [field for field in present if field.tag is None]
     return plain, sorted((field for field in present if field.tag is not None), key=_tag)
@@ -159,7 +159,7 @@ def _tag(field: Field) -> int:
 
 
 def _builder(dataclass: type[Any], attributes: Sequence[str], steps: Sequence[Reader]) -> Reader:
-    """Runs the steps, which yield values for `attributes`, and builds the dataclass; others keep its default."""
+    """Return a reader that runs the steps, which read `attributes`, and builds the dataclass; other attributes have defaults."""
     wanted = [field.name for field in dataclass_fields(dataclass)]
     absent = [field for field in dataclass_fields(dataclass) if field.name not in attributes]
     constants = [field.default for field in absent]
@@ -190,9 +190,9 @@ def _builder(dataclass: type[Any], attributes: Sequence[str], steps: Sequence[Re
 
 
 def _tag_section_reader(readers: dict[int, Reader], defaults: dict[int, Any]) -> Reader:
-    """The tagged fields that end every flexible struct: known ones by tag, then the unknown ones as one tuple.
+    """Return a reader of the tagged fields of a flexible struct: known ones by tag, then the unknown ones as one tuple.
 
-    The size of a known field is not believed, as in Kafka's generated readers: the field ends where its content ends.
+    The size of a known field is ignored, as in Kafka's generated readers: the field ends with its content.
     """
     nothing = [*defaults.values(), ()]
 

@@ -1,7 +1,7 @@
 """The embedded protocol of classic consumers: subscription and assignment bytes of group members (`ConsumerProtocol`).
 
-Only groups of protocol type "consumer" speak it. Versions may only append fields, so a version above the highest known one
-is read as the highest known one; a negative version is malformed. Everything here is total.
+Only groups of protocol type "consumer" use it. Versions may only append fields, so a version above the highest known one
+is read as the highest known one; a negative version is malformed. All decoders here are total.
 """
 
 from dataclasses import dataclass
@@ -22,13 +22,13 @@ _INT16 = Struct(">h")
 
 #: Highest version of subscription and assignment (KIP-881, 3.4).
 HIGHEST_VERSION = 3
-#: `DEFAULT_GENERATION`: an owner of partitions that does not say since when.
+#: `DEFAULT_GENERATION`: a member that does not report the generation of its owned partitions.
 UNKNOWN_GENERATION = -1
 
 
 @dataclass(frozen=True, slots=True)
 class NoAssignment:
-    """Empty assignment bytes: the normal thing for a member that got nothing, and no assignment of any version."""
+    """Empty assignment bytes, which are normal for a member without partitions and valid in no version."""
 
 
 def _readers(name: str, highest: int) -> tuple[Reader, ...]:
@@ -50,18 +50,18 @@ _WRITE_COOPERATIVE = _writers("CooperativeStickyUserData", 0)[0]
 
 
 def protocol_version(data: bytes) -> int | None:
-    """The version in front of subscription or assignment bytes, None where they are too short for one."""
+    """Return the version of subscription or assignment bytes, None if they are too short for one."""
     return None if len(data) < 2 else int.from_bytes(data[:2], "big", signed=True)
 
 
 def decode_subscription(data: bytes) -> ConsumerProtocolSubscription | Malformed:
-    """Subscription bytes as clients read them. An empty `rack_id` stays empty (clients take it for none)."""
+    """Decode subscription bytes as clients do. An empty `rack_id` is returned as empty (clients treat it as null)."""
     subscription: ConsumerProtocolSubscription | Malformed = _decode("subscription", _READ_SUBSCRIPTION, data)
     return subscription
 
 
 def encode_subscription(subscription: ConsumerProtocolSubscription, version: int = HIGHEST_VERSION) -> bytes:
-    """Subscription bytes of a version 0–3; order is kept (Java clients sort topics and owned partitions beforehand).
+    """Encode a subscription in version 0–3; order is kept (Java clients sort topics and owned partitions before).
 
     Raises ValueError for other versions and for values that cannot be written.
     """
@@ -69,7 +69,7 @@ def encode_subscription(subscription: ConsumerProtocolSubscription, version: int
 
 
 def decode_assignment(data: bytes) -> ConsumerProtocolAssignment | NoAssignment | Malformed:
-    """Assignment bytes as clients read them."""
+    """Decode assignment bytes as clients do."""
     if not data:
         return NoAssignment()
     assignment: ConsumerProtocolAssignment | Malformed = _decode("assignment", _READ_ASSIGNMENT, data)
@@ -77,51 +77,53 @@ def decode_assignment(data: bytes) -> ConsumerProtocolAssignment | NoAssignment 
 
 
 def encode_assignment(assignment: ConsumerProtocolAssignment, version: int = HIGHEST_VERSION) -> bytes:
-    """Assignment bytes of a version 0–3. Raises ValueError for other versions and for values that cannot be written."""
+    """Encode an assignment in version 0–3. Raises ValueError for other versions and for values that cannot be written."""
     return _encode(_WRITE_ASSIGNMENT, version, assignment)
 
 
 def subscribed_topics(data: bytes) -> tuple[str, ...] | Malformed:
-    """Topics as the coordinator sees them (`computeSubscribedTopics`): the version is skipped, whatever it says, and what
-    version 0 has (topics and user data) must be there. One malformed member makes the group's topics unknown.
+    """Decode the topics as the coordinator does (`computeSubscribedTopics`).
+
+    Any version is accepted, and the fields of version 0 (topics and user data) must be present. One malformed member makes the
+    group's topics unknown.
     """
     subscription = _read("subscription", _READ_SUBSCRIPTION[0], data, 2)
     return subscription if isinstance(subscription, Malformed) else subscription.topics
 
 
 def refused_by_loaders(data: bytes) -> str | None:
-    """What in subscription bytes makes a loader since 2.4 give up its whole partition; None where it takes them.
+    """Return the problem in subscription bytes that makes a loader since 2.4 fail the whole partition; None if it accepts them.
 
-    Bytes that end before a version or a length leave the topics unknown (SchemaException, which is caught). A length that says
-    more than there is, or null where that may not be, is a RuntimeException of `ConsumerProtocolSubscription.read`, which is not.
+    Bytes that end before a version or a length leave the topics unknown (SchemaException, which is caught). A length above the
+    bytes left, or an invalid null, is a RuntimeException of `ConsumerProtocolSubscription.read`, which is not caught.
     """
     position = 2
     count, position = _length(data, position, 4)
     if count is None:
         return None
     if not 0 <= count <= len(data) - position:
-        return f"{count} topics announced in {len(data) - position} bytes"
+        return f"{count} topics, but only {len(data) - position} bytes are left"
     for _ in range(count):
         length, position = _length(data, position, 2)
         if length is None:
             return None
         if not 0 <= length <= len(data) - position:
-            return f"a topic of {length} bytes announced, {len(data) - position} are left"
+            return f"topic of {length} bytes, but only {len(data) - position} are left"
         position += length
     length, position = _length(data, position, 4)
     if length is not None and length > len(data) - position:
-        return f"user data of {length} bytes announced, {len(data) - position} are left"
+        return f"user data of {length} bytes, but only {len(data) - position} are left"
     return None
 
 
 def _length(data: bytes, position: int, size: int) -> tuple[int | None, int]:
-    """A signed length and where it ends; None where the bytes end before."""
+    """Read a signed length: (length, position after it); the length is None if the bytes end before."""
     end = position + size
     return (None, position) if end > len(data) else (int.from_bytes(data[position:end], "big", signed=True), end)
 
 
 def decode_sticky_user_data(data: bytes) -> StickyUserData | Malformed:
-    """User data of the sticky assignor: no version says which, so it is read as V1 and, where that fails, as V0."""
+    """Decode user data of the sticky assignor: it has no version, so it is read as V1 and, if that fails, as V0."""
     user_data: StickyUserData | Malformed = _read("user data", _READ_STICKY[1], data, 0)
     if isinstance(user_data, Malformed):
         user_data = _read("user data", _READ_STICKY[0], data, 0)
@@ -129,7 +131,7 @@ def decode_sticky_user_data(data: bytes) -> StickyUserData | Malformed:
 
 
 def encode_sticky_user_data(user_data: StickyUserData, version: int = 1) -> bytes:
-    """User data of the sticky assignor, V0 (before 2.3) or V1. Raises ValueError for others and for what cannot be written."""
+    """Encode user data of the sticky assignor, V0 (before 2.3) or V1. Raises ValueError for other versions and invalid values."""
     if version not in (0, 1):
         raise ValueError(f"version {version} is not in 0–1")
     out = bytearray()
@@ -138,20 +140,20 @@ def encode_sticky_user_data(user_data: StickyUserData, version: int = 1) -> byte
 
 
 def decode_cooperative_user_data(data: bytes) -> CooperativeStickyUserData | Malformed:
-    """User data of the cooperative sticky assignor (KAFKA-12984)."""
+    """Decode user data of the cooperative sticky assignor (KAFKA-12984)."""
     user_data: CooperativeStickyUserData | Malformed = _read("user data", _READ_COOPERATIVE, data, 0)
     return user_data
 
 
 def encode_cooperative_user_data(user_data: CooperativeStickyUserData) -> bytes:
-    """User data of the cooperative sticky assignor. Raises ValueError for a generation out of range."""
+    """Encode user data of the cooperative sticky assignor. Raises ValueError for a generation out of range."""
     out = bytearray()
     _WRITE_COOPERATIVE(out, user_data)
     return bytes(out)
 
 
 def cooperative_generation(subscription: ConsumerProtocolSubscription) -> int:
-    """Generation in which the owned partitions were got: a field since version 2, before that in the user data; -1 unknown."""
+    """Return the generation of the owned partitions: a field since version 2, part of the user data before; -1 if unknown."""
     if subscription.generation_id != UNKNOWN_GENERATION or not subscription.user_data:
         return subscription.generation_id
     user_data = decode_cooperative_user_data(subscription.user_data)

@@ -1,4 +1,4 @@
-"""What every record of the coordinators' topics has in common: a type in front of the key, a version in front of the value."""
+"""Envelope of the records in the coordinators' topics: a type before the key, a version before the value."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class RecordCodec:
-    """Readers and writers of one record type; of its values, one per version from 0."""
+    """Readers and writers of one record type: one pair for its key, and one per version, from 0, for its value."""
 
     read_key: Reader
     write_key: Writer
@@ -26,7 +26,7 @@ class RecordCodec:
 
 
 def record_codecs(types: Iterable[tuple[int, Layout, Layout]]) -> dict[int, RecordCodec]:
-    """Codecs by record type, of (type, layout of the key, layout of the value)."""
+    """Return codecs by record type, from triples (type, layout of the key, layout of the value)."""
     compile_ = compiler()
     return {
         number: RecordCodec(
@@ -42,9 +42,9 @@ def record_codecs(types: Iterable[tuple[int, Layout, Layout]]) -> dict[int, Reco
 def open_envelope(
     codecs: Mapping[int, RecordCodec], key: bytes | None, value: bytes | None, build: Callable[[int, Any, Any, int | None], R]
 ) -> R | Undecodable:
-    """Bytes to what `build` makes of (type, key, value, value version); total.
+    """Decode key and value, and call `build` with (type, key, value, value version); total.
 
-    A null value is a tombstone: value and version are None. Bytes behind a message are ignored, as every Kafka reader does.
+    A null value is a tombstone: value and version are None. Bytes after a message are ignored, as by every Kafka reader.
     """
     if key is None:
         return Malformed(None, "key", 0, "null key")
@@ -76,7 +76,7 @@ def open_envelope(
 def seal_envelope(
     codecs: Mapping[int, RecordCodec], record_type: int, key: Any, value: Any, value_version: int | None
 ) -> tuple[bytes, bytes | None]:
-    """Key and value bytes of a record. Raises ValueError for a type or version without layout and for values out of range."""
+    """Encode key and value of a record. Raises ValueError for a type or version without layout and for values out of range."""
     codec = codecs.get(record_type)
     if codec is None:
         raise ValueError(f"no layout for record type {record_type}")

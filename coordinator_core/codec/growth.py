@@ -1,4 +1,4 @@
-"""Arrays that grow."""
+"""Growth of arrays."""
 
 from typing import TypeVar
 
@@ -9,7 +9,7 @@ T = TypeVar("T", bound=np.generic)
 
 
 def grown(array: NDArray[T], size: int) -> NDArray[T]:
-    """A copy of the array with room for `size` items, zero behind the old ones."""
+    """Return a copy of the array with `size` items; the new ones are zero."""
     larger: NDArray[T] = np.zeros(size, dtype=array.dtype)
     larger[: array.size] = array
     return larger

@@ -1,4 +1,4 @@
-"""The distinct (group, topic, partition) of a log partition, numbered in order of appearance."""
+"""Dictionary of the distinct (group, topic, partition) of a log partition, numbered in order of appearance."""
 
 import numpy as np
 
@@ -11,9 +11,9 @@ _FIRST_KEYS = 1024
 
 
 class KeyDictionary:
-    """Numbers the keys of offset commits; types 0 and 1 with the same rest name the same entry, as in the coordinator's cache.
+    """Numbers the keys of offset commits; keys of types 0 and 1 share an entry, as in the coordinator's cache.
 
-    Lives across chunks of one reader. Memory: the bytes of the distinct keys, twice at most.
+    A reader uses one dictionary for all chunks. Memory: at most twice the bytes of the distinct keys.
     """
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class KeyDictionary:
         return self._count
 
     def index(self, buffer: Bytes, key_start: Int64s, key_length: Int32s) -> Int32s:
-        """The number of each key, adding new ones; -1 for what is no well-formed key of type 0 or 1.
+        """Return the number of each key and add new ones; -1 for keys that are not well-formed keys of type 0 or 1.
 
         `key_start` and `key_length` are slices of `buffer`; a length of -1 is a null key.
         """
@@ -53,7 +53,7 @@ class KeyDictionary:
             rehash(self._arena, self._entries, self._count, self._table)
 
     def names(self, chosen: Int64s | None = None) -> tuple[ArrowColumn, ArrowColumn, Int32s]:
-        """Group ids, topics and partitions of the chosen numbers (default: of all, in order)."""
+        """Return group ids, topics and partitions of the chosen numbers (default: all, in order)."""
         if chosen is None:
             chosen = np.arange(self._count, dtype=np.int64)
         group_length, topic_length, partition = (np.empty(len(chosen), dtype=np.int32) for _ in range(3))

@@ -1,11 +1,11 @@
-"""What a decoder answers when bytes are not a record it knows: values, not exceptions."""
+"""Outcomes of decoding bytes that are not a known record; they are values, not exceptions."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownType:
-    """The key names a record type that this codec has no layout for (KIP-915: loaders skip it)."""
+    """The key has a record type without layout (KIP-915: loaders skip it)."""
 
     record_type: int
 
@@ -16,7 +16,7 @@ class UnknownType:
 
 @dataclass(frozen=True, slots=True)
 class UnknownVersion:
-    """The key is known, its value has a version outside of the known ones."""
+    """The record type is known, but its value has an unknown version."""
 
     record_type: int
     version: int
@@ -30,10 +30,10 @@ class UnknownVersion:
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """Bytes that end early or say something impossible.
+    """The bytes end early or have an invalid field.
 
-    `part` is "key" or "value", `position` the byte of that part at which reading failed, `record_type` None where the key
-    itself has no readable type.
+    `part` is "key" or "value", `position` the byte of that part at which reading failed; `record_type` is None if the key has
+    no readable type.
     """
 
     record_type: int | None

@@ -1,4 +1,4 @@
-"""Records of `__consumer_offsets`: bytes to typed records and back (`CoordinatorRecordSerde`, KIP-915)."""
+"""Codec of the records of `__consumer_offsets` (`CoordinatorRecordSerde`, KIP-915)."""
 
 from dataclasses import dataclass
 
@@ -61,7 +61,7 @@ Value = (
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record by its type number; `value` and `value_version` are None for a tombstone."""
+    """A record with its type number; `value` and `value_version` are None for a tombstone."""
 
     record_type: int
     key: Key
@@ -73,19 +73,19 @@ _CODECS = record_codecs((number, of.key, of.value) for number, of in catalog().r
 
 
 def decode(key: bytes | None, value: bytes | None) -> Record | Undecodable:
-    """Any bytes to a record or to the reason why they are none; never raises.
+    """Decode any bytes to a record, or to the reason why they are not one; never raises.
 
-    Every type and value version of released brokers is read, layouts of early-access releases (KIP-848 before 3.8, KIP-932
-    before 4.1) are not. The versions that a particular broker accepts are the business of the era, not of the codec: type 0
-    is read with any value version, as Scala brokers do. Text that is not UTF-8 is malformed.
+    Every type and value version of released brokers is read; layouts of early-access releases (KIP-848 before 3.8, KIP-932
+    before 4.1) are not. The era decides which versions a particular broker accepts, not the codec: type 0 is read with any
+    value version, as by Scala brokers. Text that is not UTF-8 is malformed.
     """
     return open_envelope(_CODECS, key, value, Record)
 
 
 def encode(record: Record) -> tuple[bytes, bytes | None]:
-    """Key and value bytes. Fields that the value version lacks are dropped, as Kafka drops its ignorable fields.
+    """Encode key and value. Fields that the value version lacks are dropped, as Kafka drops its ignorable fields.
 
-    Raises ValueError where the record cannot be written: unknown type or version, numbers out of range, nulls where none
-    may be, strings above 32767 bytes.
+    Raises ValueError if the record cannot be written: unknown type or version, number out of range, null in a field that is
+    not nullable, string above 32767 bytes.
     """
     return seal_envelope(_CODECS, record.record_type, record.key, record.value, record.value_version)

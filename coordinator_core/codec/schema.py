@@ -1,7 +1,7 @@
-"""Record layouts as data: reads `schemas/records/*.json` and checks them against the dataclasses of `codec.messages`.
+"""Loader of record layouts: reads `schemas/records/*.json` and checks them against the dataclasses of `codec.messages`.
 
-The grammar is described in `schemas/records/README.md`. A mistake in a schema raises SchemaError on loading, with the name
-of the layout and field.
+The grammar is described in `schemas/records/README.md`. An error in a schema raises SchemaError during loading, with the
+names of layout and field.
 """
 
 import json
@@ -20,7 +20,7 @@ from coordinator_core.codec.wire import INT_FORMATS
 
 SCHEMAS = Path(__file__).parents[1] / "schemas" / "records"
 
-#: Types of fields, with the default that Kafka's generator gives a field without one.
+#: Field type → default that Kafka's generator uses for a field without default.
 ZERO_VALUES: Mapping[str, Any] = {**dict.fromkeys(INT_FORMATS, 0), "string": "", "bytes": b"", "uuid": ZERO_UUID}
 
 
@@ -39,7 +39,7 @@ class Versions:
     def parse(cls, text: str) -> "Versions":
         match = re.fullmatch(r"(\d+)(?:(\+)|-(\d+))?", text)
         if match is None:
-            raise SchemaError(f"{text!r} is not a range of versions")
+            raise SchemaError(f"{text!r} is not a range of versions: use 0-4, 3+ or 1")
         lowest, open_end, highest = match.groups()
         return cls(int(lowest), None if open_end else int(highest or lowest))
 
@@ -70,7 +70,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Fields in the order of Kafka's schema, which is also that of its JSON; tagged fields lie behind the others."""
+    """Fields in the order of Kafka's schema, which is also that of its JSON; on the wire, tagged fields follow the others."""
 
     name: str
     dataclass: type[Any]
@@ -86,15 +86,15 @@ class Layout:
 
     @property
     def highest(self) -> int:
-        """Highest version of a message."""
+        """Highest version of the message. Raises SchemaError for a struct."""
         if self.versions is None or self.versions.highest is None:
-            raise SchemaError(f"{self.name} is no message")
+            raise SchemaError(f"{self.name} is a struct, not a message: it has no versions")
         return self.versions.highest
 
 
 @dataclass(frozen=True, slots=True)
 class RecordType:
-    """A record type of `__consumer_offsets`: its number, Kafka's name for it and the layouts of its key and value."""
+    """A record type of `__consumer_offsets`: its number, Kafka's name, and the layouts of key and value."""
 
     number: int
     name: str
@@ -116,12 +116,12 @@ def snake_case(name: str) -> str:
 
 @cache
 def catalog() -> Catalog:
-    """The layouts that ship with this package. Raises SchemaError."""
+    """Return the layouts in this package. Raises SchemaError."""
     return load_catalog({path.name: json.loads(path.read_text("utf-8")) for path in sorted(SCHEMAS.glob("*.json"))})
 
 
 def load_catalog(documents: Mapping[str, Any]) -> Catalog:
-    """The catalog of parsed schema files, by file name. Raises SchemaError."""
+    """Return the catalog of parsed schema files, given by file name. Raises SchemaError."""
     loader = _Loader(documents)
     layouts = {name: loader.layout(name) for name in loader.sources}
     record_types: dict[int, RecordType] = {}
@@ -135,7 +135,7 @@ def load_catalog(documents: Mapping[str, Any]) -> Catalog:
 
 
 class _Loader:
-    """Resolves layouts by name, each once, whichever file they are in."""
+    """Resolves layouts by name across all files, each one once."""
 
     def __init__(self, documents: Mapping[str, Any]) -> None:
         self.sources: dict[str, tuple[str, Any]] = {}
@@ -203,7 +203,7 @@ def _dataclass(dotted: str) -> type[Any]:
 
 
 def _check(layout: Layout) -> None:
-    """Dataclass and layout have the same fields, and agree on what a field is worth where it is not written."""
+    """Check that dataclass and layout have the same fields with the same defaults."""
     attributes = {field.name: field for field in dataclass_fields(layout.dataclass)}
     for field in layout.fields:
         if field.attribute not in attributes:

@@ -8,7 +8,7 @@ import pyarrow as pa
 from coordinator_core.codec.arrays import ArrowArray, ArrowColumn, Bytes, Int64s, Numbers
 from coordinator_core.codec.byte_kernels import gather_bytes
 
-#: Strings of Kafka hold at most 32,767 bytes, so this many of them always fit the 32-bit offsets of an Arrow array.
+#: Number of strings that always fit the 32-bit offsets of an Arrow array: Kafka's strings have at most 32,767 bytes.
 _STRINGS_PER_ARRAY = 65_536
 
 
@@ -28,13 +28,13 @@ def _arrays(
 
 
 def strings(buffer: Bytes, starts: Int64s, lengths: Numbers) -> ArrowColumn:
-    """The slices as `pa.string()`; the caller knows that they are UTF-8 and at most 32,767 bytes each. Length -1 is null."""
+    """Return the slices as `pa.string()`; the caller ensures UTF-8 and at most 32,767 bytes each. Length -1 is null."""
     bounds = [(low, min(low + _STRINGS_PER_ARRAY, len(starts))) for low in range(0, len(starts), _STRINGS_PER_ARRAY)]
     return pa.chunked_array(list(_arrays(buffer, starts, lengths, pa.string(), bounds)), type=pa.string())
 
 
 def binaries(buffer: Bytes, starts: Int64s, lengths: Numbers) -> ArrowColumn:
-    """The slices as `pa.binary()`, in as many arrays as 32-bit offsets need. Length -1 is null."""
+    """Return the slices as `pa.binary()`, in as many chunks as 32-bit offsets need. Length -1 is null."""
     total = np.cumsum(np.maximum(lengths, 0), dtype=np.int64)
     bounds = []
     low = 0

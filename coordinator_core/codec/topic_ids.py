@@ -1,17 +1,16 @@
-"""Which record types name topics by their id only, as the schemas say."""
+"""Record types that have topic ids without topic names, derived from the schemas."""
 
 from collections.abc import Iterable
 
 from coordinator_core.codec.schema import Catalog, Layout, RecordType
 
-#: How fields for the id of a topic begin (`topicId`, `topicIds`), and fields that name the topic beside it.
+#: Prefix of fields with a topic id (`topicId`, `topicIds`), and fields with the topic's name beside it.
 _ID_PREFIX = "topicId"
 _NAMES = frozenset({"topic", "topicName"})
 
 
 def types_with_ids_only(catalog: Catalog) -> frozenset[int]:
-    """Numbers of the record types that have the id of a topic somewhere without its name: neither in the same struct nor in the
-    key of the record."""
+    """Return the record types that have a topic id without the topic's name in the same struct or in the key of the record."""
     return frozenset(number for number, kind in catalog.record_types.items() if _has_id_only(kind, catalog))
 
 
@@ -22,7 +21,7 @@ def _has_id_only(kind: RecordType, catalog: Catalog) -> bool:
 
 
 def _structs(kind: RecordType, catalog: Catalog) -> Iterable[Layout]:
-    """Key and value, and every struct inside them."""
+    """Yield key and value, and every struct inside them."""
     found: dict[str, Layout] = {}
     waiting = [kind.key, kind.value]
     while waiting:

@@ -1,4 +1,4 @@
-"""Records of `__transaction_state` (`TransactionLog`)."""
+"""Codec of the records of `__transaction_state` (`TransactionLog`)."""
 
 from dataclasses import dataclass
 
@@ -25,12 +25,12 @@ _CODECS = record_codecs([(TRANSACTION_RECORD, _LAYOUTS["TransactionLogKey"], _LA
 
 
 def decode_transaction(key: bytes | None, value: bytes | None) -> TransactionRecord | Undecodable:
-    """Any bytes to a record or to the reason why they are none; never raises."""
+    """Decode any bytes to a record, or to the reason why they are not one; never raises."""
     return open_envelope(_CODECS, key, value, _transaction_record)
 
 
 def encode_transaction(record: TransactionRecord) -> tuple[bytes, bytes | None]:
-    """Key and value bytes. Raises ValueError where the record cannot be written."""
+    """Encode key and value. Raises ValueError if the record cannot be written."""
     return seal_envelope(_CODECS, TRANSACTION_RECORD, record.key, record.value, record.value_version)
 
 

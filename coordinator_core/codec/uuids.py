@@ -1,4 +1,4 @@
-"""Topic ids as text, the way Kafka writes them (`Uuid.toString`): 22 characters of URL-safe base64, no padding."""
+"""Topic ids as text (`Uuid.toString`): 22 characters of URL-safe base64 without padding."""
 
 import binascii
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -6,13 +6,13 @@ from uuid import UUID
 
 
 def uuid_text(uuid: UUID) -> str:
-    """The text of a topic id."""
+    """Return the text of a topic id."""
     return urlsafe_b64encode(uuid.bytes).decode("ascii").rstrip("=")
 
 
 def uuid_from_text(text: str) -> UUID:
-    """The topic id of a text. Raises ValueError where the text is none."""
+    """Parse a topic id. Raises ValueError for invalid text."""
     try:
         return UUID(bytes=urlsafe_b64decode(text + "=="))
     except (binascii.Error, ValueError):
-        raise ValueError(f"not a topic id: {text!r}") from None
+        raise ValueError(f"invalid topic id {text!r}: use 22 characters of URL-safe base64") from None

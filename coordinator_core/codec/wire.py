@@ -1,12 +1,12 @@
 """Primitives of Kafka's wire format: bounds-checked readers and writers, plain and flexible (KIP-482).
 
-A reader takes (buffer, position, sink), appends what it read to `sink` and answers the position behind it. A writer takes
-(out, value). What cannot be read raises `Unreadable` with the position of the field; `decode` functions turn it into
-`Malformed`, it never leaves this package. What cannot be written raises ValueError. No length or count is believed before
-the bytes for it are known to be there.
+A reader takes (buffer, position, sink), appends the value to `sink` and returns the position after it. A writer takes
+(out, value). Malformed bytes raise `Unreadable` with the position of the field; `decode` functions turn it into `Malformed`, so
+it never leaves this package. Values that cannot be written raise ValueError. Every length and count is compared with the bytes
+left before memory is allocated.
 
 Where Kafka's generated readers are lax, these are too: any negative length is a null, bits of a varint above the 32nd are
-dropped. They are stricter in one thing: text that is not UTF-8 is refused, where Java would put replacement characters.
+dropped. They are stricter in one point: text that is not UTF-8 is rejected, where Java inserts replacement characters.
 """
 
 from collections.abc import Callable
@@ -17,12 +17,12 @@ from uuid import UUID
 
 Reader = Callable[[bytes, int, list[Any]], int]
 Writer = Callable[[bytearray, Any], None]
-#: (buffer, position, count) to the elements of an array and the position behind them.
+#: (buffer, position, count) → the elements of an array and the position after them.
 ElementsReader = Callable[[bytes, int, int], tuple[tuple[Any, ...], int]]
 
-#: Longest string of the protocol, in bytes; lengths of plain strings cannot say more, generated readers refuse it elsewhere.
+#: Longest string of the protocol, in bytes: the limit of plain length fields; generated readers reject longer compact strings.
 MAX_STRING_LENGTH = 0x7FFF
-#: An unsigned varint above this is negative to Java, which reads it into an int.
+#: An unsigned varint above this is negative in Java, which reads it into an int.
 MAX_INT32 = 0x7FFFFFFF
 
 INT_FORMATS = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "int64": "q"}
@@ -32,7 +32,7 @@ _INT32 = Struct(">i")
 
 
 class Unreadable(Exception):
-    """Bytes at `position` are not what the layout says."""
+    """The bytes at `position` do not match the layout."""
 
     def __init__(self, position: int, problem: str) -> None:
         super().__init__(problem)
@@ -45,7 +45,7 @@ def ends_early(buffer: bytes, position: int, needed: int) -> Unreadable:
 
 
 def read_uvarint(buffer: bytes, position: int) -> tuple[int, int]:
-    """An unsigned varint of up to five bytes, as an unsigned 32-bit number, and the position behind it."""
+    """Read an unsigned varint of up to five bytes: (unsigned 32-bit number, position after it)."""
     value = 0
     for index in range(5):
         if position + index >= len(buffer):
@@ -85,14 +85,14 @@ read_int32_length = _read_plain_length(_INT32)
 
 
 def length_reader(flexible: bool, is_string: bool) -> Callable[[bytes, int], tuple[int, int]]:
-    """Reads the length of strings, or of bytes and arrays; negative for null."""
+    """Return a reader of lengths of strings, or of bytes and arrays; a null has a negative length."""
     if flexible:
         return _read_compact_length
     return read_int16_length if is_string else read_int32_length
 
 
 def length_writer(flexible: bool, is_string: bool) -> Writer:
-    """Writes the length of strings, or of bytes and arrays; None for null."""
+    """Return a writer of lengths of strings, or of bytes and arrays; the length of a null is None."""
     width = _INT16 if is_string else _INT32
 
     def write(out: bytearray, length: int | None) -> None:
@@ -105,7 +105,7 @@ def length_writer(flexible: bool, is_string: bool) -> Writer:
 
 
 def ints_reader(formats: str) -> Reader:
-    """Consecutive integers of fixed width, in one step."""
+    """Return a reader of consecutive integers of fixed width, in one step."""
     layout = Struct(">" + formats)
     unpack, size = layout.unpack_from, layout.size
 
@@ -139,7 +139,7 @@ def string_reader(flexible: bool, nullable: bool) -> Reader:
         end = start + length
         if length < 0:
             if not nullable:
-                raise Unreadable(position, "null string where none may be")
+                raise Unreadable(position, "null string in a field that is not nullable")
             sink.append(None)
             return start
         if end > len(buffer):
@@ -165,7 +165,7 @@ def string_writer(flexible: bool, nullable: bool) -> Writer:
             return
         encoded = value.encode()
         if len(encoded) > MAX_STRING_LENGTH:
-            raise ValueError(f"string of {len(encoded)} bytes, {MAX_STRING_LENGTH} at most")
+            raise ValueError(f"string of {len(encoded)} bytes; the protocol allows at most {MAX_STRING_LENGTH}")
         write_length(out, len(encoded))
         out += encoded
 
@@ -179,7 +179,7 @@ def bytes_reader(flexible: bool, nullable: bool) -> Reader:
         length, start = read_length(buffer, position)
         if length < 0:
             if not nullable:
-                raise Unreadable(position, "null bytes where none may be")
+                raise Unreadable(position, "null bytes in a field that is not nullable")
             sink.append(None)
             return start
         if start + length > len(buffer):
@@ -206,7 +206,7 @@ def bytes_writer(flexible: bool, nullable: bool) -> Writer:
 
 @lru_cache(maxsize=4096)
 def _uuid(raw: bytes) -> UUID:
-    """The few topics of a cluster come again and again; building a UUID takes longer than the rest of an offset commit."""
+    """Return a cached UUID: the few topic ids repeat, and building a UUID takes longer than the rest of an offset commit."""
     return UUID(bytes=raw)
 
 
@@ -223,14 +223,14 @@ def write_uuid(out: bytearray, value: UUID) -> None:
 
 
 def array_reader(read_elements: ElementsReader, flexible: bool, nullable: bool) -> Reader:
-    """An array as a tuple. A count above the bytes left is refused before anything is built."""
+    """Return a reader of an array as a tuple. A count above the bytes left is rejected before the elements are read."""
     read_length = length_reader(flexible, is_string=False)
 
     def read(buffer: bytes, position: int, sink: list[Any]) -> int:
         count, start = read_length(buffer, position)
         if count < 0:
             if not nullable:
-                raise Unreadable(position, "null array where none may be")
+                raise Unreadable(position, "null array in a field that is not nullable")
             sink.append(None)
             return start
         if count > len(buffer) - start:
@@ -281,7 +281,7 @@ def int_elements_reader(int_type: str) -> ElementsReader:
 
 
 def nullable_struct_reader(read_struct: Reader, tagged: bool) -> Reader:
-    """A struct behind its presence mark: int8 -1 or 1, and for tagged fields varint 0 or 1."""
+    """Return a reader of a struct after its presence mark: int8 -1 or 1, and for tagged fields varint 0 or 1."""
 
     def read(buffer: bytes, position: int, sink: list[Any]) -> int:
         if tagged:
@@ -315,4 +315,4 @@ def nullable_struct_writer(write_struct: Writer, tagged: bool) -> Writer:
 
 def _refuse_null(nullable: bool) -> None:
     if not nullable:
-        raise ValueError("null where none may be")
+        raise ValueError("null in a field that is not nullable")

@@ -1,1 +1,1 @@
-"""The coordinator's own log: partitions as segment files of Kafka's format, appended to, recovered and cleaned."""
+"""The coordinator's own log: partitions of segment files in Kafka's format, with appends, recovery and compaction."""

@@ -1,4 +1,4 @@
-"""Batches as the coordinator appends them, and their bytes: what `record_batch.write_batch` makes, at a third of its cost."""
+"""Batches of an append, and their encoding: the bytes of `record_batch.write_batch` at a third of its cost."""
 
 import struct
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from coordinator_core.log.record_batch import (
 _BEHIND_CRC = struct.Struct(">hiqqqhii")
 _BEFORE_CRC = struct.Struct(">qiibI")
 _MAGIC = 2
-#: Kafka's coordinators number every batch of data from 0, also those without a producer.
+#: Kafka's coordinators write base sequence 0 in every batch of data, with or without a producer.
 _BASE_SEQUENCE = 0
 _NO_PRODUCER = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 _NULL = b"\x01"
@@ -27,9 +27,9 @@ _NULL = b"\x01"
 
 @dataclass(frozen=True, slots=True)
 class AppendBatch:
-    """Keys and values for one batch; transactional when `producer` (id, epoch) is given.
+    """Keys and values of one batch; transactional if `producer` (id, epoch) is given.
 
-    With a `control_type` it is the marker that ends the transaction of its producer, and `records` do not count.
+    With a `control_type` the batch is the marker that ends the producer's transaction, and `records` is ignored.
     """
 
     records: Sequence[tuple[bytes, bytes | None]]
@@ -39,19 +39,19 @@ class AppendBatch:
 
     @property
     def count(self) -> int:
-        """Offsets that the batch takes."""
+        """Number of offsets that the batch occupies."""
         return len(self.records) if self.control_type is None else 1
 
 
 def batch_bytes(batch: AppendBatch, base_offset: int, leader_epoch: int, now_ms: int, compression: Compression) -> bytes:
-    """The bytes of the batch at this offset; `now_ms` is the timestamp of its records.
+    """Encode the batch for this offset; `now_ms` is the timestamp of its records.
 
-    Raises ValueError for a batch without records and for a marker without producer: no log can hold them.
+    Raises ValueError for a batch without records and for a marker without producer, which the format cannot express.
     """
     if batch.control_type is not None:
         return _marker_bytes(batch, batch.control_type, base_offset, leader_epoch, now_ms)
     if not batch.records:
-        raise ValueError(f"a batch without records at offset {base_offset}")
+        raise ValueError(f"batch at offset {base_offset} has no records: append at least one")
     parts: list[bytes] = []
     for delta, (key, value) in enumerate(batch.records):
         value_length = _NULL if value is None else _zigzag(len(value))
@@ -69,7 +69,7 @@ def batch_bytes(batch: AppendBatch, base_offset: int, leader_epoch: int, now_ms:
 
 def _marker_bytes(batch: AppendBatch, kind: ControlType, base_offset: int, leader_epoch: int, now_ms: int) -> bytes:
     if batch.producer is None:
-        raise ValueError(f"a marker without producer at offset {base_offset}")
+        raise ValueError(f"transaction marker at offset {base_offset} has no producer: set the producer id and epoch")
     producer_id, epoch = batch.producer
     return end_transaction_marker(
         base_offset,

@@ -1,4 +1,4 @@
-"""What becomes of each batch of a segment that is cleaned (`Cleaner.cleanInto`, `MemoryRecords.filterTo`)."""
+"""Compaction of batches: records to keep, and rewritten batches (`Cleaner.cleanInto`, `MemoryRecords.filterTo`)."""
 
 from collections.abc import Mapping
 
@@ -25,7 +25,7 @@ from coordinator_core.segment_log.transactions import Transactions
 DROP = 0
 COPY = 1
 REWRITE = 2
-#: Only the header stays, for the state of its producer.
+#: Keep only the header, for the state of its producer.
 EMPTY = 3
 
 Flags = npt.NDArray[np.bool_]
@@ -41,10 +41,11 @@ def decide(
     producers: Mapping[int, LastBatch],
     now_ms: int,
 ) -> tuple[Flags, Bytes]:
-    """Which records stay, and what to do with each batch. `rows` is the batch of each record, `last` the last offset of its key.
+    """Return the mask of records to keep, and the action for each batch.
 
-    Of each key the last record stays; of an aborted transaction none does, of an open one all do. Tombstones, and markers of
-    transactions without any batch, get a delete horizon when a cleaning first sees them so, and go once it has passed.
+    `rows` has the batch of each record, `last` the last offset of its key. The last record of each key is kept, every record of
+    an open transaction, and no record of an aborted one. Tombstones, and markers of transactions without remaining batches, get
+    a delete horizon at the first cleaning that finds them, and are removed once it has passed.
     """
     attributes = batches["attributes"]
     is_control = (attributes & CONTROL) != 0
@@ -76,7 +77,7 @@ def _among(base: Int64s, chosen: set[int] | frozenset[int]) -> Flags:
 
 
 def _is_last(batch: npt.NDArray[np.void], producers: Mapping[int, LastBatch]) -> bool:
-    """Whether the batch has the newest data of a producer that may still write or, where its epoch has no data, its marker."""
+    """Whether the batch has the newest data of an active producer or, if the producer's epoch has no data, its marker."""
     newest = producers.get(int(batch["producer_id"]))
     if newest is None:
         return False
@@ -86,7 +87,7 @@ def _is_last(batch: npt.NDArray[np.void], producers: Mapping[int, LastBatch]) ->
 
 
 def emptied(batch: memoryview) -> bytes:
-    """The batch without its records (`DefaultRecordBatch.writeEmptyHeader`)."""
+    """Return the batch without its records (`DefaultRecordBatch.writeEmptyHeader`)."""
     header = read_header(batch)
     return write_batch(
         [],
@@ -104,7 +105,7 @@ def emptied(batch: memoryview) -> bytes:
 
 
 def rewritten(batch: memoryview, kept: frozenset[int], horizon: int, *, is_marker: bool) -> bytes:
-    """The batch with the records at these offsets only. One with tombstones, or of a marker, has a delete horizon from now on."""
+    """Return the batch with only the records at these offsets, and with a delete horizon if it has tombstones or is a marker."""
     header = read_header(batch)
     payload = read_payload(batch, header)
     if isinstance(payload, tuple):

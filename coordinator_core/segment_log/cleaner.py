@@ -1,7 +1,7 @@
 """Compaction of closed segments (`LogCleaner`, `Cleaner`; KIP-98 for transactions, KIP-534 for tombstones).
 
-Other than Kafka's, the map of keys is made of everything that is cleaned, not only of what is dirty: it takes no state from
-earlier cleanings, and what they had to leave (a transaction that was open then) is compacted as soon as it can be.
+Unlike Kafka's, the key map covers all cleaned segments, not only the dirty ones. A cleaning therefore needs no state of earlier
+cleanings, and compacts records that an earlier one had to keep, such as those of a transaction that was open then.
 """
 
 import os
@@ -30,7 +30,7 @@ from coordinator_core.segment_log.transactions import Transactions
 
 @dataclass(frozen=True, slots=True)
 class CleanResult:
-    """What a cleaning did, so far: sizes of what it has gone through, and of what is there now, in bytes and segments."""
+    """Progress of a cleaning: bytes and segments read so far, and bytes and segments that replaced them."""
 
     partition: int
     bytes_before: int = 0
@@ -41,7 +41,7 @@ class CleanResult:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """Bytes for the new segment, the largest timestamp of their batches in ms, and whether they are as they were."""
+    """Bytes for the new segment, the largest timestamp of their batches in ms, and whether they are unchanged."""
 
     data: bytes | memoryview
     timestamp: int
@@ -50,7 +50,7 @@ class _Kept:
 
 @dataclass(frozen=True, slots=True)
 class _Cleaning:
-    """What every step needs to know."""
+    """Context of the steps of a cleaning."""
 
     plan: CleaningPlan
     closed: dict[int, Segment]
@@ -64,10 +64,10 @@ class _Cleaning:
 def clean_in_slices(
     plan: CleaningPlan, closed: dict[int, Segment], settings: SegmentLogSettings, now_ms: int
 ) -> Iterator[CleanResult]:
-    """Cleans the segments of the plan, and changes `closed` accordingly, by single operations of the dict.
+    """Clean the segments of the plan and update `closed`, by single operations of the dict.
 
-    Segments are replaced in order, each so that a kill at any moment leaves a log that loads to the same state. Raises
-    CleanFailed for damage, OSError.
+    Segments are replaced in order; a kill at any moment leaves a log that loads to the same state. Raises CleanFailed for
+    damage, OSError.
     """
     result = CleanResult(plan.partition)
     keys, transactions = KeyOffsets(), Transactions()
@@ -103,7 +103,7 @@ def _whole_pieces(segment: Segment) -> Iterator[Piece]:
 
 
 def _parsed(piece: Piece) -> Iterator[tuple[RecordColumns, npt.NDArray[np.void]]]:
-    """The records of a piece and their batches; several times where much was compressed."""
+    """Yield the records of a piece and their batches, in several steps if the decompressed records are large."""
     batches, position = piece.batches, 0
     while len(batches):
         columns = parse_columns(piece.data[position:])
@@ -127,7 +127,7 @@ def _note_keys(keys: KeyOffsets, columns: RecordColumns, batches: npt.NDArray[np
 
 
 def _batch_of(columns: RecordColumns, batches: npt.NDArray[np.void]) -> Int64s:
-    """The row of each record's batch."""
+    """Return the row of each record's batch."""
     rows: Int64s = np.searchsorted(batches["base_offset"], columns.offset, side="right") - 1
     return rows
 
@@ -171,7 +171,7 @@ def _write_all(descriptor: int, data: bytes | memoryview) -> None:
 
 
 def _kept(cleaning: _Cleaning, piece: Piece) -> Iterator[_Kept]:
-    """What stays of the batches of a piece."""
+    """Yield the bytes that are kept of the batches of a piece."""
     for columns, batches in _parsed(piece):
         rows = _batch_of(columns, batches)
         last = cleaning.keys.last(columns.buffer, columns.key_start, columns.key_length)
@@ -190,7 +190,7 @@ def _by_runs(
     stays: npt.NDArray[np.bool_],
     action: Bytes,
 ) -> Iterator[_Kept]:
-    """The batches in order: stretches that are only copied or dropped at once, the others one by one."""
+    """Yield the batches in order: runs of batches to copy or drop as one slice, the other batches one by one."""
     single = np.flatnonzero((action == REWRITE) | (action == EMPTY))
     begin = 0
     for row in [*single.tolist(), len(batches)]:

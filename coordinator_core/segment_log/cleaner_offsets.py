@@ -1,4 +1,4 @@
-"""`cleaner-offset-checkpoint`: how far the cleaner of a log directory came (`LogCleanerManager`)."""
+"""The file `cleaner-offset-checkpoint`: end of the cleaned part of each partition (`LogCleanerManager`)."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,12 +9,12 @@ CLEANER_OFFSETS = "cleaner-offset-checkpoint"
 
 
 def read_cleaner_offsets(directory: Path, topic: str) -> dict[int, int]:
-    """Partition → first offset that no cleaning has seen; partitions without one are left out."""
+    """Return partition → first dirty offset; partitions that were not cleaned are absent."""
     fields = [line.rsplit(maxsplit=2) for line in read_lines(directory / CLEANER_OFFSETS)]
     return {int(f[1]): int(f[2]) for f in fields if len(f) == 3 and f[0] == topic and f[1].isdigit() and f[2].isdigit()}
 
 
 def write_cleaner_offsets(directory: Path, topic: str, offsets: Mapping[int, int]) -> None:
-    """Replaces the file. Not synced: without it the next cleaning sees more than it must."""
+    """Replace the file, without fsync: if it is lost, the next cleaning only treats more segments as dirty."""
     lines = [f"{topic} {partition} {offset}" for partition, offset in sorted(offsets.items())]
     write_lines(directory / CLEANER_OFFSETS, lines, durable=False)

@@ -1,4 +1,4 @@
-"""Which segments a cleaning touches, and what becomes of each batch with a producer (`LogCleanerManager.cleanableOffsets`)."""
+"""The segments of a cleaning, and the producers whose newest batches it keeps (`LogCleanerManager.cleanableOffsets`)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from coordinator_core.segment_log.settings import SegmentLogSettings
 
 @dataclass(frozen=True, slots=True)
 class CleaningPlan:
-    """Closed segments that may be cleaned, in groups that become one segment each; `end_offset` is behind them.
+    """Closed segments that may be cleaned, in groups that become one segment each; `end_offset` follows their last offset.
 
-    `dirty_ratio` is the part of their bytes that no cleaning has seen. `producers` may still write.
+    `dirty_ratio` is the share of their bytes that is not cleaned yet. `producers` are the active producers.
     """
 
     partition: int
@@ -24,7 +24,7 @@ class CleaningPlan:
 
     @property
     def segments(self) -> tuple[Segment, ...]:
-        """All of them."""
+        """The segments of all groups."""
         return tuple(segment for group in self.groups for segment in group)
 
 
@@ -37,7 +37,7 @@ def plan_cleaning(
     settings: SegmentLogSettings,
     now_ms: int,
 ) -> CleaningPlan:
-    """The plan for closed segments in order: up to the first with an open transaction, or younger than the compaction lag."""
+    """Plan a cleaning of closed segments, up to the first that has an open transaction or is younger than the compaction lag."""
     stable = producers.first_unstable_offset(active_base_offset)
     ends = [after.base_offset for _, after in pairwise(closed)] + [active_base_offset]
     chosen: list[Segment] = []
@@ -56,7 +56,7 @@ def plan_cleaning(
 
 
 def _grouped(segments: Sequence[Segment], end_offset: int, segment_bytes: int) -> tuple[tuple[Segment, ...], ...]:
-    """Neighbours that fit into one segment together, by their sizes now (`Cleaner.groupSegmentsBySize`)."""
+    """Group adjacent segments that fit into one segment by their current sizes (`Cleaner.groupSegmentsBySize`)."""
     groups: list[list[Segment]] = []
     size = 0
     ends = [segment.base_offset for segment in segments[1:]] + [end_offset]

@@ -1,35 +1,35 @@
-"""What the coordinator's log refuses, and what it gives up on."""
+"""Errors of the coordinator's log."""
 
 from coordinator_core.log.errors import LogError
 
 
 class SegmentLogError(LogError):
-    """Root of everything that the log raises."""
+    """Base class of the errors of the log."""
 
 
 class LogInUse(SegmentLogError):
-    """Somebody else writes this folder: another coordinator, or a broker."""
+    """Another coordinator, or a broker, writes this folder."""
 
 
 class PartitionsDiffer(SegmentLogError):
-    """The folder has another number of partitions: groups would be looked for in the wrong ones."""
+    """The folder has another number of partitions, so groups would map to the wrong partitions."""
 
 
 class LogDamaged(SegmentLogError):
-    """Records are damaged where no crash of a writer damages them. Nothing was cut off."""
+    """Records are damaged in a place where no crash of a writer causes damage. Nothing was cut off."""
 
 
 class OldMessages(SegmentLogError):
-    """Records are in a format from before Kafka 0.11, which this log does not keep. Nothing was cut off."""
+    """Records have a format from before Kafka 0.11, which this log does not support. Nothing was cut off."""
 
 
 class AppendFailed(SegmentLogError):
-    """The log has nothing of what was to be appended, and takes further appends."""
+    """Nothing was appended; the log accepts further appends."""
 
 
 class PartitionFailed(SegmentLogError):
-    """What is on disk is not known any more: the partition takes nothing until it is opened again."""
+    """The content on disk is unknown; the partition rejects appends until it is reopened."""
 
 
 class CleanFailed(SegmentLogError):
-    """A cleaning stopped. The log loads to the same state as before, and takes appends."""
+    """A cleaning stopped. The log loads to the same state as before and accepts appends."""

@@ -1,7 +1,7 @@
-"""Forcing many files to the disk: compiled where the C library is the one that the compiled code knows, else in Python.
+"""fsync of many files: compiled where the C library has `__errno_location`, otherwise in Python.
 
-Both release the interpreter while the system works. Between two files the compiled code does not need it back, so that threads
-that hold it are not waited for; that is the only difference.
+Both release the interpreter lock during an fsync. The compiled code does not take it between two files, so it never waits for
+another thread; that is the only difference.
 """
 
 import ctypes
@@ -12,17 +12,19 @@ from functools import cache
 from coordinator_core.codec.arrays import Int32s
 from coordinator_core.log import force
 
-#: Descriptors, and where the error number of each goes; 0 for none.
+#: File descriptors, and the array for the error number of each one; 0 for success.
 SyncFiles = Callable[[Int32s, Int32s], None]
 
-#: The address of `errno` in glibc and musl. macOS and the BSDs have another name for it.
+#: The function that returns the address of `errno` in glibc and musl; macOS and the BSDs name it differently.
 _ERRNO_LOCATION = "__errno_location"
 
 
 @cache
 def sync_files() -> SyncFiles:
-    """The way of this platform. The compiled code is loaded only where it can be linked: a symbol that is missing would end the
-    process, not raise an error."""
+    """Return the implementation for this platform.
+
+    The compiled code is loaded only if its symbols exist: a missing symbol would end the process instead of raising an error.
+    """
     if force.FULL_SYNC is not None or not _has_symbol(_ERRNO_LOCATION):
         return sync_in_python
     from coordinator_core.segment_log import sync_kernels
@@ -42,7 +44,7 @@ def sync_in_python(descriptors: Int32s, errors: Int32s) -> None:
 
 
 def _has_symbol(name: str) -> bool:
-    """Whether this process has a function of that name, the C library's among them."""
+    """Whether a function of that name is linked into this process."""
     try:
         return hasattr(ctypes.CDLL(None), name)
     except OSError:

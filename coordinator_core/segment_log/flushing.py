@@ -1,4 +1,4 @@
-"""Partitions forced to the disk together."""
+"""Flush of several partitions with one call."""
 
 import os
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from coordinator_core.segment_log.partition_log import PartitionLog, PendingFlus
 
 
 def flush_together(logs: Sequence[PartitionLog]) -> list[PartitionFailed | None]:
-    """What `PartitionLog.flush` does, for several partitions; the error of each, None for those that are durable."""
+    """Flush several partitions as `PartitionLog.flush` does; return each one's error, or None."""
     failures: list[PartitionFailed | None] = [None] * len(logs)
     pending: list[tuple[int, PendingFlush]] = []
     for number, log in enumerate(logs):

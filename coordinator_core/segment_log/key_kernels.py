@@ -1,4 +1,4 @@
-"""Compiled loops of a cleaning. They let other threads run meanwhile: appends do not wait for them."""
+"""Compiled loops of a cleaning. They release the interpreter lock, so that appends do not wait for them."""
 
 import numpy as np
 from numba import njit
@@ -14,7 +14,10 @@ _HIGH_32 = np.uint64(0xFFFFFFFF00000000)
 def _find(
     buffer: Bytes, start: Integer, length: Integer, value: Integer, arena: Bytes, starts: Int64s, table: UInt64s
 ) -> tuple[Integer, Integer]:
-    """Number of a key, -1 for a new one, and its slot. A slot is the upper half of the hash over the number plus one."""
+    """Return the number of a key, -1 for a new one, and its slot.
+
+    A slot has the upper half of the hash in its upper half and the number plus one in its lower half.
+    """
     mask = np.uint64(table.size - 1)
     tag = value & _HIGH_32
     slot = value & mask
@@ -41,7 +44,10 @@ def note_offsets(
     count: Integer,
     used: Integer,
 ) -> tuple[Integer, Integer, Integer]:
-    """Notes the records from `first` on; stops where there is no room: (record to go on with, keys, bytes of the arena)."""
+    """Store the offsets of the records from `first` on, as far as there is room.
+
+    Returns the next record, the number of keys and the used bytes of the arena.
+    """
     for i in range(first, offset.size):
         length = np.int64(key_length[i])
         if length < 0:
@@ -72,7 +78,7 @@ def last_offsets(
     table: UInt64s,
     found: Int64s,
 ) -> None:
-    """The noted offset of each key, -1 for none."""
+    """Look up the stored offset of each key, -1 for none."""
     for i in range(key_start.size):
         found[i] = -1
         length = np.int64(key_length[i])
@@ -84,7 +90,7 @@ def last_offsets(
 
 @njit(cache=True, nogil=True)
 def rehash(arena: Bytes, starts: Int64s, count: Integer, table: UInt64s) -> None:
-    """Enters all keys into a larger, empty table."""
+    """Insert all keys into a larger, empty table."""
     mask = np.uint64(table.size - 1)
     for key in range(count):
         value = hash_bytes(arena, starts[key], starts[key + 1] - starts[key])
@@ -96,7 +102,7 @@ def rehash(arena: Bytes, starts: Int64s, count: Integer, table: UInt64s) -> None
 
 @njit(cache=True, nogil=True)
 def copy_slices(data: Bytes, starts: Int64s, ends: Int64s, target: Bytes) -> None:
-    """Copies slices one after the other."""
+    """Copy slices one after the other into `target`."""
     position = np.int64(0)
     for i in range(starts.size):
         length = ends[i] - starts[i]

@@ -1,4 +1,4 @@
-"""Record keys → the offset of their last record, for a cleaning (`SkimpyOffsetMap`, but exact: the keys themselves are kept)."""
+"""Record key → offset of its last record, for a cleaning (`SkimpyOffsetMap`, but exact: it stores the keys, not hashes)."""
 
 import numpy as np
 
@@ -10,7 +10,10 @@ _FIRST_KEYS = 1024
 
 
 class KeyOffsets:
-    """Keys and values are slices of the buffers of `RecordColumns`. Memory: the bytes of the distinct keys, twice at most."""
+    """A map from record keys to offsets. Keys are slices of the buffers of `RecordColumns`.
+
+    Memory: at most twice the bytes of the distinct keys.
+    """
 
     def __init__(self) -> None:
         self._count = 0
@@ -24,7 +27,7 @@ class KeyOffsets:
         return self._count
 
     def note(self, buffer: Bytes, key_start: Int64s, key_length: Int32s, offset: Int64s) -> None:
-        """Records in log order; those without key do not count."""
+        """Store the offsets of records, in log order; records without key are ignored."""
         done = 0
         while done < len(offset):
             state = (self._arena, self._starts, self._offsets, self._table, self._count, self._used)
@@ -33,7 +36,7 @@ class KeyOffsets:
                 self._make_room(int(key_length[done]))
 
     def last(self, buffer: Bytes, key_start: Int64s, key_length: Int32s) -> Int64s:
-        """The offset of the last record of each key, -1 for keys that were not noted and for none."""
+        """Return the offset of the last record of each key, -1 for unknown and null keys."""
         found: Int64s = np.empty(len(key_start), np.int64)
         last_offsets(buffer, key_start, key_length, self._arena, self._starts, self._offsets, self._table, found)
         return found

@@ -1,4 +1,4 @@
-"""One writer at a time in a folder of partitions: the `.lock` file of a log directory, held by the process and gone with it."""
+"""The `.lock` file of a log directory, which limits it to one writer; the lock ends with the process."""
 
 import errno
 import fcntl
@@ -10,16 +10,16 @@ from coordinator_core.segment_log.errors import LogInUse
 
 FILE = ".lock"
 _HELD = frozenset({errno.EACCES, errno.EAGAIN})
-#: On macOS and the BSDs a lock of one kind keeps locks of the other kind out, also those of the same process
-#: (`lf_getblock` in XNU's kern_lockf.c), so that there one lock does for both.
+#: On macOS and the BSDs the two kinds of locks exclude each other, also within one process (`lf_getblock` in XNU's
+#: kern_lockf.c), so one lock suffices there.
 _KINDS_ARE_APART = sys.platform == "linux"
 
 
 class FolderLock:
-    """Holds `.lock` from the start to `release`. Raises `LogInUse` when another holds it.
+    """Holds `.lock` from the start to `release`. Raises `LogInUse` if another writer holds it.
 
-    Two locks of the system on one file: `flock` keeps other coordinators out, those of this process too, and the record lock is
-    the one that brokers take. Where the two kinds exclude each other, `flock` keeps brokers out as well.
+    Takes two locks on the file: `flock` excludes other coordinators, also within this process; the record lock excludes brokers,
+    which take the same one. Where the two kinds exclude each other, `flock` excludes brokers as well.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -35,5 +35,5 @@ class FolderLock:
             raise LogInUse(f"{directory}: another coordinator or a broker writes there ({FILE} is locked)") from error
 
     def release(self) -> None:
-        """Lets others write. The file stays, as a broker's does."""
+        """Release the lock. The file is kept, as brokers do."""
         os.close(self._file)

@@ -1,4 +1,4 @@
-"""One partition of the log: appends at the end, rolls segments, keeps them durable, reads, and has itself cleaned."""
+"""One partition of the log: appends, rolls, flushes, reads and cleanings."""
 
 import os
 from collections import deque
@@ -23,7 +23,7 @@ from coordinator_core.sources.segments import SegmentSource
 
 
 class PendingFlush(NamedTuple):
-    """A flush that has begun: the file to fsync, and what is durable once that is done."""
+    """A started flush: the file to fsync, and the state that is durable afterwards."""
 
     descriptor: int
     end_offset: int
@@ -31,26 +31,27 @@ class PendingFlush(NamedTuple):
 
 
 class PartitionLog:
-    """The segments in one folder, of which nobody else is the writer.
+    """The segments in one folder, of which this object is the only writer.
 
-    One thread appends, rolls and closes; one other may flush, and one may clean, at the same time. `first_dirty_offset` is where
-    the last cleaning ended.
+    One thread appends, rolls and closes; at the same time a second one may flush and a third one may clean.
 
     Attributes:
-        partition: its number
-        leader_epoch: of every batch appended from now on; greater than any before
+        partition: number of the partition
+        leader_epoch: epoch of the batches appended from now on; greater than any earlier one
         end_offset: offset of the next record
-        flushed_offset: everything below has survived a flush
-        cut_tail: what opening cut off, if anything
-        first_dirty_offset: no cleaning has seen what is at or above
+        flushed_offset: records below this offset are durable
+        cut_tail: bytes that recovery cut off, if any
+        first_dirty_offset: end of the last cleaning; records at or after this offset are not cleaned
     """
 
     def __init__(self, folder: Path, settings: SegmentLogSettings, first_dirty_offset: int = 0) -> None:
-        """Recovers the folder, which may be empty, and begins a leader epoch. Raises LogDamaged, OldMessages,
-        PartitionFailed, OSError."""
+        """Recover the folder, which may be empty, and begin a leader epoch.
+
+        Raises LogDamaged, OldMessages, PartitionFailed, OSError.
+        """
         named = partition_of(folder.name)
         if named is None:
-            raise ValueError(f"{folder.name} is not the name of a partition's folder")
+            raise ValueError(f"invalid folder name {folder.name!r}: use TOPIC-PARTITION, such as __consumer_offsets-0")
         self.topic, self.partition = named
         self._folder = folder
         self._settings = settings
@@ -61,7 +62,7 @@ class PartitionLog:
         self.first_dirty_offset = first_dirty_offset if first_dirty_offset <= found.end_offset else 0
         self._producers = found.producers
         self._active = ActiveSegment(found.segments.pop(), found.first_timestamp)
-        #: By base offset. Every change is one operation of the dict, so that the cleaner may make them beside appends.
+        #: Base offset → segment. Every change is one operation of the dict, so the cleaner may run beside appends.
         self._closed: dict[int, Segment] = {segment.base_offset: segment for segment in found.segments}
         self._retired: deque[ActiveSegment] = deque()
         self._flushing = False
@@ -69,7 +70,7 @@ class PartitionLog:
         self._failure: str | None = None
         self._cleaning_failure: str | None = None
         self.leader_epoch = self._begin_epoch(found.leader_epoch)
-        # what a killed process left to the system is answered for from now on
+        # a killed process may have left records that are not durable
         self.flush()
 
     def _begin_epoch(self, newest_in_batches: int) -> int:
@@ -81,14 +82,14 @@ class PartitionLog:
     # ---- writing
 
     def append(self, batches: Sequence[AppendBatch], now_ms: int) -> list[int]:
-        """Appends all batches, in one write; their base offsets. `now_ms` is the timestamp of their records.
+        """Append all batches with one write and return their base offsets. `now_ms` is the timestamp of their records.
 
-        The bytes are with the system, so that a kill of this process loses nothing; `flush` makes them survive the machine's.
+        The bytes are in the page cache: a kill of this process loses nothing; `flush` protects against power failures.
 
         Raises:
-            AppendFailed: the system refused, as when the disk is full; the log has nothing of the batches, and takes others
-            PartitionFailed: the log cannot be brought back to what it was, or could not before
-            ValueError: a batch without records
+            AppendFailed: the write failed, for example on a full disk; nothing was appended, and later appends may succeed
+            PartitionFailed: a failed write cannot be undone, or the partition failed earlier
+            ValueError: a batch has no records
         """
         self._check()
         offset, bases, parts = self.end_offset, [], []
@@ -112,31 +113,31 @@ class PartitionLog:
         last = base + batch.count - 1
         self._producers.note(*producer, base, last, now_ms, transactional=True, control=is_control)
 
-    def _write(self, data: bytes, offset_behind: int) -> None:
+    def _write(self, data: bytes, next_offset: int) -> None:
         active, written = self._active, 0
         try:
             written = os.pwrite(active.descriptor, data, active.size)
             while written < len(data):
                 written += os.pwrite(active.descriptor, data[written:], active.size + written)
         except OSError as error:
-            self._take_back(written, offset_behind, error)
+            self._undo(written, next_offset, error)
 
-    def _take_back(self, written: int, offset_behind: int, error: OSError) -> None:
+    def _undo(self, written: int, next_offset: int, error: OSError) -> None:
         active = self._active
         if written:
             try:
                 os.ftruncate(active.descriptor, active.size)
-            except OSError as worse:
-                raise self._failed(f"{error.strerror}, and what was written cannot be taken back: {worse.strerror}") from worse
-            # A reader that follows may have seen whole batches of it: their offsets are never given to other records.
-            self.end_offset = offset_behind
-        raise AppendFailed(f"{active.path}: nothing was appended: {error.strerror}") from error
+            except OSError as second:
+                raise self._failed(f"append failed: {error.strerror}; cannot truncate the file: {second.strerror}") from second
+            # a reader may have seen complete batches of the write: their offsets are not used again
+            self.end_offset = next_offset
+        raise AppendFailed(f"{active.path}: append failed, nothing was written: {error.strerror}") from error
 
     def flush(self) -> int:
-        """Makes durable what was appended before the call (fsync); the offset behind it, which is `flushed_offset` then.
+        """Fsync the records appended before the call; return the new `flushed_offset`, which follows the last of them.
 
-        Raises PartitionFailed when the system cannot: what of the data is on disk is unknown from then on, whatever a later fsync
-        says, so that the partition takes nothing more.
+        Raises PartitionFailed if the fsync fails: the content on disk is then unknown, even if a later fsync succeeds, so the
+        partition rejects further appends.
         """
         pending = self.begin_flush()
         if pending is None:
@@ -148,25 +149,25 @@ class PartitionLog:
         return self.end_flush(pending, None)
 
     def begin_flush(self) -> PendingFlush | None:
-        """The first half of `flush`: which file to fsync, None for none. `end_flush` must follow. Raises PartitionFailed."""
+        """Start a flush: return the file to fsync, None if all is durable. `end_flush` must follow. Raises PartitionFailed."""
         self._check()
         end_offset, folder_changed = self.end_offset, self._folder_changed
         if end_offset == self.flushed_offset and not folder_changed:
             return None
         self._flushing = True
-        # asked for once, after the flag: a roll meanwhile leaves this file open
+        # read once, after setting the flag: a concurrent roll leaves this file open
         return PendingFlush(self._active.descriptor, end_offset, folder_changed)
 
     def end_flush(self, pending: PendingFlush, error: OSError | None) -> int:
-        """The second half, with what the fsync said; returns and raises as `flush` does."""
+        """Finish a flush with the error of the fsync, None for success; returns and raises as `flush` does."""
         try:
             if error is not None:
                 raise error
             if pending.folder_changed:
                 self._folder_changed = False
                 sync_folder(self._folder)
-        except OSError as refused:
-            raise self._failed(f"fsync: {refused.strerror}") from refused
+        except OSError as failure:
+            raise self._failed(f"fsync failed: {failure.strerror}") from failure
         finally:
             self._flushing = False
             self._close_retired()
@@ -174,7 +175,7 @@ class PartitionLog:
         return pending.end_offset
 
     def roll_due(self, now_ms: int) -> bool:
-        """Whether the active segment is older than `segment_ms`, counted from its first batch. Appends ask themselves."""
+        """Whether the active segment is older than `segment_ms`, counted from its first batch. Appends check this themselves."""
         active = self._active
         return active.size > 0 and now_ms - active.first_timestamp > self._settings.segment_ms
 
@@ -187,9 +188,9 @@ class PartitionLog:
         )
 
     def roll(self) -> None:
-        """Begins a new segment, unless the active one is empty. The old one is durable before the new one exists.
+        """Begin a new segment, unless the active one is empty. The old one is durable before the new one exists.
 
-        Raises AppendFailed when there cannot be a new segment, PartitionFailed when the old one cannot be made durable.
+        Raises AppendFailed if the new segment cannot be created, PartitionFailed if the old one cannot be made durable.
         """
         self._check()
         old = self._active
@@ -198,12 +199,12 @@ class PartitionLog:
         try:
             force(old.descriptor)
         except OSError as error:
-            raise self._failed(f"fsync: {error.strerror}") from error
+            raise self._failed(f"fsync failed: {error.strerror}") from error
         path = log_path(self._folder, self.end_offset)
         try:
             new = ActiveSegment(Segment(self.end_offset, path, 0, -1), -1)
         except OSError as error:
-            raise AppendFailed(f"{path}: no new segment: {error.strerror}") from error
+            raise AppendFailed(f"{path}: cannot create a new segment: {error.strerror}") from error
         self._folder_changed = True
         self._closed[old.base_offset] = old.rolled()
         self._retired.append(old)
@@ -217,7 +218,7 @@ class PartitionLog:
                 self._retired.popleft().close()
 
     def _failed(self, why: str) -> PartitionFailed:
-        self._failure = f"{self._active.path}: {why}; the partition takes nothing until it is opened again"
+        self._failure = f"{self._active.path}: {why}; the partition rejects appends until it is reopened"
         return PartitionFailed(self._failure)
 
     def _check(self) -> None:
@@ -225,40 +226,42 @@ class PartitionLog:
             raise PartitionFailed(self._failure)
 
     def close(self) -> None:
-        """Closes the files. What was not flushed is left to the system."""
+        """Close the files, without a flush."""
         self._close_retired()
         self._active.close()
 
     # ---- reading
 
     def read_columns(self, from_offset: int = 0) -> Iterator[RecordColumns]:
-        """Everything from `from_offset` on that was appended before the call, as columns, in pieces: the quick way to load."""
+        """Yield the records from `from_offset` on that were appended before the call, as columns; faster than `read`."""
         source = SegmentSource(self._folder, self.topic)
         return source.read_columns(self.partition, from_offset, self._written_offset)
 
     def read(self, from_offset: int = 0) -> Iterator[LogRecord]:
-        """The same as records, one by one."""
+        """Yield the same records one by one."""
         for columns in self.read_columns(from_offset):
             yield from to_log_records(columns, self.partition)
 
     # ---- cleaning
 
     def cleanable_ratio(self, now_ms: int) -> float:
-        """Which part of the bytes that a cleaning may touch has not been cleaned yet, 0–1. 0 after a cleaning that stopped, so
-        that the other partitions are cleaned (Kafka's `markPartitionUncleanable`)."""
+        """Return the share of the cleanable bytes that is not cleaned yet, 0–1.
+
+        It is 0 after a failed cleaning, so that other partitions are cleaned (Kafka's `markPartitionUncleanable`).
+        """
         return 0.0 if self._cleaning_failure is not None else self._plan(now_ms).dirty_ratio
 
     def clean(self, now_ms: int) -> CleanResult:
-        """One cleaning of all closed segments that it may touch, however little of them is dirty. See `cleaning`."""
+        """Clean all cleanable segments, regardless of the dirty ratio. See `cleaning`."""
         result = CleanResult(self.partition)
         for result in self.cleaning(now_ms):  # noqa: B007
             pass
         return result
 
     def cleaning(self, now_ms: int) -> Iterator[CleanResult]:
-        """The same in slices of about a megabyte: what was done so far, after each. May be left at any slice.
+        """Clean in slices of about a megabyte, and yield the progress after each. The caller may stop after any slice.
 
-        Raises CleanFailed; the log is as good as before then, but is not cleaned again until it is opened again.
+        Raises CleanFailed: the log keeps its state, but is not cleaned again until it is reopened.
         """
         if self._cleaning_failure is not None:
             raise CleanFailed(self._cleaning_failure)
@@ -266,15 +269,15 @@ class PartitionLog:
         try:
             yield from clean_in_slices(plan, self._closed, self._settings, now_ms)
         except (CleanFailed, OSError) as error:
-            self._cleaning_failure = f"{self._folder}: the cleaning stopped: {error}"
+            self._cleaning_failure = f"{self._folder}: cleaning failed: {error}"
             raise CleanFailed(self._cleaning_failure) from error
         except Exception as error:
-            self._cleaning_failure = f"{self._folder}: the cleaning stopped: {type(error).__name__}: {error}"
+            self._cleaning_failure = f"{self._folder}: cleaning failed: {type(error).__name__}: {error}"
             raise
         self.first_dirty_offset = max(self.first_dirty_offset, plan.end_offset)
 
     def _plan(self, now_ms: int) -> CleaningPlan:
-        # asked for first: what is rolled meanwhile is left to the next cleaning
+        # read first: segments that are rolled meanwhile are left to the next cleaning
         active_base_offset = self._active.base_offset
         return plan_cleaning(
             self.partition,

@@ -1,4 +1,4 @@
-"""What a partition knows of its producers (`ProducerStateManager`): open transactions, and which batch of whom came last."""
+"""State of the producers of a partition (`ProducerStateManager`): open transactions, and the newest batch of each producer."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ NO_OFFSET = -1
 
 @dataclass(frozen=True, slots=True)
 class LastBatch:
-    """The newest batch of a producer: last offset of its newest data in its newest epoch, and when it last wrote (ms)."""
+    """The newest batch of a producer: last offset of the data in its newest epoch, and time of its last write in ms."""
 
     last_data_offset: int
     epoch: int
@@ -18,7 +18,7 @@ class LastBatch:
 
 
 class ProducerStates:
-    """Fed with every batch of a partition in log order. Another thread may ask while batches are noted."""
+    """Producer states, updated by `note` with every batch in log order; another thread may read them meanwhile."""
 
     def __init__(self) -> None:
         self._first_of_open: dict[int, int] = {}
@@ -35,7 +35,7 @@ class ProducerStates:
         transactional: bool,
         control: bool,
     ) -> None:
-        """The next batch; one without producer changes nothing."""
+        """Update the states with the next batch; a batch without producer changes nothing."""
         if producer_id == NO_PRODUCER_ID:
             return
         known = self._last.get(producer_id)
@@ -47,11 +47,11 @@ class ProducerStates:
         self._last[producer_id] = LastBatch(last_offset, epoch, timestamp)
 
     def first_unstable_offset(self, end_offset: int) -> int:
-        """First offset of the oldest open transaction, `end_offset` without one (`lastStableOffset`)."""
+        """Return the first offset of the oldest open transaction, `end_offset` if there is none (`lastStableOffset`)."""
         return min(list(self._first_of_open.values()), default=end_offset)
 
     def active(self, now_ms: int, expiration_ms: int) -> dict[int, LastBatch]:
-        """Producers that may still write: those with an open transaction, and those that wrote less than `expiration_ms` ago."""
+        """Return the active producers: with an open transaction, or with a write less than `expiration_ms` ago."""
         is_open = dict(self._first_of_open)
         last = dict(self._last)
         return {i: batch for i, batch in last.items() if i in is_open or now_ms - batch.timestamp < expiration_ms}

@@ -1,4 +1,4 @@
-"""What opening a partition does first: an interrupted cleaning is finished or undone, a torn tail is cut off (`LogLoader`)."""
+"""Recovery of a partition: finish or undo an interrupted cleaning, cut off a torn tail (`LogLoader`)."""
 
 import os
 from dataclasses import dataclass, field
@@ -23,9 +23,9 @@ from coordinator_core.segment_log.segment_scan import Piece, Stop, note_producer
 
 @dataclass(frozen=True, slots=True)
 class CutTail:
-    """Bytes cut off the last segment, because they were no whole batches: `size` of them from byte `position` of `path` on.
+    """Bytes cut off the last segment because they are not complete batches: `size` bytes from byte `position` of `path` on.
 
-    The log goes on at `offset`. `why` tells what the first of them were.
+    The log continues at `offset`. `why` describes the problem of the first of them.
     """
 
     path: Path
@@ -40,9 +40,9 @@ class CutTail:
 
 @dataclass(slots=True)
 class Recovered:
-    """A partition as its files have it. The last of `segments` is the one to go on with.
+    """State of a partition after recovery. The last of `segments` is the active one.
 
-    `first_timestamp` is that of the first batch in the last segment, `leader_epoch` the greatest of any batch; -1 for none.
+    `first_timestamp` is that of the first batch in the last segment, `leader_epoch` the greatest of all batches; -1 for none.
     """
 
     segments: list[Segment] = field(default_factory=list)
@@ -54,10 +54,9 @@ class Recovered:
 
 
 def recover(folder: Path) -> Recovered:
-    """Brings the files of a partition in order and reads them through.
+    """Repair the files of a partition and read all batches.
 
-    Raises LogDamaged for damage in a segment that is not the last, OldMessages for formats before 0.11, OSError where the system
-    refuses.
+    Raises LogDamaged for damage in a segment that is not the last, OldMessages for formats before Kafka 0.11, OSError.
     """
     finish_interrupted_cleaning(folder)
     remove_derived(folder)
@@ -66,7 +65,8 @@ def recover(folder: Path) -> Recovered:
     last = next(reversed(paths))
     for base_offset, path in paths.items():
         if base_offset < found.end_offset:
-            raise LogDamaged(f"{path}: begins at offset {base_offset}, but the segment before goes up to {found.end_offset - 1}")
+            previous = f"the previous segment ends at offset {found.end_offset - 1}"
+            raise LogDamaged(f"{path}: begins at offset {base_offset}, but {previous}: restore the files")
         found.end_offset = base_offset
         _read_through(found, base_offset, path, is_last=base_offset == last)
     return found
@@ -98,13 +98,13 @@ def _note(found: Recovered, piece: Piece) -> None:
 def _stopped(found: Recovered, path: Path, stop: Stop, *, is_last: bool) -> None:
     if stop.is_old:
         raise OldMessages(
-            f"{path}: at byte {stop.position:,}, offset {found.end_offset}, there are {stop.why}, which this log does not keep. "
-            "Nothing was cut off"
+            f"{path}: at byte {stop.position:,}, offset {found.end_offset}: {stop.why}, which this log does not support. "
+            "Nothing was cut off: use an empty folder"
         )
     if not is_last:
         raise LogDamaged(
-            f"{path}: damaged at byte {stop.position:,}, offset {found.end_offset}: {stop.why}. It is not the last segment, so "
-            "no crash of a writer did this, and nothing was cut off: restore the file, or remove what is behind that byte by hand"
+            f"{path}: damaged at byte {stop.position:,}, offset {found.end_offset}: {stop.why}. A crash of a writer damages "
+            "only the last segment; this is an earlier one. Nothing was cut off: restore the file, or truncate it at this byte"
         )
     size = path.stat().st_size - stop.position
     descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
@@ -117,10 +117,10 @@ def _stopped(found: Recovered, path: Path, stop: Stop, *, is_last: bool) -> None
 
 
 def finish_interrupted_cleaning(folder: Path) -> None:
-    """Goes by the names that a cleaning leaves when it is killed, with Kafka's rules.
+    """Finish or undo a cleaning that was killed, by the suffixes of its files and Kafka's rules.
 
-    `.cleaned` was not finished and goes; so does any `.swap` at or behind the smallest of them. Any other `.swap` is complete:
-    the segments that it covers go, and it takes their place. `.deleted` goes.
+    A `.cleaned` file is incomplete and is removed, with every `.swap` file at the same or a greater base offset. Any other
+    `.swap` file is complete: it replaces the segments that it covers. `.deleted` files are removed.
     """
     names = sorted(path.name for path in folder.iterdir() if path.name[:20].isdigit())
     cleaned = [name for name in names if name.endswith(CLEANED)]
@@ -145,14 +145,14 @@ def _remove_covered(folder: Path, name: str) -> None:
     for piece in pieces(folder / name, base_offset):
         if isinstance(piece, Piece):
             end_offset = int(piece.batches["last_offset"][-1]) + 1
-    # its own predecessor goes too: the two may be one file with two names, which a rename would leave alone
+    # also remove the segment of the same base offset: if both names are links to one file, a rename would do nothing
     for offset, path in segment_paths(folder).items():
         if base_offset == offset or base_offset <= offset < end_offset:
             path.unlink()
 
 
 def remove_derived(folder: Path) -> None:
-    """Removes indexes and snapshots that a broker left: they would not fit what is appended and cleaned here."""
+    """Remove a broker's indexes and snapshots, which would not match the segments after appends and cleanings."""
     for path in folder.iterdir():
         if path.name.endswith(DERIVED) and path.name[:20].isdigit():
             path.unlink()

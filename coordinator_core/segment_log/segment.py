@@ -1,4 +1,4 @@
-"""Segments of a partition: their names, and the one that is being written."""
+"""Segments of a partition: file names, closed segments and the active segment."""
 
 import os
 import re
@@ -11,7 +11,7 @@ LOG = ".log"
 CLEANED = ".cleaned"
 SWAP = ".swap"
 DELETED = ".deleted"
-#: What brokers derive from a segment, and make again where it is missing.
+#: Suffixes of files that brokers derive from a segment, and rebuild if missing.
 DERIVED = (".index", ".timeindex", ".txnindex", ".snapshot")
 
 #: A segment's offsets differ by less than this, so that indexes can hold them in 32 bits.
@@ -22,7 +22,7 @@ _NAME = re.compile(r"(\d{20})\.log")
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A segment that is not written any more. `largest_timestamp` of its batches in ms, -1 for none."""
+    """A closed segment. `largest_timestamp` is that of its batches in ms, -1 for none."""
 
     base_offset: int
     path: Path
@@ -42,33 +42,33 @@ class ActiveSegment:
         self.descriptor = os.open(segment.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
     def grow(self, size: int, timestamp: int) -> None:
-        """Batches of this time are in the file, which has `size` bytes now."""
+        """Record an append with this timestamp, after which the file has `size` bytes."""
         self.size = size
         self.first_timestamp = timestamp if self.first_timestamp < 0 else self.first_timestamp
         self.largest_timestamp = max(self.largest_timestamp, timestamp)
 
     def rolled(self) -> Segment:
-        """The same once nobody writes it any more."""
+        """Return this segment as a closed one."""
         return Segment(self.base_offset, self.path, self.size, self.largest_timestamp)
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         os.close(self.descriptor)
 
 
 def log_path(folder: Path, base_offset: int) -> Path:
-    """The file of the segment that begins at this offset."""
+    """Return the path of the segment with this base offset."""
     return folder / f"{base_offset:020}{LOG}"
 
 
 def segment_paths(folder: Path) -> dict[int, Path]:
-    """The segment files of a folder by base offset, ascending."""
+    """Return the segment files of a folder by base offset, ascending."""
     matches = ((_NAME.fullmatch(path.name), path) for path in folder.iterdir())
     return dict(sorted((int(match[1]), path) for match, path in matches if match))
 
 
 def sync_folder(folder: Path) -> None:
-    """Makes the names in a folder durable."""
+    """Fsync a folder, which makes its file names durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         force(descriptor)

@@ -1,4 +1,4 @@
-"""A topic that the coordinator keeps by itself: a folder per partition, in the format of a broker's log directory."""
+"""The log of a topic without brokers: a folder per partition, in the format of a broker's log directory."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,7 +20,7 @@ _METADATA = "partition.metadata"
 
 
 class SegmentLog:
-    """All partitions of a topic, in a folder that nobody else writes while this is open. Made by `open`."""
+    """All partitions of a topic, in a folder that is locked while this object is open. Created by `open`."""
 
     def __init__(
         self,
@@ -40,15 +40,15 @@ class SegmentLog:
 
     @classmethod
     def open(cls, directory: str | Path, topic: str, partitions: int, settings: SegmentLogSettings) -> "SegmentLog":
-        """Takes the folder, makes what is not there yet, and recovers what is.
+        """Lock the folder, create missing partitions and recover existing ones.
 
         Raises:
-            LogInUse: another process or object has it
-            PartitionsDiffer: it has records, and another number of partitions
-            LogDamaged: in a segment that is not the last of its partition
-            OldMessages: it has records of a format from before 0.11
-            PartitionFailed: what is there cannot be made durable
-            OSError: the system refuses
+            LogInUse: another process or object holds the lock
+            PartitionsDiffer: the folder has records and another number of partitions
+            LogDamaged: damage in a segment that is not the last of its partition
+            OldMessages: records in a format from before Kafka 0.11
+            PartitionFailed: existing records cannot be made durable
+            OSError: a file operation failed
         """
         folder = Path(directory)
         folder.mkdir(parents=True, exist_ok=True)
@@ -60,7 +60,7 @@ class SegmentLog:
             dirty = read_cleaner_offsets(folder, topic)
             for number in range(partitions):
                 opened.append(PartitionLog(_folder_of(folder, topic, number), settings, dirty.get(number, 0)))
-            # what flushes is compiled now, and not while the first client waits
+            # compile the flush now, not during the first request
             flush_together([])
         except BaseException:
             for partition in opened:
@@ -71,33 +71,33 @@ class SegmentLog:
 
     @property
     def partitions(self) -> int:
-        """How many there are."""
+        """Number of partitions."""
         return len(self._partitions)
 
     def partition(self, number: int) -> PartitionLog:
-        """One of them."""
+        """Return the partition of this number."""
         return self._partitions[number]
 
     def flush(self, partitions: Sequence[int]) -> list[PartitionFailed | None]:
-        """Forces several partitions to the disk (`PartitionLog.flush`); the error of each, None for none."""
+        """Flush several partitions (`PartitionLog.flush`); return each one's error, or None."""
         return flush_together([self._partitions[number] for number in partitions])
 
     def cut_tails(self) -> tuple[CutTail, ...]:
-        """What opening cut off."""
+        """Bytes that recovery cut off, of all partitions."""
         return tuple(each.cut_tail for each in self._partitions if each.cut_tail is not None)
 
     def dirtiest(self, now_ms: int) -> PartitionLog | None:
-        """The partition to clean next: the one with the greatest part uncleaned, if that is above `min_cleanable_dirty_ratio`."""
+        """Return the partition with the greatest cleanable ratio, None if that is at most `min_cleanable_dirty_ratio`."""
         ratio, number = max((each.cleanable_ratio(now_ms), -each.partition) for each in self._partitions)
         return self._partitions[-number] if ratio > self._settings.min_cleanable_dirty_ratio else None
 
     def cleaning(self, partition: PartitionLog, now_ms: int) -> Iterator[CleanResult]:
-        """Cleans a partition in slices (`PartitionLog.cleaning`) and notes how far it is clean. Raises CleanFailed, OSError."""
+        """Clean a partition in slices (`PartitionLog.cleaning`) and store its cleaner offset. Raises CleanFailed, OSError."""
         yield from partition.cleaning(now_ms)
         write_cleaner_offsets(self.directory, self.topic, {each.partition: each.first_dirty_offset for each in self._partitions})
 
     def clean(self, now_ms: int) -> CleanResult | None:
-        """Cleans the dirtiest partition, None when none is dirty enough. May run in a thread of its own, one at a time."""
+        """Clean the dirtiest partition; None if none is dirty enough. May run in a separate thread, one call at a time."""
         partition = self.dirtiest(now_ms)
         result = None if partition is None else CleanResult(partition.partition)
         for result in () if partition is None else self.cleaning(partition, now_ms):  # noqa: B007
@@ -105,7 +105,7 @@ class SegmentLog:
         return result
 
     def close(self) -> None:
-        """Closes all files and lets others have the folder. What was not flushed is left to the system."""
+        """Close all files, without a flush, and release the lock."""
         for partition in self._partitions:
             partition.close()
         self._lock.release()
@@ -122,12 +122,13 @@ def _expect_partitions(directory: Path, topic: str, partitions: int) -> None:
     has_records = any(path.stat().st_size for folder in found.values() for path in segment_paths(folder).values())
     if found and not is_whole and (has_records or max(found) >= partitions):
         raise PartitionsDiffer(
-            f"{directory}: {topic} has {len(found)} partitions, not {partitions}: groups would be looked for in the wrong ones"
+            f"{directory}: {topic} has {len(found)} partitions, but {partitions} are configured, which would map groups to other "
+            "partitions: set the number of partitions to that of the folder, or use another folder"
         )
 
 
 def _made(directory: Path, topic: str, partitions: int) -> UUID:
-    """The topic's id; makes folders and metadata files that are missing."""
+    """Create missing folders and metadata files, and return the topic id."""
     paths = [_folder_of(directory, topic, number) / _METADATA for number in range(partitions)]
     known = [parse_topic_id(path.read_text(errors="replace")) for path in paths if path.exists()]
     topic_id = next((found for found in known if found is not None), None) or _new_topic_id()
@@ -140,7 +141,7 @@ def _made(directory: Path, topic: str, partitions: int) -> UUID:
 
 
 def _new_topic_id() -> UUID:
-    """A random id as Kafka makes them: none whose text begins with a dash."""
+    """Return a random id whose text does not begin with a dash, as Kafka requires."""
     while uuid_text(topic_id := uuid4()).startswith("-"):
         pass
     return topic_id

@@ -1,4 +1,4 @@
-"""Batches of a segment file one piece at a time, with everything compared that a torn or damaged file could have wrong."""
+"""Scan of a segment file, one piece at a time, with the checks that find torn and damaged batches."""
 
 import os
 import zlib
@@ -15,20 +15,20 @@ from coordinator_core.log.record_batch import CONTROL, LEADER_EPOCH_START, LOG_O
 from coordinator_core.segment_log.producers import ProducerStates
 from coordinator_core.segment_log.segment import MOST_OFFSETS
 
-#: Small enough that other threads are not kept waiting, large enough that calls do not count.
+#: Small enough that other threads wait only briefly, large enough that the cost of calls is negligible.
 PIECE_BYTES = 1024 * 1024
 
 _LEADER_EPOCH = np.arange(LEADER_EPOCH_START, LEADER_EPOCH_START + 4)
-_OUT_OF_ORDER = "offsets that do not follow on those before, or do not belong into this segment"
-#: Of a message of magic 0 or 1: offset, size and checksum, and everything before key and value lengths.
+_OUT_OF_ORDER = "offsets do not follow the previous batch, or are outside of this segment"
+#: Messages of magic 0 and 1: end of offset, size and checksum, and end of the fields before key and value length.
 _OLD_CRC_END = LOG_OVERHEAD + 4
 _OLD_HEADER = _OLD_CRC_END + 2
-_OLD_MESSAGES = "messages of a format from before Kafka 0.11"
+_OLD_MESSAGES = "messages in a format from before Kafka 0.11"
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Whole batches of a file from `position` on: their bytes, and a row of `BATCH` for each. `leader_epochs` by row."""
+    """Complete batches of a file from `position` on: their bytes, and a row of `BATCH` for each."""
 
     position: int
     data: bytes
@@ -43,9 +43,9 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Where a segment stops being whole, and why. `position` is the first byte that is not.
+    """End of the valid part of a segment: `position` is the first invalid byte, `why` the problem.
 
-    `is_old`: what is there is whole, but a message of a format from before Kafka 0.11.
+    `is_old`: a message in a format from before Kafka 0.11 with a correct checksum begins there.
     """
 
     position: int
@@ -54,7 +54,7 @@ class Stop:
 
 
 def pieces(path: Path, base_offset: int, *, upto: int | None = None) -> Iterator[Piece | Stop]:
-    """Everything up to the end of the file (byte `upto`, if given) or, last, where it stops being whole."""
+    """Yield the batches up to the end of the file (byte `upto`, if given), or up to a `Stop` at the first invalid byte."""
     position, next_offset = 0, base_offset
     with path.open("rb", buffering=0) as file:
         end = os.fstat(file.fileno()).st_size if upto is None else upto
@@ -95,7 +95,7 @@ def _stop(position: int, data: bytes, batch: npt.NDArray[np.void]) -> Stop:
 
 
 def _is_old_message(data: bytes, batch: npt.NDArray[np.void]) -> bool:
-    """With the checksum of its own format, which is at another place: a torn batch is none of them."""
+    """Whether an old message with a correct checksum begins here; its checksum is in another place than that of a batch."""
     start, end = int(batch["position"]), int(batch["end"])
     if int(batch["magic"]) >= 2 or int(batch["problem"]) or end - start < _OLD_HEADER:
         return False
@@ -105,7 +105,7 @@ def _is_old_message(data: bytes, batch: npt.NDArray[np.void]) -> bool:
 
 
 def note_producers(states: ProducerStates, batches: npt.NDArray[np.void]) -> None:
-    """Tells of the batches that have a producer."""
+    """Update the states with the batches that have a producer."""
     for batch in batches[batches["producer_id"] != NO_PRODUCER_ID]:
         attributes = int(batch["attributes"])
         states.note(

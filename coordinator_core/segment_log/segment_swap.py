@@ -1,4 +1,4 @@
-"""A cleaned segment takes the place of those that it was made of, so that neither a kill nor a reader sees anything missing."""
+"""Replacement of segments by a cleaned one, safe against kills and concurrent readers."""
 
 import os
 from collections.abc import Sequence
@@ -8,11 +8,11 @@ from coordinator_core.segment_log.segment import SWAP, Segment, sync_folder
 
 
 def swap_in(cleaned: Path, new: Segment, old: Sequence[Segment], closed: dict[int, Segment]) -> Segment:
-    """Puts the durable file `cleaned` in the place of the `old` segments, which begin where `new` does. Raises OSError.
+    """Replace the `old` segments by the durable file `cleaned`; `new` has the base offset of the first of them. Raises OSError.
 
-    Once its name ends in `.swap`, recovery finishes what is left; before, it undoes it. A broker then deletes the old segments
-    and takes the suffix away (`LocalLog.replaceSegments`), and for a moment a reader of the folder finds neither. Here the new
-    file gets the old name beside its own, by a link that is moved over the first old one, before anything is deleted.
+    Once the file's name ends in `.swap`, recovery finishes an interrupted replacement; before that, recovery undoes it. A broker
+    then deletes the old segments and removes the suffix (`LocalLog.replaceSegments`), and in between a reader of the folder finds
+    neither. Here the new file first gets a second link, which is renamed over the first old segment before any file is deleted.
     """
     swap = new.path.with_name(new.path.name + SWAP)
     os.replace(cleaned, swap)
@@ -24,14 +24,14 @@ def swap_in(cleaned: Path, new: Segment, old: Sequence[Segment], closed: dict[in
         closed.pop(segment.base_offset)
         segment.path.unlink()
     os.replace(swap, new.path)
-    # two names of one file: the rename left both
+    # if both names are links to one file, the rename kept both
     swap.unlink(missing_ok=True)
     sync_folder(new.path.parent)
     return new
 
 
 def _linked(path: Path, name: Path) -> bool:
-    """Whether the file has another name now. File systems without links get Kafka's order."""
+    """Create a second link to the file; False on file systems without links, which get Kafka's order."""
     try:
         os.link(path, name)
     except OSError:

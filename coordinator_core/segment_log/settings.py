@@ -1,4 +1,4 @@
-"""Settings of the log, with the names and defaults of Kafka's topic configuration where it has them."""
+"""Settings of the log, with the names and defaults of Kafka's topic configuration."""
 
 from dataclasses import dataclass
 

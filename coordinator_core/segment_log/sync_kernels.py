@@ -1,4 +1,4 @@
-"""Compiled fsync of many files, without a word of Python in between: whoever holds the interpreter goes on meanwhile."""
+"""Compiled fsync of many files, without the interpreter lock in between."""
 
 from numba import njit, types
 
@@ -10,6 +10,6 @@ _errno_location = types.ExternalFunction("__errno_location", types.CPointer(type
 
 @njit(cache=True, nogil=True)
 def sync_files(descriptors: Int32s, errors: Int32s) -> None:
-    """One after the other; `errors` gets the error number of each, 0 for none."""
+    """Fsync the files one after the other; `errors` gets the error number of each, 0 for success."""
     for number in range(len(descriptors)):
         errors[number] = 0 if _fsync(descriptors[number]) == 0 else _errno_location()[0]  # type: ignore[index]  # a pointer

@@ -1,4 +1,4 @@
-"""How the transactions in a stretch of the log end, as its cleaning has to know it (`CleanedTransactionMetadata`)."""
+"""Outcome of the transactions in the cleaned part of a log (`CleanedTransactionMetadata`)."""
 
 from dataclasses import dataclass, field
 
@@ -20,12 +20,12 @@ from coordinator_core.segment_log.segment_scan import Piece
 
 @dataclass(slots=True)
 class Transactions:
-    """Fed with all pieces of the stretch in order; then asked. Batches are named by their base offsets.
+    """Batches of transactions by outcome, identified by base offset; complete after `note` of all pieces in order.
 
     Attributes:
         aborted: batches of data that an ABORT followed
-        open: batches of data whose transaction does not end within the stretch
-        idle_markers: markers of transactions that have no batch left in the stretch, and control batches without records
+        open: batches of data whose transaction does not end within the cleaned part
+        idle_markers: markers of transactions without a remaining batch, and control batches without records
     """
 
     aborted: set[int] = field(default_factory=set)
@@ -37,7 +37,7 @@ class Transactions:
         return {base for batches in self._unfinished.values() for base in batches}
 
     def note(self, piece: Piece) -> None:
-        """The next batches."""
+        """Add the next batches."""
         for batch in piece.batches[(piece.batches["attributes"] & TRANSACTIONAL) != 0]:
             base, producer_id = int(batch["base_offset"]), int(batch["producer_id"])
             if not int(batch["attributes"]) & CONTROL:
@@ -58,7 +58,7 @@ class Transactions:
 
 
 def _kind(piece: Piece, batch: npt.NDArray[np.void]) -> int | None:
-    """Type of the first record of a control batch; None without one."""
+    """Return the type of the first record of a control batch; None if it has no records."""
     whole = memoryview(piece.data)[int(batch["position"]) : int(batch["end"])]
     header = read_header(whole)
     payload = read_payload(whole, header)

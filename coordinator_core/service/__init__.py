@@ -1,1 +1,1 @@
-"""The coordinator as a server: connections, one event loop per log partition, health and metrics."""
+"""The coordinator as a server: connections, one partition loop per log partition, health and metrics."""

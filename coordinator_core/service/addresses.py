@@ -1,4 +1,4 @@
-"""Addresses: as they are configured, and as Kafka writes them into members."""
+"""Addresses in the form of the configuration, and in the form that Kafka stores in members."""
 
 import ipaddress
 import re
@@ -17,10 +17,10 @@ class Address(NamedTuple):
 
 
 def parse_listen_address(text: str) -> Address:
-    """HOST:PORT, an IPv6 host in brackets. Raises ValueError for anything else."""
+    """Parse HOST:PORT, with an IPv6 host in brackets. Raises ValueError for anything else."""
     match = _ADDRESS.fullmatch(text)
     if match is None or int(match["port"]) > _HIGHEST_PORT:
-        raise ValueError(f"{text!r} is no address: HOST:PORT, such as 127.0.0.1:9092 or [::1]:9092")
+        raise ValueError(f"invalid address {text!r}: use HOST:PORT, such as 127.0.0.1:9092 or [::1]:9092")
     return Address(match["six"] or match["host"], int(match["port"]))
 
 

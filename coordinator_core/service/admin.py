@@ -1,4 +1,4 @@
-"""/health and /metrics over HTTP/1.1, for probes and collectors on this machine. One request a connection."""
+"""/health and /metrics over HTTP/1.1, for probes and collectors on this machine. One request per connection."""
 
 import asyncio
 import json
@@ -24,8 +24,11 @@ Answer = tuple[int, str, bytes]
 
 
 class Admin:
-    """`partitions` counts log partitions by status, `background` has the errors of background tasks, `metrics` is the text for
-    Prometheus."""
+    """HTTP server of /health and /metrics.
+
+    `partitions` returns the number of log partitions by status, `background` the errors of background tasks, `metrics` the text
+    for Prometheus.
+    """
 
     def __init__(
         self,
@@ -42,18 +45,18 @@ class Admin:
         self.stopping = False
 
     async def start(self, address: Address) -> Address:
-        """Where it listens. Raises OSError for an address that cannot be had."""
+        """Start listening and return the actual address. Raises OSError when the address cannot be bound."""
         self._server = await asyncio.start_server(self._serve, address.host, address.port, limit=_MOST_HEADER_BYTES)
         name = self._server.sockets[0].getsockname()
         return Address(name[0], name[1])
 
     def close(self) -> None:
-        """Takes no more requests."""
+        """Accept no more connections."""
         if self._server is not None:
             self._server.close()
 
     def health(self) -> Answer:
-        """200 once every partition is loaded; 503 while one is not, has failed, a background task fails, or the service ends."""
+        """Return 200 if every partition is active and no background task fails, otherwise 503 with the status."""
         partitions = dict(self._partitions())
         failing = {task: error for task, error in self._background().items() if error is not None}
         if self.stopping:
@@ -92,18 +95,18 @@ class Admin:
             return self._answer(head)
         except Exception as error:
             self._observer.bug("/health and /metrics", error)
-            return 500, _TEXT, b"unexpected error; see the log\n"
+            return 500, _TEXT, b"unexpected error; see the log of the coordinator\n"
 
     def _answer(self, head: bytes) -> Answer:
         words = head.split(b"\r\n", 1)[0].split(b" ")
         if len(words) != 3:
-            return 400, _TEXT, b"not a request\n"
+            return 400, _TEXT, b"invalid request line: use GET /health or GET /metrics\n"
         method, target, _ = words
         if method not in (b"GET", b"HEAD"):
-            return 405, _TEXT, b"only GET and HEAD\n"
+            return 405, _TEXT, b"method not allowed: use GET or HEAD\n"
         path = target.split(b"?", 1)[0]
         if path == b"/health":
             return self.health()
         if path == b"/metrics":
             return 200, _TEXT, self._metrics()
-        return 404, _TEXT, b"/health or /metrics\n"
+        return 404, _TEXT, b"unknown path: use /health or /metrics\n"

@@ -1,7 +1,7 @@
-"""Work that is repeated beside the partition loops: the log flusher, the log cleaner, the check for idle connections.
+"""Periodic tasks beside the partition loops: the log flusher, the log cleaner, the check for idle connections.
 
-A run that raises is an unexpected error. It is reported (log line, metrics, `/health`), and the work is run again, as Kafka's
-`KafkaScheduler` does ("Uncaught exception in scheduled task"); each failure in a row doubles the wait before the next run.
+A run that raises is an unexpected error. It is reported (log line, metrics, `/health`), and the task runs again, as in Kafka's
+`KafkaScheduler` ("Uncaught exception in scheduled task"). Each failure in a row doubles the wait before the next run.
 """
 
 import asyncio
@@ -9,13 +9,13 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from coordinator_core.service.observer import Observer
 
-#: The longest wait after failures, unless the interval itself is longer.
+#: Upper bound of the wait after failures, unless the interval itself is longer.
 _LONGEST_BACKOFF_SECONDS = 60.0
 _MOST_DOUBLINGS = 20
 
 
 class BackgroundTasks:
-    """Starts tasks and knows which of them fail. For one event loop."""
+    """The periodic tasks of one event loop, and the error of each task's last run."""
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
@@ -23,11 +23,11 @@ class BackgroundTasks:
 
     @property
     def errors(self) -> Mapping[str, str | None]:
-        """The error of the last run by name of the task; None for a run that succeeded, and before the first one."""
+        """Task name → error of the last run; None if it succeeded, and before the first run."""
         return self._errors
 
     def repeat(self, name: str, interval_seconds: float, run: Callable[[], Awaitable[None]]) -> asyncio.Task[None]:
-        """Awaits `run` every `interval_seconds`, counted from the end of the run before, until the task is cancelled."""
+        """Await `run` every `interval_seconds`, counted from the end of the previous run, until the task is cancelled."""
         self._errors[name] = None
         return asyncio.create_task(self._repeat(name, interval_seconds, run), name=name)
 
@@ -49,6 +49,6 @@ class BackgroundTasks:
 
 
 def backoff_seconds(interval_seconds: float, failures: int) -> float:
-    """The wait before the next run after so many failures in a row."""
+    """Return the wait before the next run after this number of failures in a row."""
     longest = max(interval_seconds, _LONGEST_BACKOFF_SECONDS)
     return min(interval_seconds * (1 << min(failures, _MOST_DOUBLINGS)), longest)

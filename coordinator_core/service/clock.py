@@ -1,16 +1,17 @@
-"""The time that the coordinator is told: the system's, without its jumps."""
+"""The coordinator's clock: system time without jumps."""
 
 from collections.abc import Callable
 
-#: How far the clock may run fast or slow while it makes up for a jump of the system's.
+#: Largest relative change of speed while the clock corrects a jump of the system time.
 _MOST_CORRECTION = 0.1
 
 
 class SteadyClock:
-    """Wall time in ms that goes on with the monotonic clock.
+    """Wall time in ms that advances with the monotonic clock.
 
-    When the system's time jumps, back or forth, sessions and rebalances must neither stop nor all end at once: this clock runs up
-    to a tenth fast or slow until it is right again. `wall_seconds` and `monotonic_seconds` are `time.time` and `time.monotonic`.
+    When the system time jumps, sessions and rebalances must neither stall nor all time out together. This clock runs up to a
+    tenth faster or slower until it agrees with the system time again. `wall_seconds` and `monotonic_seconds` are `time.time`
+    and `time.monotonic`.
     """
 
     def __init__(self, wall_seconds: Callable[[], float], monotonic_seconds: Callable[[], float]) -> None:
@@ -20,7 +21,7 @@ class SteadyClock:
         self._seconds = wall_seconds()
 
     def now_ms(self) -> int:
-        """Never less than before."""
+        """Return the time; it never decreases."""
         read_at = self._monotonic()
         elapsed = read_at - self._read_at
         ahead = self._wall() - (self._seconds + elapsed)

@@ -1,7 +1,7 @@
-"""What clients ask about the cluster: one node that leads everything, its topics without data, and the coordinators' own topic.
+"""Responses about the cluster: one node that leads every partition, topics without data, and `__consumer_offsets`.
 
-The topics of the configuration are there so that members can be assigned something. A consumer may list and fetch their offsets:
-each partition ends wherever it is asked, with nothing in it, so that committed positions are never out of range.
+The topics of the configuration exist so that members can be assigned partitions. A consumer may list and fetch their offsets.
+A fetch at any offset finds an empty partition that ends at this offset, so that committed offsets are never out of range.
 """
 
 from collections.abc import Mapping
@@ -47,20 +47,23 @@ from coordinator_core.wire.cluster_messages import (
 
 #: `Topic.GROUP_METADATA_TOPIC_NAME`.
 OFFSETS_TOPIC = "__consumer_offsets"
-#: `FetchRequest.INVALID_SESSION_ID`: no session is kept, and none is offered.
+#: `FetchRequest.INVALID_SESSION_ID`: fetch sessions are not supported.
 _NO_SESSION = 0
 _BROKERS = 1
-#: Positions that an empty partition has; it has no record for any other.
+#: Positions with an offset in an empty partition; for any other position it has no record.
 _AT_THE_ENDS = frozenset({ListOffsetsPosition.LATEST, ListOffsetsPosition.EARLIEST, ListOffsetsPosition.EARLIEST_LOCAL})
-#: What producers of Produce v8+ report.
+#: Error message of Produce v8+, which producers report.
 _NO_DATA = "The topics of this coordinator hold no data: they exist so that consumers can be assigned partitions."
 _ACKS = frozenset({-1, 0, 1})
 _TOPIC_IDS = UUID("6f9a1c5e-53d8-4c9b-9a3e-2f6f0a7c3b11")
 
 
 class Cluster:
-    """`node` as clients are to reach it, `topics` as configured; `partitions` and `offsets_topic_id` are of the
-    coordinators' topic. `offered` are the versions of each API that are served."""
+    """Cluster metadata, and the responses made from it.
+
+    `node` has the advertised address, `topics` are those of the configuration; `partitions` and `offsets_topic_id` belong to
+    `__consumer_offsets`. `offered` has the served versions of each API.
+    """
 
     def __init__(
         self,
@@ -78,11 +81,11 @@ class Cluster:
         self.offered = offered
         self._partitions = {**topics, OFFSETS_TOPIC: partitions}
         self._ids = {name: uuid5(_TOPIC_IDS, f"{cluster_id}/{name}") for name in topics} | {OFFSETS_TOPIC: offsets_topic_id}
-        #: Names of topic ids.
+        #: Topic id → topic name.
         self.topic_names: Mapping[UUID, str] = {topic_id: name for name, topic_id in self._ids.items()}
 
     def answer(self, request: ClusterRequest | FindCoordinatorRequest) -> ClusterResponse | FindCoordinatorResponse:
-        """Everything here is known at once."""
+        """Return the response; it depends only on the configuration."""
         match request:
             case MetadataRequest():
                 return self._metadata(request)
@@ -104,30 +107,30 @@ class Cluster:
     # ---- `Topology`
 
     def partitions(self, kind: CoordinatorType) -> int | None:
-        """There are coordinators of groups only."""
+        """Return the number of partitions of the coordinator's topic; None for other coordinators than those of groups."""
         return self._partitions[OFFSETS_TOPIC] if kind is CoordinatorType.GROUP else None
 
     def leader(self, kind: CoordinatorType, partition: int) -> Node | None:  # noqa: ARG002 - this node leads all of them
-        """This node."""
+        """Return this node."""
         return self._node
 
-    # ---- answers
+    # ---- responses
 
     def _api_versions(self, request: ApiVersionsRequest) -> ApiVersionsResponse:
         apis = tuple(ApiVersionRange(api, versions.start, versions.stop - 1) for api, versions in self.offered.items())
         return ApiVersionsResponse(ErrorCode.NONE if request.valid else ErrorCode.INVALID_REQUEST, apis)
 
     def _metadata(self, request: MetadataRequest) -> MetadataResponse:
-        asked = request.topics
-        if asked is None:
-            asked = tuple(RequestedTopic(name) for name in self._partitions)
-        topics = tuple(self._topic(topic) for topic in asked)
+        requested = request.topics
+        if requested is None:
+            requested = tuple(RequestedTopic(name) for name in self._partitions)
+        topics = tuple(self._topic(topic) for topic in requested)
         return MetadataResponse((self._broker,), topics, self._cluster_id, self._node.node_id)
 
-    def _topic(self, asked: RequestedTopic) -> TopicMetadata:
-        name = asked.name if asked.topic_id == ZERO_UUID else self.topic_names.get(asked.topic_id)
+    def _topic(self, requested: RequestedTopic) -> TopicMetadata:
+        name = requested.name if requested.topic_id == ZERO_UUID else self.topic_names.get(requested.topic_id)
         if name is None:
-            return TopicMetadata(None, error=ErrorCode.UNKNOWN_TOPIC_ID, topic_id=asked.topic_id)
+            return TopicMetadata(None, error=ErrorCode.UNKNOWN_TOPIC_ID, topic_id=requested.topic_id)
         if name not in self._partitions:
             return TopicMetadata(name, error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         node = self._node.node_id
@@ -136,17 +139,17 @@ class Cluster:
 
     def _describe(self, request: DescribeClusterRequest) -> DescribeClusterResponse:
         if request.endpoint_type != _BROKERS:
-            message = f"endpoint type {request.endpoint_type}: there are brokers only"
+            message = f"endpoint type {request.endpoint_type} is not supported: use {_BROKERS} (brokers)"
             return DescribeClusterResponse(ErrorCode.INVALID_REQUEST, error_message=message)
         return DescribeClusterResponse(ErrorCode.NONE, self._cluster_id, self._node.node_id, (self._broker,))
 
     def _list_offsets(self, request: ListOffsetsRequest) -> ListOffsetsResponse:
         return ListOffsetsResponse(
-            {place: self._listed_offset(request, *place, timestamp) for place, timestamp in request.timestamps.items()}
+            {key: self._listed_offset(request, *key, timestamp) for key, timestamp in request.timestamps.items()}
         )
 
     def _listed_offset(self, request: ListOffsetsRequest, topic: str, partition: int, timestamp: int) -> ListedOffset:
-        """As of a partition that was never written to: no record has a timestamp, and nothing is tiered."""
+        """Answer for an empty partition: it has no record with a timestamp, and no tiered segment."""
         if timestamp < request.lowest_timestamp:
             return ListedOffset(ErrorCode.UNSUPPORTED_VERSION)
         if not self._has(topic, partition):
@@ -158,29 +161,30 @@ class Cluster:
     def _fetch(self, request: FetchRequest) -> FetchResponse:
         if request.session_id != _NO_SESSION:
             return FetchResponse((), ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
-        return FetchResponse(tuple(self._fetched(asked) for asked in request.partitions))
+        return FetchResponse(tuple(self._fetched_partition(requested) for requested in request.partitions))
 
-    def _fetched(self, asked: FetchPartition) -> FetchedPartition:
-        name = asked.topic or self.topic_names.get(asked.topic_id)
+    def _fetched_partition(self, requested: FetchPartition) -> FetchedPartition:
+        topic, topic_id, partition = requested.topic, requested.topic_id, requested.partition
+        name = topic or self.topic_names.get(topic_id)
         if name is None:
-            return FetchedPartition(asked.topic, asked.topic_id, asked.partition, ErrorCode.UNKNOWN_TOPIC_ID)
-        if not self._has(name, asked.partition):
-            return FetchedPartition(asked.topic, asked.topic_id, asked.partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        return FetchedPartition(asked.topic, asked.topic_id, asked.partition, ErrorCode.NONE, max(asked.offset, 0), 0)
+            return FetchedPartition(topic, topic_id, partition, ErrorCode.UNKNOWN_TOPIC_ID)
+        if not self._has(name, partition):
+            return FetchedPartition(topic, topic_id, partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return FetchedPartition(topic, topic_id, partition, ErrorCode.NONE, max(requested.offset, 0), 0)
 
     def _produce(self, request: ProduceRequest) -> ProduceResponse:
-        return ProduceResponse(tuple(self._refused(asked, request.acks) for asked in request.partitions))
+        return ProduceResponse(tuple(self._produce_error(requested, request.acks) for requested in request.partitions))
 
-    def _refused(self, asked: ProducePartition, acks: int) -> ProducedPartition:
-        """INVALID_TOPIC_EXCEPTION, as brokers answer for topics that no client may write to: clients do not retry it."""
-        name = asked.topic or self.topic_names.get(asked.topic_id)
+    def _produce_error(self, requested: ProducePartition, acks: int) -> ProducedPartition:
+        """Return INVALID_TOPIC_EXCEPTION, the brokers' error for internal topics: producers do not retry it."""
+        name = requested.topic or self.topic_names.get(requested.topic_id)
         if acks not in _ACKS:
-            return ProducedPartition(*asked, ErrorCode.INVALID_REQUIRED_ACKS)
+            return ProducedPartition(*requested, ErrorCode.INVALID_REQUIRED_ACKS)
         if name is None:
-            return ProducedPartition(*asked, ErrorCode.UNKNOWN_TOPIC_ID)
-        if name == OFFSETS_TOPIC or self._has(name, asked.partition):
-            return ProducedPartition(*asked, ErrorCode.INVALID_TOPIC_EXCEPTION, _NO_DATA)
-        return ProducedPartition(*asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            return ProducedPartition(*requested, ErrorCode.UNKNOWN_TOPIC_ID)
+        if name == OFFSETS_TOPIC or self._has(name, requested.partition):
+            return ProducedPartition(*requested, ErrorCode.INVALID_TOPIC_EXCEPTION, _NO_DATA)
+        return ProducedPartition(*requested, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
     def _has(self, topic: str, partition: int) -> bool:
         return 0 <= partition < self._declared.get(topic, 0)

@@ -1,4 +1,4 @@
-"""Several observers as one."""
+"""An observer made of several observers."""
 
 from collections.abc import Iterable, Sequence
 

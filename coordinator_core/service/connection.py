@@ -1,7 +1,8 @@
-"""One connection: frames in, answers out, in order and one at a time.
+"""One client connection: requests are read and answered in order, one at a time.
 
-A request that is parked, as a JoinGroup may be for minutes, keeps what comes behind it from being looked at, as a broker's muted
-channel does. So a client costs at most its next bytes, one request that is under way, and the answers that it does not take.
+While a request is parked in purgatory, as a JoinGroup may be for minutes, later requests of the connection wait, as with a
+broker's muted channel. A client therefore occupies at most one request in progress, a bounded number of bytes read after it, and
+its unread responses.
 """
 
 import asyncio
@@ -12,39 +13,39 @@ from coordinator_core.service.request_dispatcher import RequestDispatcher
 from coordinator_core.service.settings import ServiceSettings
 
 _SIZE_BYTES = 4
-#: While a request is under way, no more than about this is read of what is behind it.
+#: Approximate number of bytes that are read ahead while a request is in progress.
 _READ_AHEAD_BYTES = 64 * 1024
 
 
 class ConnectionOwner(Protocol):
-    """What a connection asks of the listener that made it: the limits of all together, and who answers."""
+    """The listener as its connections see it: limits across all connections, and the dispatcher."""
 
     @property
     def settings(self) -> ServiceSettings:
-        """The limits."""
+        """Return the settings, which have the limits."""
 
     @property
     def dispatcher(self) -> RequestDispatcher:
-        """Who answers requests."""
+        """Return the dispatcher of requests."""
 
     def now(self) -> float:
-        """Seconds of the event loop's clock."""
+        """Return the event loop's clock, in seconds."""
 
     def admit(self, connection: "Connection") -> bool:
-        """Is there room for one more?"""
+        """Register the connection; False when a limit is reached."""
 
     def gone(self, connection: "Connection", reason: str | None) -> None:
-        """It is closed."""
+        """Unregister a closed connection; `reason` is None when the client closed it."""
 
     def hold(self, count: int) -> None:
-        """So many bytes of requests came."""
+        """Add to the number of buffered request bytes."""
 
     def release(self, count: int) -> None:
-        """So many are not held any more."""
+        """Subtract from the number of buffered request bytes."""
 
 
 class Connection(asyncio.Protocol):
-    """Made by its listener, which has the limits and knows when to give up."""
+    """The asyncio protocol of one connection, created by the listener."""
 
     def __init__(self, listener: ConnectionOwner) -> None:
         self._listener = listener
@@ -59,13 +60,13 @@ class Connection(asyncio.Protocol):
         self._reason: str | None = None
         self.host = ""
         self.client = ""
-        #: When something last came in or went out, in seconds of the event loop's clock.
+        #: Time of the last byte read or written, in seconds of the event loop's clock.
         self.active_at = 0.0
 
-    # ---- what asyncio calls
+    # ---- called by asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Takes the connection, or hangs up."""
+        """Register with the listener, or close the connection when a limit is reached."""
         self._transport = cast(asyncio.Transport, transport)
         name = transport.get_extra_info("peername") or ("", 0)
         self.host, self.client = str(name[0]), f"{name[0]}:{name[1]}"
@@ -77,52 +78,52 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - which way a client goes makes no difference
-        """An answer that is still to come has nobody to go to."""
+        """Unregister; the response of a request in progress will be discarded."""
         self._forget_buffer()
         self._listener.gone(self, self._reason)
         self._transport = None
 
     def data_received(self, data: bytes) -> None:
-        """Any part of a frame, or many."""
+        """Buffer the bytes, which may be part of a frame or several frames, and handle complete frames."""
         self.active_at = self._listener.now()
         self._buffer += data
         self._listener.hold(len(data))
         self._handle_frames()
 
     def eof_received(self) -> bool:
-        """The client sends no more; what it sent is answered first."""
+        """Close after the requests received so far are answered."""
         self._ended = True
         self._handle_frames()
         return True
 
     def pause_writing(self) -> None:
-        """The client does not take its answers: its next request waits."""
+        """Hold the next request back until the client reads its responses."""
         self._writable = False
 
     def resume_writing(self) -> None:
-        """It does again."""
+        """Continue with the next request."""
         self._writable = True
         self._handle_frames()
 
-    # ---- what the listener calls
+    # ---- called by the listener
 
     @property
     def held_bytes(self) -> int:
-        """What came and was not looked at yet."""
+        """Number of bytes received and not yet handled."""
         return len(self._buffer)
 
     def is_idle_since(self, seconds: float) -> bool:
-        """Nothing came or went since then, and nothing is under way but answers that nobody takes."""
+        """Whether there was no traffic since that time and no request is in progress, except for unread responses."""
         return self.active_at < seconds and (not self._busy or not self._writable)
 
     def drain(self) -> None:
-        """Closes once the request that is under way is answered."""
+        """Close once the request in progress is answered."""
         self._draining = True
         if not self._busy:
             self._close()
 
     def end(self, reason: str) -> None:
-        """Closes at once; `reason` is told in one line."""
+        """Close without waiting for responses; `reason` is logged."""
         if self._transport is not None and self._reason is None:
             self._reason = reason
             self._forget_buffer()
@@ -154,7 +155,7 @@ class Connection(asyncio.Protocol):
         size = int.from_bytes(buffer[:_SIZE_BYTES], signed=True)
         highest = self._listener.settings.socket_request_max_bytes
         if not 0 <= size <= highest:
-            self.end(f"a frame of {size} bytes; socket.request.max.bytes is {highest}")
+            self.end(f"request of {size} bytes exceeds socket.request.max.bytes, which is {highest}")
             return None
         end = _SIZE_BYTES + size
         if len(buffer) < end:
@@ -193,6 +194,6 @@ class Connection(asyncio.Protocol):
         self._buffer.clear()
 
     def _close(self) -> None:
-        """What was written still goes out."""
+        """Close the transport, which still sends the responses already written."""
         if self._transport is not None:
             self._transport.close()

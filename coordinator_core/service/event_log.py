@@ -1,4 +1,4 @@
-"""The coordinator's log: one JSON object a line, which says what happened, to which group and member, and why."""
+"""The coordinator's log: one JSON object per line with the event, the group, the member and the reason."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -39,7 +39,7 @@ _SHORT_NAMES = {"group_id": "group", "member_id": "member"}
 
 
 class EventLog(Observer):
-    """Writes lines to `stream`. `level` is one of LEVELS."""
+    """An observer that writes JSON lines to `stream`. `level` is one of LEVELS."""
 
     def __init__(self, stream: TextIO, level: str = "info") -> None:
         self._level = getattr(logging, level.upper())
@@ -54,14 +54,14 @@ class EventLog(Observer):
         )
 
     def say(self, event: str, **details: Any) -> None:
-        """One line of the service itself."""
+        """Log an event of the service itself."""
         self._log.info(event, **details)
 
     def warn(self, event: str, **details: Any) -> None:
-        """One line about something that is wrong."""
+        """Log a problem."""
         self._log.warning(event, **details)
 
-    # ---- what is heard
+    # ---- `Observer`
 
     def group_events(self, partition: int, group_events: Iterable[GroupEvent]) -> None:
         for event in group_events:

@@ -1,4 +1,4 @@
-"""What can happen to a log partition: the events of its loop."""
+"""Events of a partition loop."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from coordinator_core.service.reply_handles import ReplyHandle
 
 
 class RequestReceived(NamedTuple):
-    """A request came, at this time of the performance counter."""
+    """A request arrived; `at` is the performance counter at its arrival."""
 
     request: Request
     reply_handle: ReplyHandle[Response]
@@ -16,13 +16,13 @@ class RequestReceived(NamedTuple):
 
 
 class Elected(NamedTuple):
-    """The partition is ours from this leader epoch on."""
+    """This coordinator owns the partition from this leader epoch on."""
 
     epoch: int
 
 
 class Loaded(NamedTuple):
-    """The log was read to its end; `error` if it could not be."""
+    """A load ended; `error` is set if the log could not be read to its end."""
 
     epoch: int
     records: int = 0
@@ -32,23 +32,23 @@ class Loaded(NamedTuple):
 
 
 class Resigned(NamedTuple):
-    """The partition is another's as of this leader epoch; None: the replica is gone."""
+    """Another coordinator owns the partition as of this leader epoch; None if the replica was deleted."""
 
     epoch: int | None
 
 
 class TimerFired(NamedTuple):
-    """The next deadline has come."""
+    """The next deadline has passed."""
 
 
 class LogFailed(NamedTuple):
-    """What the log has is not known any more."""
+    """The log failed in a way that leaves its content unknown."""
 
     reason: str
 
 
 class Stop(NamedTuple):
-    """Nothing comes after this."""
+    """The loop ends; this is its last event."""
 
 
 Event = RequestReceived | Elected | Loaded | Resigned | TimerFired | LogFailed | Stop

@@ -1,8 +1,8 @@
-"""Threads that force log partitions to the disk.
+"""Threads that fsync log partitions.
 
-Each fsync of a file system with a journal waits for a commit of the journal, and fsyncs that wait at the same time share one:
-many files in a few threads take little longer than one. A thread takes what has gathered while all were busy, so that the more
-there is to do, the less of it is Python; what is done is told to the event loop together, with one wake-up.
+In a file system with a journal each fsync waits for a commit of the journal, and concurrent fsyncs share one commit: many files
+in a few threads take little longer than one file. A thread takes several queued jobs together, so that the share of Python
+shrinks as the queue grows. Finished jobs are reported to the event loop in groups, with one wake-up per group.
 """
 
 import asyncio
@@ -14,12 +14,12 @@ from queue import Empty, SimpleQueue
 from coordinator_core.service.log_interface import CoordinatorLog
 
 _Job = tuple[int, "asyncio.Future[None]"]
-#: Files that one thread takes at once.
+#: Most jobs that a thread takes together.
 _MOST_AT_ONCE = 8
 
 
 class Flusher:
-    """For the partitions of `log`, with so many `threads` until `close`."""
+    """A pool of `threads` threads that flushes the partitions of `log`, until `close`."""
 
     def __init__(self, log: CoordinatorLog, threads: int) -> None:
         self._log = log
@@ -32,14 +32,14 @@ class Flusher:
             thread.start()
 
     def flush(self, partition: int) -> "asyncio.Future[None]":
-        """What was appended to the partition so far. The future has the error if there is one. In the event loop."""
+        """Flush the records appended to the partition so far. The future raises the error of the flush. Event loop only."""
         self._loop = asyncio.get_running_loop()
         flushed: asyncio.Future[None] = self._loop.create_future()
         self._jobs.put((partition, flushed))
         return flushed
 
     def close(self) -> None:
-        """Returns when everything is done."""
+        """Finish the queued flushes and end the threads."""
         for _ in self._threads:
             self._jobs.put(None)
         for thread in self._threads:
@@ -52,7 +52,7 @@ class Flusher:
                 while len(jobs) < _MOST_AT_ONCE and (more := self._jobs.get_nowait()) is not None:
                     jobs.append(more)
                 if len(jobs) < _MOST_AT_ONCE:
-                    # the end is for whoever asks next
+                    # leave the end marker in the queue for the next thread
                     self._jobs.put(None)
             self._done.extend(self._flushed(jobs))
             if not self._told and self._loop is not None:
@@ -60,7 +60,7 @@ class Flusher:
                 self._loop.call_soon_threadsafe(self._settle)
 
     def _flushed(self, jobs: list[_Job]) -> list[tuple["asyncio.Future[None]", BaseException | None]]:
-        """The error of each job; an error that should not be is that of all. The thread goes on in any case."""
+        """Flush, and return each job with its error. An unexpected error counts for all jobs; the thread continues."""
         try:
             errors = self._log.flush([partition for partition, _ in jobs])
             return [(flushed, error) for (_, flushed), error in zip(jobs, errors, strict=True)]
@@ -68,7 +68,7 @@ class Flusher:
             return [(flushed, error) for _, flushed in jobs]
 
     def _settle(self) -> None:
-        # first of all: what is done from here on is told again
+        # reset first: a job that finishes later must schedule another wake-up
         self._told = False
         while self._done:
             flushed, error = self._done.popleft()

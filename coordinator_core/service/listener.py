@@ -1,4 +1,4 @@
-"""The server socket and its connections: who is let in, how much they may hold together, and who is idle for too long."""
+"""The server socket and its connections: connection limits, limits on buffered bytes, and idle connections."""
 
 import asyncio
 from collections import Counter
@@ -13,12 +13,12 @@ from coordinator_core.service.settings import ServiceSettings
 
 _BACKLOG = 1024
 _DRAIN_POLL_SECONDS = 0.005
-#: Idle connections are looked for this many times per `connections.max.idle.ms`, and once a second at most.
+#: Checks for idle connections per `connections.max.idle.ms`, but at least one check a second.
 _IDLE_CHECKS = 4
 
 
 class Listener:
-    """Listens on an address, and serves `dispatcher` from `serve` on."""
+    """The server socket on one address; `serve` starts accepting connections for a dispatcher."""
 
     def __init__(self, settings: ServiceSettings, observer: Observer, background: BackgroundTasks) -> None:
         self.settings = settings
@@ -35,8 +35,10 @@ class Listener:
         return len(self._connections)
 
     async def start(self, address: Address) -> Address:
-        """Where it listens; the port is the system's choice if 0 was asked for. Raises OSError for an address that cannot be
-        had. Nobody is let in yet."""
+        """Bind the address and return it with the actual port, which the system chooses for port 0.
+
+        Connections are accepted after `serve`. Raises OSError when the address cannot be bound.
+        """
         loop = asyncio.get_running_loop()
         self.now = loop.time
         self._server = await loop.create_server(
@@ -46,16 +48,16 @@ class Listener:
         return Address(name[0], name[1])
 
     async def serve(self, dispatcher: RequestDispatcher) -> None:
-        """From now on, connections are taken."""
+        """Accept connections from now on."""
         if self._server is None:
-            raise RuntimeError("not listening yet")
+            raise RuntimeError("the listener is not started: call start() before serve()")
         self.dispatcher = dispatcher
         await self._server.start_serving()
         seconds = min(self.settings.connections_max_idle_ms / 1000 / _IDLE_CHECKS, 1.0)
         self._idle_check = self._background.repeat("idle-connections", seconds, self._end_idle)
 
     def stop_accepting(self) -> None:
-        """Nobody new, and nothing new from those who are there; what is under way is answered."""
+        """Accept no more connections and requests; requests in progress are still answered."""
         if self._server is not None:
             self._server.close()
         if self._idle_check is not None:
@@ -64,24 +66,24 @@ class Listener:
             connection.drain()
 
     async def wait_closed(self, seconds: float) -> None:
-        """Until all connections are gone; those that are left after this time are cut off."""
+        """Wait until all connections are closed; close the remaining ones after this time."""
         give_up = self.now() + seconds
         while self._connections and self.now() < give_up:
             await asyncio.sleep(_DRAIN_POLL_SECONDS)
         for connection in tuple(self._connections):
-            connection.end("the service ends")
+            connection.end("the coordinator is shutting down")
         while self._connections:
             await asyncio.sleep(0)
 
-    # ---- what connections ask
+    # ---- `ConnectionOwner`
 
     def admit(self, connection: Connection) -> bool:
-        """Is there room, and for one more of this address?"""
+        """Register the connection; False when `max.connections` or `max.connections.per.ip` is reached."""
         limit = None
         if len(self._connections) >= self.settings.max_connections:
-            limit = f"max.connections is {self.settings.max_connections}"
+            limit = f"max.connections reached: {self.settings.max_connections}"
         elif self._by_host[connection.host] >= self.settings.max_connections_per_ip:
-            limit = f"max.connections.per.ip is {self.settings.max_connections_per_ip}"
+            limit = f"max.connections.per.ip reached: {self.settings.max_connections_per_ip}"
         if limit is not None:
             self._observer.connection_refused(connection.client, limit)
             return False
@@ -91,7 +93,7 @@ class Listener:
         return True
 
     def gone(self, connection: Connection, reason: str | None) -> None:
-        """The connection is closed."""
+        """Unregister a closed connection; `reason` is None when the client closed it."""
         if connection not in self._connections:
             return
         self._connections.remove(connection)
@@ -101,19 +103,22 @@ class Listener:
         self._observer.disconnected(connection.client, reason)
 
     def hold(self, count: int) -> None:
-        """So many bytes of requests came. If that is more than all together may hold, who holds most is cut off."""
+        """Add to the number of buffered bytes; above `queued.max.request.bytes`, close the connection that holds the most."""
         self._held_bytes += count
         most = self.settings.queued_max_request_bytes
         if self._held_bytes > most and self._connections:
-            greediest = max(self._connections, key=lambda connection: connection.held_bytes)
-            greediest.end(f"of more than {most} bytes of requests that are not complete, it holds {greediest.held_bytes}")
+            largest = max(self._connections, key=lambda connection: connection.held_bytes)
+            largest.end(
+                f"incomplete requests of all connections exceed queued.max.request.bytes, which is {most}; "
+                f"this connection holds the most: {largest.held_bytes} bytes"
+            )
 
     def release(self, count: int) -> None:
-        """So many are not held any more."""
+        """Subtract from the number of buffered bytes."""
         self._held_bytes -= count
 
     async def _end_idle(self) -> None:
         most = self.settings.connections_max_idle_ms / 1000
         for connection in tuple(self._connections):
             if connection.is_idle_since(self.now() - most):
-                connection.end(f"idle; connections.max.idle.ms is {self.settings.connections_max_idle_ms}")
+                connection.end(f"idle for longer than connections.max.idle.ms, which is {self.settings.connections_max_idle_ms}")

@@ -1,4 +1,4 @@
-"""Reading a log partition into its shard, beside everything else that goes on."""
+"""Load of a log partition into its shard."""
 
 import gc
 from collections.abc import Callable, Iterator
@@ -12,8 +12,11 @@ from coordinator_core.service.log_interface import PartitionLog
 
 
 def load(shard: GroupCoordinatorShard, log: PartitionLog, epoch: int, is_wanted: Callable[[], bool]) -> Loaded:
-    """Replays the log. For a thread: until it is done, the loop of the partition only refuses requests. Gives up between pieces
-    when the partition is another's by then."""
+    """Replay the log into the shard.
+
+    Runs in a thread; meanwhile the partition loop answers COORDINATOR_LOAD_IN_PROGRESS. `is_wanted` is checked between pieces:
+    the load is abandoned once another coordinator owns the partition.
+    """
     started = perf_counter()
     count = 0
 
@@ -29,6 +32,6 @@ def load(shard: GroupCoordinatorShard, log: PartitionLog, epoch: int, is_wanted:
         anomalies = shard.replay_columns(pieces())
     except (LogError, OSError) as error:
         return Loaded(epoch, count, 0, perf_counter() - started, str(error))
-    # what was loaded stays: nobody has to look for garbage among it again and again
+    # loaded state lives long: exclude it from garbage collection
     gc.freeze()
     return Loaded(epoch, count, len(anomalies), perf_counter() - started)

@@ -1,4 +1,4 @@
-"""What the service needs of a log, so that one may lie in segment files here and elsewhere later."""
+"""Protocols of the log that the service appends to; `segment_log` implements them with segment files."""
 
 from collections.abc import Iterable, Sequence
 from typing import Protocol
@@ -10,18 +10,20 @@ from coordinator_core.segment_log.errors import PartitionFailed
 
 
 class PartitionLog(Protocol):
-    """One log partition. `append` is told the time; `read_columns` may run in another thread."""
+    """One log partition. `append` takes the time as an argument; `read_columns` may run in another thread."""
 
     @property
     def leader_epoch(self) -> int:
-        """Grows whenever the log is opened."""
+        """Leader epoch of appended batches; it increases each time the log is opened."""
 
     def read_columns(self) -> Iterable[RecordColumns]:
-        """Everything, in pieces in the order of offsets."""
+        """Yield all records in pieces, in the order of offsets."""
 
     def append(self, batches: Sequence[AppendBatch], now_ms: int) -> Sequence[int]:
-        """All batches with one write; their base offsets. AppendFailed: nothing of them is there, and the log goes on.
-        PartitionFailed: it does not."""
+        """Append all batches with one write and return their base offsets.
+
+        Raises AppendFailed if the log has no byte of them and accepts further appends, PartitionFailed if it accepts no more.
+        """
 
 
 class CoordinatorLog(Protocol):
@@ -29,17 +31,17 @@ class CoordinatorLog(Protocol):
 
     @property
     def partitions(self) -> int:
-        """How many there are."""
+        """Number of log partitions."""
 
     @property
     def topic_id(self) -> UUID:
-        """Id of the topic."""
+        """Topic id of the log."""
 
     def partition(self, number: int) -> PartitionLog:
-        """One of them."""
+        """Return the log partition of this number."""
 
     def flush(self, partitions: Sequence[int]) -> Sequence[PartitionFailed | None]:
-        """Forces what was appended to these to the disk. The error of each, None for none: nobody knows what is there then."""
+        """Fsync these partitions; return each one's error or None. After an error the content on disk is unknown."""
 
     def clean(self, now_ms: int) -> object:
-        """Compacts the partition that needs it most, if one does; in a thread of its own. CleanFailed: it is as it was."""
+        """Compact the dirtiest partition, if one is dirty enough, in a separate thread. Raises CleanFailed: it is unchanged."""

@@ -1,4 +1,4 @@
-"""What the service reports: calls from the event loop to logs and metrics, which must not block."""
+"""Interface between the service and its log and metrics. Calls come from the event loop and must not block."""
 
 from collections.abc import Iterable
 

@@ -1,8 +1,8 @@
 """The event loop of one log partition.
 
-Requests, timers and the log's answers come to its inbox, and one task takes them out in order; nobody else touches the shard, so
-the core needs no lock. One turn handles all that has come, appends what it writes with one call (group commit), forces it to the
-disk if that is the policy, and tells the shard. Meanwhile more comes, for the next turn.
+Requests, timers and results of loads arrive in its inbox, and one task handles them in order. Only this task uses the shard, so
+the core needs no lock. One turn handles all queued events, appends the resulting records with one call (group commit), flushes
+them if `fsync` is `always`, and passes the offsets to the shard. Events that arrive meanwhile wait for the next turn.
 """
 
 import asyncio
@@ -25,12 +25,16 @@ from coordinator_core.service.log_interface import PartitionLog
 from coordinator_core.service.observer import Observer
 from coordinator_core.service.reply_handles import ReplyHandle
 
-#: A timer is not asked for again sooner than this, in seconds.
+#: Shortest delay of a timer, in seconds.
 _SHORTEST_TIMER = 0.001
 
 
 class PartitionLoop:
-    """`run` is the task. `now_ms` is the clock; `loader` runs loads, `flusher` fsyncs; `flush_always` is the policy."""
+    """The event loop of a shard; `run` is its task.
+
+    `now_ms` is the clock, `loader` runs loads, `flusher` runs fsyncs. With `flush_always` each append is flushed before its
+    requests are answered.
+    """
 
     def __init__(
         self,
@@ -45,9 +49,9 @@ class PartitionLoop:
     ) -> None:
         self.shard = shard
         self.log = log
-        #: Why the partition has ended, None if it has not.
+        #: Reason why the partition failed, None if it has not failed.
         self.failure: str | None = None
-        #: Something was appended since the log was last flushed.
+        #: Whether records were appended since the last flush.
         self.is_dirty = False
         self._now_ms = now_ms
         self._observer = observer
@@ -63,23 +67,23 @@ class PartitionLoop:
 
     @property
     def status(self) -> str:
-        """unloaded, loading, active or failed."""
+        """Status of the partition: unloaded, loading, active or failed."""
         return "failed" if self.failure is not None else self.shard.status.value
 
     @property
     def is_quiet(self) -> bool:
-        """Is nothing under way?"""
+        """Whether no event and no append is in progress."""
         return not self._inbox and not self._writes and self._wake is not None
 
     def submit(self, event: Event) -> None:
-        """For the next turn."""
+        """Add an event for the next turn."""
         self._inbox.append(event)
         wake = self._wake
         if wake is not None and not wake.done():
             wake.set_result(None)
 
     async def run(self) -> None:
-        """ResultBuilder after turn, until `Stop`."""
+        """Run turns until the event `Stop`."""
         try:
             while not self._stopping:
                 if not self._inbox:
@@ -89,7 +93,7 @@ class PartitionLoop:
                 try:
                     await self._turn()
                 except Exception as error:
-                    self._end_after(error)
+                    self._fail_after(error)
         finally:
             self._cancel_timer()
 
@@ -101,8 +105,8 @@ class PartitionLoop:
                 await self._store()
         self._set_timer()
 
-    def _end_after(self, error: Exception) -> None:
-        """The partition ends by an error that should not be; its loop goes on, so that requests are refused, not left waiting."""
+    def _fail_after(self, error: Exception) -> None:
+        """Fail the partition after an unexpected error. Its loop continues, so that requests get an error response."""
         where = f"partition {self.shard.partition}"
         self._observer.bug(where, error)
         try:
@@ -116,7 +120,7 @@ class PartitionLoop:
     def _handle(self, event: Event) -> None:
         match event:
             case RequestReceived():
-                self._asked(event)
+                self._request_received(event)
             case Elected():
                 self._elected(event)
             case Loaded():
@@ -132,7 +136,7 @@ class PartitionLoop:
             case _:
                 assert_never(event)
 
-    def _asked(self, event: RequestReceived) -> None:
+    def _request_received(self, event: RequestReceived) -> None:
         self._observer.queued(perf_counter() - event.at)
         try:
             outcome = self.shard.handle(event.request, event.reply_handle, self._now_ms())
@@ -174,7 +178,7 @@ class PartitionLoop:
     def _is_loading(self, epoch: int) -> bool:
         return self.shard.status is ShardStatus.LOADING and self.shard.epoch == epoch
 
-    # ---- what they cause
+    # ---- results
 
     def _take(self, outcome: CoordinatorResult) -> None:
         for answer in outcome.answers:
@@ -184,7 +188,7 @@ class PartitionLoop:
         self._writes.extend(outcome.writes)
 
     async def _store(self) -> None:
-        """All writes of the turn, in order, as one append."""
+        """Append all writes of the turn, in order, with one call."""
         writes, self._writes = self._writes, []
         started = perf_counter()
         batches = [AppendBatch(write.encoded, write.producer, write.control_type, write.coordinator_epoch) for write in writes]
@@ -218,7 +222,7 @@ class PartitionLoop:
             self._take(self.shard.append_failed(write, ErrorCode.KAFKA_STORAGE_ERROR, now_ms))
 
     def _fail(self, reason: str) -> None:
-        """The partition ends: whoever waits is told to look for its coordinator again."""
+        """Fail the partition: waiting requests are answered NOT_COORDINATOR."""
         if self.failure is None:
             self.failure = reason
             self._observer.failed(self.shard.partition, reason)

@@ -1,4 +1,4 @@
-"""The coordinator as a process: from an open log to the end of the last connection."""
+"""The coordinator as a process: start on an open log, signals, and shutdown."""
 
 import asyncio
 import os
@@ -35,24 +35,24 @@ from coordinator_core.wire import offered_versions
 #: macOS has an unlimited hard limit and refuses it as a soft one; setrlimit(2) there names OPEN_MAX instead.
 _OPEN_MAX = 10_240
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
-#: Exit code of a process that a second signal ended: 128 + SIGTERM.
+#: Exit code after a second signal: 128 + SIGTERM.
 _SECOND_SIGNAL = 143
-#: Whoever signals a process and its group does so twice.
+#: A signal to a process and to its process group arrives twice; within this time the second one is ignored.
 _SAME_SIGNAL_SECONDS = 0.2
 
 
-#: Awaited once connections are taken, with the address for clients and that of /health and /metrics; partitions may still be
-#: loading then. The service ends with it; it returns the reason.
+#: Awaited once connections are accepted, with the address for clients and that of /health and /metrics; partitions may still be
+#: loading then. The service shuts down when it returns, which it does with the reason.
 Until = Callable[[Address, Address | None], Awaitable[str]]
 
 
 class CannotListen(Exception):
-    """An address that cannot be had; the message names it and says why."""
+    """An address cannot be bound; the message has the address and the system's error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Where to listen, what to tell clients instead (None: the same), and where /health and /metrics are (None: nowhere)."""
+    """The listener's address, the advertised one (None: the same), and that of /health and /metrics (None: disabled)."""
 
     listen: Address
     advertised: Address | None = None
@@ -60,7 +60,7 @@ class Addresses:
 
 
 def raise_file_limit() -> None:
-    """As many open files as this process may have: every connection is one. The limit stays where the system refuses."""
+    """Raise the limit of open files as far as the system allows: every connection needs one."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft in (hard, resource.RLIM_INFINITY):
         return
@@ -71,7 +71,7 @@ def raise_file_limit() -> None:
 
 
 def new_member_id(name: str) -> str:
-    """`generateMemberId`: the name of client or instance, and a random UUID."""
+    """Return the client id or instance id, and a random UUID (`generateMemberId`)."""
     return f"{name}-{uuid.uuid4()}"
 
 
@@ -83,7 +83,7 @@ async def serve(
     event_log: EventLog,
     until: Until,
 ) -> None:
-    """Serves for as long as `until` takes, then ends what is under way, also if `until` raises. The log is flushed and left open.
+    """Serve until `until` returns or raises, then finish requests in progress. The log is flushed and left open.
 
     Raises CannotListen.
     """
@@ -92,7 +92,7 @@ async def serve(
     clock = SteadyClock(time.time, time.monotonic)
     background = BackgroundTasks(observer)
     service = CoordinatorService(config, settings, log, clock.now_ms, new_member_id, observer, background)
-    metrics.bind(lambda: _census(service), lambda: service.partitions_by_status, lambda: background.errors)
+    metrics.bind(lambda: _group_counts(service), lambda: service.partitions_by_status, lambda: background.errors)
     admin = Admin(lambda: service.partitions_by_status, lambda: background.errors, metrics.text, observer)
     listener = Listener(settings, observer, background)
     asyncio.get_running_loop().set_exception_handler(partial(_report, observer))
@@ -115,7 +115,7 @@ async def serve(
 
 
 def _report(observer: Observer, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """What asyncio would print: an error in a callback of a timer or a connection, or in a task that nobody awaits."""
+    """Report an error in a callback of a timer or a connection, or in a task that is not awaited."""
     message = context["message"]
     observer.bug(f"event loop: {message}", context.get("exception") or RuntimeError(message))
 
@@ -128,7 +128,7 @@ async def _listening(starting: Awaitable[Address], address: Address) -> Address:
 
 
 async def _end(listener: Listener, service: CoordinatorService, drain_seconds: float) -> None:
-    """Nothing new; what the log is to have first is answered, then whoever is parked is sent away, then the sockets close."""
+    """Accept nothing new, answer requests that wait for the log, answer parked requests NOT_COORDINATOR, close the sockets."""
     give_up = time.monotonic() + drain_seconds
     listener.stop_accepting()
     await service.drain(drain_seconds)
@@ -137,7 +137,7 @@ async def _end(listener: Listener, service: CoordinatorService, drain_seconds: f
 
 
 def signalled() -> "asyncio.Future[str]":
-    """The name of SIGTERM or SIGINT, once one of them has come; a second one ends the process at once. For the main thread."""
+    """Return a future for the name of the first SIGTERM or SIGINT; a second one exits the process. Main thread only."""
     loop = asyncio.get_running_loop()
     stop: asyncio.Future[str] = loop.create_future()
 
@@ -156,7 +156,7 @@ def signalled() -> "asyncio.Future[str]":
     return stop
 
 
-def _census(service: CoordinatorService) -> GroupCounts:
+def _group_counts(service: CoordinatorService) -> GroupCounts:
     total = GroupCounts()
     members = 0
     for loop in service.loops.values():

@@ -1,4 +1,4 @@
-"""Who asked: the service hands a reply_handle to a shard with a request, and the answer to the reply_handle."""
+"""Reply handles: a shard gets one with each request, and the service passes the response to it."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,16 +11,16 @@ PartAnswer = TypeVar("PartAnswer")
 
 
 class ReplyHandle(Protocol[Taken]):
-    """The asker's end of one request. Compared by identity."""
+    """The receiver of one response. Compared by identity."""
 
     def answer(self, response: Taken) -> None:
-        """Called once, in the event loop."""
+        """Receive the response; called once, in the event loop."""
 
     def __hash__(self) -> int: ...
 
 
 class FutureReply:
-    """For who awaits the answer."""
+    """A reply handle whose response can be awaited as `future`."""
 
     __slots__ = ("future",)
 
@@ -28,27 +28,27 @@ class FutureReply:
         self.future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
 
     def answer(self, response: Response) -> None:
-        """Nobody may be waiting any more."""
+        """Set the result of the future, unless it was cancelled."""
         if not self.future.done():
             self.future.set_result(response)
 
 
 class PartReply(Generic[PartAnswer]):
-    """One part of a request that goes to several shards; the last answer calls `done` with all, in the order of the parts."""
+    """The reply handle of one part of a request that is answered by several shards."""
 
-    __slots__ = ("_gathered", "_place")
+    __slots__ = ("_gathered", "_position")
 
-    def __init__(self, gathered: "GatheredReplies[PartAnswer]", place: int) -> None:
+    def __init__(self, gathered: "GatheredReplies[PartAnswer]", position: int) -> None:
         self._gathered = gathered
-        self._place = place
+        self._position = position
 
     def answer(self, response: PartAnswer) -> None:
-        """Keeps it until all are there."""
-        self._gathered.put(self._place, response)
+        """Store the response of this part."""
+        self._gathered.put(self._position, response)
 
 
 class GatheredReplies(Generic[PartAnswer]):
-    """`count` answers that belong together."""
+    """The responses of the `count` parts of a request. The last one calls `done` with all, in the order of the parts."""
 
     __slots__ = ("_done", "_missing", "_responses")
 
@@ -58,12 +58,12 @@ class GatheredReplies(Generic[PartAnswer]):
         self._done = done
 
     def tickets(self) -> tuple[PartReply[PartAnswer], ...]:
-        """One for each part."""
-        return tuple(PartReply(self, place) for place in range(self._missing))
+        """Return the reply handles, one for each part."""
+        return tuple(PartReply(self, position) for position in range(self._missing))
 
-    def put(self, place: int, response: PartAnswer) -> None:
-        """The answer of one part."""
-        self._responses[place] = response
+    def put(self, position: int, response: PartAnswer) -> None:
+        """Store the response of one part."""
+        self._responses[position] = response
         self._missing -= 1
         if not self._missing:
-            self._done([self._responses[place] for place in sorted(self._responses)])
+            self._done([self._responses[position] for position in sorted(self._responses)])

@@ -1,4 +1,4 @@
-"""From a frame to its answer: what every connection shares. Which part of a request goes where, and how the answers come back."""
+"""Dispatch of requests, shared by all connections: decode a frame, route its parts, encode the response."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -32,17 +32,17 @@ from coordinator_core.wire.cluster_messages import ClusterRequest, FetchRequest
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
-#: A fetch that finds nothing waits as long as its client says, but not longer than this.
+#: Upper bound of `max_wait_ms` of a fetch, whose partitions are always empty.
 _LONGEST_FETCH_MS = 5_000
 _NAMES = {number: api.name for number, (api, _) in SERVED.items()}
 _CLUSTER_PARTS = frozenset({*get_args(ClusterRequest), FindCoordinatorRequest})
 
-#: Takes the bytes of an answer; None and a reason where the connection has to end; None twice for a request without an answer.
+#: Receives the bytes of a response; None and a reason to close the connection; None twice for a request without response.
 Reply = Callable[[bytes | None, str | None], None]
 
 
 class RequestDispatcher:
-    """Answers frames. Every frame has one reply, in the event loop, at once or later."""
+    """Answers frames: one call of the reply per frame, in the event loop, before or after `handle` returns."""
 
     def __init__(self, service: CoordinatorService, cluster: Cluster, observer: Observer) -> None:
         self._service = service
@@ -50,11 +50,11 @@ class RequestDispatcher:
         self._observer = observer
 
     def peer(self, client_host: str) -> Peer:
-        """What a request of this client does not say."""
+        """Return the context of requests of this client: its host and the topic names."""
         return Peer(client_host, self._cluster.topic_names)
 
     def handle(self, frame: bytes, peer: Peer, reply: Reply) -> None:
-        """One request, without its length."""
+        """Handle one request; `frame` has no length prefix."""
         started = perf_counter()
         try:
             request = read_request(frame, peer, self._cluster.offered)
@@ -71,7 +71,7 @@ class RequestDispatcher:
         return write_refusal(header, ErrorCode.UNSUPPORTED_VERSION, self._cluster.offered)
 
     def ask(self, part: Part, reply_handle: ReplyHandle[PartResponse]) -> None:
-        """One part of a request to whoever knows the answer."""
+        """Pass one part of a request to the cluster or to the service."""
         if _is_of_cluster(part):
             _answer_cluster(self._cluster, part, reply_handle)
         elif isinstance(part, PartitionMarker):
@@ -86,27 +86,27 @@ class RequestDispatcher:
             reply_handle.answer(TxnMarkerResponse(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
 
     def write(self, request: WireRequest, responses: Sequence[PartResponse], started: float, reply: Reply) -> None:
-        """All parts are answered."""
+        """Encode the response from the responses to all parts."""
         data = None
         if request.has_response:
             try:
                 data = write_response(request, responses)
             except WireError as error:
-                reply(None, f"the answer has no bytes: {error}")
+                reply(None, f"the response cannot be encoded: {error}")
                 return
         self._observer.answered(_NAMES[request.header.api_key], perf_counter() - started)
         errors = response_errors(responses)
         if errors:
             self._observer.errors(errors)
         if data is None and errors:
-            # the only way to let the producer know (`KafkaApis.handleProduceRequest`)
+            # closing the connection is the only way to report the error to the producer (`KafkaApis.handleProduceRequest`)
             reply(None, f"Produce with acks=0 failed: {', '.join(sorted(set(errors)))}")
         else:
             reply(data, None)
 
 
 class PendingRequest:
-    """One request until its answer. It is the reply_handle of its only part, if it has one part."""
+    """A request whose response is pending. It is also the reply handle of its part, if it has only one."""
 
     __slots__ = ("_dispatcher", "_reply", "_request", "_started")
 
@@ -117,7 +117,7 @@ class PendingRequest:
         self._reply = reply
 
     def begin(self) -> None:
-        """Asks for every part."""
+        """Dispatch every part."""
         parts = self._request.parts
         if len(parts) == 1:
             self._dispatcher.ask(parts[0], self)
@@ -128,7 +128,7 @@ class PendingRequest:
                 self._dispatcher.ask(part, reply_handle)
 
     def answer(self, response: PartResponse) -> None:
-        """Of the only part."""
+        """Receive the response of the only part."""
         self._finish([response])
 
     def _finish(self, responses: list[PartResponse]) -> None:

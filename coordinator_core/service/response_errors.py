@@ -1,4 +1,4 @@
-"""Which errors an answer tells of, for the metrics."""
+"""Errors in responses, for the metrics."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
@@ -14,7 +14,7 @@ Answer = TypeVar("Answer", bound=PartResponse)
 
 
 def response_errors(responses: Sequence[PartResponse]) -> list[str]:
-    """Kafka's names of all errors in the parts of an answer, at every depth."""
+    """Return Kafka's names of all errors in the parts of a response, at every depth."""
     return [
         error.name
         for response in responses
@@ -33,7 +33,7 @@ def _error(response: _HasError) -> Iterable[ErrorCode]:
 
 
 def _of(kind: type[Answer], errors: Callable[[Answer], Iterable[ErrorCode]]) -> tuple[type, Callable[..., Iterable[ErrorCode]]]:
-    """An entry of the table, whose function takes what its type is."""
+    """Return an entry of the table; the signature checks that the function fits the type."""
     return kind, errors
 
 

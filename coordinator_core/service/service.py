@@ -1,4 +1,4 @@
-"""The coordinator as a service: log partitions with their loops, requests to the right one, and what goes on beside them."""
+"""The coordinator as a service: a loop per log partition, routing of requests, periodic flushes and compaction."""
 
 import asyncio
 from collections import Counter
@@ -26,15 +26,15 @@ from coordinator_core.service.partition_loop import PartitionLoop
 from coordinator_core.service.reply_handles import FutureReply, GatheredReplies, ReplyHandle
 from coordinator_core.service.settings import Fsync, ServiceSettings
 
-#: fsyncs at the same time share a commit of the file system's journal; more threads than this gain nothing.
+#: Concurrent fsyncs share a commit of the file system's journal; more threads than this gain nothing.
 _FLUSHERS = 4
 _DRAIN_POLL_SECONDS = 0.005
 
 
 class CoordinatorService:
-    """One loop for each partition of the log. `start` elects this process for all of them, `stop` gives them back.
+    """One loop for each log partition. `start` elects this process for all of them, `stop` resigns from them.
 
-    Everything but the threads of loads, fsyncs and cleanings happens in the event loop of asyncio that calls `start`.
+    Everything except loads, fsyncs and compaction runs in the asyncio event loop that calls `start`.
     """
 
     def __init__(
@@ -72,12 +72,12 @@ class CoordinatorService:
             for number in numbers
         }
         self._tasks: list[asyncio.Task[None]] = []
-        self._beside: list[asyncio.Task[None]] = []
+        self._background_tasks: list[asyncio.Task[None]] = []
 
-    # ---- life
+    # ---- start and stop
 
     def start(self) -> None:
-        """Loads every partition; each answers as soon as it is loaded."""
+        """Load every partition; each one serves requests as soon as it is loaded."""
         self._tasks = [asyncio.create_task(loop.run(), name=f"partition {n}") for n, loop in self.loops.items()]
         for number, loop in self.loops.items():
             self.elect(number, loop.log.leader_epoch)
@@ -87,16 +87,18 @@ class CoordinatorService:
             self._repeat("log-cleaner", self.settings.log_cleaner_interval_ms, self._clean)
 
     def elect(self, partition: int, epoch: int) -> None:
-        """The log partition is ours from this leader epoch on, and is loaded. An epoch that is not above what was seen, or a
-        partition that is ours already, changes nothing (`onElection`). KeyError for a partition that there is not."""
+        """Take over and load the log partition from this leader epoch on (`onElection`).
+
+        Ignored for a stale epoch and for a partition that this process owns already. Raises KeyError for an unknown partition.
+        """
         self.loops[partition].submit(Elected(epoch))
 
     def resign(self, partition: int, epoch: int | None) -> None:
-        """The log partition is another's as of this leader epoch; None: its replica is gone (`onResignation`)."""
+        """Give up the log partition as of this leader epoch; None if its replica was deleted (`onResignation`)."""
         self.loops[partition].submit(Resigned(epoch))
 
     async def drain(self, seconds: float) -> bool:
-        """Waits until nothing is under way, parked requests aside; False if that took too long."""
+        """Wait until no request is in progress, except parked ones; False after `seconds`."""
         give_up = perf_counter() + seconds
         while not all(loop.is_quiet for loop in self.loops.values()):
             if perf_counter() >= give_up:
@@ -105,14 +107,14 @@ class CoordinatorService:
         return True
 
     async def stop(self) -> None:
-        """Whoever waits is told NOT_COORDINATOR; then the loops end, and the logs are flushed. The logs stay open."""
+        """Answer waiting requests NOT_COORDINATOR, end the loops and flush the logs, which are left open."""
         self._coordinator.active = False
-        for task in self._beside:
+        for task in self._background_tasks:
             task.cancel()
         for loop in self.loops.values():
             loop.submit(Resigned(None))
             loop.submit(Stop())
-        await asyncio.gather(*self._tasks, *self._beside, return_exceptions=True)
+        await asyncio.gather(*self._tasks, *self._background_tasks, return_exceptions=True)
         self._cleaner.shutdown(wait=True)
         await self._flush_dirty()
         self._loader.shutdown(wait=True)
@@ -121,9 +123,9 @@ class CoordinatorService:
     # ---- requests
 
     def ask(self, request: Request, reply_handle: ReplyHandle[Response]) -> None:
-        """Hands a request to the partition of its group; ListGroups to all. The answer comes to the reply_handle, once."""
+        """Submit a request to the partition of its group, ListGroups to all. The reply handle gets one response."""
         if isinstance(request, ListGroupsRequest):
-            self._ask_all(request, reply_handle)
+            self._submit_to_all(request, reply_handle)
             return
         routed = self._coordinator.route(request)
         if isinstance(routed, GroupCoordinatorShard):
@@ -132,7 +134,7 @@ class CoordinatorService:
             reply_handle.answer(routed)
 
     def end_transaction(self, partition: int, request: TxnMarkerRequest, reply_handle: ReplyHandle[Response]) -> None:
-        """A marker for one log partition; UNKNOWN_TOPIC_OR_PARTITION where there is none of that number."""
+        """Submit a transaction marker to one log partition; answer UNKNOWN_TOPIC_OR_PARTITION if it does not exist."""
         loop = self.loops.get(partition)
         if loop is None:
             reply_handle.answer(TxnMarkerResponse(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
@@ -140,12 +142,12 @@ class CoordinatorService:
             loop.submit(RequestReceived(request, reply_handle, perf_counter()))
 
     async def answer(self, request: Request) -> Response:
-        """The answer to a request of this process."""
+        """Return the response to a request from within this process."""
         reply_handle = FutureReply()
         self.ask(request, reply_handle)
         return await reply_handle.future
 
-    def _ask_all(self, request: ListGroupsRequest, reply_handle: ReplyHandle[Response]) -> None:
+    def _submit_to_all(self, request: ListGroupsRequest, reply_handle: ReplyHandle[Response]) -> None:
         merged = self.config.behaviour.lists_while_loading
 
         def answer(responses: list[Response]) -> None:
@@ -160,13 +162,13 @@ class CoordinatorService:
 
     @property
     def partitions_by_status(self) -> Mapping[str, int]:
-        """How many log partitions are unloaded, loading, active and failed; without those that are 0."""
+        """Number of log partitions by status: unloaded, loading, active, failed; without zeros."""
         return Counter(loop.status for loop in self.loops.values())
 
-    # ---- beside the loops
+    # ---- background tasks
 
     def _repeat(self, name: str, interval_ms: int, run: Callable[[], Awaitable[None]]) -> None:
-        self._beside.append(self._background.repeat(name, interval_ms / 1000, run))
+        self._background_tasks.append(self._background.repeat(name, interval_ms / 1000, run))
 
     async def _flush_dirty(self) -> None:
         await asyncio.gather(*(self._flush(loop) for loop in _dirty(self.loops.values())))
@@ -179,8 +181,8 @@ class CoordinatorService:
         except SegmentLogError as error:
             loop.submit(LogFailed(str(error)))
         except Exception as error:
-            # whatever the reason: what was appended may not be on the disk, so the partition fails as after an I/O error
-            # (Kafka's LogDirFailureChannel)
+            # the appended records may not be on disk, so the partition fails as after an I/O error (Kafka's
+            # LogDirFailureChannel)
             self._observer.bug(f"fsync of partition {loop.shard.partition}", error)
             loop.submit(LogFailed(f"fsync: {type(error).__name__}: {error}"))
         else:

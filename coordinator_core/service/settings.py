@@ -1,4 +1,4 @@
-"""Settings of the service beside those of the coordinator: listener, log, shutdown. Kafka's names where it has them."""
+"""Settings of the service: listener, log, shutdown; with Kafka's names where Kafka has the setting."""
 
 import re
 from collections.abc import Mapping
@@ -24,8 +24,11 @@ _LOWEST = {
 
 
 class Fsync(StrEnum):
-    """When what was appended is forced to the disk. The process may be killed at any time with all three; they differ in what a
-    machine that loses power loses: nothing that was answered, an interval, what the system had not written."""
+    """Policy of fsyncs after appends.
+
+    A kill of the process loses no acknowledged record under any policy. A power failure loses nothing with `always`, the records
+    of one interval with `interval`, and all records that the operating system had not yet written with `never`.
+    """
 
     ALWAYS = "always"
     INTERVAL = "interval"
@@ -35,28 +38,28 @@ class Fsync(StrEnum):
 @dataclass(frozen=True, slots=True)
 class ServiceSettings:
     """`socket.request.max.bytes`, `queued.max.request.bytes`, `max.connections`, `max.connections.per.ip`,
-    `connections.max.idle.ms`, `broker.id`, and what is ours. Times in ms.
+    `connections.max.idle.ms`, `broker.id`, and settings that Kafka does not have. Times in ms.
 
-    `topics` are the topics that clients are told of, with their numbers of partitions; there is no data in them.
+    `topics` maps the topics that clients see in the metadata to their numbers of partitions; they hold no data.
     Raises ValueError for a value out of its range.
     """
 
     node_id: int = 1
     cluster_id: str = "grouplake"
-    #: Brokers allow 100 MiB. Taking a request apart keeps all other clients waiting, here up to a second for each MiB.
+    #: Brokers allow 100 MiB. Decoding a request blocks all other clients, for up to a second per MiB.
     socket_request_max_bytes: int = 2 * 1024 * 1024
-    #: Of all connections together: what has arrived of requests that are not complete.
+    #: Bytes of incomplete requests, of all connections together.
     queued_max_request_bytes: int = 256 * 1024 * 1024
     max_connections: int = _INT32_MAX
     max_connections_per_ip: int = _INT32_MAX
     connections_max_idle_ms: int = 600_000
-    #: Answers of one connection that its client has not taken; above, its next request waits.
+    #: Unread response bytes of one connection above which its next request waits.
     write_buffer_bytes: int = 64 * 1024
     fsync: Fsync = Fsync.INTERVAL
     fsync_interval_ms: int = 1_000
-    #: 0: the log is not cleaned.
+    #: 0 disables compaction.
     log_cleaner_interval_ms: int = 15_000
-    #: How long requests that are under way may take when the service ends.
+    #: Time for requests in progress during a shutdown.
     drain_ms: int = 10_000
     topics: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
 
@@ -67,6 +70,6 @@ class ServiceSettings:
                 raise ValueError(f"{key} is {value}, which is not in {lowest}–{_INT32_MAX}")
         for name, partitions in self.topics.items():
             if not _TOPIC.fullmatch(name) or name in (".", ".."):
-                raise ValueError(f"topics: {name!r} is no name of a topic: letters, digits, . _ - and 249 characters at most")
+                raise ValueError(f"topics: invalid topic name {name!r}: use 1–249 letters, digits, '.', '_' or '-'")
             if type(partitions) is not int or not 1 <= partitions <= 100_000:
-                raise ValueError(f"topics: {name} has {partitions!r} partitions, and must have 1–100000")
+                raise ValueError(f"topics: {name} has {partitions!r} partitions, which is not in 1–100000")

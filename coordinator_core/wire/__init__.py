@@ -1,4 +1,4 @@
-"""Bytes of the Kafka protocol ↔ requests and responses of the coordinator. Nothing else knows the library that frames them."""
+"""Kafka protocol: bytes ↔ requests and responses of the coordinator. Only this package uses kafka-python."""
 
 from coordinator_core.wire.apis import SERVED, AnyApiKey, ClusterApiKey
 from coordinator_core.wire.client_side import read_response, write_request

@@ -1,4 +1,4 @@
-"""What it takes to read and write one API: the library's two messages, and the way between them and dataclasses."""
+"""Codec of one API: the library's request and response, and their conversion to and from dataclasses."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,34 +16,34 @@ Value = TypeVar("Value")
 
 
 class NamedTopic(Protocol):
-    """What belongs to a topic: the name, and the id or ZERO_UUID."""
+    """A value of a topic, with its name and its id or ZERO_UUID."""
 
     @property
     def topic(self) -> str:
-        """Name of the topic."""
+        """Topic name."""
 
     @property
     def topic_id(self) -> UUID:
-        """Id of the topic."""
+        """Topic id."""
 
 
 OfTopic = TypeVar("OfTopic", bound=NamedTopic)
 
 
 class Parts(NamedTuple):
-    """See WireRequest."""
+    """The parts of a request, and the unknown topics of each part (`WireRequest`)."""
 
     parts: tuple[Part, ...]
     unknown_topics: tuple[UnknownTopics, ...] = ()
 
 
 class BadField(ValueError):
-    """A field has a value that it cannot have: null, or a number outside of its range."""
+    """A field has an invalid value: null, or a number outside of its range."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApiCodec:
-    """Bodies of the library to dataclasses and back. The readers raise BadField, the writers Unwritable."""
+    """Conversion of the library's message bodies to dataclasses and back. Readers raise BadField, writers Unwritable."""
 
     request: Any
     response: Any
@@ -54,21 +54,21 @@ class ApiCodec:
 
 
 def given(value: Value | None, name: str) -> Value:
-    """The value of a field that cannot be null."""
+    """Return the value of a field that must not be null. Raises BadField."""
     if value is None:
-        raise BadField(f"{name} is null")
+        raise BadField(f"{name} is null, which is invalid")
     return value
 
 
 def only(parts: Sequence[Value], version: int) -> Value:
-    """The part of a message that has room for one."""
+    """Return the only part of a message. Raises Unwritable for another number of parts."""
     if len(parts) != 1:
-        raise Unwritable(f"v{version} has room for 1 part, not {len(parts)}")
+        raise Unwritable(f"v{version} holds 1 part, not {len(parts)}: send one message per part")
     return parts[0]
 
 
 def error_of(code: int) -> ErrorCode:
-    """UNKNOWN_SERVER_ERROR for codes that nobody here knows (`Errors.forCode`)."""
+    """Return the error of this code, UNKNOWN_SERVER_ERROR for unknown codes (`Errors.forCode`)."""
     try:
         return ErrorCode(code)
     except ValueError:
@@ -76,12 +76,12 @@ def error_of(code: int) -> ErrorCode:
 
 
 def id_of(topic_id: UUID | None) -> UUID:
-    """The library has None for the zero id."""
+    """Return the topic id, with ZERO_UUID for the library's None."""
     return topic_id or ZERO_UUID
 
 
 def by_topic(values: Iterable[tuple[TopicPartition, Value]]) -> dict[str, list[tuple[int, Value]]]:
-    """Values of partitions under their topics, in the order in which they come."""
+    """Group values of partitions by topic name, in input order."""
     topics: dict[str, list[tuple[int, Value]]] = {}
     for (topic, partition), value in values:
         topics.setdefault(topic, []).append((partition, value))
@@ -89,7 +89,7 @@ def by_topic(values: Iterable[tuple[TopicPartition, Value]]) -> dict[str, list[t
 
 
 def by_topic_id(partitions: Iterable[OfTopic]) -> dict[tuple[str, UUID], list[OfTopic]]:
-    """Partitions under the names and ids of their topics, in the order in which they come."""
+    """Group partitions by topic name and topic id, in input order."""
     topics: dict[tuple[str, UUID], list[OfTopic]] = {}
     for each in partitions:
         topics.setdefault((each.topic, each.topic_id), []).append(each)
@@ -97,11 +97,11 @@ def by_topic_id(partitions: Iterable[OfTopic]) -> dict[tuple[str, UUID], list[Of
 
 
 def topic_name(topic: Any, names: Mapping[UUID, str] | None) -> str:
-    """The name of a topic of a response: as it stands there, or by its id. Raises BadField."""
+    """Return the name of a topic in a response; with `names`, looked up by its id. Raises BadField."""
     if names is None:
         name: str | None = topic.name
         return given(name, "topic name")
     topic_id = id_of(topic.topic_id)
     if topic_id not in names:
-        raise BadField(f"nobody asked for topic id {topic_id}")
+        raise BadField(f"topic id {topic_id} was not requested")
     return names[topic_id]

@@ -1,4 +1,4 @@
-"""Which APIs and versions are served and spoken."""
+"""The APIs and versions that can be read and written, by era."""
 
 from collections.abc import Mapping
 from enum import IntEnum
@@ -8,7 +8,7 @@ from coordinator_core.coordinator.messages.versions import VERSIONS, ApiKey, Ver
 
 
 class ClusterApiKey(IntEnum):
-    """APIs beside those of the group coordinator that its clients cannot do without."""
+    """APIs outside of the group coordinator that its clients need."""
 
     PRODUCE = 0
     FETCH = 1
@@ -30,8 +30,8 @@ CLUSTER_VERSIONS: Mapping[ClusterApiKey, Versions] = MappingProxyType(
     }
 )
 
-#: Produce as brokers of an era list it (`ProduceRequest`, `ProduceRequest.json`). Those of 4.x list versions 0–2, which they
-#: do not serve, because librdkafka takes compression for unsupported where they are missing (KAFKA-18659).
+#: Versions of Produce that the brokers of an era list (`ProduceRequest`, `ProduceRequest.json`). Brokers of 4.x list versions 0–2
+#: without serving them, because librdkafka disables compression if they are missing (KAFKA-18659).
 _PRODUCE: Mapping[str, range] = MappingProxyType(
     {"0.9": range(3), "0.10": range(3), "1": range(7), "2": range(8), "3": range(12), "4": range(14)}
 )
@@ -41,7 +41,7 @@ _FIRST_FETCH_OF_4_0 = 4
 
 
 def cluster_versions(era: str) -> Mapping[ClusterApiKey, range]:
-    """The versions of each API beside the coordinator's that are served in an era. KeyError for an era that is none."""
+    """Return the served versions of the APIs in `ClusterApiKey` for an era. Raises KeyError for an unknown era."""
     versions = {api: range(each.lowest, each.highest + 1) for api, each in CLUSTER_VERSIONS.items()}
     versions[ClusterApiKey.PRODUCE] = _PRODUCE[era]
     if era in _WITHOUT_OLD_FETCH:
@@ -52,7 +52,7 @@ def cluster_versions(era: str) -> Mapping[ClusterApiKey, range]:
 AnyApiKey = ApiKey | ClusterApiKey
 
 _VERSIONS: tuple[tuple[AnyApiKey, Versions], ...] = (*VERSIONS.items(), *CLUSTER_VERSIONS.items())
-#: Every API that can be read and written here, by its number.
+#: API number → every API that can be read and written here.
 SERVED: Mapping[int, tuple[AnyApiKey, Versions]] = MappingProxyType(
     {int(api): (api, versions) for api, versions in sorted(_VERSIONS)}
 )

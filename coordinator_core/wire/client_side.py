@@ -1,4 +1,4 @@
-"""Requests to frames, frames of a broker to responses."""
+"""Client side: encode requests, decode the responses of a broker."""
 
 from collections.abc import Mapping, Sequence
 from uuid import UUID
@@ -17,7 +17,7 @@ _NO_ERROR = bytes(2)
 def write_request(
     api: AnyApiKey, version: int, parts: Sequence[Part], correlation_id: int, client_id: str | None = None
 ) -> bytes:
-    """One frame of a client, without its length; `parts` as in WireRequest. Raises Unwritable."""
+    """Encode a request as a frame without its length prefix; `parts` as in WireRequest. Raises Unwritable."""
     versions = SERVED[api][1]
     if not versions.lowest <= version <= versions.highest:
         raise Unwritable(f"{api.name} v{version} is not in {versions.lowest}–{versions.highest}")
@@ -27,15 +27,15 @@ def write_request(
 
 
 def read_response(api: AnyApiKey, version: int, frame: bytes, topic_names: Mapping[UUID, str] = NO_TOPIC_NAMES) -> WireResponse:
-    """The response to a request of this API and version. Raises Malformed and nothing else, whatever the bytes are.
+    """Decode the response to a request of this API and version. For any bytes, it raises only Malformed.
 
-    An ApiVersions response with an error is read as v0, which it is whenever the version is what is wrong.
+    An ApiVersions response with an error is read as v0, the version that brokers use after an unsupported one.
     """
     correlation_id = correlation_id_of(frame)
     codec = CODECS[api]
     flexible = SERVED[api][1].flexible
     if api is ClusterApiKey.API_VERSIONS:
-        # its header never has tagged fields, so that clients of any age can read it
+        # its header never has tagged fields, so that clients of every version can read it
         flexible = None
         version = 0 if frame[4:6] != _NO_ERROR else version
     body_at = response_body(frame, flexible is not None and version >= flexible)

@@ -1,4 +1,4 @@
-"""ApiVersions, Metadata and DescribeCluster."""
+"""Codecs of ApiVersions, Metadata and DescribeCluster."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -24,7 +24,7 @@ from coordinator_core.wire.errors import Unwritable
 from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.parts import Peer, WireRequest
 
-#: First versions in which something is there, beside those of the coordinator's APIs in `versions.py`.
+#: First versions with a feature; those of the coordinator's APIs are in `versions.py`.
 _SOFTWARE_NAMES = 3
 _ALL_TOPICS_IS_NULL = 1
 _CREATION_IS_OPTIONAL = 4
@@ -32,26 +32,26 @@ _METADATA_BY_ID = 12
 _SEVERAL_ENDPOINTS = 1
 
 
-def _read_versions(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
+def _read_versions_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
     if header.version < _SOFTWARE_NAMES:
         return Parts((ApiVersionsRequest(),))
     name = given(body.client_software_name, "client_software_name")
     return Parts((ApiVersionsRequest(name, given(body.client_software_version, "client_software_version")),))
 
 
-def _write_versions(parts: Sequence[ApiVersionsRequest], version: int) -> Any:
+def _write_versions_request(parts: Sequence[ApiVersionsRequest], version: int) -> Any:
     request = only(parts, version)
     return library.ApiVersionsRequest(
         client_software_name=request.software_name or "", client_software_version=request.software_version or ""
     )
 
 
-def _write_versions_told(request: WireRequest, responses: Sequence[ApiVersionsResponse]) -> Any:
+def _write_versions_response(request: WireRequest, responses: Sequence[ApiVersionsResponse]) -> Any:
     return versions_body(only(responses, request.header.version))
 
 
 def versions_body(response: ApiVersionsResponse) -> Any:
-    """The body of ApiVersions, for its answer to versions that are not served as well."""
+    """Return the body of an ApiVersions response, also of the response to an unsupported version."""
     kind = library.ApiVersionsResponse.ApiVersion
     return library.ApiVersionsResponse(
         error_code=response.error,
@@ -60,12 +60,12 @@ def versions_body(response: ApiVersionsResponse) -> Any:
     )
 
 
-def _read_versions_told(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[ApiVersionsResponse]:
+def _read_versions_response(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[ApiVersionsResponse]:
     apis = tuple(ApiVersionRange(each.api_key, each.min_version, each.max_version) for each in given(body.api_keys, "api_keys"))
     return (ApiVersionsResponse(error_of(body.error_code), apis),)
 
 
-def _read_metadata(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
+def _read_metadata_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
     nullable = header.version >= _ALL_TOPICS_IS_NULL
     topics = body.topics if nullable else given(body.topics, "topics") or None
     if topics is not None:
@@ -76,14 +76,14 @@ def _read_metadata(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
     return Parts((MetadataRequest(topics, body.allow_auto_topic_creation),))
 
 
-def _write_metadata(parts: Sequence[MetadataRequest], version: int) -> Any:
+def _write_metadata_request(parts: Sequence[MetadataRequest], version: int) -> Any:
     request = only(parts, version)
     if not request.allow_auto_topic_creation and request.topics and version < _CREATION_IS_OPTIONAL:
-        raise Unwritable(f"Metadata v{version} creates the topics that it asks for")
+        raise Unwritable(f"Metadata v{version} always creates missing topics: use v{_CREATION_IS_OPTIONAL} or later")
     topics = None
     if request.topics is not None:
         if not request.topics and version < _ALL_TOPICS_IS_NULL:
-            raise Unwritable(f"Metadata v{version} cannot ask for no topic")
+            raise Unwritable(f"Metadata v{version} cannot request an empty list of topics: name a topic")
         kind = library.MetadataRequest.MetadataRequestTopic
         topics = [kind(name=topic.name, topic_id=topic.topic_id) for topic in request.topics]
     elif version < _ALL_TOPICS_IS_NULL:
@@ -96,7 +96,7 @@ def _write_metadata(parts: Sequence[MetadataRequest], version: int) -> Any:
     )
 
 
-def _write_metadata_told(request: WireRequest, responses: Sequence[MetadataResponse]) -> Any:
+def _write_metadata_response(request: WireRequest, responses: Sequence[MetadataResponse]) -> Any:
     version = request.header.version
     response = only(responses, version)
     kind = library.MetadataResponse.MetadataResponseTopic
@@ -137,7 +137,7 @@ def _write_metadata_told(request: WireRequest, responses: Sequence[MetadataRespo
     )
 
 
-def _read_metadata_told(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[MetadataResponse]:
+def _read_metadata_response(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[MetadataResponse]:
     return (
         MetadataResponse(
             brokers=tuple(
@@ -146,7 +146,7 @@ def _read_metadata_told(body: Any, _version: int, _names: Mapping[UUID, str]) ->
             topics=tuple(
                 TopicMetadata(
                     name=topic.name,
-                    partitions=tuple(_partition_told(each) for each in given(topic.partitions, "partitions")),
+                    partitions=tuple(_read_partition(each) for each in given(topic.partitions, "partitions")),
                     error=error_of(topic.error_code),
                     topic_id=id_of(topic.topic_id),
                     is_internal=topic.is_internal,
@@ -160,7 +160,7 @@ def _read_metadata_told(body: Any, _version: int, _names: Mapping[UUID, str]) ->
     )
 
 
-def _partition_told(body: Any) -> PartitionMetadata:
+def _read_partition(body: Any) -> PartitionMetadata:
     return PartitionMetadata(
         partition=body.partition_index,
         leader=body.leader_id,
@@ -171,13 +171,13 @@ def _partition_told(body: Any) -> PartitionMetadata:
     )
 
 
-def _read_cluster(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
+def _read_cluster_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
     return Parts(
         (DescribeClusterRequest(body.endpoint_type) if header.version >= _SEVERAL_ENDPOINTS else DescribeClusterRequest(),)
     )
 
 
-def _write_cluster(parts: Sequence[DescribeClusterRequest], version: int) -> Any:
+def _write_cluster_request(parts: Sequence[DescribeClusterRequest], version: int) -> Any:
     return library.DescribeClusterRequest(
         include_cluster_authorized_operations=False,
         endpoint_type=only(parts, version).endpoint_type,
@@ -185,7 +185,7 @@ def _write_cluster(parts: Sequence[DescribeClusterRequest], version: int) -> Any
     )
 
 
-def _write_cluster_told(request: WireRequest, responses: Sequence[DescribeClusterResponse]) -> Any:
+def _write_cluster_response(request: WireRequest, responses: Sequence[DescribeClusterResponse]) -> Any:
     response = only(responses, request.header.version)
     return library.DescribeClusterResponse(
         throttle_time_ms=0,
@@ -204,7 +204,7 @@ def _write_cluster_told(request: WireRequest, responses: Sequence[DescribeCluste
     )
 
 
-def _read_cluster_told(body: Any, version: int, _names: Mapping[UUID, str]) -> tuple[DescribeClusterResponse]:
+def _read_cluster_response(body: Any, version: int, _names: Mapping[UUID, str]) -> tuple[DescribeClusterResponse]:
     return (
         DescribeClusterResponse(
             error=error_of(body.error_code),
@@ -223,25 +223,25 @@ CODECS: Mapping[AnyApiKey, ApiCodec] = {
     ClusterApiKey.API_VERSIONS: ApiCodec(
         library.ApiVersionsRequest,
         library.ApiVersionsResponse,
-        _read_versions,
-        _write_versions_told,
-        _write_versions,
-        _read_versions_told,
+        _read_versions_request,
+        _write_versions_response,
+        _write_versions_request,
+        _read_versions_response,
     ),
     ClusterApiKey.METADATA: ApiCodec(
         library.MetadataRequest,
         library.MetadataResponse,
-        _read_metadata,
-        _write_metadata_told,
-        _write_metadata,
-        _read_metadata_told,
+        _read_metadata_request,
+        _write_metadata_response,
+        _write_metadata_request,
+        _read_metadata_response,
     ),
     ClusterApiKey.DESCRIBE_CLUSTER: ApiCodec(
         library.DescribeClusterRequest,
         library.DescribeClusterResponse,
-        _read_cluster,
-        _write_cluster_told,
-        _write_cluster,
-        _read_cluster_told,
+        _read_cluster_request,
+        _write_cluster_response,
+        _write_cluster_request,
+        _read_cluster_response,
     ),
 }

@@ -1,6 +1,6 @@
-"""Requests that are about the cluster rather than about a group: who is there, which versions it speaks, which partitions it has.
+"""Requests and responses about the cluster: its brokers, API versions, topics and partitions.
 
-Versions of the protocol are fields here, as in the coordinator's messages; what a version does not have keeps its default.
+As in the coordinator's messages, a field that a protocol version lacks has its default.
 Times in ms.
 """
 
@@ -21,14 +21,14 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 @dataclass(frozen=True, slots=True)
 class ApiVersionsRequest:
-    """None before v3 (KIP-511)."""
+    """The fields are None before v3 (KIP-511)."""
 
     software_name: str | None = None
     software_version: str | None = None
 
     @property
     def valid(self) -> bool:
-        """Whether a broker takes the names; it answers INVALID_REQUEST where it does not."""
+        """Whether brokers accept the names; otherwise they answer INVALID_REQUEST."""
         return all(text is None or _SOFTWARE.fullmatch(text) for text in (self.software_name, self.software_version))
 
 
@@ -45,7 +45,7 @@ class ApiVersionsResponse:
 
 
 class Broker(NamedTuple):
-    """A broker as clients reach it; the rack is known since Metadata v1."""
+    """A broker with its advertised address; the rack exists since Metadata v1."""
 
     node_id: int
     host: str
@@ -54,7 +54,7 @@ class Broker(NamedTuple):
 
 
 class RequestedTopic(NamedTuple):
-    """By name or, since v12, by id: an id that is not zero wins over whatever name there is."""
+    """A topic by name or, since v12, by id: a nonzero id takes precedence over the name."""
 
     name: str | None
     topic_id: UUID = ZERO_UUID
@@ -62,7 +62,7 @@ class RequestedTopic(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MetadataRequest:
-    """`topics` None: all of them."""
+    """`topics` is None for all topics."""
 
     topics: tuple[RequestedTopic, ...] | None = None
     allow_auto_topic_creation: bool = True
@@ -87,7 +87,7 @@ class TopicMetadata(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MetadataResponse:
-    """`error` is told since v13; before, it stands at every topic."""
+    """`error` is a field since v13; before, every topic has it."""
 
     brokers: tuple[Broker, ...]
     topics: tuple[TopicMetadata, ...]
@@ -98,7 +98,7 @@ class MetadataResponse:
 
 @dataclass(frozen=True, slots=True)
 class DescribeClusterRequest:
-    """`endpoint_type`: 1 for brokers, 2 for controllers (KIP-919)."""
+    """`endpoint_type` is 1 for brokers, 2 for controllers (KIP-919)."""
 
     endpoint_type: int = 1
 
@@ -126,8 +126,10 @@ class ListOffsetsPosition(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ListOffsetsRequest:
-    """Partition → timestamp in ms, or a negative one that names a position (`ListOffsetsPosition`). Below `lowest_timestamp`
-    the version of the request names none."""
+    """Partition → timestamp in ms, or a negative one for a position (`ListOffsetsPosition`).
+
+    `lowest_timestamp` is the lowest one that is defined in the version of the request.
+    """
 
     timestamps: Mapping[TopicPartition, int]
     lowest_timestamp: int
@@ -146,7 +148,7 @@ class ListOffsetsResponse:
 
 
 class FetchPartition(NamedTuple):
-    """By topic name up to v12, by topic id from v13 on."""
+    """A requested partition: by topic name up to v12, by topic id from v13 on."""
 
     topic: str
     topic_id: UUID
@@ -156,7 +158,7 @@ class FetchPartition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FetchRequest:
-    """What a consumer wants; sessions are of KIP-227."""
+    """A fetch of a consumer; sessions are those of KIP-227."""
 
     partitions: tuple[FetchPartition, ...]
     max_wait_ms: int = 0
@@ -184,7 +186,7 @@ class FetchResponse:
 
 
 class ProducePartition(NamedTuple):
-    """By topic name up to v12, by topic id from v13 on. Its records are not kept."""
+    """A partition to write to: by topic name up to v12, by topic id from v13 on. Its records are dropped."""
 
     topic: str
     topic_id: UUID
@@ -193,14 +195,14 @@ class ProducePartition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ProduceRequest:
-    """`acks` 0: the producer takes no response."""
+    """With `acks` 0, the producer expects no response."""
 
     partitions: tuple[ProducePartition, ...]
     acks: int = -1
 
 
 class ProducedPartition(NamedTuple):
-    """A partition that took nothing; the message is sent since v8 (KIP-467)."""
+    """The error of a partition; the message is sent since v8 (KIP-467)."""
 
     topic: str
     topic_id: UUID

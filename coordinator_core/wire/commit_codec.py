@@ -1,4 +1,4 @@
-"""OffsetCommit and TxnOffsetCommit."""
+"""Codecs of OffsetCommit and TxnOffsetCommit."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,7 +23,7 @@ from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.parts import Peer, WireRequest
 
 
-def _read_commit(body: Any, header: RequestHeader, peer: Peer) -> Parts:
+def _read_commit_request(body: Any, header: RequestHeader, peer: Peer) -> Parts:
     by_id = means(ApiKey.OFFSET_COMMIT, header.version, "topic_id")
     offsets: dict[TopicPartition, OffsetToCommit] = {}
     unknown: dict[UUID, tuple[int, ...]] = {}
@@ -50,7 +50,7 @@ def _read_commit(body: Any, header: RequestHeader, peer: Peer) -> Parts:
     return Parts((request,), (unknown,) if unknown else ())
 
 
-def _write_commit(parts: Sequence[OffsetCommitRequest], version: int) -> Any:
+def _write_commit_request(parts: Sequence[OffsetCommitRequest], version: int) -> Any:
     request = only(parts, version)
     kind = library.OffsetCommitRequest.OffsetCommitRequestTopic
     return library.OffsetCommitRequest(
@@ -85,7 +85,7 @@ def _commit_id(name: str, offsets: Sequence[tuple[int, OffsetToCommit]], version
     return topic_id
 
 
-def _write_committed(request: WireRequest, responses: Sequence[OffsetCommitResponse]) -> Any:
+def _write_commit_response(request: WireRequest, responses: Sequence[OffsetCommitResponse]) -> Any:
     version = request.header.version
     kind = library.OffsetCommitResponse.OffsetCommitResponseTopic
     by_id = means(ApiKey.OFFSET_COMMIT, version, "topic_id")
@@ -118,12 +118,12 @@ def _write_committed(request: WireRequest, responses: Sequence[OffsetCommitRespo
     return library.OffsetCommitResponse(throttle_time_ms=0, topics=named + unnamed)
 
 
-def _read_committed(body: Any, version: int, names: Mapping[UUID, str]) -> tuple[OffsetCommitResponse]:
+def _read_commit_response(body: Any, version: int, names: Mapping[UUID, str]) -> tuple[OffsetCommitResponse]:
     by_id = means(ApiKey.OFFSET_COMMIT, version, "topic_id")
     return (_errors(body, names if by_id else None),)
 
 
-def _read_txn_committed(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[OffsetCommitResponse]:
+def _read_txn_commit_response(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[OffsetCommitResponse]:
     return (_errors(body, None),)
 
 
@@ -137,7 +137,7 @@ def _errors(body: Any, names: Mapping[UUID, str] | None) -> OffsetCommitResponse
     )
 
 
-def _write_txn_commit(parts: Sequence[TxnOffsetCommitRequest], version: int) -> Any:
+def _write_txn_commit_request(parts: Sequence[TxnOffsetCommitRequest], version: int) -> Any:
     request = only(parts, version)
     kind = library.TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
     return library.TxnOffsetCommitRequest(
@@ -166,7 +166,7 @@ def _write_txn_commit(parts: Sequence[TxnOffsetCommitRequest], version: int) -> 
     )
 
 
-def _read_txn_commit(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
+def _read_txn_commit_request(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
     request = TxnOffsetCommitRequest(
         group_id=given(body.group_id, "group_id"),
         transactional_id=given(body.transactional_id, "transactional_id"),
@@ -185,7 +185,7 @@ def _read_txn_commit(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
     return Parts((request,))
 
 
-def _write_txn_committed(request: WireRequest, responses: Sequence[OffsetCommitResponse]) -> Any:
+def _write_txn_commit_response(request: WireRequest, responses: Sequence[OffsetCommitResponse]) -> Any:
     kind = library.TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic
     return library.TxnOffsetCommitResponse(
         throttle_time_ms=0,
@@ -204,14 +204,19 @@ def _write_txn_committed(request: WireRequest, responses: Sequence[OffsetCommitR
 
 CODECS: Mapping[AnyApiKey, ApiCodec] = {
     ApiKey.OFFSET_COMMIT: ApiCodec(
-        library.OffsetCommitRequest, library.OffsetCommitResponse, _read_commit, _write_committed, _write_commit, _read_committed
+        library.OffsetCommitRequest,
+        library.OffsetCommitResponse,
+        _read_commit_request,
+        _write_commit_response,
+        _write_commit_request,
+        _read_commit_response,
     ),
     ApiKey.TXN_OFFSET_COMMIT: ApiCodec(
         library.TxnOffsetCommitRequest,
         library.TxnOffsetCommitResponse,
-        _read_txn_commit,
-        _write_txn_committed,
-        _write_txn_commit,
-        _read_txn_committed,
+        _read_txn_commit_request,
+        _write_txn_commit_response,
+        _write_txn_commit_request,
+        _read_txn_commit_response,
     ),
 }

@@ -1,10 +1,10 @@
-"""What is wrong with bytes that were to be a message of the Kafka protocol."""
+"""Errors of reading and writing messages of the Kafka protocol."""
 
 from coordinator_core.wire.header import RequestHeader
 
 
 class WireError(Exception):
-    """A message that cannot be read or written. `header` is there once it could be read."""
+    """A message cannot be read or written. `header` is set if it could be read."""
 
     def __init__(self, problem: str, header: RequestHeader | None = None) -> None:
         super().__init__(problem)
@@ -12,7 +12,7 @@ class WireError(Exception):
 
 
 class Malformed(WireError):
-    """Bytes that are no message of this API and version; `position` says where in the frame reading ended."""
+    """The bytes are not a message of this API and version; `position` is the byte of the frame at which reading failed."""
 
     def __init__(self, problem: str, position: int, header: RequestHeader | None = None) -> None:
         super().__init__(f"byte {position}: {problem}", header)
@@ -20,12 +20,12 @@ class Malformed(WireError):
 
 
 class UnknownApi(WireError):
-    """An API that is not served."""
+    """The API is not served."""
 
 
 class UnsupportedVersion(WireError):
-    """A version of a served API that is not served. ApiVersions has an answer for that: `write_refusal`."""
+    """The API is served, but not in this version. For ApiVersions, `write_refusal` makes a response."""
 
 
 class Unwritable(WireError):
-    """A message that the bytes of its version have no room for: more groups than one, a text above 32767 bytes."""
+    """The version of the message cannot express its content, such as several groups, or a string above 32767 bytes."""

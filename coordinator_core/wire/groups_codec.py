@@ -1,4 +1,4 @@
-"""DescribeGroups, ConsumerGroupDescribe, ListGroups, DeleteGroups and FindCoordinator."""
+"""Codecs of DescribeGroups, ConsumerGroupDescribe, ListGroups, DeleteGroups and FindCoordinator."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -30,21 +30,21 @@ from coordinator_core.wire.errors import Unwritable
 from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.parts import Peer, WireRequest
 
-#: `MessageUtil` has it for operations that the client did not ask for.
+#: Value for authorized operations that the client did not request (`MessageUtil`).
 _NOT_REQUESTED = -(1 << 31)
 
 
-def _read_describe(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
+def _read_describe_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
     missing_is_error = means(ApiKey.DESCRIBE_GROUPS, header.version, "missing_is_error")
     groups = given(body.groups, "groups")
     return Parts(tuple(DescribeGroupRequest(given(group_id, "group_id"), missing_is_error) for group_id in groups))
 
 
-def _write_describe(parts: Sequence[DescribeGroupRequest], _version: int) -> Any:
+def _write_describe_request(parts: Sequence[DescribeGroupRequest], _version: int) -> Any:
     return library.DescribeGroupsRequest(groups=[part.group_id for part in parts], include_authorized_operations=False)
 
 
-def _write_described(_request: WireRequest, responses: Sequence[DescribeGroupResponse]) -> Any:
+def _write_describe_response(_request: WireRequest, responses: Sequence[DescribeGroupResponse]) -> Any:
     kind = library.DescribeGroupsResponse.DescribedGroup
     return library.DescribeGroupsResponse(
         throttle_time_ms=0,
@@ -74,7 +74,7 @@ def _write_described(_request: WireRequest, responses: Sequence[DescribeGroupRes
     )
 
 
-def _read_described(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[DescribeGroupResponse, ...]:
+def _read_describe_response(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[DescribeGroupResponse, ...]:
     return tuple(
         DescribeGroupResponse(
             error=error_of(group.error_code),
@@ -99,16 +99,16 @@ def _read_described(body: Any, _version: int, _names: Mapping[UUID, str]) -> tup
     )
 
 
-def _read_consumer_describe(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
+def _read_consumer_describe_request(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
     group_ids = given(body.group_ids, "group_ids")
     return Parts(tuple(ConsumerGroupDescribeRequest(given(group_id, "group_id")) for group_id in group_ids))
 
 
-def _write_consumer_describe(parts: Sequence[ConsumerGroupDescribeRequest], _version: int) -> Any:
+def _write_consumer_describe_request(parts: Sequence[ConsumerGroupDescribeRequest], _version: int) -> Any:
     return library.ConsumerGroupDescribeRequest(group_ids=[part.group_id for part in parts], include_authorized_operations=False)
 
 
-def _write_consumer_described(_request: WireRequest, responses: Sequence[ConsumerGroupDescribeResponse]) -> Any:
+def _write_consumer_describe_response(_request: WireRequest, responses: Sequence[ConsumerGroupDescribeResponse]) -> Any:
     return library.ConsumerGroupDescribeResponse(
         throttle_time_ms=0,
         groups=[
@@ -128,30 +128,32 @@ def _write_consumer_described(_request: WireRequest, responses: Sequence[Consume
     )
 
 
-def _read_consumer_described(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[ConsumerGroupDescribeResponse, ...]:
+def _read_consumer_describe_response(
+    body: Any, _version: int, _names: Mapping[UUID, str]
+) -> tuple[ConsumerGroupDescribeResponse, ...]:
     return tuple(
         ConsumerGroupDescribeResponse(error_of(group.error_code), given(group.group_id, "group_id"), group.error_message)
         for group in given(body.groups, "groups")
     )
 
 
-def _read_list(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
+def _read_list_request(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
     states = (given(each, "state") for each in given(body.states_filter, "states_filter"))
     types = (given(each, "type") for each in given(body.types_filter, "types_filter"))
     return Parts((ListGroupsRequest(frozenset(states), frozenset(types)),))
 
 
-def _write_list(parts: Sequence[ListGroupsRequest], version: int) -> Any:
+def _write_list_request(parts: Sequence[ListGroupsRequest], version: int) -> Any:
     request = only(parts, version)
     unheard = (request.states and not means(ApiKey.LIST_GROUPS, version, "states")) or (
         request.types and not means(ApiKey.LIST_GROUPS, version, "types")
     )
     if unheard:
-        raise Unwritable(f"ListGroups v{version} has no room for the filters {sorted(request.states | request.types)}")
+        raise Unwritable(f"ListGroups v{version} has no such filters: {sorted(request.states | request.types)}")
     return library.ListGroupsRequest(states_filter=sorted(request.states), types_filter=sorted(request.types))
 
 
-def _write_listed(request: WireRequest, responses: Sequence[ListGroupsResponse]) -> Any:
+def _write_list_response(request: WireRequest, responses: Sequence[ListGroupsResponse]) -> Any:
     response = only(responses, request.header.version)
     return library.ListGroupsResponse(
         throttle_time_ms=0,
@@ -165,7 +167,7 @@ def _write_listed(request: WireRequest, responses: Sequence[ListGroupsResponse])
     )
 
 
-def _read_listed(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[ListGroupsResponse]:
+def _read_list_response(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[ListGroupsResponse]:
     groups = tuple(
         ListedGroup(
             given(group.group_id, "group_id"),
@@ -178,15 +180,15 @@ def _read_listed(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[
     return (ListGroupsResponse(error_of(body.error_code), groups),)
 
 
-def _read_delete(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
+def _read_delete_request(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
     return Parts(tuple(DeleteGroupRequest(given(name, "group name")) for name in given(body.groups_names, "groups_names")))
 
 
-def _write_delete(parts: Sequence[DeleteGroupRequest], _version: int) -> Any:
+def _write_delete_request(parts: Sequence[DeleteGroupRequest], _version: int) -> Any:
     return library.DeleteGroupsRequest(groups_names=[part.group_id for part in parts])
 
 
-def _write_deleted(_request: WireRequest, responses: Sequence[DeleteGroupResponse]) -> Any:
+def _write_delete_response(_request: WireRequest, responses: Sequence[DeleteGroupResponse]) -> Any:
     return library.DeleteGroupsResponse(
         throttle_time_ms=0,
         results=[
@@ -196,14 +198,14 @@ def _write_deleted(_request: WireRequest, responses: Sequence[DeleteGroupRespons
     )
 
 
-def _read_deleted(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[DeleteGroupResponse, ...]:
+def _read_delete_response(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[DeleteGroupResponse, ...]:
     return tuple(
         DeleteGroupResponse(given(each.group_id, "group_id"), error_of(each.error_code))
         for each in given(body.results, "results")
     )
 
 
-def _read_find(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
+def _read_find_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
     many = means(ApiKey.FIND_COORDINATOR, header.version, "keys")
     keys = given(body.coordinator_keys, "coordinator_keys") if many else [body.key]
     try:
@@ -213,16 +215,16 @@ def _read_find(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
     return Parts((FindCoordinatorRequest(tuple(given(key, "key") for key in keys), kind),))
 
 
-def _write_find(parts: Sequence[FindCoordinatorRequest], version: int) -> Any:
+def _write_find_request(parts: Sequence[FindCoordinatorRequest], version: int) -> Any:
     request = only(parts, version)
     if means(ApiKey.FIND_COORDINATOR, version, "keys"):
         return library.FindCoordinatorRequest(key_type=request.key_type, coordinator_keys=list(request.keys))
     if request.key_type is not CoordinatorType.GROUP and not means(ApiKey.FIND_COORDINATOR, version, "key_type"):
-        raise Unwritable(f"FindCoordinator v{version} finds groups, not {request.key_type.name}")
+        raise Unwritable(f"FindCoordinator v{version} finds only coordinators of groups, not of type {request.key_type.name}")
     return library.FindCoordinatorRequest(key=only(request.keys, version), key_type=request.key_type)
 
 
-def _write_found(request: WireRequest, responses: Sequence[FindCoordinatorResponse]) -> Any:
+def _write_find_response(request: WireRequest, responses: Sequence[FindCoordinatorResponse]) -> Any:
     version = request.header.version
     coordinators = only(responses, version).coordinators
     if means(ApiKey.FIND_COORDINATOR, version, "keys"):
@@ -255,7 +257,7 @@ def _message(error: ErrorCode) -> str | None:
     return None if error is ErrorCode.NONE else error.name
 
 
-def _read_found(body: Any, version: int, _names: Mapping[UUID, str]) -> tuple[FindCoordinatorResponse]:
+def _read_find_response(body: Any, version: int, _names: Mapping[UUID, str]) -> tuple[FindCoordinatorResponse]:
     if means(ApiKey.FIND_COORDINATOR, version, "keys"):
         found = tuple(_found(each, given(each.key, "key")) for each in given(body.coordinators, "coordinators"))
     else:
@@ -271,26 +273,41 @@ CODECS: Mapping[AnyApiKey, ApiCodec] = {
     ApiKey.DESCRIBE_GROUPS: ApiCodec(
         library.DescribeGroupsRequest,
         library.DescribeGroupsResponse,
-        _read_describe,
-        _write_described,
-        _write_describe,
-        _read_described,
+        _read_describe_request,
+        _write_describe_response,
+        _write_describe_request,
+        _read_describe_response,
     ),
     ApiKey.CONSUMER_GROUP_DESCRIBE: ApiCodec(
         library.ConsumerGroupDescribeRequest,
         library.ConsumerGroupDescribeResponse,
-        _read_consumer_describe,
-        _write_consumer_described,
-        _write_consumer_describe,
-        _read_consumer_described,
+        _read_consumer_describe_request,
+        _write_consumer_describe_response,
+        _write_consumer_describe_request,
+        _read_consumer_describe_response,
     ),
     ApiKey.LIST_GROUPS: ApiCodec(
-        library.ListGroupsRequest, library.ListGroupsResponse, _read_list, _write_listed, _write_list, _read_listed
+        library.ListGroupsRequest,
+        library.ListGroupsResponse,
+        _read_list_request,
+        _write_list_response,
+        _write_list_request,
+        _read_list_response,
     ),
     ApiKey.DELETE_GROUPS: ApiCodec(
-        library.DeleteGroupsRequest, library.DeleteGroupsResponse, _read_delete, _write_deleted, _write_delete, _read_deleted
+        library.DeleteGroupsRequest,
+        library.DeleteGroupsResponse,
+        _read_delete_request,
+        _write_delete_response,
+        _write_delete_request,
+        _read_delete_response,
     ),
     ApiKey.FIND_COORDINATOR: ApiCodec(
-        library.FindCoordinatorRequest, library.FindCoordinatorResponse, _read_find, _write_found, _write_find, _read_found
+        library.FindCoordinatorRequest,
+        library.FindCoordinatorResponse,
+        _read_find_request,
+        _write_find_response,
+        _write_find_request,
+        _read_find_response,
     ),
 }

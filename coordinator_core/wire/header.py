@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class RequestHeader(NamedTuple):
-    """`api_key` and `version` as the client sent them, known or not."""
+    """Header of a request; `api_key` and `version` may be unknown ones."""
 
     api_key: int
     version: int

@@ -1,4 +1,4 @@
-"""The headers in front of messages: what they say, and where the body begins."""
+"""Codec of the headers of requests and responses."""
 
 import struct
 
@@ -10,24 +10,27 @@ _CORRELATION_ID = struct.Struct(">i")
 
 
 def read_header(frame: bytes) -> tuple[RequestHeader, int]:
-    """The header but its tagged fields, and where those would begin: the version says whether there are any. Raises Malformed."""
+    """Read the header without its tagged fields; return it with the position after it. Raises Malformed.
+
+    The API version decides whether tagged fields follow.
+    """
     if len(frame) < _FIXED.size:
-        raise Malformed(f"a header has {_FIXED.size} bytes and more, not {len(frame)}", len(frame))
+        raise Malformed(f"a request header has at least {_FIXED.size} bytes, the frame has {len(frame)}", len(frame))
     api_key, version, correlation_id, length = _FIXED.unpack_from(frame)
     if length < 0:
         return RequestHeader(api_key, version, correlation_id, None), _FIXED.size
     end = _FIXED.size + length
     if end > len(frame):
-        raise Malformed(f"the client id has {length} bytes, {len(frame) - _FIXED.size} are left", _FIXED.size)
+        raise Malformed(f"the client id has {length} bytes, but only {len(frame) - _FIXED.size} are left", _FIXED.size)
     try:
         client_id = frame[_FIXED.size : end].decode()
     except UnicodeDecodeError as error:
-        raise Malformed(f"the client id is no UTF-8: {error.reason}", _FIXED.size + error.start) from None
+        raise Malformed(f"the client id is not valid UTF-8: {error.reason}", _FIXED.size + error.start) from None
     return RequestHeader(api_key, version, correlation_id, client_id), end
 
 
 def skip_tags(frame: bytes, position: int, header: RequestHeader | None) -> int:
-    """Behind the tagged fields of a header, none of which mean anything today. Raises Malformed."""
+    """Skip the tagged fields of a header, which has no known ones; return the position after them. Raises Malformed."""
     if frame[position : position + 1] == b"\x00":
         return position + 1
     count, position = _varint(frame, position, header)
@@ -36,28 +39,28 @@ def skip_tags(frame: bytes, position: int, header: RequestHeader | None) -> int:
         size, position = _varint(frame, position, header)
         position += size
     if position > len(frame):
-        raise Malformed(f"tagged fields of the header end at byte {position}", len(frame), header)
+        raise Malformed(f"tagged fields of the header end at byte {position}, after the end of the frame", len(frame), header)
     return position
 
 
 def _varint(frame: bytes, position: int, header: RequestHeader | None) -> tuple[int, int]:
-    """Five bytes at most."""
+    """Read an unsigned varint of at most five bytes."""
     value = 0
     for number, byte in enumerate(frame[position : position + 5]):
         value |= (byte & 0x7F) << 7 * number
         if byte < 0x80:
             return value, position + number + 1
-    raise Malformed("a varint does not end", position, header)
+    raise Malformed("a varint has more than five bytes, or is cut off", position, header)
 
 
 def correlation_id_of(frame: bytes) -> int:
-    """Which request a frame of a broker answers. Raises Malformed."""
+    """Return the correlation id of a response. Raises Malformed."""
     if len(frame) < _CORRELATION_ID.size:
-        raise Malformed(f"a response has {_CORRELATION_ID.size} bytes and more, not {len(frame)}", len(frame))
+        raise Malformed(f"a response has at least {_CORRELATION_ID.size} bytes, the frame has {len(frame)}", len(frame))
     correlation_id: int = _CORRELATION_ID.unpack_from(frame)[0]
     return correlation_id
 
 
 def response_body(frame: bytes, flexible: bool) -> int:
-    """Where the body of a response begins. Raises Malformed."""
+    """Return the position of the body of a response. Raises Malformed."""
     return skip_tags(frame, _CORRELATION_ID.size, None) if flexible else _CORRELATION_ID.size

@@ -1,9 +1,9 @@
-"""The messages of kafka-python, whose codecs are made from Kafka's own message definitions. Nothing else here knows the library.
+"""The messages of kafka-python, with codecs generated from Kafka's message definitions. Only this module uses the library.
 
-Its generated decoders are quick and trust the bytes: a length may point behind the end, a varint may go on for as long as there
-are bytes, and every set of tagged fields has the rest of the frame copied. So a message is decoded by them first, with tagged
-fields and endless varints kept away from them. Whatever does not come out whole is decoded again by the library's other decoders,
-field by field, from a frame that gives exactly as many bytes as it is asked for; those also tell where a message is broken.
+Its generated decoders are fast, but trust the bytes: a length may exceed the frame, a varint may be arbitrarily long, and each
+section of tagged fields copies the rest of the frame. They are tried first, but not on messages with tagged fields or overlong
+varints. A message that they cannot decode is decoded again by the library's slower decoders, field by field, from a stream that
+raises at the end of the frame; these also report the position of the error.
 """
 
 import re
@@ -29,17 +29,17 @@ from coordinator_core.wire import definitions as _definitions
 from coordinator_core.wire.errors import Malformed, Unwritable
 from coordinator_core.wire.header import RequestHeader
 
-#: More continuation bits than any varint of a message has.
+#: More consecutive bytes with a continuation bit than any valid varint has.
 _ENDLESS_VARINT = re.compile(rb"[\x80-\xff]{16}")
 
 
 class _ExactFrame(BytesIO):
-    """Gives as many bytes as are asked for, or none."""
+    """A stream that raises EOFError if fewer bytes are left than requested."""
 
     def read(self, size: int | None = -1, /) -> bytes:
         data = super().read(size)
         if size is None or len(data) != size:
-            raise EOFError(f"{size} bytes are asked for, {len(data)} are left")
+            raise EOFError(f"{size} bytes are needed, {len(data)} are left")
         return data
 
 
@@ -52,7 +52,7 @@ def _leave_tags(_rest: bytes) -> NoReturn:
 
 
 class MessageCodec:
-    """Bodies of one message type in one version."""
+    """Codec of the bodies of one message type in one version."""
 
     def __init__(self, message: Any, version: int) -> None:
         self._message = message
@@ -61,13 +61,13 @@ class MessageCodec:
         generated = message._struct.compiled_decode_from(
             version, compact=self._flexible, tagged=self._flexible, data_class=message
         )
-        # a copy: the library's own function goes on as it was, for whoever else uses it
+        # a copy with its own globals: the library's function is unchanged for other users
         self._decode: Callable[[bytes, int], tuple[Any, int]] = FunctionType(
             generated.__code__, generated.__globals__ | {"_BytesIO": _leave_tags}
         )
 
     def decode(self, frame: bytes, position: int, header: RequestHeader | None = None) -> Any:
-        """The body that begins at `position`; what follows it is passed over, as brokers do. Raises Malformed."""
+        """Decode the body that begins at `position`; bytes after it are ignored, as brokers do. Raises Malformed."""
         if not self._flexible or frame.isascii() or not _ENDLESS_VARINT.search(frame):
             try:
                 body, end = self._decode(frame, position)
@@ -88,13 +88,13 @@ class MessageCodec:
             raise Malformed(f"{self._message.__name__} v{self._version}: {error}", data.tell(), header) from None
 
     def encode_request(self, body: Any, correlation_id: int, client_id: str | None) -> bytes:
-        """Header and body. Raises Unwritable."""
+        """Encode header and body. Raises Unwritable."""
         body.API_VERSION = self._version
         body.with_header(correlation_id, client_id)
         return self._encode(body)
 
     def encode_response(self, body: Any, correlation_id: int) -> bytes:
-        """Header and body. Raises Unwritable."""
+        """Encode header and body. Raises Unwritable."""
         body.API_VERSION = self._version
         body.with_header(correlation_id)
         return self._encode(body)
@@ -108,7 +108,7 @@ class MessageCodec:
 
 @cache
 def message_codec(message: Any, version: int) -> MessageCodec:
-    """The codec of a message class of this module."""
+    """Return the codec of a message class of this module."""
     return MessageCodec(message, version)
 
 
@@ -117,11 +117,11 @@ ApiVersionsResponse: Any = _api_versions.ApiVersionsResponse
 
 
 class ConsumerGroupDescribeRequest(_ApiMessage, load_json=_definitions):  # type: ignore[misc, call-arg]  # untyped library
-    """KIP-848, which the library does not know."""
+    """Request of KIP-848, which the library does not have."""
 
 
 class ConsumerGroupDescribeResponse(_ApiMessage, load_json=_definitions):  # type: ignore[misc, call-arg]  # untyped library
-    """See the request."""
+    """Response of KIP-848, which the library does not have."""
 
 
 DeleteGroupsRequest: Any = _groups.DeleteGroupsRequest

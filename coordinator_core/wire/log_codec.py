@@ -1,4 +1,4 @@
-"""ListOffsets and Fetch."""
+"""Codecs of ListOffsets and Fetch."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,14 +21,14 @@ from coordinator_core.wire.cluster_messages import (
 from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.parts import Peer, WireRequest
 
-#: A replica id that no broker has.
+#: Replica id of consumers.
 _CONSUMER = -1
 _EVERYTHING = 0x7FFFFFFF
-#: First version of Fetch in which topic ids stand for names.
+#: First version of Fetch with topic ids instead of names.
 _BY_ID = 13
 
 
-#: First version of ListOffsets that has a position (`ReplicaManager.timestampMinSupportedVersion`).
+#: Position → first version of ListOffsets that has it (`ReplicaManager.timestampMinSupportedVersion`).
 _POSITION_SINCE = {
     ListOffsetsPosition.LATEST: 0,
     ListOffsetsPosition.EARLIEST: 0,
@@ -40,11 +40,11 @@ _POSITION_SINCE = {
 
 
 def lowest_timestamp(version: int) -> int:
-    """The lowest timestamp that means something in a version of ListOffsets."""
+    """Return the lowest timestamp that is defined in a version of ListOffsets."""
     return min(position for position, since in _POSITION_SINCE.items() if since <= version)
 
 
-def _read_offsets(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
+def _read_offsets_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
     timestamps = {
         TopicPartition(given(topic.name, "topic name"), each.partition_index): each.timestamp
         for topic in given(body.topics, "topics")
@@ -53,7 +53,7 @@ def _read_offsets(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
     return Parts((ListOffsetsRequest(timestamps, lowest_timestamp(header.version)),))
 
 
-def _write_offsets(parts: Sequence[ListOffsetsRequest], version: int) -> Any:
+def _write_offsets_request(parts: Sequence[ListOffsetsRequest], version: int) -> Any:
     kind = library.ListOffsetsRequest.ListOffsetsTopic
     return library.ListOffsetsRequest(
         replica_id=_CONSUMER,
@@ -72,7 +72,7 @@ def _write_offsets(parts: Sequence[ListOffsetsRequest], version: int) -> Any:
     )
 
 
-def _write_offsets_told(request: WireRequest, responses: Sequence[ListOffsetsResponse]) -> Any:
+def _write_offsets_response(request: WireRequest, responses: Sequence[ListOffsetsResponse]) -> Any:
     kind = library.ListOffsetsResponse.ListOffsetsTopicResponse
     return library.ListOffsetsResponse(
         throttle_time_ms=0,
@@ -95,7 +95,7 @@ def _write_offsets_told(request: WireRequest, responses: Sequence[ListOffsetsRes
     )
 
 
-def _read_offsets_told(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[ListOffsetsResponse]:
+def _read_offsets_response(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[ListOffsetsResponse]:
     return (
         ListOffsetsResponse(
             {
@@ -109,7 +109,7 @@ def _read_offsets_told(body: Any, _version: int, _names: Mapping[UUID, str]) -> 
     )
 
 
-def _read_fetch(body: Any, header: RequestHeader, peer: Peer) -> Parts:
+def _read_fetch_request(body: Any, header: RequestHeader, peer: Peer) -> Parts:
     by_id = header.version >= _BY_ID
     partitions = tuple(
         FetchPartition(
@@ -124,7 +124,7 @@ def _read_fetch(body: Any, header: RequestHeader, peer: Peer) -> Parts:
     return Parts((FetchRequest(partitions, body.max_wait_ms, body.min_bytes, body.session_id, body.session_epoch),))
 
 
-def _write_fetch(parts: Sequence[FetchRequest], version: int) -> Any:
+def _write_fetch_request(parts: Sequence[FetchRequest], version: int) -> Any:
     request = only(parts, version)
     kind = library.FetchRequest.FetchTopic
     return library.FetchRequest(
@@ -158,7 +158,7 @@ def _write_fetch(parts: Sequence[FetchRequest], version: int) -> Any:
     )
 
 
-def _write_fetched(request: WireRequest, responses: Sequence[FetchResponse]) -> Any:
+def _write_fetch_response(request: WireRequest, responses: Sequence[FetchResponse]) -> Any:
     response = only(responses, request.header.version)
     kind = library.FetchResponse.FetchableTopicResponse
     return library.FetchResponse(
@@ -188,7 +188,7 @@ def _write_fetched(request: WireRequest, responses: Sequence[FetchResponse]) -> 
     )
 
 
-def _read_fetched(body: Any, version: int, names: Mapping[UUID, str]) -> tuple[FetchResponse]:
+def _read_fetch_response(body: Any, version: int, names: Mapping[UUID, str]) -> tuple[FetchResponse]:
     by_id = version >= _BY_ID
     partitions = tuple(
         FetchedPartition(
@@ -209,12 +209,17 @@ CODECS: Mapping[AnyApiKey, ApiCodec] = {
     ClusterApiKey.LIST_OFFSETS: ApiCodec(
         library.ListOffsetsRequest,
         library.ListOffsetsResponse,
-        _read_offsets,
-        _write_offsets_told,
-        _write_offsets,
-        _read_offsets_told,
+        _read_offsets_request,
+        _write_offsets_response,
+        _write_offsets_request,
+        _read_offsets_response,
     ),
     ClusterApiKey.FETCH: ApiCodec(
-        library.FetchRequest, library.FetchResponse, _read_fetch, _write_fetched, _write_fetch, _read_fetched
+        library.FetchRequest,
+        library.FetchResponse,
+        _read_fetch_request,
+        _write_fetch_response,
+        _write_fetch_request,
+        _read_fetch_response,
     ),
 }

@@ -1,4 +1,4 @@
-"""JoinGroup, SyncGroup, Heartbeat and LeaveGroup."""
+"""Codecs of JoinGroup, SyncGroup, Heartbeat and LeaveGroup."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -26,7 +26,7 @@ from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.parts import Peer, WireRequest
 
 
-def _read_join(body: Any, header: RequestHeader, peer: Peer) -> Parts:
+def _read_join_request(body: Any, header: RequestHeader, peer: Peer) -> Parts:
     version = header.version
     with_timeout = means(ApiKey.JOIN_GROUP, version, "rebalance_timeout_ms")
     request = JoinGroupRequest(
@@ -49,7 +49,7 @@ def _read_join(body: Any, header: RequestHeader, peer: Peer) -> Parts:
     return Parts((request,))
 
 
-def _write_join(parts: Sequence[JoinGroupRequest], version: int) -> Any:
+def _write_join_request(parts: Sequence[JoinGroupRequest], version: int) -> Any:
     request = only(parts, version)
     return library.JoinGroupRequest(
         group_id=request.group_id,
@@ -66,7 +66,7 @@ def _write_join(parts: Sequence[JoinGroupRequest], version: int) -> Any:
     )
 
 
-def _write_joined(request: WireRequest, responses: Sequence[JoinGroupResponse]) -> Any:
+def _write_join_response(request: WireRequest, responses: Sequence[JoinGroupResponse]) -> Any:
     version = request.header.version
     response = only(responses, version)
     nullable = means(ApiKey.JOIN_GROUP, version, "protocol_type_in_response")
@@ -88,7 +88,7 @@ def _write_joined(request: WireRequest, responses: Sequence[JoinGroupResponse]) 
     )
 
 
-def _read_joined(body: Any, version: int, _names: Mapping[UUID, str]) -> tuple[JoinGroupResponse]:
+def _read_join_response(body: Any, version: int, _names: Mapping[UUID, str]) -> tuple[JoinGroupResponse]:
     nullable = means(ApiKey.JOIN_GROUP, version, "protocol_type_in_response")
     return (
         JoinGroupResponse(
@@ -107,7 +107,7 @@ def _read_joined(body: Any, version: int, _names: Mapping[UUID, str]) -> tuple[J
     )
 
 
-def _read_sync(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
+def _read_sync_request(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
     request = SyncGroupRequest(
         group_id=given(body.group_id, "group_id"),
         generation=body.generation_id,
@@ -123,7 +123,7 @@ def _read_sync(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
     return Parts((request,))
 
 
-def _write_sync(parts: Sequence[SyncGroupRequest], version: int) -> Any:
+def _write_sync_request(parts: Sequence[SyncGroupRequest], version: int) -> Any:
     request = only(parts, version)
     return library.SyncGroupRequest(
         group_id=request.group_id,
@@ -139,7 +139,7 @@ def _write_sync(parts: Sequence[SyncGroupRequest], version: int) -> Any:
     )
 
 
-def _write_synced(request: WireRequest, responses: Sequence[SyncGroupResponse]) -> Any:
+def _write_sync_response(request: WireRequest, responses: Sequence[SyncGroupResponse]) -> Any:
     response = only(responses, request.header.version)
     return library.SyncGroupResponse(
         throttle_time_ms=0,
@@ -150,17 +150,17 @@ def _write_synced(request: WireRequest, responses: Sequence[SyncGroupResponse]) 
     )
 
 
-def _read_synced(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[SyncGroupResponse]:
+def _read_sync_response(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[SyncGroupResponse]:
     assignment = given(body.assignment, "assignment")
     return (SyncGroupResponse(error_of(body.error_code), body.protocol_type, body.protocol_name, assignment),)
 
 
-def _read_heartbeat(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
+def _read_heartbeat_request(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
     group_id, member_id = given(body.group_id, "group_id"), given(body.member_id, "member_id")
     return Parts((HeartbeatRequest(group_id, body.generation_id, member_id, body.group_instance_id),))
 
 
-def _write_heartbeat(parts: Sequence[HeartbeatRequest], version: int) -> Any:
+def _write_heartbeat_request(parts: Sequence[HeartbeatRequest], version: int) -> Any:
     request = only(parts, version)
     return library.HeartbeatRequest(
         group_id=request.group_id,
@@ -170,16 +170,16 @@ def _write_heartbeat(parts: Sequence[HeartbeatRequest], version: int) -> Any:
     )
 
 
-def _write_heard(request: WireRequest, responses: Sequence[HeartbeatResponse]) -> Any:
+def _write_heartbeat_response(request: WireRequest, responses: Sequence[HeartbeatResponse]) -> Any:
     response = only(responses, request.header.version)
     return library.HeartbeatResponse(throttle_time_ms=0, error_code=response.error)
 
 
-def _read_heard(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[HeartbeatResponse]:
+def _read_heartbeat_response(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[HeartbeatResponse]:
     return (HeartbeatResponse(error_of(body.error_code)),)
 
 
-def _read_leave(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
+def _read_leave_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
     members = (
         tuple(
             LeavingMember(given(each.member_id, "member_id"), each.group_instance_id, each.reason)
@@ -191,7 +191,7 @@ def _read_leave(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
     return Parts((LeaveGroupRequest(given(body.group_id, "group_id"), members),))
 
 
-def _write_leave(parts: Sequence[LeaveGroupRequest], version: int) -> Any:
+def _write_leave_request(parts: Sequence[LeaveGroupRequest], version: int) -> Any:
     request = only(parts, version)
     if not means(ApiKey.LEAVE_GROUP, version, "members"):
         return library.LeaveGroupRequest(group_id=request.group_id, member_id=only(request.members, version).member_id)
@@ -206,7 +206,7 @@ def _write_leave(parts: Sequence[LeaveGroupRequest], version: int) -> Any:
     )
 
 
-def _write_left(request: WireRequest, responses: Sequence[LeaveGroupResponse]) -> Any:
+def _write_leave_response(request: WireRequest, responses: Sequence[LeaveGroupResponse]) -> Any:
     version = request.header.version
     response = only(responses, version)
     if not means(ApiKey.LEAVE_GROUP, version, "members"):
@@ -223,7 +223,7 @@ def _write_left(request: WireRequest, responses: Sequence[LeaveGroupResponse]) -
     )
 
 
-def _read_left(body: Any, version: int, _names: Mapping[UUID, str]) -> tuple[LeaveGroupResponse]:
+def _read_leave_response(body: Any, version: int, _names: Mapping[UUID, str]) -> tuple[LeaveGroupResponse]:
     error = error_of(body.error_code)
     if not means(ApiKey.LEAVE_GROUP, version, "members"):
         return (LeaveGroupResponse(error),)
@@ -236,15 +236,35 @@ def _read_left(body: Any, version: int, _names: Mapping[UUID, str]) -> tuple[Lea
 
 CODECS: Mapping[AnyApiKey, ApiCodec] = {
     ApiKey.JOIN_GROUP: ApiCodec(
-        library.JoinGroupRequest, library.JoinGroupResponse, _read_join, _write_joined, _write_join, _read_joined
+        library.JoinGroupRequest,
+        library.JoinGroupResponse,
+        _read_join_request,
+        _write_join_response,
+        _write_join_request,
+        _read_join_response,
     ),
     ApiKey.SYNC_GROUP: ApiCodec(
-        library.SyncGroupRequest, library.SyncGroupResponse, _read_sync, _write_synced, _write_sync, _read_synced
+        library.SyncGroupRequest,
+        library.SyncGroupResponse,
+        _read_sync_request,
+        _write_sync_response,
+        _write_sync_request,
+        _read_sync_response,
     ),
     ApiKey.HEARTBEAT: ApiCodec(
-        library.HeartbeatRequest, library.HeartbeatResponse, _read_heartbeat, _write_heard, _write_heartbeat, _read_heard
+        library.HeartbeatRequest,
+        library.HeartbeatResponse,
+        _read_heartbeat_request,
+        _write_heartbeat_response,
+        _write_heartbeat_request,
+        _read_heartbeat_response,
     ),
     ApiKey.LEAVE_GROUP: ApiCodec(
-        library.LeaveGroupRequest, library.LeaveGroupResponse, _read_leave, _write_left, _write_leave, _read_left
+        library.LeaveGroupRequest,
+        library.LeaveGroupResponse,
+        _read_leave_request,
+        _write_leave_response,
+        _write_leave_request,
+        _read_leave_response,
     ),
 }

@@ -1,4 +1,4 @@
-"""OffsetFetch, OffsetDelete and WriteTxnMarkers."""
+"""Codecs of OffsetFetch, OffsetDelete and WriteTxnMarkers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -27,7 +27,7 @@ from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.parts import PartitionMarker, Peer, UnknownTopics, WireRequest
 
 
-def _read_fetch(body: Any, header: RequestHeader, peer: Peer) -> Parts:
+def _read_fetch_request(body: Any, header: RequestHeader, peer: Peer) -> Parts:
     if not means(ApiKey.OFFSET_FETCH, header.version, "groups"):
         topics = body.topics if means(ApiKey.OFFSET_FETCH, header.version, "all_partitions") else given(body.topics, "topics")
         partitions = None if topics is None else _partitions(topics)
@@ -47,10 +47,10 @@ def _read_group_by_id(group: Any, stable: bool, names: Mapping[UUID, str]) -> tu
     group_id = given(group.group_id, "group_id")
     if group.topics is None:
         return OffsetFetchRequest(group_id, None, stable, {name: topic_id for topic_id, name in names.items()}), {}
-    asked = {id_of(topic.topic_id): tuple(given(topic.partition_indexes, "partition_indexes")) for topic in group.topics}
-    named = {names[topic_id]: topic_id for topic_id in asked if topic_id in names}
-    wanted = tuple(TopicPartition(name, number) for name, topic_id in named.items() for number in asked[topic_id])
-    unknown = {topic_id: numbers for topic_id, numbers in asked.items() if topic_id not in names}
+    requested = {id_of(topic.topic_id): tuple(given(topic.partition_indexes, "partition_indexes")) for topic in group.topics}
+    named = {names[topic_id]: topic_id for topic_id in requested if topic_id in names}
+    wanted = tuple(TopicPartition(name, number) for name, topic_id in named.items() for number in requested[topic_id])
+    unknown = {topic_id: numbers for topic_id, numbers in requested.items() if topic_id not in names}
     return OffsetFetchRequest(group_id, wanted, stable, named), unknown
 
 
@@ -62,24 +62,28 @@ def _partitions(topics: Sequence[Any]) -> tuple[TopicPartition, ...]:
     )
 
 
-def _write_fetch(parts: Sequence[OffsetFetchRequest], version: int) -> Any:
+def _write_fetch_request(parts: Sequence[OffsetFetchRequest], version: int) -> Any:
     stable = {part.require_stable for part in parts}
     if len(stable) > 1 or (True in stable and not means(ApiKey.OFFSET_FETCH, version, "require_stable")):
-        raise Unwritable(f"OffsetFetch v{version} has no room for require_stable {sorted(stable)}")
+        raise Unwritable(
+            f"OffsetFetch v{version} cannot express require_stable {sorted(stable)}: use one value, or a later version"
+        )
     if not means(ApiKey.OFFSET_FETCH, version, "groups"):
         request = only(parts, version)
         if request.partitions is None and not means(ApiKey.OFFSET_FETCH, version, "all_partitions"):
-            raise Unwritable(f"OffsetFetch v{version} has to name partitions")
+            raise Unwritable(f"OffsetFetch v{version} cannot request all partitions: name them")
         kind = library.OffsetFetchRequest.OffsetFetchRequestTopic
         return library.OffsetFetchRequest(
-            group_id=request.group_id, topics=_asked(request, kind, version), require_stable=request.require_stable
+            group_id=request.group_id, topics=_requested_topics(request, kind, version), require_stable=request.require_stable
         )
     kind = library.OffsetFetchRequest.OffsetFetchRequestGroup
-    groups = [kind(group_id=each.group_id, topics=_asked(each, kind.OffsetFetchRequestTopics, version)) for each in parts]
+    groups = [
+        kind(group_id=each.group_id, topics=_requested_topics(each, kind.OffsetFetchRequestTopics, version)) for each in parts
+    ]
     return library.OffsetFetchRequest(groups=groups, require_stable=True in stable)
 
 
-def _asked(request: OffsetFetchRequest, kind: Any, version: int) -> list[Any] | None:
+def _requested_topics(request: OffsetFetchRequest, kind: Any, version: int) -> list[Any] | None:
     if request.partitions is None:
         return None
     topics = by_topic((partition, None) for partition in request.partitions)
@@ -92,13 +96,13 @@ def _asked(request: OffsetFetchRequest, kind: Any, version: int) -> list[Any] | 
     return [kind(name=name, partition_indexes=[number for number, _ in each]) for name, each in topics.items()]
 
 
-def _write_fetched(request: WireRequest, responses: Sequence[OffsetFetchResponse]) -> Any:
+def _write_fetch_response(request: WireRequest, responses: Sequence[OffsetFetchResponse]) -> Any:
     version = request.header.version
     if not means(ApiKey.OFFSET_FETCH, version, "groups"):
         response = only(responses, version)
         offsets = response.offsets
         if response.error is not ErrorCode.NONE and not means(ApiKey.OFFSET_FETCH, version, "all_partitions"):
-            # v1 has no error of the whole
+            # v1 has no error for the whole response
             offsets = dict.fromkeys(_fetch_part(request, 0).partitions or (), FetchedOffset(error=response.error))
         named = _fetched_topics(library.OffsetFetchResponse.OffsetFetchResponseTopic, "OffsetFetchResponsePartition", offsets)
         return library.OffsetFetchResponse(throttle_time_ms=0, topics=[topic for _, topic in named], error_code=response.error)
@@ -124,7 +128,7 @@ def _fetch_part(request: WireRequest, number: int) -> OffsetFetchRequest:
 
 
 def _fetched_topics(kind: Any, partition_kind: str, offsets: Mapping[TopicPartition, FetchedOffset]) -> list[tuple[str, Any]]:
-    """Topics with their names."""
+    """Return the topics of a response with their names."""
     make = getattr(kind, partition_kind)
     return [
         (
@@ -148,7 +152,7 @@ def _fetched_topics(kind: Any, partition_kind: str, offsets: Mapping[TopicPartit
 
 
 def _with_ids(topics: list[tuple[str, Any]], ids: Mapping[str, UUID]) -> list[Any]:
-    """Those without an id are left out, as brokers do when everything is asked for."""
+    """Set the topic ids, without topics that have none: brokers omit them when all topics are requested."""
     for name, topic in topics:
         topic.topic_id = ids.get(name)
     return [topic for name, topic in topics if name in ids]
@@ -173,7 +177,7 @@ def _unknown_topics(kind: Any, unknown: UnknownTopics) -> list[Any]:
     ]
 
 
-def _read_fetched(body: Any, version: int, names: Mapping[UUID, str]) -> tuple[OffsetFetchResponse, ...]:
+def _read_fetch_response(body: Any, version: int, names: Mapping[UUID, str]) -> tuple[OffsetFetchResponse, ...]:
     if not means(ApiKey.OFFSET_FETCH, version, "groups"):
         return (_fetched(body, None),)
     by_id = names if means(ApiKey.OFFSET_FETCH, version, "topic_ids") else None
@@ -193,7 +197,7 @@ def _fetched(body: Any, names: Mapping[UUID, str] | None) -> OffsetFetchResponse
     )
 
 
-def _read_delete(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
+def _read_delete_request(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
     partitions = tuple(
         TopicPartition(given(topic.name, "topic name"), each.partition_index)
         for topic in given(body.topics, "topics")
@@ -202,7 +206,7 @@ def _read_delete(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
     return Parts((OffsetDeleteRequest(given(body.group_id, "group_id"), partitions),))
 
 
-def _write_delete(parts: Sequence[OffsetDeleteRequest], version: int) -> Any:
+def _write_delete_request(parts: Sequence[OffsetDeleteRequest], version: int) -> Any:
     request = only(parts, version)
     kind = library.OffsetDeleteRequest.OffsetDeleteRequestTopic
     return library.OffsetDeleteRequest(
@@ -214,7 +218,7 @@ def _write_delete(parts: Sequence[OffsetDeleteRequest], version: int) -> Any:
     )
 
 
-def _write_deleted(request: WireRequest, responses: Sequence[OffsetDeleteResponse]) -> Any:
+def _write_delete_response(request: WireRequest, responses: Sequence[OffsetDeleteResponse]) -> Any:
     response = only(responses, request.header.version)
     kind = library.OffsetDeleteResponse.OffsetDeleteResponseTopic
     return library.OffsetDeleteResponse(
@@ -232,7 +236,7 @@ def _write_deleted(request: WireRequest, responses: Sequence[OffsetDeleteRespons
     )
 
 
-def _read_deleted(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[OffsetDeleteResponse]:
+def _read_delete_response(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[OffsetDeleteResponse]:
     errors = {
         TopicPartition(given(topic.name, "topic name"), each.partition_index): error_of(each.error_code)
         for topic in given(body.topics, "topics")
@@ -241,7 +245,7 @@ def _read_deleted(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple
     return (OffsetDeleteResponse(error_of(body.error_code), errors),)
 
 
-def _read_markers(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
+def _read_markers_request(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
     return Parts(
         tuple(
             PartitionMarker(
@@ -260,7 +264,7 @@ def _read_markers(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
     )
 
 
-def _write_markers(parts: Sequence[PartitionMarker], _version: int) -> Any:
+def _write_markers_request(parts: Sequence[PartitionMarker], _version: int) -> Any:
     kind = library.WriteTxnMarkersRequest.WritableTxnMarker
     return library.WriteTxnMarkersRequest(
         markers=[
@@ -279,7 +283,7 @@ def _write_markers(parts: Sequence[PartitionMarker], _version: int) -> Any:
     )
 
 
-def _write_marked(request: WireRequest, responses: Sequence[TxnMarkerResponse]) -> Any:
+def _write_markers_response(request: WireRequest, responses: Sequence[TxnMarkerResponse]) -> Any:
     kind = library.WriteTxnMarkersResponse.WritableTxnMarkerResult
     parts = [part for part in request.parts if isinstance(part, PartitionMarker)]
     return library.WriteTxnMarkersResponse(
@@ -307,14 +311,14 @@ def _write_marked(request: WireRequest, responses: Sequence[TxnMarkerResponse]) 
 def _by_marker(
     parts: Sequence[PartitionMarker], values: Sequence[Value]
 ) -> list[tuple[TxnMarkerRequest, dict[str, list[tuple[int, Value]]]]]:
-    """Values of the parts under their marker and topic."""
+    """Group values of the parts by marker and topic."""
     markers: dict[TxnMarkerRequest, list[tuple[TopicPartition, Value]]] = {}
     for part, value in zip(parts, values, strict=True):
         markers.setdefault(part.marker, []).append((TopicPartition(part.topic, part.partition), value))
     return [(marker, by_topic(each)) for marker, each in markers.items()]
 
 
-def _read_marked(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[TxnMarkerResponse, ...]:
+def _read_markers_response(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[TxnMarkerResponse, ...]:
     return tuple(
         TxnMarkerResponse(error_of(each.error_code))
         for marker in given(body.markers, "markers")
@@ -325,17 +329,27 @@ def _read_marked(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[
 
 CODECS: Mapping[AnyApiKey, ApiCodec] = {
     ApiKey.OFFSET_FETCH: ApiCodec(
-        library.OffsetFetchRequest, library.OffsetFetchResponse, _read_fetch, _write_fetched, _write_fetch, _read_fetched
+        library.OffsetFetchRequest,
+        library.OffsetFetchResponse,
+        _read_fetch_request,
+        _write_fetch_response,
+        _write_fetch_request,
+        _read_fetch_response,
     ),
     ApiKey.OFFSET_DELETE: ApiCodec(
-        library.OffsetDeleteRequest, library.OffsetDeleteResponse, _read_delete, _write_deleted, _write_delete, _read_deleted
+        library.OffsetDeleteRequest,
+        library.OffsetDeleteResponse,
+        _read_delete_request,
+        _write_delete_response,
+        _write_delete_request,
+        _read_delete_response,
     ),
     ApiKey.WRITE_TXN_MARKERS: ApiCodec(
         library.WriteTxnMarkersRequest,
         library.WriteTxnMarkersResponse,
-        _read_markers,
-        _write_marked,
-        _write_markers,
-        _read_marked,
+        _read_markers_request,
+        _write_markers_response,
+        _write_markers_request,
+        _read_markers_response,
     ),
 }

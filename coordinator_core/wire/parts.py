@@ -1,4 +1,4 @@
-"""A request as it is taken apart: what its bytes do not say, and the pieces that are answered one by one."""
+"""Decoded requests: their parts, which are answered separately, and the context that their bytes do not have."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from coordinator_core.wire.header import RequestHeader
 
 
 class PartitionMarker(NamedTuple):
-    """The end of a transaction in one partition: WriteTxnMarkers has any number of them."""
+    """A transaction marker for one partition; a WriteTxnMarkers request may have several."""
 
     topic: str
     partition: int
@@ -30,8 +30,7 @@ UnknownTopics = Mapping[UUID, tuple[int, ...]]
 
 
 class Peer(NamedTuple):
-    """What a connection and its server know, and the bytes do not say: the host as members are described with it, the names of
-    topic ids (OffsetCommit and OffsetFetch v10)."""
+    """Context of a request: the client host that is stored in members, and the names of topic ids."""
 
     client_host: str = ""
     topic_names: Mapping[UUID, str] = NO_TOPIC_NAMES
@@ -39,11 +38,11 @@ class Peer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WireRequest:
-    """One frame. `parts` are answered in order: one per group of DescribeGroups, DeleteGroups and OffsetFetch v8+, one per
-    partition of WriteTxnMarkers, one for everything else.
+    """A decoded request frame.
 
-    `unknown_topics`, per part where there are any: partitions under topic ids without a name. They are answered
-    UNKNOWN_TOPIC_ID and are not in the part.
+    `parts` has one part per group of DescribeGroups, DeleteGroups and OffsetFetch v8+, one per partition of WriteTxnMarkers, and
+    one for any other request. `unknown_topics` has, per part, the partitions of topic ids without a name; they are not in the
+    part and are answered UNKNOWN_TOPIC_ID.
     """
 
     header: RequestHeader
@@ -52,13 +51,13 @@ class WireRequest:
 
     @property
     def has_response(self) -> bool:
-        """False for Produce with `acks` 0, whose producer reads none."""
+        """Whether the client expects a response: always, except for Produce with `acks` 0."""
         return not (len(self.parts) == 1 and isinstance(self.parts[0], ProduceRequest) and self.parts[0].acks == 0)
 
 
 @dataclass(frozen=True, slots=True)
 class WireResponse:
-    """One frame from a broker; `parts` as in WireRequest."""
+    """A decoded response frame; `parts` as in WireRequest."""
 
     correlation_id: int
     parts: tuple[PartResponse, ...] = field(default=())

@@ -1,4 +1,4 @@
-"""Produce. Its records are not looked at: there is no topic that could hold them."""
+"""Codec of Produce. Records are not decoded, because the coordinator's topics hold no data."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,15 +11,15 @@ from coordinator_core.wire.cluster_messages import ProducedPartition, ProducePar
 from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.parts import Peer, WireRequest
 
-#: First version in which topic ids stand for names.
+#: First version with topic ids instead of names.
 _BY_ID = 13
-#: First version in which a partition has an error message (KIP-467).
+#: First version with an error message per partition (KIP-467).
 _ERROR_MESSAGES = 8
 #: `ProduceResponse.INVALID_OFFSET`.
 _NO_OFFSET = -1
 
 
-def _read_produce(body: Any, header: RequestHeader, peer: Peer) -> Parts:
+def _read_produce_request(body: Any, header: RequestHeader, peer: Peer) -> Parts:
     by_id = header.version >= _BY_ID
     partitions = tuple(
         ProducePartition(
@@ -33,7 +33,7 @@ def _read_produce(body: Any, header: RequestHeader, peer: Peer) -> Parts:
     return Parts((ProduceRequest(partitions, body.acks),))
 
 
-def _write_produce(parts: Sequence[ProduceRequest], version: int) -> Any:
+def _write_produce_request(parts: Sequence[ProduceRequest], version: int) -> Any:
     request = only(parts, version)
     kind = library.ProduceRequest.TopicProduceData
     return library.ProduceRequest(
@@ -51,7 +51,7 @@ def _write_produce(parts: Sequence[ProduceRequest], version: int) -> Any:
     )
 
 
-def _write_produced(request: WireRequest, responses: Sequence[ProduceResponse]) -> Any:
+def _write_produce_response(request: WireRequest, responses: Sequence[ProduceResponse]) -> Any:
     response = only(responses, request.header.version)
     kind = library.ProduceResponse.TopicProduceResponse
     return library.ProduceResponse(
@@ -78,7 +78,7 @@ def _write_produced(request: WireRequest, responses: Sequence[ProduceResponse]) 
     )
 
 
-def _read_produced(body: Any, version: int, names: Mapping[UUID, str]) -> tuple[ProduceResponse]:
+def _read_produce_response(body: Any, version: int, names: Mapping[UUID, str]) -> tuple[ProduceResponse]:
     by_id = version >= _BY_ID
     partitions = tuple(
         ProducedPartition(
@@ -96,6 +96,11 @@ def _read_produced(body: Any, version: int, names: Mapping[UUID, str]) -> tuple[
 
 CODECS: Mapping[AnyApiKey, ApiCodec] = {
     ClusterApiKey.PRODUCE: ApiCodec(
-        library.ProduceRequest, library.ProduceResponse, _read_produce, _write_produced, _write_produce, _read_produced
+        library.ProduceRequest,
+        library.ProduceResponse,
+        _read_produce_request,
+        _write_produce_response,
+        _write_produce_request,
+        _read_produce_response,
     ),
 }

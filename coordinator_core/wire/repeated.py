@@ -1,6 +1,6 @@
-"""Messages that come and go by the thousand and are the same each time but for their correlation id: kept instead of made again.
+"""Caches of frequent messages that differ only in their correlation id: heartbeats, and responses to heartbeats and commits.
 
-What is kept was read or written by the library once. Both stores have a bound in entries, and each entry one in size.
+Each entry was read or written by the library once. The number of entries and the size of each entry are bounded.
 """
 
 from functools import lru_cache
@@ -23,16 +23,16 @@ _LONGEST_HEARTBEAT = 256
 _MOST_PARTITIONS = 8
 #: `Topic.MAX_NAME_LENGTH`.
 _LONGEST_TOPIC = 249
-#: From here on responses have topic ids, which stand in the request.
+#: First version whose responses have topic ids, which come from the request.
 _FIRST_COMMIT_BY_ID = 10
 _CORRELATION_ID_BYTES = 4
-_NOBODY = Peer()
+_NO_PEER = Peer()
 
 ErrorsOfPartitions = tuple[tuple[TopicPartition, ErrorCode], ...]
 
 
 def known_heartbeat(header: RequestHeader, frame: bytes, position: int) -> Parts | None:
-    """A heartbeat; None for other requests, for one that is too long to keep and for one that cannot be read."""
+    """Return a decoded heartbeat; None for other requests, and for heartbeats that are too long to cache or malformed."""
     if header.api_key != ApiKey.HEARTBEAT or len(frame) - position > _LONGEST_HEARTBEAT:
         return None
     try:
@@ -44,14 +44,14 @@ def known_heartbeat(header: RequestHeader, frame: bytes, position: int) -> Parts
 @lru_cache(maxsize=1 << 14)
 def _heartbeat(version: int, body: bytes) -> Parts:
     header = RequestHeader(ApiKey.HEARTBEAT, version, 0, None)
-    return _HEARTBEAT.read_request(message_codec(_HEARTBEAT.request, version).decode(body, 0, header), header, _NOBODY)
+    return _HEARTBEAT.read_request(message_codec(_HEARTBEAT.request, version).decode(body, 0, header), header, _NO_PEER)
 
 
 def known_answer(request: WireRequest, response: PartResponse) -> bytes | None:
-    """The frame that answers a heartbeat or a commit of few partitions; None for other requests."""
+    """Return the response frame to a heartbeat or a commit of few partitions; None for other requests."""
     api_key, version, correlation_id, _ = request.header
     if isinstance(response, HeartbeatResponse):
-        rest = _heard(version, response.error)
+        rest = _heartbeat_response(version, response.error)
     elif (
         api_key == ApiKey.OFFSET_COMMIT
         and version < _FIRST_COMMIT_BY_ID
@@ -59,21 +59,21 @@ def known_answer(request: WireRequest, response: PartResponse) -> bytes | None:
         and len(response.errors) <= _MOST_PARTITIONS
         and all(len(at.topic) <= _LONGEST_TOPIC for at in response.errors)
     ):
-        rest = _committed(version, tuple(response.errors.items()))
+        rest = _commit_response(version, tuple(response.errors.items()))
     else:
         return None
     return correlation_id.to_bytes(_CORRELATION_ID_BYTES, "big", signed=True) + rest
 
 
 @lru_cache(maxsize=1 << 10)
-def _heard(version: int, error: ErrorCode) -> bytes:
+def _heartbeat_response(version: int, error: ErrorCode) -> bytes:
     request = WireRequest(RequestHeader(ApiKey.HEARTBEAT, version, 0, None), ())
     body = _HEARTBEAT.write_response(request, (HeartbeatResponse(error),))
     return message_codec(_HEARTBEAT.response, version).encode_response(body, 0)[_CORRELATION_ID_BYTES:]
 
 
 @lru_cache(maxsize=1 << 13)
-def _committed(version: int, errors: ErrorsOfPartitions) -> bytes:
+def _commit_response(version: int, errors: ErrorsOfPartitions) -> bytes:
     request = WireRequest(RequestHeader(ApiKey.OFFSET_COMMIT, version, 0, None), ())
     body = _COMMIT.write_response(request, (OffsetCommitResponse(dict(errors)),))
     return message_codec(_COMMIT.response, version).encode_response(body, 0)[_CORRELATION_ID_BYTES:]

@@ -1,4 +1,4 @@
-"""Frames of clients to requests, responses to frames. A frame is what stands behind its four bytes of length."""
+"""Server side: decode requests, encode responses. A frame is a message without its length prefix of four bytes."""
 
 from collections.abc import Mapping, Sequence
 
@@ -34,14 +34,14 @@ CODECS: Mapping[AnyApiKey, ApiCodec] = {
     **produce_codec.CODECS,
 }
 
-_NOBODY = Peer()
+_NO_PEER = Peer()
 
 
-def read_request(frame: bytes, peer: Peer = _NOBODY, offered: Mapping[int, range] | None = None) -> WireRequest:
-    """Takes a frame apart.
+def read_request(frame: bytes, peer: Peer = _NO_PEER, offered: Mapping[int, range] | None = None) -> WireRequest:
+    """Decode a request.
 
-    `offered` narrows the APIs and versions down to those of an era (`offered_versions`). Raises UnknownApi, UnsupportedVersion or
-    Malformed and nothing else, whatever the bytes are; memory and time stay within a multiple of the frame's size.
+    `offered` limits the APIs and versions to those of an era (`offered_versions`). For any bytes, it raises only UnknownApi,
+    UnsupportedVersion or Malformed, and needs memory and time proportional to the frame's size.
     """
     header, position = read_header(frame)
     served = SERVED.get(header.api_key)
@@ -66,7 +66,7 @@ def read_request(frame: bytes, peer: Peer = _NOBODY, offered: Mapping[int, range
 
 
 def write_response(request: WireRequest, responses: Sequence[PartResponse]) -> bytes:
-    """The answers to the parts of a request, in their order, as one frame. Raises Unwritable."""
+    """Encode the responses to the parts of a request, in their order, as one frame. Raises Unwritable."""
     header = request.header
     if len(responses) == 1:
         kept = known_answer(request, responses[0])
@@ -78,9 +78,9 @@ def write_response(request: WireRequest, responses: Sequence[PartResponse]) -> b
 
 
 def write_refusal(header: RequestHeader, error: ErrorCode, offered: Mapping[int, range] | None = None) -> bytes | None:
-    """What a request is told whose body was not read, None where the connection is ended instead.
+    """Encode the error response to a request whose body was not read; None if the connection must be closed instead.
 
-    ApiVersions alone has such an answer: v0, with the versions that it has (KIP-511).
+    Only ApiVersions has such a response: v0, with the supported versions of ApiVersions (KIP-511).
     """
     if header.api_key != ClusterApiKey.API_VERSIONS:
         return None
@@ -91,8 +91,10 @@ def write_refusal(header: RequestHeader, error: ErrorCode, offered: Mapping[int,
 
 
 def offered_versions(era: str | None = None) -> Mapping[int, range]:
-    """What a server answers to ApiVersions: every API in every version, or as brokers of an era list them. KeyError for an era
-    that is none."""
+    """Return the versions of each API for ApiVersions: all versions, or those that brokers of an era list.
+
+    Raises KeyError for an unknown era.
+    """
     if era is None:
         return {number: _range(versions) for number, (_, versions) in SERVED.items()}
     of_era: dict[int, range] = {int(api): versions for api, versions in cluster_versions(era).items()}

@@ -47,7 +47,7 @@ def test_a_log_from_before_0_11_is_refused_and_left_alone(tmp_path: Path) -> Non
     segments = {path: path.read_bytes() for path in log.rglob("*.log")}
     for partition in range(50):
         (log / f"__consumer_offsets-{partition}").mkdir(exist_ok=True)
-    with pytest.raises(PrivateCoordinatorError, match=r"messages of a format from before Kafka 0\.11.*Nothing was cut off"):
+    with pytest.raises(PrivateCoordinatorError, match=r"messages in a format from before Kafka 0\.11.*Nothing was cut off"):
         PrivateCoordinator(log, era="0.10", offsets_topic_num_partitions=50).start()
     assert {path: path.read_bytes() for path in segments} == segments
 

@@ -33,9 +33,9 @@ def test_all_are_durable_but_the_one_that_the_system_refuses(tmp_path: Path) -> 
     first, second, third, untouched = log.flush(range(4))
     assert first is third is untouched is None
     assert isinstance(second, PartitionFailed)
-    assert "fsync: Invalid argument" in str(second)
+    assert "fsync failed: Invalid argument" in str(second)
     assert [log.partition(number).flushed_offset for number in range(4)] == [1, 0, 3, 0]
-    with pytest.raises(PartitionFailed, match="until it is opened again"):
+    with pytest.raises(PartitionFailed, match="until it is reopened"):
         log.partition(1).append([commit(b"a", b"1")], NOW_MS)
     again = log.flush([0, 1])
     assert again[0] is None

@@ -108,7 +108,7 @@ def test_another_number_of_partitions(tmp_path: Path, partitions: int) -> None:
     log = opened(tmp_path, SETTINGS, 2)
     log.partition(0).append([commit(b"a", b"1")], NOW_MS)
     log.close()
-    with pytest.raises(PartitionsDiffer, match=f"has 2 partitions, not {partitions}"):
+    with pytest.raises(PartitionsDiffer, match=f"has 2 partitions, but {partitions} are configured"):
         opened(tmp_path, SETTINGS, partitions)
     opened(tmp_path, SETTINGS, 2).close()
 
@@ -176,7 +176,7 @@ def test_a_full_disk_leaves_everything_as_it_was(log: SegmentLog, tmp_path: Path
     for room in (0, 1, 61, len(content), len(content) + 1):
         resource.setrlimit(resource.RLIMIT_FSIZE, (len(content) + room, hard))
         try:
-            with pytest.raises(AppendFailed, match=r"nothing was appended: File too large"):
+            with pytest.raises(AppendFailed, match=r"append failed, nothing was written: File too large"):
                 partition.append([commit(b"b", b"1")] * 3, NOW_MS)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -215,7 +215,7 @@ def test_what_cannot_be_taken_back_ends_the_partition(log: SegmentLog, monkeypat
     monkeypatch.setattr(os, "pwrite", lambda *arguments: next(written)(*arguments))
     monkeypatch.setattr(os, "ftruncate", lambda *_: _refused(errno.EIO))
     for call in (lambda: partition.append([commit(b"a", b"1")], NOW_MS), partition.flush, partition.roll):
-        with pytest.raises(PartitionFailed, match=r"cannot be taken back.*until it is opened again"):
+        with pytest.raises(PartitionFailed, match=r"cannot truncate the file.*until it is reopened"):
             call()
 
 
@@ -228,10 +228,10 @@ def test_a_failed_fsync_ends_the_partition_although_the_next_would_succeed(
     partition.append([commit(b"a", b"1")], NOW_MS)
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: _refused(errno.EIO))
-        with pytest.raises(PartitionFailed, match="fsync: Input/output error"):
+        with pytest.raises(PartitionFailed, match="fsync failed: Input/output error"):
             getattr(partition, call)()
     for again in (lambda: partition.append([commit(b"a", b"1")], NOW_MS), partition.flush, partition.roll):
-        with pytest.raises(PartitionFailed, match="fsync: Input/output error"):
+        with pytest.raises(PartitionFailed, match="fsync failed: Input/output error"):
             again()
     assert partition.flushed_offset == 0
     log.close()
@@ -244,7 +244,7 @@ def test_no_new_segment(log: SegmentLog, tmp_path: Path) -> None:
     partition = log.partition(0)
     partition.append([commit(b"a", b"1")], NOW_MS)
     (folder_of(tmp_path) / f"{1:020}.log").mkdir()
-    with pytest.raises(AppendFailed, match=r"00000000000000000001\.log: no new segment: Is a directory"):
+    with pytest.raises(AppendFailed, match=r"00000000000000000001\.log: cannot create a new segment: Is a directory"):
         partition.roll()
     assert partition.append([commit(b"a", b"2")], NOW_MS) == [1]
 
@@ -302,7 +302,7 @@ def test_damage_in_an_older_segment_is_not_cut_off(tmp_path: Path, damage: str) 
     whole = path.read_bytes()
     path.write_bytes({"bit": whole[:-1] + b"!", "cut": whole[:-1], "behind": whole + b"!"}[damage])
     now = path.read_bytes()
-    with pytest.raises(LogDamaged, match=r"00000000000000000002\.log: damaged at byte \d+, offset [34]: .*nothing was cut off"):
+    with pytest.raises(LogDamaged, match=r"00000000000000000002\.log: damaged at byte \d+, offset [34]: .*Nothing was cut off"):
         opened(tmp_path, SETTINGS)
     assert path.read_bytes() == now
     path.write_bytes(whole)
@@ -314,7 +314,7 @@ def test_segments_that_overlap(tmp_path: Path) -> None:
     log.partition(0).append([commit(b"key", b"value")] * 3, NOW_MS)
     log.close()
     (folder_of(tmp_path) / f"{2:020}.log").touch()
-    with pytest.raises(LogDamaged, match=r"begins at offset 2, but the segment before goes up to 2"):
+    with pytest.raises(LogDamaged, match=r"begins at offset 2, but the previous segment ends at offset 2"):
         opened(tmp_path, SETTINGS)
 
 
@@ -325,7 +325,7 @@ def test_a_batch_from_elsewhere_at_the_end(tmp_path: Path) -> None:
     with newest(tmp_path).open("ab") as file:
         file.write(write_batch([BatchRecord(1, NOW_MS, b"x", b"y")]))
     log = opened(tmp_path, SETTINGS)
-    assert "offsets that do not follow" in str(log.cut_tails()[0])
+    assert "offsets do not follow the previous batch" in str(log.cut_tails()[0])
     assert log.partition(0).end_offset == 3
     log.close()
 

@@ -20,7 +20,7 @@ def test_a_folder_with_old_messages_is_refused_and_stays_as_it_is(tmp_path: Path
     builder.append_messages(0, [(b"k", b"v"), (b"k", None)], magic=magic, compression=compression, timestamp=NOW_MS)
     path = next(folder_of(tmp_path).glob("*.log"))
     written = path.read_bytes()
-    with pytest.raises(OldMessages, match=r"at byte 0, offset 0, there are messages of a format from before Kafka 0.11, .*"):
+    with pytest.raises(OldMessages, match=r"at byte 0, offset 0: messages in a format from before Kafka 0.11, .*"):
         opened(tmp_path, SETTINGS)
     assert path.read_bytes() == written
 

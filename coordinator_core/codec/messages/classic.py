@@ -1,4 +1,4 @@
-"""Classic groups: record type 2."""
+"""Records of classic groups: type 2."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ class GroupMetadataKey:
 
 @dataclass(frozen=True, slots=True)
 class MemberMetadata:
-    """One member as stored after SyncGroup. Timeouts in ms; `rebalance_timeout` -1 where the version has none."""
+    """One member as stored after SyncGroup. Timeouts in ms; `rebalance_timeout` is -1 if the version has none."""
 
     member_id: str
     group_instance_id: str | None = None

@@ -1,4 +1,4 @@
-"""Consumer groups of KIP-848: record types 3, 5, 8 and 16 (4, 6 and 7 are in `modern`)."""
+"""Records of consumer groups (KIP-848): types 3, 5, 8 and 16 (4, 6 and 7 are in `modern`)."""
 
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ class ClassicProtocol:
 
 @dataclass(frozen=True, slots=True)
 class ClassicMemberMetadata:
-    """What a member that still speaks the classic protocol brought along."""
+    """Classic protocols and session timeout of a member that uses the classic protocol."""
 
     session_timeout_ms: int = 0
     supported_protocols: tuple[ClassicProtocol, ...] = ()

@@ -1,4 +1,4 @@
-"""What classic consumers put into the subscription and assignment bytes of their group (`ConsumerProtocol`)."""
+"""Subscription and assignment of classic consumers, and the user data of their assignors (`ConsumerProtocol`)."""
 
 from dataclasses import dataclass
 

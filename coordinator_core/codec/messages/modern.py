@@ -1,4 +1,4 @@
-"""What consumer (KIP-848), share (KIP-932) and streams (KIP-1071) groups have in common."""
+"""Records shared by consumer (KIP-848), share (KIP-932) and streams (KIP-1071) groups."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -8,14 +8,14 @@ from coordinator_core.codec.messages.offsets import Tags
 
 @dataclass(frozen=True, slots=True)
 class GroupKey:
-    """Key of the records that a modern group has once: types 3, 4, 6, 9, 11, 12, 15, 17, 20, 23."""
+    """Key of the records that exist once per modern group: types 3, 4, 6, 9, 11, 12, 15, 17, 20, 23."""
 
     group_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class MemberKey:
-    """Key of the records that a modern group has per member: types 5, 7, 8, 10, 13, 14, 19, 21, 22."""
+    """Key of the records that exist per member of a modern group: types 5, 7, 8, 10, 13, 14, 19, 21, 22."""
 
     group_id: str
     member_id: str
@@ -23,7 +23,7 @@ class MemberKey:
 
 @dataclass(frozen=True, slots=True)
 class TargetAssignmentMetadataValue:
-    """Types 6, 12 and 20. `assignment_timestamp` in ms, 0 when not written (before 4.3)."""
+    """Types 6, 12 and 20. `assignment_timestamp` in ms, 0 if the version has none (before 4.3)."""
 
     assignment_epoch: int
     assignment_timestamp: int = 0

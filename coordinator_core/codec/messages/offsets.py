@@ -1,4 +1,4 @@
-"""Offset commits: record types 0 (0.8.2) and 1."""
+"""Records of offset commits: types 0 (0.8.2) and 1."""
 
 from dataclasses import dataclass
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Share groups of KIP-932: record types 10, 11, 14 and 15 (9, 12 and 13 are in `modern`)."""
+"""Records of share groups (KIP-932): types 10, 11, 14 and 15 (9, 12 and 13 are in `modern`)."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -55,7 +55,7 @@ class TopicInfo:
 
 @dataclass(frozen=True, slots=True)
 class ShareGroupStatePartitionMetadataValue:
-    """Type 15 (as written since 4.1): which share-partitions have state."""
+    """Type 15 (as written since 4.1): the share-partitions that have state."""
 
     initializing_topics: tuple[TopicPartitionsInfo, ...] = ()
     initialized_topics: tuple[TopicPartitionsInfo, ...] = ()

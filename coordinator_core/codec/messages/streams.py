@@ -1,4 +1,4 @@
-"""Streams groups of KIP-1071: record types 17, 19, 21, 22 and 23 (20 is in `modern`)."""
+"""Records of streams groups (KIP-1071): types 17, 19, 21, 22 and 23 (20 is in `modern`)."""
 
 from dataclasses import dataclass
 

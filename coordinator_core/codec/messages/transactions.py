@@ -1,4 +1,4 @@
-"""`__transaction_state`: one record per transactional id."""
+"""Records of `__transaction_state`: one per transactional id."""
 
 from dataclasses import dataclass
 

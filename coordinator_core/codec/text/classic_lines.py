@@ -1,7 +1,7 @@
-"""Records as one line: the console formatters of the Scala brokers (`OffsetsMessageFormatter`, `GroupMetadataMessageFormatter`).
+"""Records as lines of the Scala brokers' console formatters (`OffsetsMessageFormatter`, `GroupMetadataMessageFormatter`).
 
-They knew types 0, 1 and 2, escaped nothing and showed only part of a group. Where releases of one era differ, the line is that
-of the last of them. Their members lay in a hash map, in no particular order; here the order is that of the record.
+They print types 0, 1 and 2, escape nothing and show only a part of a group. If releases of one era differ, the line is that of
+the last release. Their members come from a hash map, in arbitrary order; here they have the order of the record.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,13 +15,13 @@ _TOMBSTONE = "NULL"
 
 
 def classic_line(record: Record, era: str) -> str | None:
-    """The line without its line end, None where the formatters print nothing: for every type above 2.
+    """Return the line without its line end; None for types above 2, which the formatters do not print.
 
-    `era` is "0.9", "0.10", "1", "2", "3" or "4"; Kafka 4 has no such formatter, it gets the line of 3.9's Scala class. Raises
-    ValueError for other eras.
+    `era` is "0.9", "0.10", "1", "2", "3" or "4"; Kafka 4 has no such formatter, so era 4 uses the line of 3.9's Scala class.
+    Raises ValueError for other eras.
     """
     if era not in _OFFSET_TEXTS:
-        raise ValueError(f"era {era!r} is none of {', '.join(_OFFSET_TEXTS)}")
+        raise ValueError(f"unknown era {era!r}: use one of {', '.join(_OFFSET_TEXTS)}")
     match record.key:
         case OffsetCommitKey(group, topic, partition):
             text = _OFFSET_TEXTS[era](record.value) if isinstance(record.value, OffsetCommitValue) else _TOMBSTONE

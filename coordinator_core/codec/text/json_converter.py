@@ -1,7 +1,7 @@
-"""Messages as JSON objects, as Kafka's generated `…JsonConverter` classes write them.
+"""Messages as JSON objects, in the form of Kafka's generated `…JsonConverter` classes.
 
-Fields in the order of the schema under their Kafka names; fields that the version lacks are absent, tagged fields with their
-default too; bytes are padded base64, UUIDs 22 characters of URL-safe base64, null is null. Unknown tags do not show.
+Fields have their Kafka names and the order of the schema. Fields that the version lacks and tagged fields with their default are
+absent. Bytes are padded base64, UUIDs 22 characters of URL-safe base64, null is null. Unknown tags are omitted.
 """
 
 from base64 import b64encode
@@ -17,7 +17,7 @@ Converter = Callable[[Any], Any]
 
 @cache
 def converter(layout_name: str, version: int) -> Converter:
-    """The function from a message to its JSON object (a dict) in that version."""
+    """Return the function from a message to its JSON object (a dict) in that version."""
     return _struct_converter(catalog().layouts[layout_name], version)
 
 

@@ -1,6 +1,6 @@
 """Records as JSON: the console consumer's formatters (KAFKA-16666) and `kafka-dump-log.sh --offsets-decoder` (KAFKA-16470).
 
-Both as of Kafka 4.x. The formatters know types 0, 1 and 2 (and 4.x some share records); here every type gets their form.
+Both follow Kafka 4.x. The formatters print types 0, 1 and 2 (4.x also some share records); here every type has their form.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ from coordinator_core.codec.transactions import TRANSACTION_RECORD, TransactionR
 
 JsonObject = dict[str, Any]
 
-#: What the dump tool prints in place of the payload of a tombstone.
+#: The dump tool's payload of a tombstone.
 DELETE = "<DELETE>"
 
 _CONSUMER = "consumer"
@@ -36,14 +36,14 @@ _CONSUMER = "consumer"
 
 @dataclass(frozen=True, slots=True)
 class DumpForm:
-    """What the dump tool prints behind `key:` and `payload:`."""
+    """The dump tool's texts after `key:` and `payload:`."""
 
     key: JsonObject
     payload: JsonObject | str
 
 
 def json_form(record: Record) -> JsonObject:
-    """The object that Kafka 4.x's console formatters print: type and version are numbers, the value of a tombstone is null."""
+    """Return the object of Kafka 4.x's console formatters: type and version are numbers, the value of a tombstone is null."""
     return {
         "key": {"type": record.record_type, "data": _key_data(record)},
         "value": None if record.value is None else {"version": record.value_version, "data": _value_data(record)},
@@ -51,7 +51,7 @@ def json_form(record: Record) -> JsonObject:
 
 
 def transaction_json_form(record: TransactionRecord) -> JsonObject:
-    """The object that `TransactionLogMessageFormatter` of Kafka 4.x prints."""
+    """Return the object of Kafka 4.x's `TransactionLogMessageFormatter`."""
     value = None
     if record.value is not None and record.value_version is not None:
         data = converter("TransactionLogValue", record.value_version)(record.value)
@@ -60,9 +60,10 @@ def transaction_json_form(record: TransactionRecord) -> JsonObject:
 
 
 def dump_form(record: Record) -> DumpForm:
-    """What the dump tool of Kafka 4.x prints: type and version as text, and subscription and assignment of groups of type
-    "consumer" decoded, each on its own; what cannot be decoded stays base64. Versions above 3 count as that when they name
-    partitions, unlike with clients.
+    """Return the output of Kafka 4.x's dump tool.
+
+    Type and version are text. Subscription and assignment of groups of type "consumer" are decoded independently; bytes that
+    cannot be decoded are base64. Versions above 3 are not decoded if they have partitions, unlike in clients.
     """
     key = {"type": str(record.record_type), "data": _key_data(record)}
     if record.value is None:
@@ -93,7 +94,7 @@ def _show_decoded(
     data: bytes,
     decode: Callable[[bytes], ConsumerProtocolSubscription | ConsumerProtocolAssignment | NoAssignment | Malformed],
 ) -> None:
-    """The generated readers behind the tool refuse unknown versions only in nested structs, and take negative ones for 0."""
+    """Decode as the tool's generated readers do: unknown versions are errors only in nested structs, negative ones are 0."""
     version = protocol_version(data)
     if version is None:
         return
