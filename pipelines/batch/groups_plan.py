@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from coordinator_core.codec import Record, decode
 from coordinator_core.codec.uuids import uuid_text
 from coordinator_core.log.entries import LogRecord
-from coordinator_core.state.group_fold import GroupFold, Told
+from coordinator_core.state.group_fold import GroupChange, GroupFold
 from coordinator_core.state.registry import group_id_of
 from coordinator_core.state.views import GroupView, MemberView, TopicAssignment
 from pipelines.batch.context import BatchContext
@@ -218,7 +218,7 @@ def _assignments(parts: Iterable[TopicAssignment]) -> list[dict[str, Any]]:
     return [{"topic": p.topic, "topic_id": p.topic_id and uuid_text(p.topic_id), "partitions": list(p.partitions)} for p in parts]
 
 
-def _history_row(told: Told, record: LogRecord, context: BatchContext) -> dict[str, Any]:
+def _history_row(told: GroupChange, record: LogRecord, context: BatchContext) -> dict[str, Any]:
     group_id, change, view = told
     return {
         "group_id": group_id,
