@@ -71,7 +71,7 @@ class RecordColumns:
 def parse_columns(
     buffer: npt.NDArray[np.uint8] | bytes, start_offset: int = 0, end_offset: int | None = None, *, limit: int = MAX_CALL_BYTES
 ) -> RecordColumns:
-    """Parse the records with offsets from `start_offset` up to, not including, `end_offset`. Raises nothing for damaged bytes.
+    """Parse the records with offsets from `start_offset` up to, not including, `end_offset`. Never raises for damaged bytes.
 
     Uncompressed batches are not copied: the columns keep `buffer` alive. Batches outside of the range are skipped without checks.
     Reading ends at the first batch at or after `end_offset`, at a torn tail, or at an impossible length. A caller that passes a
@@ -117,7 +117,7 @@ def parse_columns(
 def batches_of(buffer: bytes) -> tuple[npt.NDArray[np.void], int]:
     """Frames as rows of `BATCH`, checksums checked and records unread, and the number of bytes in whole frames.
 
-    Raises nothing for damaged bytes. The last row may have a problem of `ENDS_READING`.
+    Never raises for damaged bytes. The last row may have a problem of `ENDS_READING`.
     """
     data = np.frombuffer(buffer, np.uint8)
     batches, consumed = _frames(data, 0, NO_END)
@@ -144,7 +144,7 @@ class LogEnd(NamedTuple):
 
 
 def end_of(buffer: bytes) -> LogEnd:
-    """Find the end of the whole batches of `buffer`, without reading records. Raises nothing for damaged bytes."""
+    """Find the end of the whole batches of `buffer`, without reading records. Never raises for damaged bytes."""
     last, epoch, consumed = batch_kernels.last_frame(np.frombuffer(buffer, np.uint8))
     return LogEnd(int(last) + 1, int(epoch), int(consumed))
 

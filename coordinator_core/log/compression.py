@@ -68,7 +68,7 @@ def largest_batch_bytes() -> int:
 def decompress(
     codec: Compression, payload: bytes | memoryview, *, magic: int = 2, limit: int | None = None
 ) -> memoryview | BadPayload:
-    """Decompress `payload` to at most `limit` bytes (None: `largest_batch_bytes`). Raises nothing for damaged bytes.
+    """Decompress `payload` to at most `limit` bytes (None: `largest_batch_bytes`). Never raises for damaged bytes.
 
     Messages of magic 0 and 1 may have LZ4 frames whose header checksum covers the wrong bytes (KAFKA-3160); it is corrected
     first.

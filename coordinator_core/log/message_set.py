@@ -54,7 +54,7 @@ class Message:
 
 
 def read_message(data: memoryview) -> Message | Problem:
-    """Parse one whole message: offset, length, and at least `SMALLEST_MESSAGE` bytes. Raises nothing for damaged bytes."""
+    """Parse one whole message: offset, length, and at least `SMALLEST_MESSAGE` bytes. Never raises for damaged bytes."""
     offset, _ = _OFFSET_AND_LENGTH.unpack_from(data)
     crc, magic, attributes = _CRC_MAGIC_ATTRIBUTES.unpack_from(data, LOG_OVERHEAD)
     if magic not in (0, 1):
@@ -83,7 +83,7 @@ def _nullable(data: memoryview, position: int) -> tuple[memoryview | None, int]:
 
 
 def read_records(data: memoryview) -> Iterator[BatchRecord | tuple[Problem, str]]:
-    """Yield the record of a message, or those that it wraps, and problems. Raises nothing for damaged bytes."""
+    """Yield the record of a message, or those that it wraps, and problems. Never raises for damaged bytes."""
     message = read_message(data)
     if isinstance(message, Problem):
         yield message, ""

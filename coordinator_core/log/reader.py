@@ -55,7 +55,7 @@ class Frame:
 def frames(data: memoryview, start_offset: int = 0, end_offset: int = NO_END) -> Iterator[Frame]:
     """Yield the frames that may have offsets from `start_offset` up to, not including, `end_offset`.
 
-    Raises nothing for damaged bytes.
+    Never raises for damaged bytes.
     """
     position, covered = 0, -1
     while position < len(data):
@@ -106,7 +106,7 @@ def _frame(data: memoryview, position: int) -> Frame:
 
 
 def read_frame(data: memoryview, frame: Frame, partition: int) -> Iterator[LogRecord | Damage]:
-    """Yield all records of one frame, and its damage. Raises nothing for damaged bytes."""
+    """Yield all records of one frame, and its damage. Never raises for damaged bytes."""
     if frame.problem is not None:
         yield Damage(frame.base_offset, frame.position, frame.problem)
         return
@@ -152,7 +152,7 @@ def read_log(
 ) -> Iterator[LogRecord | Damage]:
     """Yield the records with offsets from `start_offset` up to, not including, `end_offset`, in the order of the log.
 
-    Includes control records. Raises nothing for damaged bytes. Empty batches, which compaction leaves, yield nothing; `frames`
+    Includes control records. Never raises for damaged bytes. Empty batches, which compaction leaves, yield nothing; `frames`
     yields their offsets.
     """
     data = memoryview(buffer)

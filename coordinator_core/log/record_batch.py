@@ -121,7 +121,7 @@ def read_payload(batch: memoryview, header: BatchHeader) -> memoryview | tuple[P
 
 
 def read_records(payload: memoryview, header: BatchHeader) -> Iterator[BatchRecord | Problem]:
-    """Yield the records of an uncompressed payload, up to the first `Problem`. Raises nothing for damaged bytes."""
+    """Yield the records of an uncompressed payload, up to the first `Problem`. Never raises for damaged bytes."""
     if header.count < 0:
         yield Problem.IMPOSSIBLE_COUNT
         return
