@@ -1,6 +1,6 @@
-"""Compiled reading of record batches v2: the same rules as `reader` and `record_batch`, over arrays.
+"""Compiled reader of record batches v2: the rules of `reader` and `record_batch`, over arrays.
 
-Bytes are never trusted: every length is compared with what is left before anything behind it is read.
+Bytes are untrusted: every length is compared with the remaining bytes before the bytes after it are read.
 """
 
 import numpy as np
@@ -30,8 +30,8 @@ Int = int | np.int64
 IS_TRANSACTIONAL = 1
 IS_CONTROL = 2
 
-#: One row per frame. `problem` is of the frame, `record_problem` of what is in it; 0 is none, other numbers are `Problem`s.
-#: Records lie in `records_start`–`records_end` once the payload is plain.
+#: One row per frame. `problem` concerns the frame, `record_problem` its records; 0 is none, other numbers are `Problem`s.
+#: `records_start` and `records_end` enclose the uncompressed records.
 BATCH = np.dtype(
     [
         ("position", "i8"),
@@ -116,14 +116,14 @@ def _frame(data: Bytes, position: Int) -> tuple[Int, Int, Int, int]:
 
 @njit(cache=True)
 def _first_offset(data: Bytes, position: Int, end: Int, base: Int, covered: Int) -> Int:
-    """Where the offsets of a frame may begin; mirrors `reader._first_offset`."""
+    """Lowest possible offset of a frame; mirrors `reader._first_offset`."""
     wraps = end > position and data[position + 16] < 2 and data[position + 17] & COMPRESSION_MASK != 0
     return min(base, covered + 1) if wraps else base
 
 
 @njit(cache=True)
 def count_frames(data: Bytes, start_offset: int, end_offset: int) -> tuple[int, Int]:
-    """How many frames `read_frames` will list, and where reading ends."""
+    """Number of frames that `read_frames` will list, and the position where reading ends."""
     frames = 0
     position: Int = 0
     covered: Int = np.int64(-1)
@@ -143,7 +143,7 @@ def count_frames(data: Bytes, start_offset: int, end_offset: int) -> tuple[int, 
 
 @njit(cache=True)
 def read_frames(data: Bytes, start_offset: int, batches: npt.NDArray[np.void]) -> None:
-    """Fills one row per frame that may hold offsets of the range; mirrors `reader.frames`."""
+    """Fill one row per frame that may have offsets of the range; mirrors `reader.frames`."""
     frame = 0
     position: Int = 0
     while frame < len(batches):
@@ -174,9 +174,9 @@ def read_frames(data: Bytes, start_offset: int, batches: npt.NDArray[np.void]) -
 
 @njit(cache=True)
 def last_frame(data: Bytes) -> tuple[Int, Int, Int]:
-    """The greatest offset that any frame covers, the leader epoch of the last one, and where reading ends.
+    """The greatest offset of all frames, the leader epoch of the last one, and the position where reading ends.
 
-    Offset and epoch are -1 where there is none. Nothing but headers is looked at.
+    Offset and epoch are -1 for none. Only headers are read.
     """
     greatest: Int = np.int64(-1)
     epoch: Int = np.int64(NO_LEADER_EPOCH)
@@ -193,7 +193,7 @@ def last_frame(data: Bytes) -> tuple[Int, Int, Int]:
 
 @njit(cache=True)
 def check_crcs(data: Bytes, batches: npt.NDArray[np.void], tables: npt.NDArray[np.uint32], longest: int) -> None:
-    """Compares the CRC-32C of batches of up to `longest` bytes; `tables` are those of slicing by eight."""
+    """Check the CRC-32C of batches of up to `longest` bytes; `tables` are the slicing-by-8 tables."""
     for frame in range(len(batches)):
         batch = batches[frame]
         if batch.problem != 0 or batch.end - batch.position > longest:
@@ -228,7 +228,7 @@ def check_crcs(data: Bytes, batches: npt.NDArray[np.void], tables: npt.NDArray[n
 
 @njit(cache=True)
 def record_bound(batches: npt.NDArray[np.void]) -> int:
-    """No more records than this can be in the payloads, whatever the headers say."""
+    """Upper bound of the number of records in the payloads, independent of false counts in headers."""
     bound = 0
     for frame in range(len(batches)):
         batch = batches[frame]
@@ -239,7 +239,7 @@ def record_bound(batches: npt.NDArray[np.void]) -> int:
 
 @njit(cache=True)
 def _varint(data: Bytes, position: Int, end: Int) -> tuple[Int, Int]:
-    """Value and next position of a zigzag varint of 32 bits; position -1: cut off or too long."""
+    """Value and next position of a zigzag varint of 32 bits; position -1 if truncated or too long."""
     if position < end and data[np.uint64(position)] < 0x80:
         short = np.int64(data[np.uint64(position)])
         return (short >> 1) ^ -(short & 1), position + 1
@@ -258,7 +258,7 @@ def _varint(data: Bytes, position: Int, end: Int) -> tuple[Int, Int]:
 
 @njit(cache=True)
 def _varlong(data: Bytes, position: Int, end: Int) -> tuple[Int, Int]:
-    """Value and next position of a zigzag varint of 64 bits; position -1: cut off or too long."""
+    """Value and next position of a zigzag varint of 64 bits; position -1 if truncated or too long."""
     if position < end and data[np.uint64(position)] < 0x80:
         short = np.int64(data[np.uint64(position)])
         return (short >> 1) ^ -(short & 1), position + 1
@@ -276,7 +276,7 @@ def _varlong(data: Bytes, position: Int, end: Int) -> tuple[Int, Int]:
 
 @njit(cache=True)
 def _field(data: Bytes, position: Int, end: Int) -> tuple[Int, Int, Int]:
-    """Start, length and next position of a nullable field; length -1 for null, next position -1: does not fit."""
+    """Start, length and next position of a nullable field; length -1 for null, next position -1 for a field that does not fit."""
     length, position = _varint(data, position, end)
     if position < 0 or length > end - position:
         return 0, -1, -1
@@ -316,7 +316,7 @@ def read_records(
     producer_epoch: npt.NDArray[np.int16],
     flags: npt.NDArray[np.uint8],
 ) -> int:
-    """Fills one row per record of the range and notes in each batch what ended it early; mirrors `record_batch.read_records`."""
+    """Fill one row per record of the range and set `record_problem` of each batch; mirrors `record_batch.read_records`."""
     offset, batch_offset, timestamp = longs[0], longs[1], longs[2]
     key_start, value_start, producer_id = longs[3], longs[4], longs[5]
     key_length, value_length = lengths[0], lengths[1]
@@ -370,7 +370,7 @@ def read_records(
 
 @njit(cache=True)
 def compressed_frames(batches: npt.NDArray[np.void]) -> npt.NDArray[np.int64]:
-    """Rows whose payload is not plain."""
+    """Indexes of the frames with compressed payloads."""
     found = np.empty(len(batches), np.int64)
     count = 0
     for frame in range(len(batches)):

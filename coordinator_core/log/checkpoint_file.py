@@ -1,4 +1,4 @@
-"""Kafka's checkpoint files: a version, a count, and that many lines (`CheckpointFile`)."""
+"""Kafka's checkpoint files: a version, the number of lines, and the lines (`CheckpointFile`)."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ _VERSION = 0
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a checkpoint. A file that is missing or cannot be understood has none."""
+    """Return the lines of a checkpoint; no lines for a missing file or an unknown version."""
     try:
         lines = path.read_text(errors="replace").splitlines()
     except OSError:
@@ -17,7 +17,7 @@ def read_lines(path: Path) -> list[str]:
 
 
 def write_lines(path: Path, lines: list[str], *, durable: bool) -> None:
-    """Replaces the file. `durable`: with its contents on disk; that it has its name is for who syncs the folder."""
+    """Replace the file. `durable` syncs the contents; the caller must sync the folder to make the new name durable."""
     temporary = path.with_name(path.name + ".tmp")
     with temporary.open("w") as file:
         file.write("\n".join([str(_VERSION), str(len(lines)), *lines, ""]))

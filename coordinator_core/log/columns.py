@@ -1,4 +1,4 @@
-"""Bytes of a log → columns, compiled: one row per record, keys and values as slices of one buffer."""
+"""Compiled conversion of log bytes to columns: one row per record, keys and values as slices of one buffer."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -29,24 +29,24 @@ __all__ = [
     "to_log_records",
 ]
 
-#: One call stops in front of the batch whose payload would take its decompressed bytes beyond this.
+#: Most decompressed bytes of one call; a call ends before the batch that would exceed it.
 MAX_CALL_BYTES = 64 * 1024 * 1024
 
-#: From here the library's call is cheaper than the compiled loop.
+#: Smallest batch, in bytes, for which the library is faster than the compiled loop.
 _LONG_BATCH = 512
-#: Where the checksum lies, from where what it covers begins.
+#: Bytes of the checksum, relative to the first byte that it covers.
 _CRC_BYTES = np.arange(-4, 0)
 _CRC32C_POLYNOMIAL = 0x82F63B78
 
 
 @dataclass(frozen=True, slots=True)
 class RecordColumns:
-    """Records in the order of the log. Slices lie in `buffer` whatever the log said; a null key or value has length -1.
+    """Records in the order of the log. All slices are inside `buffer`, even for damaged logs; a null key or value has length -1.
 
-    `timestamp` in ms. `flags`: bits `IS_TRANSACTIONAL`, `IS_CONTROL`. `batch_offset` as in `LogRecord`. `next_offset` is where to
-    continue: behind the last batch seen, also when that was empty, compacted or damaged. `consumed` counts the bytes of whole
-    batches; what is left of the input begins a batch that is torn, beyond the end offset, or (only after very much decompressed
-    data) still to be read.
+    `timestamp` in ms. `flags`: bits `IS_TRANSACTIONAL`, `IS_CONTROL`. `batch_offset` as in `LogRecord`. `next_offset` is the
+    offset after the last batch, which may be empty, compacted or damaged. `consumed` is the number of bytes in whole batches.
+    The rest of the input starts with a batch that is torn, at or after the end offset, or left for the next call because of
+    `MAX_CALL_BYTES`.
     """
 
     buffer: npt.NDArray[np.uint8]
@@ -71,15 +71,15 @@ class RecordColumns:
 def parse_columns(
     buffer: npt.NDArray[np.uint8] | bytes, start_offset: int = 0, end_offset: int | None = None, *, limit: int = MAX_CALL_BYTES
 ) -> RecordColumns:
-    """The records with an offset from `start_offset` up to, not including, `end_offset`. Total.
+    """Parse the records with offsets from `start_offset` up to, not including, `end_offset`. Never raises for damaged bytes.
 
-    Uncompressed batches are not copied: the columns keep `buffer` alive. Batches wholly outside of the range are stepped over
-    unchecked. Reading ends at the first batch at or beyond `end_offset`, at a torn tail, or at a length that cannot be; a caller
-    that passes a long log in pieces continues at `consumed`, one that fetches continues at `next_offset`. `limit` bounds the
-    decompressed bytes of one call; the first batch of a call is always read.
+    Uncompressed batches are not copied: the columns keep `buffer` alive. Batches outside of the range are skipped without checks.
+    Reading ends at the first batch at or after `end_offset`, at a torn tail, or at an impossible length. A caller that passes a
+    long log in pieces continues at `consumed`, one that fetches continues at `next_offset`. `limit` bounds the decompressed bytes
+    of one call; the first batch of a call is always read.
     """
     data = np.frombuffer(buffer, np.uint8) if isinstance(buffer, bytes) else buffer.view()
-    # One flavour of array, read-only, so that the kernels are compiled once.
+    # All arrays read-only: one array type, so the kernels are compiled once.
     data.setflags(write=False)
     start, end = max(start_offset, 0), NO_END if end_offset is None else end_offset
     batches, consumed = _frames(data, start, end)
@@ -115,9 +115,9 @@ def parse_columns(
 
 
 def batches_of(buffer: bytes) -> tuple[npt.NDArray[np.void], int]:
-    """Frames as rows of `BATCH` with their checksums compared, records not looked at, and how many bytes are whole. Total.
+    """Frames as rows of `BATCH`, checksums checked and records unread, and the number of bytes in whole frames.
 
-    The last row may be a frame that ends the reading: its problem is one of `ENDS_READING`.
+    Never raises for damaged bytes. The last row may have a problem of `ENDS_READING`.
     """
     data = np.frombuffer(buffer, np.uint8)
     batches, consumed = _frames(data, 0, NO_END)
@@ -133,9 +133,9 @@ def _frames(data: npt.NDArray[np.uint8], start: int, end: int) -> tuple[npt.NDAr
 
 
 class LogEnd(NamedTuple):
-    """How far whole batches reach: the offset behind them (0 for none), and `consumed` bytes.
+    """End of the whole batches: the offset after them (0 for none), and `consumed` bytes.
 
-    `leader_epoch` is that of the last one, -1 where that has none.
+    `leader_epoch` is that of the last batch, -1 for none.
     """
 
     offset: int
@@ -144,7 +144,7 @@ class LogEnd(NamedTuple):
 
 
 def end_of(buffer: bytes) -> LogEnd:
-    """Where the whole batches of `buffer` end; records are not looked at. Total."""
+    """Find the end of the whole batches of `buffer`, without reading records. Never raises for damaged bytes."""
     last, epoch, consumed = batch_kernels.last_frame(np.frombuffer(buffer, np.uint8))
     return LogEnd(int(last) + 1, int(epoch), int(consumed))
 
@@ -156,7 +156,7 @@ def _next_offset(start: int, end: int, last_offset: int) -> int:
 def _with_plain_payloads(
     data: npt.NDArray[np.uint8], batches: npt.NDArray[np.void], limit: int
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.void], dict[int, str]]:
-    """`data` with decompressed payloads behind it, the batches up to `limit`, and details on those that do not decompress."""
+    """`data` followed by decompressed payloads, the batches within `limit`, and details of those that do not decompress."""
     compressed = batch_kernels.compressed_frames(batches)
     if not len(compressed):
         return data, batches, {}
@@ -231,7 +231,7 @@ def _damages(batches: npt.NDArray[np.void], details: dict[int, str]) -> tuple[Da
 
 
 def _through_reader(data: npt.NDArray[np.uint8], start: int, end: int, limit: int) -> RecordColumns:
-    """The same through the scalar reader, for stretches that hold messages of magic 0 or 1."""
+    """Parse with the scalar reader, for bytes with messages of magic 0 or 1."""
     view = data.data
     records: list[LogRecord] = []
     damages: list[Damage] = []
@@ -254,7 +254,7 @@ def _through_reader(data: npt.NDArray[np.uint8], start: int, end: int, limit: in
 def columns_of(
     records: Sequence[LogRecord], *, next_offset: int, consumed: int = 0, damages: tuple[Damage, ...] = ()
 ) -> RecordColumns:
-    """Records as columns over a buffer of their own; `partition` is left to the caller."""
+    """Convert records to columns with a new buffer; `partition` is not kept."""
     key_start: list[int] = []
     key_length: list[int] = []
     value_start: list[int] = []
@@ -285,7 +285,7 @@ def columns_of(
 
 
 def to_log_records(columns: RecordColumns, partition: int) -> Iterator[LogRecord]:
-    """The rows one by one."""
+    """Yield the rows as records."""
     data = columns.buffer.data
     rows = zip(
         columns.offset.tolist(),

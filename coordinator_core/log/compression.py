@@ -12,8 +12,8 @@ import numpy as np
 
 from coordinator_core.log.errors import LogMisconfigured
 
-#: How far a batch may grow when decompressed, unless `LIMIT_VARIABLE` says otherwise: 64 times what `message.max.bytes` lets
-#: pass compressed by default. Records of it take up to nine times the bytes in memory.
+#: Default limit of a decompressed batch, overridden by `LIMIT_VARIABLE`: 64 times the default of `message.max.bytes`, which
+#: limits the compressed size. The records of a batch take up to nine times its bytes in memory.
 DEFAULT_BATCH_MB = 64
 LIMIT_VARIABLE = "GROUPLAKE_MAX_BATCH_MB"
 _HIGHEST_BATCH_MB = 1024
@@ -31,7 +31,7 @@ _LZ4_CONTENT_SIZE = 0x08
 _LZ4_DICTIONARY_ID = 0x01
 
 
-#: What the libraries say when the output does not fit.
+#: Error messages of the libraries for output that does not fit.
 _NO_ROOM = ("failed to write whole buffer", "is smaller than required")
 
 
@@ -45,64 +45,65 @@ class Compression(IntEnum):
     ZSTD = 4
 
 
-#: For looking up the number found in a header.
+#: Compression types by number.
 COMPRESSIONS = {compression.value: compression for compression in Compression}
 
 
 @dataclass(frozen=True, slots=True)
 class BadPayload:
-    """A payload that does not decompress, or that would grow beyond the limit."""
+    """A payload that does not decompress, or that exceeds the limit."""
 
     problem: str
 
 
 @cache
 def largest_batch_bytes() -> int:
-    """How far a batch may grow when decompressed. Raises LogMisconfigured where the environment says no such number."""
+    """Most bytes of a decompressed batch. Raises LogMisconfigured for an invalid value in the environment."""
     text = os.environ.get(LIMIT_VARIABLE, str(DEFAULT_BATCH_MB))
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= _HIGHEST_BATCH_MB:
-        raise LogMisconfigured(f"{LIMIT_VARIABLE} is {text!r}: expected megabytes, 1 to {_HIGHEST_BATCH_MB}")
+        raise LogMisconfigured(f"invalid {LIMIT_VARIABLE} {text!r}: use a number of megabytes from 1 to {_HIGHEST_BATCH_MB}")
     return int(text) * 1024 * 1024
 
 
 def decompress(
     codec: Compression, payload: bytes | memoryview, *, magic: int = 2, limit: int | None = None
 ) -> memoryview | BadPayload:
-    """`payload` decompressed; never more than `limit` bytes (None: `largest_batch_bytes`) are written. Total.
+    """Decompress `payload` to at most `limit` bytes (None: `largest_batch_bytes`). Never raises for damaged bytes.
 
-    Messages of magic 0 and 1 may carry LZ4 frames whose header checksum covers the wrong bytes (KAFKA-3160); it is mended first.
+    Messages of magic 0 and 1 may have LZ4 frames whose header checksum covers the wrong bytes (KAFKA-3160); it is corrected
+    first.
     """
     data = bytes(payload)
     limit = largest_batch_bytes() if limit is None else limit
     if codec is Compression.LZ4 and magic < 2:
         data = _with_header_checksum(data, covers_magic=False)
     problem = ""
-    # Most payloads fit a small buffer; the large one is memory that the system only provides where it is written.
+    # Most payloads fit the small buffer; the system provides memory for the large one only where it is written.
     for size in (min(limit, _COMMON_ROOM + _COMMON_RATIO * len(data)), limit):
         room = np.empty(size, np.uint8).data
         try:
             written = _DECOMPRESSORS[codec](data, room)
         except (cramjam.DecompressionError, _XerialError) as error:
-            problem = _told(codec, str(error), limit)
+            problem = _problem(codec, str(error), limit)
         else:
             return memoryview(room[:written].tobytes())
     return BadPayload(problem)
 
 
-def _told(codec: Compression, error: str, limit: int) -> str:
+def _problem(codec: Compression, error: str, limit: int) -> str:
     if any(words in error for words in _NO_ROOM):
-        return f"{codec.name.lower()}: more than {limit:,} bytes when decompressed, see {LIMIT_VARIABLE}"
+        return f"{codec.name.lower()}: more than {limit:,} bytes when decompressed; {LIMIT_VARIABLE} sets the limit"
     return f"{codec.name.lower()}: {error}"
 
 
 def compress(codec: Compression, payload: bytes, *, magic: int = 2) -> bytes:
-    """`payload` as Kafka's own clients would write it: xerial blocks for snappy, independent blocks for LZ4."""
+    """Compress `payload` as Kafka's own clients do: xerial blocks for snappy, independent blocks for LZ4."""
     data = _COMPRESSORS[codec](payload)
     return _with_header_checksum(data, covers_magic=True) if codec is Compression.LZ4 and magic == 0 else data
 
 
 class _XerialError(Exception):
-    """Snappy's outer framing is broken."""
+    """Invalid xerial framing around snappy blocks."""
 
 
 def _copy_into(data: bytes, room: memoryview) -> int:
@@ -117,16 +118,16 @@ def _snappy_into(data: bytes, room: memoryview) -> int:
         return int(cramjam.snappy.decompress_raw_into(data, room))
     position, written = 0, 0
     while position < len(data):
-        # Streams that were concatenated repeat the header.
+        # Concatenated streams repeat the header.
         if data.startswith(_XERIAL_MAGIC, position):
             position += len(_XERIAL_HEADER)
             continue
         if position + 4 > len(data):
-            raise _XerialError("block length cut off")
+            raise _XerialError("truncated block length")
         (length,) = _INT32.unpack_from(data, position)
         position += 4
         if length < 0 or position + length > len(data):
-            raise _XerialError(f"block of {length} bytes where {len(data) - position} are left")
+            raise _XerialError(f"block length {length}, but {len(data) - position} bytes left")
         written += int(cramjam.snappy.decompress_raw_into(data[position : position + length], room[written:]))
         position += length
     return written
@@ -164,7 +165,7 @@ _COMPRESSORS: dict[Compression, Callable[[bytes], bytes]] = {
 
 
 def _with_header_checksum(frame: bytes, *, covers_magic: bool) -> bytes:
-    """The LZ4 frame with the header checksum of the format, or with that of message v0, which covers the frame's magic too."""
+    """Set the LZ4 header checksum: that of the LZ4 format, or that of message v0, which also covers the frame's magic."""
     if len(frame) < 7 or not frame.startswith(_LZ4_MAGIC):
         return frame
     flags = frame[4]

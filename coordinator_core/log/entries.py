@@ -1,11 +1,11 @@
-"""One record of a log, as any source yields it."""
+"""Records of a log, independent of the source."""
 
 from dataclasses import dataclass
 from enum import IntEnum
 
 
 class ControlType(IntEnum):
-    """Type of a control record (`ControlRecordType`); other numbers exist and mean nothing to the group coordinator."""
+    """Type of a control record (`ControlRecordType`); other types do not concern the group coordinator."""
 
     ABORT = 0
     COMMIT = 1
@@ -13,7 +13,7 @@ class ControlType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class LogRecord:
-    """A record with its place in the log. `timestamp` in ms; `producer_id` -1 for none.
+    """A record with its log position. `timestamp` in ms; `producer_id` -1 for none.
 
     `batch_offset` is the offset of the first record still present in its batch (the batch itself for message sets v0/v1).
     A control record has `is_control` set and its type in the key; batches of control records are always transactional.

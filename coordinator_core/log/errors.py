@@ -1,49 +1,49 @@
-"""Why a log could not be read at all. Damage inside a log that can be read is a value instead: `coordinator_core.log.damage`."""
+"""Errors of logs that cannot be read. Damage inside a readable log is a value: `coordinator_core.log.damage`."""
 
 
 class LogError(Exception):
-    """Root of everything a log source raises."""
+    """Base of the errors that a log source raises."""
 
 
 class LogNotFound(LogError):
-    """The address names no log: no such folder, file or partition."""
+    """The folder, file or partition of the address does not exist."""
 
 
 class LogUnreadable(LogError):
-    """The log is there, and the operating system or its own contents refuse the reading."""
+    """The log exists, but the operating system or its contents prevent reading."""
 
 
 class LogTruncated(LogError):
-    """The log ends before an offset that it held when the reading was planned: truncated, recreated or restored."""
+    """The log ends before an offset that it had earlier: it was truncated, recreated or restored."""
 
 
 class LogMisconfigured(LogError):
-    """The address or an option of it means nothing, or contradicts another; nobody was asked yet."""
+    """The address or an option of it is invalid or contradicts another; raised before any request."""
 
 
 class LogUnreachable(LogError):
-    """No broker answers, or the leader of a partition stayed away for longer than the caller was ready to wait."""
+    """No broker answers, or a partition had no leader for longer than the caller's timeout."""
 
 
 class LogRefused(LogError):
-    """The broker answers, and says no with an error that waiting does not cure."""
+    """The broker answered with an error that a retry does not resolve."""
 
 
 class AuthenticationFailed(LogRefused):
-    """The broker does not believe who we are, or we do not believe who it is (TLS)."""
+    """The broker rejected the client's credentials, or the client rejected the broker's certificate (TLS)."""
 
 
 class NotAuthorized(LogRefused):
-    """The broker knows us and does not let us read the topic."""
+    """The authenticated client may not read the topic."""
 
 
 class TopicMissing(LogNotFound):
-    """The cluster has no topic of this name, or the topic no such partition."""
+    """The cluster has no topic of this name, or the topic has no such partition."""
 
 
 class TopicRecreated(LogTruncated):
-    """The topic was deleted and created again: the same name, another log."""
+    """The topic was deleted and created again: same name, different log."""
 
 
 class RecordsDeleted(LogError):
-    """The log begins behind the position that was to be read next: what was between is gone."""
+    """The log now starts after the offset to read next; the records in between were deleted."""

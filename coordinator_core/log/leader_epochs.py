@@ -1,4 +1,4 @@
-"""`leader-epoch-checkpoint`: where in a partition each leader epoch began (KIP-101, `LeaderEpochFileCache`)."""
+"""`leader-epoch-checkpoint`: the start offset of each leader epoch (KIP-101, `LeaderEpochFileCache`)."""
 
 import re
 from collections.abc import Iterable
@@ -9,36 +9,36 @@ from coordinator_core.log.checkpoint_file import read_lines, write_lines
 
 LEADER_EPOCHS = "leader-epoch-checkpoint"
 
-#: The highest number an epoch can have (int32), which leaves none for the next.
+#: The highest epoch (int32). Invalid here, since no epoch could follow.
 _HIGHEST = 2**31 - 1
 _ENTRY = re.compile(r"(\d{1,10}) (\d{1,19})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class EpochEntry:
-    """The leader epoch that began at `start_offset`."""
+    """A leader epoch and its first offset."""
 
     epoch: int
     start_offset: int
 
 
 def read_leader_epochs(folder: Path) -> list[EpochEntry]:
-    """The epochs of a partition, ascending. A file that is missing or cannot be understood has none."""
+    """Return the epochs of a partition, ascending; none for a missing or unreadable file."""
     matches = map(_ENTRY.fullmatch, read_lines(folder / LEADER_EPOCHS))
     entries = [EpochEntry(int(match[1]), int(match[2])) for match in matches if match]
     return [entry for entry in entries if entry.epoch < _HIGHEST]
 
 
 def write_leader_epochs(folder: Path, entries: Iterable[EpochEntry]) -> None:
-    """Replaces the file, durably as a broker does: an epoch whose every record is lost must not be given again.
+    """Replace the file durably, as a broker does: an epoch must not be used again even if all its records are lost.
 
-    Its name is on disk once the folder is synced.
+    The caller must sync the folder to make the new name durable.
     """
     write_lines(folder / LEADER_EPOCHS, [f"{entry.epoch} {entry.start_offset}" for entry in entries], durable=True)
 
 
 def with_new_epoch(entries: Iterable[EpochEntry], epoch: int, start_offset: int) -> list[EpochEntry]:
-    """The epochs once a new one begins: those without any record of their own go (`LeaderEpochFileCache.assign`)."""
+    """Append a new epoch and remove those that have no records (`LeaderEpochFileCache.assign`)."""
     return [
         *(entry for entry in entries if entry.epoch < epoch and entry.start_offset < start_offset),
         EpochEntry(epoch, start_offset),
@@ -46,5 +46,5 @@ def with_new_epoch(entries: Iterable[EpochEntry], epoch: int, start_offset: int)
 
 
 def first_begun_after(epoch: int, entries: Iterable[EpochEntry]) -> int | None:
-    """Where the first epoch after `epoch` began, which is where that one ended; None while there is none."""
+    """Start offset of the first epoch after `epoch`, which is the end of `epoch`; None if no epoch follows."""
     return min((entry.start_offset for entry in entries if entry.epoch > epoch), default=None)

@@ -1,8 +1,8 @@
 """Messages of magic 0 and 1 (`LegacyRecord`, `AbstractLegacyRecordBatch`), the log format before Kafka 0.11.
 
 A compressed message wraps a message set in its value. Its own offset is that of its last inner message; inner offsets are
-absolute in magic 0 and count from 0 in magic 1 (KIP-31). A wrapper with log append time lends its timestamp to all inner
-messages (KIP-32).
+absolute in magic 0 and relative, from 0, in magic 1 (KIP-31). The timestamp of a wrapper with log append time applies to all
+inner messages (KIP-32).
 """
 
 import struct
@@ -17,10 +17,10 @@ from coordinator_core.log.record_batch import COMPRESSION_MASK, LOG_APPEND_TIME,
 NO_TIMESTAMP = -1
 #: The smallest length field: checksum, magic, attributes and two lengths.
 SMALLEST_MESSAGE = 14
-#: A wrapper may not hold more than this: each of its messages becomes an object before the first is known to be sound.
+#: Most decompressed bytes of a wrapper: all inner messages become objects before the first is validated.
 MAX_WRAPPED_BYTES = 32 * 1024 * 1024
 
-#: The checksum covers everything from the magic on.
+#: First byte that the checksum covers: the magic.
 _CRC_START = 16
 _KEY_START = (18, 26)
 
@@ -32,7 +32,7 @@ _INT64 = struct.Struct(">q")
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message, wrapper or not. `timestamp` in ms, `NO_TIMESTAMP` in magic 0."""
+    """One message or wrapper. `timestamp` in ms, `NO_TIMESTAMP` in magic 0."""
 
     offset: int
     magic: int
@@ -44,17 +44,17 @@ class Message:
 
     @property
     def compression(self) -> int:
-        """Number of the compression type of what the value wraps; 0 for a message that is itself a record."""
+        """Compression type of the wrapped messages; 0 for a message that is itself a record."""
         return self.attributes & COMPRESSION_MASK
 
     @property
     def is_log_append_time(self) -> bool:
-        """The timestamp is that of the append (magic 1 only)."""
+        """True if the timestamp is the log append time (magic 1 only)."""
         return self.magic == 1 and bool(self.attributes & LOG_APPEND_TIME)
 
 
 def read_message(data: memoryview) -> Message | Problem:
-    """One whole message with its offset and length in front; at least `SMALLEST_MESSAGE` bytes behind them. Total."""
+    """Parse one whole message: offset, length, and at least `SMALLEST_MESSAGE` bytes. Never raises for damaged bytes."""
     offset, _ = _OFFSET_AND_LENGTH.unpack_from(data)
     crc, magic, attributes = _CRC_MAGIC_ATTRIBUTES.unpack_from(data, LOG_OVERHEAD)
     if magic not in (0, 1):
@@ -83,7 +83,7 @@ def _nullable(data: memoryview, position: int) -> tuple[memoryview | None, int]:
 
 
 def read_records(data: memoryview) -> Iterator[BatchRecord | tuple[Problem, str]]:
-    """The records of one whole message: itself, or what it wraps. Damage comes in between. Total."""
+    """Yield the record of a message, or those that it wraps, and problems. Never raises for damaged bytes."""
     message = read_message(data)
     if isinstance(message, Problem):
         yield message, ""
@@ -108,7 +108,7 @@ def _inner_records(wrapper: Message, payload: memoryview) -> Iterator[BatchRecor
     inner, problem = _inner_messages(wrapper, payload)
     shift = wrapper.offset - inner[-1].offset if inner and wrapper.magic == 1 else 0
     if shift < 0 or not inner:
-        yield Problem.INNER_MESSAGE, "none" if not inner else "relative offset beyond the wrapper's own"
+        yield Problem.INNER_MESSAGE, "no valid inner message" if not inner else "relative offset greater than the wrapper's"
         return
     for message in inner:
         offset = message.offset + shift
@@ -123,12 +123,12 @@ def _inner_records(wrapper: Message, payload: memoryview) -> Iterator[BatchRecor
 
 
 def _inner_messages(wrapper: Message, payload: memoryview) -> tuple[list[Message], str]:
-    """Inner messages up to the first that cannot be one, and what is wrong with that one."""
+    """Inner messages up to the first invalid one, and the problem of that one."""
     inner: list[Message] = []
     position = 0
     while position < len(payload):
         if len(payload) - position < LOG_OVERHEAD + SMALLEST_MESSAGE:
-            return inner, "cut off"
+            return inner, "truncated"
         end = position + LOG_OVERHEAD + int(_OFFSET_AND_LENGTH.unpack_from(payload, position)[1])
         if end < position + LOG_OVERHEAD + SMALLEST_MESSAGE or end > len(payload):
             return inner, "impossible length"
@@ -136,7 +136,7 @@ def _inner_messages(wrapper: Message, payload: memoryview) -> tuple[list[Message
         if isinstance(message, Problem):
             return inner, message.text
         if message.magic != wrapper.magic or message.compression != Compression.NONE:
-            return inner, "another magic, or compressed itself"
+            return inner, "different magic, or nested compression"
         inner.append(message)
         position = end
     return inner, ""
@@ -154,10 +154,10 @@ def write_message_set(
     compression: Compression = Compression.NONE,
     log_append_time: int | None = None,
 ) -> bytes:
-    """Messages one after the other, or one wrapper around them all when compressed. Magic 0 drops the timestamps.
+    """Write messages in sequence, or one wrapper around all when compressed. Magic 0 drops the timestamps.
 
-    ZSTD came with record batch v2 and has no meaning here. With `log_append_time` (ms, magic 1) brokers stamp single messages one
-    by one, but only the wrapper of compressed ones.
+    ZSTD exists only in record batches v2. With `log_append_time` (ms, magic 1) brokers set the timestamp of every uncompressed
+    message, but of compressed messages only that of the wrapper.
     """
     stamp = 0 if log_append_time is None else LOG_APPEND_TIME
     if compression is Compression.NONE:

@@ -1,4 +1,4 @@
-"""`partition.metadata`: the file in which a broker notes the id of a partition's topic (KIP-516, `PartitionMetadataFile`)."""
+"""`partition.metadata`: the file with the topic id of a partition (KIP-516, `PartitionMetadataFile`)."""
 
 import re
 from pathlib import Path
@@ -6,19 +6,19 @@ from uuid import UUID
 
 from coordinator_core.codec.uuids import uuid_from_text, uuid_text
 
-#: Folders in the making, moved or deleted carry a suffix and do not match.
+#: Folders being created, moved or deleted have a suffix and do not match.
 _PARTITION_FOLDER = re.compile(r"(?P<topic>.+)-(?P<partition>\d+)")
 _TOPIC_ID = re.compile(r"^topic_id: (?P<id>[A-Za-z0-9_-]{22})$", re.MULTILINE)
 
 
 def partition_of(folder: str) -> tuple[str, int] | None:
-    """Topic and partition that a folder of a log directory is named after."""
+    """Topic and partition in the name of a folder of a log directory, None for other folders."""
     match = _PARTITION_FOLDER.fullmatch(folder)
     return (match["topic"], int(match["partition"])) if match else None
 
 
 def parse_topic_id(text: str) -> UUID | None:
-    """The id in the contents of such a file, None where there is none. Total."""
+    """Return the topic id in the contents of the file, None for invalid contents."""
     match = _TOPIC_ID.search(text)
     if match is None:
         return None
@@ -29,12 +29,12 @@ def parse_topic_id(text: str) -> UUID | None:
 
 
 def format_topic_id(topic_id: UUID) -> str:
-    """The contents of such a file."""
+    """Return the contents of the file for a topic id."""
     return f"version: 0\ntopic_id: {uuid_text(topic_id)}"
 
 
 def read_topic_ids(log_directory: Path) -> dict[UUID, str]:
-    """The ids of all topics with a partition in `log_directory`. Files that cannot be read name nothing."""
+    """Names of the topic ids in `log_directory`. Unreadable files are skipped."""
     found: dict[UUID, str] = {}
     for path in sorted(log_directory.glob("*/partition.metadata")):
         named = partition_of(path.parent.name)

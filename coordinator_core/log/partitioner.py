@@ -1,18 +1,18 @@
-"""Which partition of `__consumer_offsets` holds a group."""
+"""Partition of `__consumer_offsets` that holds a group."""
 
 from functools import lru_cache
 
-#: Partitions of longer ids are not kept, so that the memory for them has a bound.
-_LONGEST_KEPT = 256
+#: Longest cached group id; bounds the memory of the cache.
+_LONGEST_CACHED = 256
 
 
 def partition_for(group_id: str, partitions: int) -> int:
     """The partition of `group_id` among `partitions` (`GroupMetadataManager.partitionFor`; `Utils.abs(MIN_VALUE)` is 0)."""
-    return _kept(group_id, partitions) if len(group_id) <= _LONGEST_KEPT else _computed(group_id, partitions)
+    return _cached(group_id, partitions) if len(group_id) <= _LONGEST_CACHED else _computed(group_id, partitions)
 
 
 @lru_cache(maxsize=1 << 14)
-def _kept(group_id: str, partitions: int) -> int:
+def _cached(group_id: str, partitions: int) -> int:
     return _computed(group_id, partitions)
 
 

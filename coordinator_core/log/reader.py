@@ -1,7 +1,7 @@
-"""Bytes of a log → records, one by one: the readable specification of what `columns` does compiled.
+"""Conversion of log bytes to records: the readable specification of the compiled `columns`.
 
-A log is a row of frames: record batches v2 and messages of magic 0 and 1, mixed where a broker was upgraded. Every frame starts
-with an offset and a length, so a damaged one can be stepped over as long as its length holds.
+A log is a sequence of frames: record batches v2 and messages of magic 0 and 1, mixed if the broker was upgraded. Every frame
+starts with an offset and a length, so a damaged frame can be skipped if its length is right.
 """
 
 import struct
@@ -24,14 +24,14 @@ from coordinator_core.log.record_batch import (
     read_records,
 )
 
-#: No log gets this far, and sums of offsets below it fit into 64 bits.
+#: Higher than any real offset; sums of lower offsets fit into 64 bits.
 MAX_OFFSET = 1 << 62
 NO_END = (1 << 63) - 1
 
 _OFFSET = struct.Struct(">q")
 _LENGTH = struct.Struct(">i")
 _MAGIC_AT = 16
-#: Of messages; in batches the attributes are elsewhere.
+#: Position of the attributes in messages of magic 0 and 1.
 _ATTRIBUTES_AT = 17
 _LAST_OFFSET_DELTA = struct.Struct(">i")
 _LAST_OFFSET_DELTA_AT = 23
@@ -39,9 +39,9 @@ _LAST_OFFSET_DELTA_AT = 23
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Where one batch or message lies in the bytes, and which offsets it covers by its own account.
+    """Position of one batch or message in the bytes, and the offsets that its header states.
 
-    With a `problem` it has no records. After one of `ENDS_READING` no frame follows, and `end` is its own start.
+    A frame with a `problem` has no records. No frame follows a problem of `ENDS_READING`, and its `end` equals `position`.
     """
 
     position: int
@@ -53,11 +53,14 @@ class Frame:
 
 
 def frames(data: memoryview, start_offset: int = 0, end_offset: int = NO_END) -> Iterator[Frame]:
-    """The frames that may hold offsets from `start_offset` up to, not including, `end_offset`. Total."""
+    """Yield the frames that may have offsets from `start_offset` up to, not including, `end_offset`.
+
+    Never raises for damaged bytes.
+    """
     position, covered = 0, -1
     while position < len(data):
         frame = _frame(data, position)
-        # An offset that no log reaches says nothing about where this one ends: the frame is damaged, others follow.
+        # An impossible offset does not mark the end of the range: the frame is damaged, and others follow.
         if end_offset <= _first_offset(data, frame, covered) < MAX_OFFSET:
             return
         covered = frame.last_offset
@@ -69,9 +72,9 @@ def frames(data: memoryview, start_offset: int = 0, end_offset: int = NO_END) ->
 
 
 def _first_offset(data: memoryview, frame: Frame, covered: int) -> int:
-    """Where the offsets of a frame may begin, after a frame that ends with `covered` (-1: unknown).
+    """Lowest possible offset of a frame after a frame with last offset `covered` (-1: unknown).
 
-    The offset in front of compressed messages of magic 0 or 1 is that of the last of them.
+    The offset of a wrapper of magic 0 or 1 is that of its last inner message.
     """
     wraps = frame.magic in (0, 1) and data[frame.position + _ATTRIBUTES_AT] & COMPRESSION_MASK
     return min(frame.base_offset, covered + 1) if wraps else frame.base_offset
@@ -103,7 +106,7 @@ def _frame(data: memoryview, position: int) -> Frame:
 
 
 def read_frame(data: memoryview, frame: Frame, partition: int) -> Iterator[LogRecord | Damage]:
-    """All records of one frame, and what is wrong with it. Total."""
+    """Yield all records of one frame, and its damage. Never raises for damaged bytes."""
     if frame.problem is not None:
         yield Damage(frame.base_offset, frame.position, frame.problem)
         return
@@ -129,7 +132,7 @@ def read_frame(data: memoryview, frame: Frame, partition: int) -> Iterator[LogRe
         )
 
 
-#: What messages of magic 0 and 1 have in place of a batch header.
+#: Placeholder for the batch header of messages of magic 0 and 1.
 _MESSAGE = BatchHeader(-1, -1, -1, 1, 0, 0, 0, -1, -1, -1, -1, -1, 0)
 
 
@@ -147,9 +150,10 @@ def _read_batch(batch: memoryview, header: BatchHeader) -> Iterator[BatchRecord 
 def read_log(
     buffer: bytes | memoryview, partition: int, start_offset: int = 0, end_offset: int = NO_END
 ) -> Iterator[LogRecord | Damage]:
-    """Every record with an offset from `start_offset` up to, not including, `end_offset`, in the order of the log. Total.
+    """Yield the records with offsets from `start_offset` up to, not including, `end_offset`, in the order of the log.
 
-    Control records are among them. Empty batches, as compaction leaves them, yield nothing; `frames` tells what they cover.
+    Includes control records. Never raises for damaged bytes. Empty batches, which compaction leaves, yield nothing; `frames`
+    yields their offsets.
     """
     data = memoryview(buffer)
     for frame in frames(data, start_offset, end_offset):

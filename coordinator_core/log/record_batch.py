@@ -1,4 +1,4 @@
-"""Record batch v2 (`DefaultRecordBatch`, KIP-98): a readable reader and writer. The compiled twin is `batch_kernels`."""
+"""Reader and writer of record batches v2 (`DefaultRecordBatch`, KIP-98). `batch_kernels` is the compiled reader."""
 
 import struct
 from collections.abc import Iterator, Sequence
@@ -10,16 +10,16 @@ from coordinator_core.log.compression import COMPRESSIONS, BadPayload, Compressi
 from coordinator_core.log.damage import Problem
 from coordinator_core.log.entries import ControlType
 
-#: Bytes of offset and length in front of every batch and message.
+#: Bytes of the offset and the length at the start of every batch and message.
 LOG_OVERHEAD = 12
 HEADER_SIZE = 61
-#: The smallest length field a v2 batch can have: a header without records.
+#: The smallest length field of a v2 batch: a header without records.
 SMALLEST_LENGTH = HEADER_SIZE - LOG_OVERHEAD
-#: Four bytes; of messages of the old formats the checksum is there.
+#: Position of the leader epoch, four bytes; messages of magic 0 and 1 have their checksum there.
 LEADER_EPOCH_START = 12
-#: The checksum covers everything from the attributes on.
+#: First byte that the checksum covers: the attributes.
 CRC_START = 21
-#: Length, attributes, timestamp, offset, key length, value length, header count: one byte each at least.
+#: Length, attributes, timestamp, offset, key length, value length, header count: at least one byte each.
 SMALLEST_RECORD = 7
 
 COMPRESSION_MASK = 0x07
@@ -40,7 +40,7 @@ _END_TRANSACTION_VALUE = struct.Struct(">hi")
 
 @dataclass(frozen=True, slots=True)
 class BatchHeader:
-    """The 61 bytes in front of the records. Timestamps in ms; `length` counts from behind itself."""
+    """The 61 bytes before the records. Timestamps in ms; `length` counts the bytes after the length field."""
 
     base_offset: int
     length: int
@@ -58,7 +58,7 @@ class BatchHeader:
 
     @property
     def last_offset(self) -> int:
-        """Offset of the last record the batch ever had; compaction keeps it even when that record is gone."""
+        """Last offset of the batch as written; compaction keeps it even if it removes that record."""
         return self.base_offset + self.last_offset_delta
 
     @property
@@ -68,28 +68,28 @@ class BatchHeader:
 
     @property
     def is_log_append_time(self) -> bool:
-        """All records bear the time of the append, `max_timestamp`."""
+        """True if `max_timestamp`, the log append time, is the timestamp of all records."""
         return bool(self.attributes & LOG_APPEND_TIME)
 
     @property
     def is_transactional(self) -> bool:
-        """Written within a transaction; markers are too."""
+        """True for batches of a transaction, including its marker."""
         return bool(self.attributes & TRANSACTIONAL)
 
     @property
     def is_control(self) -> bool:
-        """The batch holds markers, no data."""
+        """True for a batch of control records."""
         return bool(self.attributes & CONTROL)
 
     @property
     def delete_horizon(self) -> int | None:
-        """From when on a cleaner may take the batch's tombstones and markers, in ms; None: no cleaner has seen them (KIP-534)."""
+        """Time in ms from which the log cleaner may remove tombstones and markers; None before the first cleaning (KIP-534)."""
         return self.base_timestamp if self.attributes & DELETE_HORIZON else None
 
 
 @dataclass(frozen=True, slots=True)
 class BatchRecord:
-    """A record as its batch holds it: `offset` and `timestamp` absolute. Readers skip headers."""
+    """A record of a batch, with absolute `offset` and `timestamp`. Readers skip headers."""
 
     offset: int
     timestamp: int
@@ -99,17 +99,17 @@ class BatchRecord:
 
 
 def read_header(buffer: memoryview, position: int = 0) -> BatchHeader:
-    """The header at `position`, which must have `HEADER_SIZE` bytes."""
+    """Parse the header at `position`; at least `HEADER_SIZE` bytes must follow."""
     return BatchHeader(*_HEADER.unpack_from(buffer, position))
 
 
 def crc_matches(batch: memoryview, header: BatchHeader) -> bool:
-    """Whether the CRC-32C of one whole batch is what its header says."""
+    """True if the CRC-32C of one whole batch equals the one in its header."""
     return int(crc32c.crc32c(batch[CRC_START:])) == header.crc
 
 
 def read_payload(batch: memoryview, header: BatchHeader) -> memoryview | tuple[Problem, str]:
-    """The uncompressed records of one whole batch, or why there are none."""
+    """The uncompressed records of one whole batch, or the problem that prevents decompression."""
     payload = batch[HEADER_SIZE:]
     if header.compression == Compression.NONE:
         return payload
@@ -121,7 +121,7 @@ def read_payload(batch: memoryview, header: BatchHeader) -> memoryview | tuple[P
 
 
 def read_records(payload: memoryview, header: BatchHeader) -> Iterator[BatchRecord | Problem]:
-    """The records of an uncompressed payload in order; the first thing that does not fit ends them with a `Problem`. Total."""
+    """Yield the records of an uncompressed payload, up to the first `Problem`. Never raises for damaged bytes."""
     if header.count < 0:
         yield Problem.IMPOSSIBLE_COUNT
         return
@@ -144,7 +144,7 @@ def read_records(payload: memoryview, header: BatchHeader) -> Iterator[BatchReco
 
 
 def _read_record(payload: memoryview, position: int, end: int, header: BatchHeader) -> BatchRecord | Problem:
-    # The record's own attributes byte has no use yet.
+    # Skips the attributes byte of the record, which is unused.
     timestamp_delta, position = _varlong(payload, position + 1, end)
     if position < 0:
         return Problem.RECORD_FIELD
@@ -164,7 +164,7 @@ def _read_record(payload: memoryview, position: int, end: int, header: BatchHead
 
 
 def _nullable(payload: memoryview, position: int, end: int) -> tuple[bytes | None, int]:
-    """A length and that many bytes; any negative length is null, as for `DefaultRecord`. Position -1: does not fit."""
+    """A nullable field and the position after it, -1 if it does not fit. Negative lengths are null, as in `DefaultRecord`."""
     length, position = _varint(payload, position, end)
     if position < 0 or length > end - position:
         return None, -1
@@ -197,7 +197,7 @@ def _unsigned_varint(payload: memoryview, position: int, end: int, longest: int)
 
 
 def _int64(number: int) -> int:
-    """`number` as Java's long arithmetic would leave it."""
+    """Wrap `number` to 64 bits, as Java's long arithmetic does."""
     return (number + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
@@ -217,11 +217,11 @@ def write_batch(
     max_timestamp: int = -1,
     delete_horizon: int | None = None,
 ) -> bytes:
-    """One v2 batch. Offsets of the records ascend; gaps are what compaction leaves.
+    """Write one v2 batch. Offsets of the records ascend, with gaps after compaction.
 
-    `base_offset` and `last_offset` default to those of the records and must be given for an empty batch, the form in which a
-    cleaner keeps a producer's last sequence number; `max_timestamp` (ms) is for those too. With `log_append_time` (ms) that is
-    the timestamp of every record. A `delete_horizon` (ms) takes the place of the base timestamp.
+    `base_offset` and `last_offset` default to those of the records. An empty batch, in which the log cleaner keeps a producer's
+    last sequence number, needs both; `max_timestamp` (ms) is for empty batches too. `log_append_time` (ms) replaces the
+    timestamps of all records, `delete_horizon` (ms) the base timestamp.
     """
     base = records[0].offset if base_offset is None else base_offset
     last = records[-1].offset if last_offset is None else last_offset
@@ -291,7 +291,7 @@ def end_transaction_marker(
     coordinator_epoch: int = 0,
     leader_epoch: int = 0,
 ) -> bytes:
-    """The control batch that ends a transaction (`EndTransactionMarker`), a batch of one record without sequence number."""
+    """Write the control batch that ends a transaction (`EndTransactionMarker`): one record without sequence number."""
     key = control_key(control_type)
     value = _END_TRANSACTION_VALUE.pack(0, coordinator_epoch)
     return write_batch(
@@ -310,5 +310,5 @@ def control_key(control_type: ControlType) -> bytes:
 
 
 def control_type(key: bytes | None) -> int | None:
-    """Type number in the key of a control record, as in `ControlType`; None where the key is too short. Total."""
+    """Type number in the key of a control record, as in `ControlType`; None for a key that is too short."""
     return None if key is None or len(key) < _CONTROL_KEY.size else int(_CONTROL_KEY.unpack_from(key)[1])

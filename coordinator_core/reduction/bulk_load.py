@@ -1,5 +1,8 @@
-"""The load of a log partition from its beginning, by reduction: what `GroupState.apply` makes of every record, in a fraction of
-the time, since only the last commit of each key becomes an object, and only when its group is asked for."""
+"""Load of a log partition from its beginning, by reduction.
+
+The result is that of `GroupState.apply` for every record, in a fraction of the time: only the last commit of each key becomes an
+object, and only when its group is read.
+"""
 
 import gc
 from collections.abc import Iterable, Iterator
@@ -22,7 +25,7 @@ from coordinator_core.state.group_state import GroupState
 from coordinator_core.state.offsets import CommittedOffset, Producer, TopicPartition
 
 _NO_PRODUCER = -1
-#: Nothing that is loaded asks for the epoch of a producer.
+#: Loaded state does not depend on producer epochs.
 _NO_EPOCH = -1
 _COLUMNS = (
     *("group_id", "topic", "partition", "committed_offset", "leader_epoch", "metadata", "commit_timestamp"),
@@ -35,12 +38,12 @@ _OTHERS = (
 
 
 def load_columns(state: GroupState, partition: int, pieces: Iterable[RecordColumns]) -> tuple[Anomaly, ...]:
-    """Applies a whole log partition, in pieces in log order; `state` has nothing of it yet. Anomalies as `apply` reports them."""
+    """Load a whole log partition, in pieces in log order, into a state without it. Returns the anomalies that `apply` reports."""
     return load_reduction(state, reduce_columns(state.era, partition, pieces))
 
 
 def reduce_columns(era: Era, partition: int, pieces: Iterable[RecordColumns]) -> Reduction:
-    """A whole log partition, in pieces in log order, as what it comes to."""
+    """Reduce a whole log partition, in pieces in log order."""
     reducer = PartitionReducer(era, partition)
     for columns in pieces:
         reducer.add(columns)
@@ -48,14 +51,14 @@ def reduce_columns(era: Era, partition: int, pieces: Iterable[RecordColumns]) ->
 
 
 def load_reduction(state: GroupState, reduction: Reduction) -> tuple[Anomaly, ...]:
-    """The same from the reduction of the partition. What it says about the time before its range is about nothing."""
-    with _nothing_to_collect():
+    """Load a whole log partition from its reduction, which starts at the beginning of the log."""
+    with _no_garbage_collection():
         return _load(state, reduction)
 
 
 @contextmanager
-def _nothing_to_collect() -> Iterator[None]:
-    """Half of the time would go into looking for garbage among objects that are all kept."""
+def _no_garbage_collection() -> Iterator[None]:
+    """Disable the garbage collector, which would take half of the time although every object is kept."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -73,8 +76,8 @@ def _load(state: GroupState, reduction: Reduction) -> tuple[Anomaly, ...]:
             offsets.committed[group].update(commits)
         else:
             offsets.committed[group] = commits
-    for group, place, commit in rows(reduction.pending):
-        offsets.pending.setdefault(Producer(partition, commit.producer_id), {}).setdefault(group, {})[place] = commit
+    for group, partition_key, commit in rows(reduction.pending):
+        offsets.pending.setdefault(Producer(partition, commit.producer_id), {}).setdefault(group, {})[partition_key] = commit
     groups, last = (reduction.touched.column(name).to_pylist() for name in ("group_id", "last_value_offset"))
     offsets.last_commit_at.update({group: at for group, at in zip(groups, last, strict=True) if at >= 0})
     return tuple(_apply_others(state, partition, reduction.others))

@@ -1,7 +1,7 @@
-"""The compiled fold of offset commits, tombstones and transaction markers in log order.
+"""Compiled fold of offset commits, tombstones and transaction markers in log order.
 
 The rules are those of Kafka's loaders (`GroupMetadataManager.doLoadGroupsAndOffsets`, `OffsetMetadataManager.replay` and
-`replayEndTransactionMarker`); routing has already said which rule is whose.
+`replayEndTransactionMarker`). `route` has chosen the rule of each record before.
 """
 
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ _AHEAD = 32
 
 
 class Records(NamedTuple):
-    """What the fold reads of a chunk: columns of the log, decoded values, and what routing made of them."""
+    """Input of the fold for one chunk: columns of the log, decoded values, and the action of each record."""
 
     buffer: Bytes
     offset: Int64s
@@ -39,9 +39,9 @@ class Records(NamedTuple):
 
 @njit(cache=True)
 def _read_ahead(slots: Any, key_index: Int32s, first: Integer) -> Integer:
-    """Touch the slots of the next records, all at once so that their cache misses overlap.
+    """Read the slots of the next records in one loop, so that their cache misses overlap.
 
-    Returns something made of what was read, or else the compiler would drop the reads.
+    Returns a value computed from the slots, because the compiler would remove unused reads.
     """
     touched = np.int64(0)
     for i in range(first, min(first + _AHEAD, key_index.size)):
@@ -53,8 +53,11 @@ def _read_ahead(slots: Any, key_index: Int32s, first: Integer) -> Integer:
 
 @njit(cache=True)
 def fold(state: FoldState, records: Records, first: Integer) -> tuple[Integer, Integer]:
-    """Fold the records of a chunk from `first` on: (record to go on with once there is more room, nothing of meaning)."""
-    # Arrays out of tuples are counted references: taken once, not per record.
+    """Fold the records of a chunk from `first` on.
+
+    Returns the index of the first record not folded for lack of room, and a meaningless value (see `_read_ahead`).
+    """
+    # Reading an array from a tuple counts a reference: do it once, not per record.
     slots, learned, counters = state.slots, state.learned, state.counters[0]
     offset, timestamp, producer_id, buffer = records.offset, records.timestamp, records.producer_id, records.buffer
     key_index, values, action = records.key_index, records.values, records.action

@@ -1,14 +1,15 @@
-"""What the group records of a range of one log partition do, as far as the range alone tells.
+"""Reduction of the group records of a range of one log partition.
 
-The record of a classic group (type 2) is the whole group: what it leaves does not depend on what stood before. So in a run of
-such records of one group, with no other record of the group between them, each but the first changes what the one before it left,
-which is known here, and only the last counts for what follows. A run is handed on as
+The record of a classic group (type 2) holds the whole group, so the group after it does not depend on the group before it. In a
+run of such records of one group, without other records of the group between them, the changes of every record but the first are
+known here, and only the last record matters for the state after the run. A run becomes
 
-- its first record, to be folded into whatever stood before;
-- what the others changed, told;
-- its last record and its last removal, settled: they count for the state, and what they changed is told already.
+- its first record, which the job folds into the state before the range;
+- the changes of the other records;
+- its last record and its last removal as state-only records (`settled`): they count for the state, and their changes are already
+  reported.
 
-All other records are handed on as logged. Memory and result are bounded by groups, changes and records of modern groups, not by
+All other records are passed on as logged. Memory and result are bounded by groups, changes and records of modern groups, not by
 records of classic groups.
 """
 
@@ -23,13 +24,13 @@ from coordinator_core.codec.messages.classic import GroupMetadataKey
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.reduction import schemas
 from coordinator_core.state.era import Era
-from coordinator_core.state.group_fold import GroupFold, Told
+from coordinator_core.state.group_fold import GroupChange, GroupFold
 from coordinator_core.state.registry import group_id_of
 
 _LOGGED = ("log_offset", "record_timestamp", "producer_id", "key", "value")
 
-#: Rows that are Python objects at one time.
-_ROWS_AT_ONCE = 4096
+#: Number of rows kept as Python objects.
+_ROWS_PER_TABLE = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +38,10 @@ class GroupReduction:
     """The effect of the group records of a range; timestamps in ms.
 
     Attributes:
-        records: as bytes, in no order, what is left to be folded in log order: of a `settled` record only the state that it
-            leaves, the others are to be told as well. Bytes that are no record, and records that the era's loader does not
-            read, are among them
-        changes: what the settled records changed, and those that are left out; columns of `group_history`
+        records: the records to fold, as bytes, unordered; they must be folded in log order. A `settled` record is state-only,
+            the changes of the others are not reported yet. Includes undecodable bytes and records that the era's loader
+            does not know
+        changes: changes of the settled and of the omitted records, in columns of `group_history`
     """
 
     records: pa.Table
@@ -49,14 +50,14 @@ class GroupReduction:
 
 @dataclass(slots=True)
 class _Run:
-    """The first and the last record of a run so far, and the last that removed the group."""
+    """The first and the last record of a run so far, and the last tombstone in it."""
 
     first: LogRecord
     last: LogRecord
     removal: LogRecord | None
 
     def settled(self) -> list[LogRecord]:
-        """What the run leaves, besides its first record."""
+        """The state-only records of the run: those that count besides its first record."""
         if self.last is self.first:
             return []
         between = self.removal not in (None, self.first, self.last)
@@ -64,7 +65,7 @@ class _Run:
 
 
 class _Rows:
-    """Rows of a schema, few of them as objects."""
+    """Rows of a schema, stored as Arrow tables in pieces."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
@@ -73,7 +74,7 @@ class _Rows:
 
     def append(self, row: tuple[Any, ...]) -> None:
         self._rows.append(row)
-        if len(self._rows) == _ROWS_AT_ONCE:
+        if len(self._rows) == _ROWS_PER_TABLE:
             self._tables.append(self._as_table(self._rows))
             self._rows = []
 
@@ -100,7 +101,7 @@ class GroupReducer:
         self._changes = _Rows(schemas.GROUP_CHANGES)
 
     def add(self, others: pa.Table) -> None:
-        """Takes the next records: the data records among `Reduction.others`."""
+        """Add the next records: the data records of `Reduction.others`."""
         columns = (others[name].to_pylist() for name in _LOGGED)
         for offset, timestamp, producer_id, key, value in zip(*columns, strict=True):
             self._add(LogRecord(self._partition, offset, timestamp, key, value, producer_id))
@@ -108,35 +109,35 @@ class GroupReducer:
     def _add(self, log_record: LogRecord) -> None:
         record = self._decoder.decode(log_record.key, log_record.value)
         if not isinstance(record, Record) or not self._era.reads(record.record_type, record.value_version):
-            self._hand_on(log_record)
+            self._keep(log_record)
             return
         group_id = group_id_of(record)
         run = self._runs.get(group_id)
         if not isinstance(record.key, GroupMetadataKey):
             if run is not None:
                 self._end_run(group_id, run)
-            self._hand_on(log_record)
+            self._keep(log_record)
             return
         removal = log_record if record.value is None else None
         if run is None:
             self._runs[group_id] = _Run(log_record, log_record, removal)
             self._fold.settle(log_record, record, {})
-            self._hand_on(log_record)
+            self._keep(log_record)
             return
         run.last, run.removal = log_record, removal or run.removal
-        for told in self._fold.apply(log_record, record, {}):
-            self._changes.append(_change_row(told, log_record))
+        for change in self._fold.apply(log_record, record, {}):
+            self._changes.append(_change_row(change, log_record))
 
     def _end_run(self, group_id: str, run: _Run) -> None:
         for log_record in run.settled():
             self._records.append(_record_row(log_record, settled=True))
         del self._runs[group_id]
 
-    def _hand_on(self, log_record: LogRecord) -> None:
+    def _keep(self, log_record: LogRecord) -> None:
         self._records.append(_record_row(log_record, settled=False))
 
     def finish(self) -> GroupReduction:
-        """What the range did. The reducer is not changed, more records may follow."""
+        """Return the effect of the records so far. The reducer is not changed; more records may follow."""
         left = [_record_row(each, settled=True) for each in self._settled()]
         return GroupReduction(self._records.table(left), self._changes.table([]))
 
@@ -149,7 +150,7 @@ def _record_row(record: LogRecord, *, settled: bool) -> tuple[Any, ...]:
     return (record.offset, record.timestamp, record.producer_id, record.key, record.value, settled)
 
 
-def _change_row(told: Told, record: LogRecord) -> tuple[Any, ...]:
-    group_id, change, group = told
+def _change_row(reported: GroupChange, record: LogRecord) -> tuple[Any, ...]:
+    group_id, change, group = reported
     state = (None, None, None) if group is None else (group.group_type, group.state, group.generation)
     return (record.offset, record.timestamp, group_id, change.change, change.member_id, *state, change.detail)

@@ -1,4 +1,4 @@
-"""Memory layout of a reduction: what the fold keeps per key, per pending entry and per producer."""
+"""Memory layout of a reduction: the state of the fold per key, per pending entry and per producer."""
 
 from typing import Any, NamedTuple
 
@@ -9,10 +9,10 @@ from coordinator_core.codec.arrays import Bytes, Int32s, Integer, Structs
 
 NONE = -1
 
-#: Bytes that one record may take of the arena: the longest string, rounded up to a power of two.
+#: Most bytes of the arena for one record: the longest string, rounded up to a power of two.
 ARENA_STEP = 32_768
 
-#: `final` of a slot: what the last operation that took effect on the key did.
+#: `final` of a slot: the last operation that took effect on the key.
 NOTHING = 0
 UPSERT = 1
 REMOVAL = 2
@@ -21,10 +21,10 @@ REMOVAL = 2
 FREE = 0
 PENDING_COMMIT = 1
 PENDING_REMOVAL = 2
-#: A removal inside the producer's first transaction of the range, committed meanwhile: it still hits what was pending before.
+#: A removal in the producer's first transaction of the range, already committed: it also removes commits pending before it.
 SETTLED_REMOVAL = 3
 
-#: A commit with its place. Up to `1 << metadata_room` bytes at `metadata_start` of the arena are its own (0: none).
+#: A commit with its log position. It owns `1 << metadata_room` bytes at `metadata_start` of the arena (no bytes for 0).
 _COMMIT = [
     ("offset", np.int64),
     ("commit_timestamp", np.int64),
@@ -40,7 +40,7 @@ _COMMIT = [
     ("metadata_room", np.int8),
 ]
 
-#: One per key of the dictionary, two cache lines: the last effective commit (of a removal only its place), and the history.
+#: One per key of the dictionary, two cache lines: the last effective commit (only the position for a removal), and the history.
 #: `final` and `first` are NOTHING, UPSERT or REMOVAL: the last and the first operation that took effect in the range.
 SLOT = np.dtype(
     [
@@ -58,7 +58,7 @@ SLOT = np.dtype(
     align=True,
 )
 
-#: One per entry that waits for a marker, on two lists: those of its key and those of its producer.
+#: One per entry that waits for a marker, in two linked lists: that of its key and that of its producer.
 ROW = np.dtype(
     [
         *_COMMIT,
@@ -88,7 +88,7 @@ PRODUCER = np.dtype(
 #: A topic id seen in a value of the key `slot`.
 LEARNED = np.dtype([("high", np.int64), ("low", np.int64), ("slot", np.int64)], align=True)
 
-#: What the fold counts across calls; an array of one.
+#: Counters of the fold across calls; an array of one.
 COUNTERS = np.dtype(
     [
         ("rows", np.int64),
@@ -102,7 +102,7 @@ COUNTERS = np.dtype(
 
 
 class FoldState(NamedTuple):
-    """Everything that the fold changes; `table` numbers the producers by hash.
+    """The mutable state of the fold; `table` is the hash table of producers.
 
     Struct arrays are Any: compiled code reads the fields of their items as attributes.
     """
@@ -118,7 +118,7 @@ class FoldState(NamedTuple):
 
 @njit(cache=True)
 def has_room(counters: Any, limits: tuple[Integer, Integer, Integer, Integer]) -> bool:
-    """Whether one more record surely fits; `limits` are those of arena, learned topic ids, rows and producers."""
+    """True if one more record fits; `limits` are those of arena, learned topic ids, rows and producers."""
     return bool(
         counters.arena <= limits[0]
         and counters.learned < limits[1]
@@ -128,7 +128,7 @@ def has_room(counters: Any, limits: tuple[Integer, Integer, Integer, Integer]) -
 
 
 def new_slots(count: int) -> Structs:
-    """Slots of keys that nothing happened to yet."""
+    """Create slots for keys without operations."""
     slots: Structs = np.zeros(count, dtype=SLOT)
     for field in ("pending", "last_value_offset", "last_tombstone_offset"):
         slots[field] = NONE

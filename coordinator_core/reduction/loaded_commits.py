@@ -1,7 +1,7 @@
-"""Offsets of a load, as columns until somebody asks for those of a group.
+"""Offsets of a load, stored as columns until a group is read.
 
-Most groups of a log are not asked for in the first minutes after a load. So objects are made when they are wanted, of one block
-at a time: the rows of a few groups, or of a large one.
+Most groups are not read in the first minutes after a load, so objects are created on first access, one block at a time: the rows
+of a few groups, or of one large group.
 """
 
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
@@ -11,16 +11,16 @@ import pyarrow as pa
 
 from coordinator_core.state.offsets import CommittedOffset, TopicPartition
 
-#: A block has at least so many rows, unless it is the last: making one of few rows costs as much as ten rows.
+#: Fewest rows of a block, except the last: the fixed cost of a block equals that of ten rows.
 _BLOCK_ROWS = 256
 
-#: Rows of a reduction's `commits` to group, place and commit.
+#: Converts rows of a reduction's `commits` to group, partition and commit.
 Rows = Callable[[pa.Table], Iterable[tuple[str, TopicPartition, CommittedOffset]]]
 Commits = MutableMapping[TopicPartition, CommittedOffset]
 
 
 class LoadedCommits(MutableMapping[TopicPartition, CommittedOffset]):
-    """The committed offsets of one group. Knows how many there are before they are made."""
+    """The committed offsets of one group. The size is known before the objects exist."""
 
     __slots__ = ("_block", "_made", "_size")
 
@@ -29,14 +29,14 @@ class LoadedCommits(MutableMapping[TopicPartition, CommittedOffset]):
         self._size = size
         self._made: dict[TopicPartition, CommittedOffset] = {}
 
-    def __getitem__(self, place: TopicPartition) -> CommittedOffset:
-        return self._commits()[place]
+    def __getitem__(self, partition: TopicPartition) -> CommittedOffset:
+        return self._commits()[partition]
 
-    def __setitem__(self, place: TopicPartition, commit: CommittedOffset) -> None:
-        self._commits()[place] = commit
+    def __setitem__(self, partition: TopicPartition, commit: CommittedOffset) -> None:
+        self._commits()[partition] = commit
 
-    def __delitem__(self, place: TopicPartition) -> None:
-        del self._commits()[place]
+    def __delitem__(self, partition: TopicPartition) -> None:
+        del self._commits()[partition]
 
     def __iter__(self) -> Iterator[TopicPartition]:
         return iter(self._commits())
@@ -45,7 +45,7 @@ class LoadedCommits(MutableMapping[TopicPartition, CommittedOffset]):
         return self._size if self._block is not None else len(self._made)
 
     def take(self, made: dict[TopicPartition, CommittedOffset]) -> None:
-        """What the columns have."""
+        """Replace the columns by the objects made from them."""
         self._block, self._made = None, made
 
     def _commits(self) -> dict[TopicPartition, CommittedOffset]:
@@ -55,7 +55,7 @@ class LoadedCommits(MutableMapping[TopicPartition, CommittedOffset]):
 
 
 class _Block:
-    """Neighbouring rows of a table that is sorted by group, and the groups that they are of."""
+    """Consecutive rows of a table sorted by group, and the groups in them."""
 
     __slots__ = ("_rows", "_table", "groups")
 
@@ -65,16 +65,16 @@ class _Block:
         self.groups: dict[str, LoadedCommits] = {}
 
     def make(self) -> None:
-        """Objects for all groups of the block."""
+        """Create the objects of all groups of the block."""
         found: dict[str, dict[TopicPartition, CommittedOffset]] = {group: {} for group in self.groups}
-        for group, place, commit in self._rows(self._table):
-            found[group][place] = commit
+        for group, partition, commit in self._rows(self._table):
+            found[group][partition] = commit
         for group, commits in found.items():
             self.groups[group].take(commits)
 
 
 def loaded_commits(commits: pa.Table, rows: Rows) -> dict[str, Commits]:
-    """The rows by group, without making them. `commits` has a column `group_id` and one row per key."""
+    """Group the rows of `commits`, without creating objects. `commits` has a column `group_id` and one row per key."""
     if not len(commits):
         return {}
     ids = commits.column("group_id").combine_chunks().dictionary_encode()

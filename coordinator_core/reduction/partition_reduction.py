@@ -1,14 +1,15 @@
-"""What a range of one log partition does to the committed offsets, whatever stood before it.
+"""Effect of a range of one log partition on the committed offsets, for any state before the range.
 
-A task that reads the range folds it here and hands on only what a merge with the tables needs: memory and result are
-bounded by distinct keys and open transactions, not by records. The range's own events are resolved inside as the loader
-would; what depends on the state before the range is described, not guessed:
+A task that reads the range folds it here and returns only what a merge with the tables needs: memory and result are bounded by
+distinct keys and open transactions, not by records. Events inside the range are resolved by the rules of the loader. Effects that
+depend on the state before the range are described by rows:
 
-- A row of `commits` replaces whatever stood; a row of `tombstones` removes it.
-- A commit that was pending before the range meets `pending_tombstones`, then its producer's row in `markers`. At a COMMIT it
-  takes effect unless the range has a newer commit of its key, or a removal behind the marker (`log_offset` greater than the
-  marker's), or, with no removal before the marker either, a newer commit stood before the range. A removal before the marker
-  spares it in the Scala loaders (it comes back); in the Java one every tombstone is among `pending_tombstones` already.
+- A row of `commits` replaces the committed offset of its key; a row of `tombstones` removes it.
+- A commit pending before the range first meets `pending_tombstones`, then its producer's row in `markers`. At a COMMIT it takes
+  effect, except in three cases: the range has a newer commit of its key; the range has a removal after the marker (`log_offset`
+  greater than the marker's); or the range has no removal of the key and a newer commit existed before the range. A removal before
+  the marker does not stop it in the Scala loaders (the offset reappears); in the Java loader every tombstone is also in
+  `pending_tombstones`.
 """
 
 from dataclasses import dataclass
@@ -54,24 +55,24 @@ from coordinator_core.state.tombstone_scope import TombstoneScope
 
 _FIRST_KEYS = 1024
 _FIRST_ROWS = 64
-_LEARNED_AT_ONCE = 65_536
+_LEARNED_ROOM = 65_536
 
 
 class LoaderRules(Protocol):
-    """What the fold asks of an era."""
+    """The part of an era that the fold needs."""
 
     @property
     def tombstone_scope(self) -> TombstoneScope:
-        """Whose pending commits a tombstone removes."""
+        """Rule for the pending commits that a tombstone removes."""
         ...
 
     @property
     def knows_transactions(self) -> bool:
-        """Whether the loader looks at producer ids, transactional flags and control records (Kafka 0.11 and later)."""
+        """True if the loader handles producer ids, transactional flags and control records (Kafka 0.11 and later)."""
         ...
 
     def reads(self, record_type: int, value_version: int | None) -> bool:
-        """Whether the loader knows this record type and value version (None: a tombstone)."""
+        """True if the loader knows this record type and value version (None for a tombstone)."""
         ...
 
 
@@ -79,27 +80,27 @@ class LoaderRules(Protocol):
 class Reduction:
     """The effect of the records of one log partition from the first one read up to `next_offset`. Timestamps in ms.
 
-    History columns count the commits of a key that took effect in the range: plain ones, and transactional ones at their
-    COMMIT marker when no newer one stood. `min_offset` is the smallest of them, `rewound` says that one was smaller than the
-    one it replaced, `first_offset` is the first of them, to be compared with what stood before the range; null if a removal
-    came first.
+    History columns count the commits of a key that took effect in the range: plain commits, and transactional commits at their
+    COMMIT marker unless a newer commit existed. `min_offset` is the smallest of their offsets. `rewound` is true if one was lower
+    than the one it replaced. `first_offset` is the first of them, to compare with the offset before the range; null if the first
+    operation was a removal.
 
     Attributes:
         partition: the log partition
         commits: keys whose final operation is an upsert: the key, the commit (`expire_timestamp` and `leader_epoch` -1 for
-            none, `topic_id` null for none, `producer_id` null for a plain commit), its place, history
-        tombstones: keys whose final operation is a removal: the key, the tombstone's place, history
+            none, `topic_id` null for none, `producer_id` null for a plain commit), its log position, history
+        tombstones: keys whose final operation is a removal: the key, the tombstone's log position, history
         pending: commits that wait for a marker of their producer
-        pending_tombstones: removals that hit commits pending before the range; `producer_id` null for every producer's
-        markers: per producer its first marker that acts, `type` COMMIT or ABORT; it decides what was pending before the range
-        touched: per group the largest log offset of a commit and of a tombstone (-1 for none), superseded and transactional
-            ones too, and the number of its keys in `commits`, `pending` and `tombstones`
-        others: in log order, as bytes, the records that were not folded: no offset commits, or none that the era's loader reads,
-            and control records that cannot be read
-        topic_ids: topic ids that commits named together with their topic
-        damages: what was wrong with the bytes of the log
-        records_read: every record of the range, control records too
-        next_offset: where to read on
+        pending_tombstones: removals of commits pending before the range; `producer_id` null for all producers
+        markers: the first effective marker of each producer, `type` COMMIT or ABORT; it ends what was pending before the range
+        touched: per group the greatest log offset of a commit and of a tombstone (-1 for none), including superseded and
+            transactional ones, and the number of its keys in `commits`, `pending` and `tombstones`
+        others: records that were not folded, in log order, as bytes: records other than offset commits, commits that the era's
+            loader does not know, and unreadable control records
+        topic_ids: pairs of topic id and topic from commits
+        damages: damage found in the bytes of the log
+        records_read: number of records in the range, including control records
+        next_offset: first offset after the range
     """
 
     partition: int
@@ -132,7 +133,7 @@ class PartitionReducer:
             arena=np.zeros(2 * ARENA_STEP, dtype=np.uint8),
             producers=np.zeros(_FIRST_ROWS, dtype=PRODUCER),
             table=np.zeros(4 * _FIRST_ROWS, dtype=np.int32),
-            learned=np.zeros(_LEARNED_AT_ONCE, dtype=LEARNED),
+            learned=np.zeros(_LEARNED_ROOM, dtype=LEARNED),
             counters=np.zeros(1, dtype=COUNTERS),
         )
         self._state.counters["free_row"] = NONE
@@ -143,7 +144,7 @@ class PartitionReducer:
         self._next_offset = 0
 
     def add(self, columns: RecordColumns) -> None:
-        """Fold the next chunk. Nothing of its buffer is kept."""
+        """Fold the next chunk. The chunk's buffer is not referenced afterwards."""
         commits = decode_offset_commits(
             columns.buffer, columns.key_start, columns.key_length, columns.value_start, columns.value_length, self._keys
         )
@@ -216,13 +217,13 @@ class PartitionReducer:
         self._others.append(pa.Table.from_arrays(arrays, schema=schemas.OTHERS))
 
     def take_others(self) -> pa.Table:
-        """The `others` of the chunks so far; a `Reduction` has only those that were not taken."""
+        """Return and forget the `others` of the chunks so far; a `Reduction` contains the remaining ones."""
         taken = pa.concat_tables([schemas.OTHERS.empty_table(), *self._others])
         self._others = []
         return taken
 
     def finish(self) -> Reduction:
-        """What the range did. The reducer is not changed, more chunks may follow."""
+        """Return the effect of the chunks so far. The reducer is not changed; more chunks may follow."""
         counters = self._state.counters[0]
         slots = self._state.slots[: len(self._keys)]
         rows = self._state.rows[: int(counters["rows"])]

@@ -1,6 +1,6 @@
-"""The compiled rules of transactions: entries that wait for the marker of their producer.
+"""Compiled rules of transactions: entries that wait for the marker of their producer.
 
-Every entry is a row on two lists: those of its key (a Java tombstone walks it) and those of its producer (a marker walks it).
+Every entry is a row in two linked lists: that of its key (for Java tombstones) and that of its producer (for markers).
 """
 
 from typing import Any
@@ -28,7 +28,7 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 @njit(cache=True)
 def _table_slot(producer_id: Integer, producers: Any, table: Int32s) -> Any:
-    """The slot of the hash table that names the producer, or the empty one where it belongs."""
+    """Find the producer's slot of the hash table, or the empty slot where it belongs."""
     mask = np.uint64(table.size - 1)
     value = np.uint64(producer_id) * _MULTIPLIER
     slot = (value ^ (value >> np.uint64(32))) & mask
@@ -46,7 +46,7 @@ def rehash_producers(producers: Any, count: Integer, table: Int32s) -> None:
 
 @njit(cache=True)
 def _producer(state: FoldState, producer_id: Integer) -> Integer:
-    """The producer's number, entering it when it is new."""
+    """The producer's index; a new producer is entered first."""
     slot = _table_slot(producer_id, state.producers, state.table)
     if state.table[slot] == 0:
         counters = state.counters[0]
@@ -69,7 +69,7 @@ def _find(state: FoldState, slot: Integer, producer: Integer) -> Integer:
 
 @njit(cache=True)
 def _enter(state: FoldState, slot: Integer, producer: Integer) -> Integer:
-    """A row in front of the entries of its key and of its producer."""
+    """Insert a row at the head of the lists of its key and of its producer."""
     rows = state.rows
     counters = state.counters[0]
     index = np.int64(counters.free_row)
@@ -96,7 +96,7 @@ def _enter(state: FoldState, slot: Integer, producer: Integer) -> Integer:
 
 @njit(cache=True)
 def _leave(state: FoldState, index: Integer) -> None:
-    """Take the row off both lists."""
+    """Remove the row from both lists."""
     rows = state.rows
     row = rows[index]
     if row.previous_of_slot == NONE:
@@ -124,7 +124,7 @@ def _free(state: FoldState, index: Integer) -> None:
 def pend(
     state: FoldState, slot: Integer, producer_id: Integer, log_offset: Integer, timestamp: Integer, buffer: Bytes, value: Any
 ) -> None:
-    """A transactional commit waits for its marker; it replaces what the producer has pending for the key."""
+    """Store a transactional commit until its marker; it replaces the producer's pending entry of the key."""
     producer = _producer(state, producer_id)
     index = _find(state, slot, producer)
     if index == NONE:
@@ -138,9 +138,9 @@ def pend(
 
 @njit(cache=True)
 def remove_pending(state: FoldState, slot: Integer, producer_id: Integer, log_offset: Integer, timestamp: Integer) -> None:
-    """Scala: a transactional tombstone removes the producer's own pending commit.
+    """Apply a transactional tombstone in Scala loaders: it removes the producer's own pending commit.
 
-    Before the producer's first marker it also hits one from before the range, so it is kept as a pending removal.
+    Before the producer's first marker it also removes a commit pending before the range, so it is kept as a pending removal.
     """
     producer = _producer(state, producer_id)
     index = _find(state, slot, producer)
@@ -160,7 +160,7 @@ def remove_pending(state: FoldState, slot: Integer, producer_id: Integer, log_of
 
 @njit(cache=True)
 def wipe_pending(state: FoldState, slot: Integer) -> None:
-    """Java: a tombstone clears every producer's pending commit of the key."""
+    """Apply a tombstone in the Java loader: it removes the pending commits of all producers for the key."""
     row = np.int64(state.slots[slot].pending)
     while row != NONE:
         after = np.int64(state.rows[row].next_of_slot)
@@ -171,7 +171,7 @@ def wipe_pending(state: FoldState, slot: Integer) -> None:
 
 @njit(cache=True)
 def _materialise(state: FoldState, index: Integer) -> None:
-    """A pending commit at its COMMIT marker: it takes effect unless a newer commit already stands."""
+    """Apply a pending commit at its COMMIT marker, unless the committed offset is newer."""
     row = state.rows[index]
     slot = state.slots[row.slot]
     if slot.final != UPSERT or slot.log_offset < row.log_offset:
@@ -182,7 +182,7 @@ def _materialise(state: FoldState, index: Integer) -> None:
 
 @njit(cache=True)
 def end_transaction(state: FoldState, producer_id: Integer, is_commit: bool, log_offset: Integer, timestamp: Integer) -> None:
-    """A marker: COMMIT materialises what the producer has pending, ABORT drops it."""
+    """Apply a marker: COMMIT applies the producer's pending commits, ABORT discards them."""
     ended = state.producers[_producer(state, producer_id)]
     is_first = ended.marker_offset == NONE
     if is_first:

@@ -1,4 +1,4 @@
-"""A range of one log partition, reduced: its offset operations and its group records, each by a reducer of its own."""
+"""Reduction of a range of one log partition: offset operations and group records, each by its own reducer."""
 
 from dataclasses import dataclass
 
@@ -17,9 +17,9 @@ class RangeReduction:
     """The effect of a range of one log partition.
 
     Attributes:
-        offsets: that of its offset commits, tombstones and markers; its `others` are empty
-        groups: that of its other data records
-        odd_markers: control records that cannot be read, or that the era knows nothing of
+        offsets: effect of the offset commits, tombstones and markers; its `others` are empty
+        groups: effect of the other data records
+        odd_markers: control records that cannot be read, or that the era does not support
     """
 
     offsets: Reduction
@@ -36,7 +36,7 @@ class RangeReducer:
         self._odd_markers = [schemas.OTHERS.empty_table()]
 
     def add(self, columns: RecordColumns) -> None:
-        """Takes the next chunk. Nothing of its buffer is kept."""
+        """Add the next chunk. The chunk's buffer is not referenced afterwards."""
         self._offsets.add(columns)
         others = self._offsets.take_others()
         if others.num_rows:
@@ -44,5 +44,5 @@ class RangeReducer:
             self._odd_markers.append(others.filter(others["is_control"]))
 
     def finish(self) -> RangeReduction:
-        """What the range did. The reducer is not changed, more chunks may follow."""
+        """Return the effect of the chunks so far. The reducer is not changed; more chunks may follow."""
         return RangeReduction(self._offsets.finish(), self._groups.finish(), pa.concat_tables(self._odd_markers))

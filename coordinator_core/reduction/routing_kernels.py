@@ -1,4 +1,4 @@
-"""Which operation each record of a chunk is under an era's loader: the only place of the fold that knows eras."""
+"""Operation of each record of a chunk by the rules of an era's loader; the rest of the fold does not depend on eras."""
 
 from typing import NamedTuple
 
@@ -13,11 +13,11 @@ from coordinator_core.log.entries import ControlType
 from coordinator_core.state.tombstone_scope import TombstoneScope
 
 # The actions between COMMIT and WIPE concern a key.
-#: Not folded: no offset commit, or a control record that cannot be read.
+#: Not folded: a record other than an offset commit, or an unreadable control record.
 OTHER = 0
 #: A control record without effect.
 IGNORED = 1
-#: A commit that takes effect at once.
+#: A commit outside of transactions.
 COMMIT = 2
 #: A commit that waits for its producer's marker.
 PEND = 3
@@ -31,7 +31,7 @@ WIPE = 6
 END_COMMIT = 7
 END_ABORT = 8
 
-#: Value versions of a record type in `is_read`, and the place of a tombstone among them.
+#: Number of value versions per record type in `is_read`, and the index of tombstones among them.
 VERSIONS = 6
 NO_VERSION = 5
 
@@ -41,7 +41,7 @@ _COMMIT_TYPE = int(ControlType.COMMIT)
 
 
 class Chunk(NamedTuple):
-    """What routing reads of a chunk: columns of the log, status and value version by the columnar codec."""
+    """Input of `route` for one chunk: columns of the log, and status and value version from the columnar codec."""
 
     buffer: Bytes
     producer_id: Int64s
@@ -54,7 +54,7 @@ class Chunk(NamedTuple):
 
 @njit(cache=True)
 def _route_control(buffer: Bytes, start: Integer, length: Integer, scope: Integer) -> Integer:
-    """COMMIT and ABORT act everywhere; Scala loaders take every other type for an ABORT, the Java one ignores it."""
+    """Action of a control record. Scala loaders treat unknown types as ABORT, the Java loader ignores them."""
     if length < 4 or start < 0 or start + length > buffer.size:
         return OTHER
     control_type = read_int16(buffer, start + 2)
@@ -67,8 +67,7 @@ def _route_control(buffer: Bytes, start: Integer, length: Integer, scope: Intege
 def route(chunk: Chunk, scope: Integer, knows_transactions: bool, is_read: Bytes, action: Bytes) -> None:
     """Fill `action` for every record.
 
-    `is_read[record_type * VERSIONS + value_version]` says whether the era's loader knows such commits, with `NO_VERSION` for
-    tombstones.
+    `is_read[record_type * VERSIONS + value_version]` is 1 if the era's loader knows such commits; tombstones have `NO_VERSION`.
     """
     buffer, producer_id, flags, status = chunk.buffer, chunk.producer_id, chunk.flags, chunk.status
     key_start, key_length, version = chunk.key_start, chunk.key_length, chunk.version

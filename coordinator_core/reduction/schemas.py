@@ -1,11 +1,11 @@
-"""Columns of the tables of a reduction."""
+"""Schemas of the tables of a reduction."""
 
 import pyarrow as pa
 
 _Fields = dict[str, pa.DataType]
 
 _KEY: _Fields = {"group_id": pa.string(), "topic": pa.string(), "partition": pa.int32()}
-_PLACE: _Fields = {"log_offset": pa.int64(), "record_timestamp": pa.int64()}
+_POSITION: _Fields = {"log_offset": pa.int64(), "record_timestamp": pa.int64()}
 _PRODUCER: _Fields = {"producer_id": pa.int64()}
 _COMMIT: _Fields = {
     "committed_offset": pa.int64(),
@@ -17,11 +17,11 @@ _COMMIT: _Fields = {
 }
 _HISTORY: _Fields = {"commits": pa.int64(), "min_offset": pa.int64(), "rewound": pa.bool_(), "first_offset": pa.int64()}
 
-COMMITS = pa.schema(_KEY | _COMMIT | _PRODUCER | _PLACE | _HISTORY)
-TOMBSTONES = pa.schema(_KEY | _PLACE | _HISTORY)
-PENDING = pa.schema(_KEY | _COMMIT | _PRODUCER | _PLACE)
+COMMITS = pa.schema(_KEY | _COMMIT | _PRODUCER | _POSITION | _HISTORY)
+TOMBSTONES = pa.schema(_KEY | _POSITION | _HISTORY)
+PENDING = pa.schema(_KEY | _COMMIT | _PRODUCER | _POSITION)
 PENDING_TOMBSTONES = pa.schema(_PRODUCER | _KEY | {"log_offset": pa.int64()})
-MARKERS = pa.schema(_PRODUCER | _PLACE | {"type": pa.string()})
+MARKERS = pa.schema(_PRODUCER | _POSITION | {"type": pa.string()})
 
 _TOUCHED: _Fields = {
     "group_id": pa.string(),
@@ -34,7 +34,7 @@ _TOUCHED: _Fields = {
 TOUCHED = pa.schema(_TOUCHED)
 
 _OTHERS: _Fields = {
-    **_PLACE,
+    **_POSITION,
     **_PRODUCER,
     "batch_offset": pa.int64(),
     "is_transactional": pa.bool_(),
@@ -45,11 +45,11 @@ _OTHERS: _Fields = {
 OTHERS = pa.schema(_OTHERS)
 TOPIC_IDS = pa.schema({"topic_id": pa.string(), "topic": pa.string()})
 
-_GROUP_RECORDS: _Fields = {**_PLACE, **_PRODUCER, "key": pa.binary(), "value": pa.binary(), "settled": pa.bool_()}
+_GROUP_RECORDS: _Fields = {**_POSITION, **_PRODUCER, "key": pa.binary(), "value": pa.binary(), "settled": pa.bool_()}
 GROUP_RECORDS = pa.schema(_GROUP_RECORDS)
 
 _GROUP_CHANGES: _Fields = {
-    **_PLACE,
+    **_POSITION,
     "group_id": pa.string(),
     "change": pa.string(),
     "member_id": pa.string(),

@@ -1,4 +1,4 @@
-"""The compiled rules of one key: its history, the commit that stands, the topic ids its values name."""
+"""Compiled rules of one key: its history, its current commit, and the topic ids in its values."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ _SMALLEST_ROOM = 4
 
 @njit(cache=True)
 def count_effect(slot: Any, offset: Integer) -> None:
-    """Note in the key's history that a commit of `offset` takes effect; before it replaces the one that stands."""
+    """Add an effective commit of `offset` to the key's history. Must run before the commit replaces the current one."""
     if slot.final == NOTHING:
         slot.first = UPSERT
         slot.first_offset = offset
@@ -28,7 +28,7 @@ def count_effect(slot: Any, offset: Integer) -> None:
 
 @njit(cache=True)
 def remove(slot: Any, log_offset: Integer, timestamp: Integer) -> None:
-    """A removal takes effect at once."""
+    """Apply a removal of the committed offset."""
     if slot.final == NOTHING:
         slot.first = REMOVAL
     slot.final = REMOVAL
@@ -38,7 +38,7 @@ def remove(slot: Any, log_offset: Integer, timestamp: Integer) -> None:
 
 @njit(cache=True)
 def keep_commit(kept: Any, value: Any, producer_id: Integer, log_offset: Integer, timestamp: Integer) -> None:
-    """Copy a decoded commit into a slot or row; its metadata stays to be kept."""
+    """Copy a decoded commit, except its metadata, into a slot or row."""
     kept.offset = value.offset
     kept.commit_timestamp = value.commit_timestamp
     kept.expire_timestamp = value.expire_timestamp
@@ -53,7 +53,7 @@ def keep_commit(kept: Any, value: Any, producer_id: Integer, log_offset: Integer
 
 @njit(cache=True)
 def keep_metadata(state: FoldState, kept: Any, buffer: Bytes, value: Any) -> None:
-    """Copy the metadata of a commit out of the chunk's buffer."""
+    """Copy the metadata of a commit from the chunk's buffer into the arena."""
     length = np.int64(value.metadata_length)
     if kept.metadata_room == 0 or length > (np.int64(1) << kept.metadata_room):
         room = np.int64(_SMALLEST_ROOM)
@@ -67,7 +67,7 @@ def keep_metadata(state: FoldState, kept: Any, buffer: Bytes, value: Any) -> Non
 
 @njit(cache=True)
 def take_over(slot: Any, row: Any) -> None:
-    """Make the commit of the row the one that stands; the row gets the metadata bytes of the former one."""
+    """Make the row's commit the current one; the row gets the metadata bytes of the previous commit."""
     slot.offset = row.offset
     slot.commit_timestamp = row.commit_timestamp
     slot.expire_timestamp = row.expire_timestamp
@@ -85,10 +85,10 @@ def take_over(slot: Any, row: Any) -> None:
 
 @njit(cache=True)
 def note_value(learned: Any, counters: Any, key: Integer, slot: Any, value: Any, log_offset: Integer) -> None:
-    """A value was written, whatever comes of it: its place, and its topic id unless the commit that stands has it too."""
+    """Record the log offset of a commit, effective or not, and its topic id unless the current commit has the same."""
     slot.last_value_offset = log_offset
-    is_news = slot.topic_id_high != value.topic_id_high or slot.topic_id_low != value.topic_id_low
-    if is_news and (value.topic_id_high != 0 or value.topic_id_low != 0):
+    is_new = slot.topic_id_high != value.topic_id_high or slot.topic_id_low != value.topic_id_low
+    if is_new and (value.topic_id_high != 0 or value.topic_id_low != 0):
         entry = learned[counters.learned]
         entry.high = value.topic_id_high
         entry.low = value.topic_id_low

@@ -1,4 +1,4 @@
-"""Arrow tables out of the state of a fold."""
+"""Arrow tables from the state of a fold."""
 
 from typing import TypeAlias
 from uuid import UUID
@@ -24,7 +24,7 @@ def _table(schema: pa.Schema, *columns: Column) -> pa.Table:
 
 
 def _taken(structs: Structs, chosen: Int64s) -> Structs:
-    """The chosen structs; as plain bytes, because numpy copies structs field by field."""
+    """Select structs; copied as plain bytes, because numpy copies structs field by field."""
     raw = structs.view(np.uint8).reshape(len(structs), structs.dtype.itemsize)
     taken: Structs = raw[chosen].view(structs.dtype)[:, 0]
     return taken
@@ -54,7 +54,7 @@ def _commit_columns(rows: Structs, arena: Bytes) -> list[Column]:
     ]
 
 
-def _place_columns(rows: Structs) -> list[Column]:
+def _position_columns(rows: Structs) -> list[Column]:
     return [rows["log_offset"], rows["record_timestamp"]]
 
 
@@ -68,51 +68,51 @@ def _history_columns(slots: Structs) -> list[Column]:
 
 
 def commits_table(keys: KeyDictionary, slots: Structs, arena: Bytes) -> pa.Table:
-    """Keys whose final operation is an upsert, with the commit that stands."""
+    """Keys whose final operation is an upsert, with the current commit."""
     chosen = np.flatnonzero(slots["final"] == UPSERT)
-    standing = _taken(slots, chosen)
-    # A transaction without a producer id is odd, but possible in the Scala loaders; once committed it says no more than none.
-    producer_id = pa.array(standing["producer_id"], mask=standing["producer_id"] == NONE)
-    commit_columns = [*_commit_columns(standing, arena), producer_id, *_place_columns(standing)]
-    return _table(schemas.COMMITS, *_key_columns(keys, chosen), *commit_columns, *_history_columns(standing))
+    current = _taken(slots, chosen)
+    # Scala loaders accept a transaction without a producer id; once committed, -1 means the same as null.
+    producer_id = pa.array(current["producer_id"], mask=current["producer_id"] == NONE)
+    commit_columns = [*_commit_columns(current, arena), producer_id, *_position_columns(current)]
+    return _table(schemas.COMMITS, *_key_columns(keys, chosen), *commit_columns, *_history_columns(current))
 
 
 def tombstones_table(keys: KeyDictionary, slots: Structs) -> pa.Table:
     """Keys whose final operation is a removal."""
     chosen = np.flatnonzero(slots["final"] == REMOVAL)
     removed = _taken(slots, chosen)
-    return _table(schemas.TOMBSTONES, *_key_columns(keys, chosen), *_place_columns(removed), *_history_columns(removed))
+    return _table(schemas.TOMBSTONES, *_key_columns(keys, chosen), *_position_columns(removed), *_history_columns(removed))
 
 
 def pending_table(keys: KeyDictionary, rows: Structs, arena: Bytes) -> pa.Table:
     """Transactional commits without a marker."""
     pending = _taken(rows, np.flatnonzero(rows["kind"] == PENDING_COMMIT))
-    commit_columns = [*_commit_columns(pending, arena), pending["producer_id"], *_place_columns(pending)]
+    commit_columns = [*_commit_columns(pending, arena), pending["producer_id"], *_position_columns(pending)]
     return _table(schemas.PENDING, *_key_columns(keys, pending["slot"].astype(np.int64)), *commit_columns)
 
 
 def removals_of_one_producer(keys: KeyDictionary, removals: Structs) -> pa.Table:
-    """Scala: rows of removals that hit what their own producer had pending before the range."""
+    """Scala loaders: removals of the commits that their own producer had pending before the range."""
     key_columns = _key_columns(keys, removals["slot"].astype(np.int64))
     return _table(schemas.PENDING_TOMBSTONES, removals["producer_id"], *key_columns, removals["log_offset"])
 
 
 def removals_of_every_producer(keys: KeyDictionary, slots: Structs) -> pa.Table:
-    """Java: keys with any tombstone, which hits what every producer had pending before it."""
+    """Java loader: keys with a tombstone, which removes the commits of all producers pending before it."""
     chosen = np.flatnonzero(slots["last_tombstone_offset"] != NONE)
-    nobody = pa.nulls(len(chosen), pa.int64())
-    return _table(schemas.PENDING_TOMBSTONES, nobody, *_key_columns(keys, chosen), slots["last_tombstone_offset"][chosen])
+    producer_ids = pa.nulls(len(chosen), pa.int64())
+    return _table(schemas.PENDING_TOMBSTONES, producer_ids, *_key_columns(keys, chosen), slots["last_tombstone_offset"][chosen])
 
 
 def markers_table(producers: Structs) -> pa.Table:
-    """The first acting marker of each producer."""
+    """The first effective marker of each producer."""
     marked = producers[producers["marker_offset"] != NONE]
     names = pa.array([ControlType(t).name for t in marked["marker_type"].tolist()], type=pa.string())
     return _table(schemas.MARKERS, marked["producer_id"], marked["marker_offset"], marked["marker_timestamp"], names)
 
 
 def touched_table(keys: KeyDictionary, slots: Structs, rows: Structs) -> pa.Table:
-    """Per group with any offset record: how far its records reach and what became of its keys."""
+    """Per group with offset records: their greatest log offsets, and the number of keys by outcome."""
     chosen = np.flatnonzero((slots["last_value_offset"] != NONE) | (slots["last_tombstone_offset"] != NONE))
     touched = _taken(slots, chosen)
     pendings = np.bincount(rows["slot"][rows["kind"] == PENDING_COMMIT], minlength=len(slots))[chosen]
@@ -139,7 +139,7 @@ def touched_table(keys: KeyDictionary, slots: Structs, rows: Structs) -> pa.Tabl
 
 
 def topic_ids_table(keys: KeyDictionary, learned: Structs) -> pa.Table:
-    """Distinct pairs of topic id and topic among what values of the keys named."""
+    """Distinct pairs of topic id and topic from the values of the keys."""
     _, topics, _ = keys.names(learned["slot"])
     ids = topic_id_strings(learned["high"], learned["low"])
     return distinct(_table(schemas.TOPIC_IDS, ids, topics))

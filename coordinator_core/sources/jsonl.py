@@ -1,7 +1,7 @@
-"""`jsonl:FILE`: records as text, an object a line: `partition`, `offset`, `timestamp` (ms), `key`, `value` (base64 or null).
+"""`jsonl:FILE`: records as JSON, one object per line: `partition`, `offset`, `timestamp` (ms), `key`, `value` (base64 or null).
 
-`producer_id`, `producer_epoch`, `is_transactional`, `is_control` and `batch_offset` may be there too; dumps made by a consumer
-lack them, and transaction markers with them.
+`producer_id`, `producer_epoch`, `is_transactional`, `is_control` and `batch_offset` are optional; dumps made by a consumer
+contain neither these fields nor transaction markers.
 """
 
 import base64
@@ -24,15 +24,15 @@ CHUNK_RECORDS = 50_000
 
 _REQUIRED = ("partition", "offset", "timestamp")
 _OPTIONAL = {"producer_id": -1, "producer_epoch": -1, "is_transactional": False, "is_control": False}
-#: Width of the numbers in bits, as the log has them; all are signed.
+#: Width of the numbers in bits, as in the log; all are signed.
 _BITS = {"partition": 32, "offset": 64, "timestamp": 64, "producer_id": 64, "producer_epoch": 16, "batch_offset": 64}
 
 
 class JsonlSource:
-    """The partitions that occur in one file; implements `LogSource`. The file is read once, into memory.
+    """The partitions in one file; implements `LogSource`. The file is read once, into memory.
 
-    Lines may come in any order. Raises `LogNotFound` where there is no such file, `LogUnreadable` with the number of the first
-    line that is not a record.
+    Lines may be in any order. Raises `LogNotFound` for a missing file, `LogUnreadable` with the number of the first line that
+    is not a record.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -52,13 +52,13 @@ class JsonlSource:
         return {partition: self._records[partition][-1].offset + 1 for partition in self.partitions()}
 
     def read_columns(self, partition: int, start: int, end: int | None = None) -> Iterator[RecordColumns]:
-        """The records from `start` up to, not including, `end` (without one: to the end).
+        """Yield the records from `start` up to, not including, `end` (None: to the end of the partition).
 
-        Raises `LogTruncated` where the partition ends before either of them.
+        Raises `LogTruncated` if the partition ends before `start` or `end`.
         """
         records = self._records.get(partition)
         if records is None:
-            raise LogNotFound(f"{self._path}: no record of partition {partition} in it")
+            raise LogNotFound(f"{self._path}: no record of partition {partition}")
         last, wanted = records[-1].offset + 1, max(start, start if end is None else end)
         if last < wanted:
             raise LogTruncated(f"{self._path}: partition {partition} ends at offset {last}, before offset {wanted}")
@@ -68,36 +68,36 @@ class JsonlSource:
             yield columns_of(piece, next_offset=piece[-1].offset + 1)
 
     def read_many(self, wanted: Mapping[int, tuple[int, int]]) -> Iterator[tuple[int, RecordColumns]]:
-        """Several partitions, one after the other; see `LogSource`."""
+        """Read several partitions in sequence; see `LogSource`."""
         return one_after_another(self.read_columns, wanted)
 
     @property
     def topic_id(self) -> UUID | None:
-        """None: a dump does not say."""
+        """None: a dump has no topic id."""
         return None
 
     def leader_epochs(self) -> dict[int, int]:
-        """None: a dump does not say."""
+        """Empty: a dump has no leader epochs."""
         return {}
 
-    def cut_back(self, positions: Mapping[int, tuple[int, int]]) -> dict[int, int]:  # noqa: ARG002 - nothing tells it
-        """None: a dump cannot tell."""
+    def cut_back(self, positions: Mapping[int, tuple[int, int]]) -> dict[int, int]:  # noqa: ARG002 - a dump has no epochs
+        """Empty: a dump has no leader epochs."""
         return {}
 
     def torn_ends(self) -> tuple[TornEnd, ...]:
-        """None: a line that is not whole is an error."""
+        """Empty: an incomplete line is an error."""
         return ()
 
     def topic_ids(self) -> dict[UUID, str]:
-        """None: the format has no place for them."""
+        """Empty: the format has no topic ids."""
         return {}
 
     def close(self) -> None:
-        """Nothing stays open."""
+        """Do nothing: no file is open."""
 
 
 def write_jsonl(records: Iterable[LogRecord], path: str | Path) -> None:
-    """Writes what `JsonlSource` reads; fields that a consumer could not see only where they say something."""
+    """Write records in the format of `JsonlSource`; optional fields only where they differ from their defaults."""
     with Path(path).open("w", encoding="utf-8") as file:
         for record in records:
             fields = {name: getattr(record, name) for name in _REQUIRED}
@@ -140,7 +140,7 @@ def _parsed(line: bytes, where: str) -> LogRecord:
     if partition < 0 or offset < 0:
         raise LogUnreadable(f"{where}: partition {partition} and offset {offset} must not be negative")
     if offset >= MAX_OFFSET:
-        raise LogUnreadable(f"{where}: offset {offset} is beyond {MAX_OFFSET}, which no log reaches")
+        raise LogUnreadable(f"{where}: offset {offset} must be lower than {MAX_OFFSET}")
     fields = _OPTIONAL | {"batch_offset": offset} | fields
     return LogRecord(
         partition,

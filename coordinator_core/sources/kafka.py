@@ -1,4 +1,4 @@
-"""`kafka://SERVERS/TOPIC`: a topic read from its brokers with raw Fetch requests, control batches included."""
+"""`kafka://SERVERS/TOPIC`: a topic read from its brokers with raw Fetch requests, including control batches."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -35,23 +35,23 @@ from coordinator_core.sources.kafka_topic import (
 )
 
 PARTITION_BYTES = 8 * 1024 * 1024
-#: Below the 32 MiB from which glibc maps each buffer anew: the pages of the copies that the library makes of an answer then cost
-#: more than all that is done with its bytes (docs/adr/0013).
+#: Below 32 MiB, above which glibc maps every buffer anew: page faults in the library's copies of a response would then cost more
+#: than processing its bytes (docs/adr/0013).
 RESPONSE_BYTES = 16 * 1024 * 1024
-#: No batch is larger: segments of the topic are smaller (`offsets.topic.segment.bytes`, 100 MiB).
+#: Larger than any batch: segments of the topic are smaller (`offsets.topic.segment.bytes`, 100 MiB).
 LARGEST_BATCH_BYTES = 128 * 1024 * 1024
 
 CONNECT_LIMIT_SECONDS = 5.0
 
 _BASE_OFFSET_BYTES = 8
 
-#: What passes when the brokers come back; one that has just come back may not know its topics yet.
+#: Errors that end with an outage; a broker that has just restarted may not know its topics yet.
 _OUTAGE = (LogUnreachable, TopicMissing)
 
 
 @dataclass(slots=True)
 class _Reading:
-    """One partition that is being read: what comes next, where to stop, how much to ask for."""
+    """Progress of one partition: the next offset, the end, and the most bytes to request."""
 
     position: int
     end: int
@@ -61,11 +61,11 @@ class _Reading:
 class KafkaSource:
     """The partitions of a topic on a cluster; implements `LogSource`. For one thread at a time.
 
-    Isolation READ_UNCOMMITTED: everything below the high watermark is read, transactions in flight and their markers too.
-    An address where nobody has ever answered fails after `connect_limit_seconds`; an outage later (a restart, a leader that
-    moves) is waited for, up to the option `retry_seconds` from the last answer. Whoever has read this topic before, in another
-    process, says so with `seen_before`: then the first look is waited for as well. With `expected_topic_id` a topic that was
-    recreated since is refused, from the first answer on; without it the id seen first counts.
+    Isolation level READ_UNCOMMITTED: everything below the high watermark is read, including open transactions and markers.
+    An address without any response fails after `connect_limit_seconds`. A later outage (a restart, a moving leader) is retried
+    for up to the option `retry_seconds` since the last response. `seen_before` states that the caller has read this topic before,
+    in another process: then the first request is retried for as long. A topic with another id than `expected_topic_id` is
+    rejected; without this argument the id of the first response is expected.
 
     Raises LogMisconfigured, LogUnreachable, AuthenticationFailed, NotAuthorized, TopicMissing, TopicRecreated, LogRefused.
     """
@@ -107,7 +107,7 @@ class KafkaSource:
 
     @property
     def topic_id(self) -> UUID | None:
-        """The topic's id; None on brokers before 2.8. Kept beside a position, it tells whether that still means something."""
+        """The topic's id; None on brokers before 2.8. A stored position is valid only for the topic id it was read from."""
         return self._topic.topic_id
 
     def partitions(self) -> tuple[int, ...]:
@@ -115,7 +115,7 @@ class KafkaSource:
         return tuple(self._topic.leaders)
 
     def earliest_offsets(self) -> dict[int, int]:
-        """Where each partition begins (log start offset)."""
+        """Log start offset of each partition."""
         return self._list_offsets(EARLIEST)
 
     def end_offsets(self) -> dict[int, int]:
@@ -123,30 +123,31 @@ class KafkaSource:
         return self._list_offsets(LATEST)
 
     def leader_epochs(self) -> dict[int, int]:
-        """Leader epoch of each partition when `end_offsets` last asked; partitions of brokers before 2.4 are left out."""
+        """Leader epoch of each partition at the last `end_offsets`; without partitions of brokers before 2.4."""
         return dict(self._end_epochs)
 
     def cut_back(self, positions: Mapping[int, tuple[int, int]]) -> dict[int, int]:
-        """Where logs were cut back below a position, however far they have grown again since (KIP-320).
+        """Find logs that were truncated below a position, even if they have grown beyond it since (KIP-320).
 
-        `positions`: partition → an offset, and the leader epoch in which the log held everything below it. Whatever a later
-        leader has kept of that epoch ends at or behind the offset, unless it was elected without having all of it.
+        `positions`: partition → an offset, and the leader epoch in which the log contained all records below it. Returns
+        partition → the end of that epoch in the current leader's log, where it is lower than the offset: an unclean leader
+        election lost records.
         """
         now = {partition: leader.epoch for partition, leader in self._topic.leaders.items()}
-        asked = {p: epoch for p, (_, epoch) in positions.items() if now.get(p, NO_EPOCH) not in (epoch, NO_EPOCH)}
-        ends = self._ask_each(asked, lambda leaders: epoch_ends_request(self._topic.name, leaders, asked))
+        changed = {p: epoch for p, (_, epoch) in positions.items() if now.get(p, NO_EPOCH) not in (epoch, NO_EPOCH)}
+        ends = self._request_each(changed, lambda leaders: epoch_ends_request(self._topic.name, leaders, changed))
         return {p: end.end_offset for p, end in ends.items() if 0 <= end.end_offset < positions[p][0]}
 
     def read_columns(self, partition: int, start: int, end: int) -> Iterator[RecordColumns]:
-        """The records of one partition from `start` up to, not including, `end`; see `read_many`."""
+        """Yield the records of one partition from `start` up to, not including, `end`; see `read_many`."""
         return (columns for _, columns in self.read_many({partition: (start, end)}))
 
     def read_many(self, wanted: Mapping[int, tuple[int, int]]) -> Iterator[tuple[int, RecordColumns]]:
-        """Several partitions, each from its start up to, not including, its end: (partition, records), per partition in order.
+        """Yield (partition, records) of several partitions, each from its start up to, not including, its end, in log order.
 
-        All partitions of a leader go into one request. An `end` beyond the high watermark is waited for like an outage. Raises,
-        after whatever could be read: RecordsDeleted when the log begins behind a position, LogTruncated when it ends before one,
-        LogUnreadable where the next batch cannot be framed, and what the class names.
+        One request covers all partitions of a leader. If `end` is after the high watermark, reading waits as in an outage.
+        Raises after yielding the readable records: RecordsDeleted if the log starts after a position, LogTruncated if it ends
+        before one, LogUnreadable if the next batch cannot be framed, and the errors of the class.
         """
         self._require(wanted)
         readings = {
@@ -154,15 +155,15 @@ class KafkaSource:
         }
         patience = Patience(self._outage_limit)
         while readings:
-            answers, trouble = self._ask_leaders(readings, partial(self._fetch_request, readings=readings))
+            responses, trouble = self._request_leaders(readings, partial(self._fetch_request, readings=readings))
             starved: list[int] = []
             progress = False
-            for partition, answer, asked_first in answers:
+            for partition, answer, is_first in responses:
                 reading = readings[partition]
                 if answer.error_code != ErrorCode.NONE:
                     trouble = trouble or self._partition_trouble(partition, answer.error_code, reading.position)
                     continue
-                columns = self._take(partition, reading, answer, asked_first)
+                columns = self._take(partition, reading, answer, is_first)
                 if columns is not None:
                     progress = True
                     yield partition, columns
@@ -173,13 +174,13 @@ class KafkaSource:
                     starved.append(partition)
                 if reading.position >= reading.end:
                     del readings[partition]
-            # Whoever got nothing because others filled the response comes first next time.
+            # Partitions for which the response had no room are first in the next request.
             front = [partition for partition in starved if partition in readings]
             readings = {partition: readings[partition] for partition in (*front, *(p for p in readings if p not in front))}
             self._settle(trouble, progress, patience)
 
     def torn_ends(self) -> tuple[TornEnd, ...]:
-        """None: brokers show whole batches only, up to the high watermark."""
+        """Empty: brokers return whole batches only, up to the high watermark."""
         return ()
 
     def topic_ids(self) -> dict[UUID, str]:
@@ -192,7 +193,7 @@ class KafkaSource:
                 patience.wait(error)
 
     def close(self) -> None:
-        """Gives the connections back, for the next reader of this cluster. Safe to call twice."""
+        """Return the connections for the next reader of this cluster. Safe to call twice."""
         if not self._closed:
             self._closed = True
             give_back(self._address.servers, self._options, self._connection)
@@ -217,13 +218,13 @@ class KafkaSource:
             raise TopicMissing(f"topic {self._topic.name} has no partition {ranges(unknown)}, only {ranges(self._topic.leaders)}")
 
     def _settle(self, trouble: LogError | None, progress: bool, patience: Patience) -> None:
-        """After a round: count anew where there was progress; otherwise wait, and ask who leads now."""
+        """After a round of requests: reset the time limit on progress, otherwise pause; refresh the leaders after an error."""
         if progress:
             patience.progress()
         if trouble is None:
             if not progress:
-                # throttled: the connection has paused for as long as it was told to
-                patience.spent(LogUnreachable(f"topic {self._topic.name}: the brokers throttle, and answer nothing else"))
+                # throttled: the connection has paused for the requested time
+                patience.spent(LogUnreachable(f"topic {self._topic.name}: the brokers throttle and return no data"))
             return
         if not progress:
             patience.wait(trouble)
@@ -233,19 +234,19 @@ class KafkaSource:
             patience.wait(error)
 
     def _list_offsets(self, which: int) -> dict[int, int]:
-        found = self._ask_each(self._topic.leaders, lambda asked: offsets_request(self._topic.name, asked, which))
+        found = self._request_each(self._topic.leaders, lambda leaders: offsets_request(self._topic.name, leaders, which))
         if which == LATEST:
             self._end_epochs = {p: answer.leader_epoch for p, answer in found.items() if answer.leader_epoch != NO_EPOCH}
         return {partition: found[partition].offset for partition in sorted(found)}
 
-    def _ask_each(self, partitions: Iterable[int], request: Callable[[dict[int, Leader]], RequestFor]) -> dict[int, Any]:
-        """The answer of each partition's leader, whoever that is by the time that it answers."""
+    def _request_each(self, partitions: Iterable[int], request: Callable[[dict[int, Leader]], RequestFor]) -> dict[int, Any]:
+        """Request from the leader of each partition until all have answered, following moved leaders."""
         found: dict[int, Any] = {}
         patience = Patience(self._outage_limit)
         while missing := [partition for partition in partitions if partition not in found]:
-            answers, trouble = self._ask_leaders(missing, request)
+            responses, trouble = self._request_leaders(missing, request)
             before = len(found)
-            for partition, answer, _ in answers:
+            for partition, answer, _ in responses:
                 if answer.error_code == ErrorCode.NONE:
                     found[partition] = answer
                 else:
@@ -253,10 +254,10 @@ class KafkaSource:
             self._settle(trouble, len(found) > before, patience)
         return found
 
-    def _ask_leaders(
+    def _request_leaders(
         self, partitions: Iterable[int], request: Callable[[dict[int, Leader]], RequestFor]
     ) -> tuple[list[tuple[int, Any, bool]], LogError | None]:
-        """One request to the leader of each partition: (partition, its part of the response, asked first?), trouble."""
+        """Send one request to each leader. Returns (partition, its part, whether it was first in the request) and the error."""
         by_node: dict[int, dict[int, Leader]] = {}
         for partition in partitions:
             leader = self._topic.leaders.get(partition, Leader(NO_LEADER, -1))
@@ -265,22 +266,24 @@ class KafkaSource:
         if leaderless := by_node.pop(NO_LEADER, None):
             trouble = LogUnreachable(f"topic {self._topic.name}: no leader for partition {ranges(leaderless)}")
         found: list[tuple[int, Any, bool]] = []
-        for node, response in self._connection.ask({node: request(asked) for node, asked in by_node.items()}).items():
-            asked = by_node[node]
+        for node, response in self._connection.ask({node: request(leaders) for node, leaders in by_node.items()}).items():
+            leaders = by_node[node]
             if isinstance(response, LogUnreachable):
-                trouble = LogUnreachable(f"broker {node}, leader of partition {ranges(asked)} of {self._topic.name}: {response}")
+                trouble = LogUnreachable(
+                    f"broker {node}, leader of partition {ranges(leaders)} of {self._topic.name}: {response}"
+                )
             elif isinstance(response, LogError):
                 raise response
             elif getattr(response, "error_code", 0):
                 trouble = self._response_trouble(response.error_code)
             else:
-                told = {part[0]: part for part in parts(response, next(iter(asked))) if part[0] in asked}
-                found += told.values()
-                silent = asked.keys() - told.keys()
-                # a response that is throttled names no partition at all (KIP-219)
+                answered = {part[0]: part for part in parts(response, next(iter(leaders))) if part[0] in leaders}
+                found += answered.values()
+                silent = leaders.keys() - answered.keys()
+                # a throttled response contains no partition (KIP-219)
                 if silent and not response.throttle_time_ms > 0:
                     where = f"partition {ranges(silent)} of {self._topic.name}"
-                    trouble = trouble or LogUnreachable(f"broker {node}, leader of {where}, says nothing about it")
+                    trouble = trouble or LogUnreachable(f"broker {node}, leader of {where}, left it out of its response")
         return found, trouble
 
     def _response_trouble(self, code: int) -> LogError:
@@ -298,29 +301,27 @@ class KafkaSource:
         return LogUnreachable(f"partition {partition} of {self._topic.name}: {error_name(code)}")
 
     def _raise_out_of_range(self, partition: int, position: int) -> None:
-        """Say why. When the position is in range again after all (the leader had just moved), return."""
+        """Raise the reason. Returns if the position is in range after all, because the leader had just moved."""
         self._topic = self._look_up()
         earliest, end = self.earliest_offsets()[partition], self.end_offsets()[partition]
-        where = (
-            f"partition {partition} of {self._topic.name} holds offsets {earliest} to {end}, and {position} was to be read next"
-        )
+        where = f"partition {partition} of {self._topic.name} has offsets {earliest} to {end}, but offset {position} is needed"
         if position < earliest:
             raise RecordsDeleted(
-                f"{where}: what came before {earliest} was deleted before it was read (retention, DeleteRecords, or a position "
-                "that is too old); start with new tables and a new checkpoint: they read the log from its present beginning"
+                f"{where}: the records in between were deleted before they were read (retention, DeleteRecords, or a position "
+                "that is too old); start with new tables and a new checkpoint, which read the log from its current start"
             )
         if position > end:
             raise LogTruncated(
-                f"{where}: the log was cut back, or the topic was deleted and created again; "
+                f"{where}: the log was truncated, or the topic was deleted and created again; "
                 "start with new tables and a new checkpoint"
             )
 
-    def _take(self, partition: int, reading: _Reading, answer: Any, asked_first: bool) -> RecordColumns | None:
-        """What a response brings for one partition; moves its position."""
+    def _take(self, partition: int, reading: _Reading, answer: Any, is_first: bool) -> RecordColumns | None:
+        """Parse the response of one partition and advance its position."""
         records = answer.records or b""
         if not records:
-            if asked_first and answer.high_watermark >= reading.end:
-                # Nothing left up to `end`: compaction removed it, the last batch included.
+            if is_first and answer.high_watermark >= reading.end:
+                # No records up to `end`: compaction removed them, including the last batch.
                 reading.position = reading.end
             return None
         columns = parse_columns(records, reading.position, reading.end)
@@ -335,16 +336,16 @@ class KafkaSource:
         if not torn or reading.max_bytes >= LARGEST_BATCH_BYTES:
             reason = columns.damages[0].reason if columns.damages else "no batch can be framed"
             raise LogUnreadable(f"partition {partition} of {self._topic.name}, offset {reading.position}: {reason}")
-        # Brokers before 0.10.1 cut a batch off rather than send more than was asked for.
+        # Brokers before 0.10.1 truncate a batch that exceeds the requested bytes.
         reading.max_bytes = min(4 * reading.max_bytes, LARGEST_BATCH_BYTES)
         return None
 
-    def _fetch_request(self, asked: Mapping[int, Leader], readings: Mapping[int, _Reading]) -> RequestFor:
+    def _fetch_request(self, leaders: Mapping[int, Leader], readings: Mapping[int, _Reading]) -> RequestFor:
         return fetch_request(
             self._topic,
             [
                 (partition, leader.epoch, readings[partition].position, readings[partition].max_bytes)
-                for partition, leader in asked.items()
+                for partition, leader in leaders.items()
             ],
             self._response_bytes,
         )
@@ -352,6 +353,6 @@ class KafkaSource:
 
 def _ends_too_early(topic: str, partition: int, high_watermark: int, end: int) -> LogTruncated:
     return LogTruncated(
-        f"partition {partition} of {topic} ends at {high_watermark}, and was to be read up to {end}: the log was cut back, or "
-        "the topic was deleted and created again; start with new tables and a new checkpoint"
+        f"partition {partition} of {topic} ends at offset {high_watermark}, but records up to offset {end} are needed: "
+        "the log was truncated, or the topic was deleted and created again; start with new tables and a new checkpoint"
     )

@@ -1,4 +1,4 @@
-"""Requests to the brokers of one cluster, over the connection layer of kafka-python (addresses, TLS, SASL, versions)."""
+"""Requests to the brokers of one cluster, over the connections of kafka-python (addresses, TLS, SASL, versions)."""
 
 import atexit
 import contextlib
@@ -16,12 +16,12 @@ from coordinator_core.log.errors import AuthenticationFailed, LogError, LogMisco
 from coordinator_core.sources.kafka_options import library_options, without_secrets
 from coordinator_core.sources.kafka_transport import HANDSHAKE_FAILED, ConnectionManager
 
-#: Makes a request for a broker that speaks these versions (`BrokerVersionData`).
+#: Builds a request for the API versions of a broker (`BrokerVersionData`).
 RequestFor = Callable[[Any], Any]
 
 _CONNECT_TIMEOUT_MS = 10_000
-#: The library makes room for an answer as soon as it knows its length: that of the largest batch beside other partitions.
-_LARGEST_ANSWER_BYTES = 192 * 1024 * 1024
+#: The library allocates a response by its length field. Room for the largest batch and the other partitions.
+_LARGEST_RESPONSE_BYTES = 192 * 1024 * 1024
 _THROTTLE_STEP_SECONDS = 0.05
 _WITH_AUTO_CREATION_FLAG = 4
 
@@ -29,10 +29,10 @@ _AUTHENTICATION = (kafka.errors.SaslAuthenticationFailedError, kafka.errors.Ille
 
 
 class KafkaConnection:
-    """Connections to a cluster, opened when first needed. For one thread at a time.
+    """Connections to a cluster, opened on first use. For one thread at a time.
 
-    Every method raises LogUnreachable where a broker does not answer (worth another try later), AuthenticationFailed,
-    LogMisconfigured (files of TLS), or LogRefused (no common version of a request).
+    Every method raises LogUnreachable if a broker does not answer (a retry may help), AuthenticationFailed, LogMisconfigured
+    (TLS files), or LogRefused (no common version of a request).
     """
 
     def __init__(self, servers: Sequence[str], options: Mapping[str, str]) -> None:
@@ -40,7 +40,7 @@ class KafkaConnection:
         configuration = {
             "bootstrap_servers": list(servers),
             "client_id": "grouplake",
-            "receive_message_max_bytes": _LARGEST_ANSWER_BYTES,
+            "receive_message_max_bytes": _LARGEST_RESPONSE_BYTES,
             "reconnect_backoff_max_ms": 1000,
             "socket_connection_setup_timeout_ms": _CONNECT_TIMEOUT_MS,
         } | library_options(options)
@@ -52,15 +52,15 @@ class KafkaConnection:
 
     @property
     def contacted(self) -> bool:
-        """Whether any broker has answered yet: an address that never worked is wrong, one that did is worth waiting for."""
+        """True once any broker has answered: until then the address may be wrong."""
         return self._contacted
 
     def metadata(self, topic: str | None) -> Any:
-        """MetadataResponse about `topic` (None: about every topic) from any broker; brokers are known by it from then on."""
+        """Request metadata of `topic` (None: of all topics) from any broker, and keep the brokers in the response."""
         return self._run(self._metadata, topic)
 
     def ask(self, requests: Mapping[int, RequestFor]) -> dict[int, Any]:
-        """One request to each of several brokers at the same time: node id → its response, or the LogError of that broker."""
+        """Send requests to several brokers in parallel. Returns node id → response, or the LogError of that broker."""
         return dict(self._run(self._ask, requests))
 
     def close(self) -> None:
@@ -87,7 +87,7 @@ class KafkaConnection:
         try:
             return await self._send(node, request)
         except kafka.errors.NodeNotReadyError as error:
-            # The library pauses between attempts; what failed before says more than that it pauses.
+            # The library pauses between attempts; the error before the pause is more useful.
             return self._last_failures.get(node) or self._translated(error)
         except Exception as error:
             failure = error if isinstance(error, LogError) else self._translated(error)
@@ -96,7 +96,7 @@ class KafkaConnection:
             return failure
 
     async def _send(self, node: int | str, request_for: RequestFor) -> Any:
-        # The library would start refreshing metadata in the background by itself; here only this class decides that.
+        # Only this class refreshes metadata, not the library in the background.
         connection = self._manager.get_connection(node, refresh_metadata_on_err=False)
         await self._manager.wait_for(connection.init_future, _CONNECT_TIMEOUT_MS)
         while "throttle" in connection.paused:
@@ -121,7 +121,9 @@ class KafkaConnection:
     def _translated(self, error: Exception) -> LogError:
         text = without_secrets(str(error) or type(error).__name__, self._options)
         if isinstance(error, kafka.errors.UnsupportedSaslMechanismError):
-            return AuthenticationFailed(f"authentication failed: the broker has no mechanism {self._options['sasl_mechanism']}")
+            return AuthenticationFailed(
+                f"authentication failed: the broker does not support the SASL mechanism {self._options['sasl_mechanism']}"
+            )
         if isinstance(error, _AUTHENTICATION):
             return AuthenticationFailed(f"authentication failed: {text}")
         if isinstance(error, kafka.errors.KafkaConnectionError) and HANDSHAKE_FAILED in text:
@@ -129,25 +131,25 @@ class KafkaConnection:
         if isinstance(error, kafka.errors.IncompatibleBrokerVersion):
             return LogRefused(f"the broker is too old or too new: {text}")
         if isinstance(error, kafka.errors.KafkaProtocolError):
-            return LogUnreachable(f"the answer is none of Kafka's: {text} (does security_protocol fit its listener?)")
+            return LogUnreachable(f"invalid response: {text} (is security_protocol that of the listener?)")
         if isinstance(error, (OSError, ssl.SSLError)) and not isinstance(error, kafka.errors.KafkaError):
             return LogMisconfigured(f"TLS cannot be set up: {text}")
         return LogUnreachable(_PLAIN_WORDS.get(text, text))
 
 
-#: What the library says of a connection that ended → what that means.
+#: Error text of the library for a closed connection → its meaning.
 _PLAIN_WORDS = {
     "111 ECONNREFUSED": "connection refused",
     "KafkaConnectionError: 111 ECONNREFUSED": "connection refused",
     "Cancelled": "the connection was closed",
-    "KafkaConnectionError: socket disconnected": "the broker closed the connection (does security_protocol fit its listener?)",
+    "KafkaConnectionError: socket disconnected": "the broker closed the connection (is security_protocol that of the listener?)",
     "KafkaConnectionError: DNS Resolution failure": "the host name does not resolve",
 }
 
 
 def _metadata_request(versions: Any, topic: str | None) -> Any:
     if topic is None or versions.api_version(MetadataRequest) < _WITH_AUTO_CREATION_FLAG:
-        # Old brokers create a topic that they are asked about; they do not when asked about all.
+        # Old brokers create a missing topic named in the request, but not in a request for all topics.
         topics = MetadataRequest.ALL_TOPICS
     else:
         topics = [MetadataRequest.MetadataRequestTopic(name=topic)]
@@ -166,12 +168,12 @@ _IDLE_PER_CLUSTER = 4
 
 
 def _pool_key(servers: Sequence[str], options: Mapping[str, str]) -> _PoolKey:
-    # A forked process must not talk on its parent's sockets.
+    # A forked process must not use its parent's sockets.
     return os.getpid(), tuple(servers), tuple(sorted(options.items()))
 
 
 def borrow_connection(servers: Sequence[str], options: Mapping[str, str]) -> KafkaConnection:
-    """A connection for the caller alone: one to the same cluster with the same options that was given back, or a new one."""
+    """Return an exclusive connection: an idle one to the same cluster with the same options, or a new one."""
     with _idle_lock:
         idle = _idle.get(_pool_key(servers, options))
         if idle:
@@ -180,7 +182,7 @@ def borrow_connection(servers: Sequence[str], options: Mapping[str, str]) -> Kaf
 
 
 def give_back(servers: Sequence[str], options: Mapping[str, str], connection: KafkaConnection) -> None:
-    """Keep a borrowed connection for the next one who needs it; a micro-batch then starts without connecting."""
+    """Keep a borrowed connection for the next caller, so that a micro-batch starts without connecting."""
     with _idle_lock:
         idle = _idle.setdefault(_pool_key(servers, options), [])
         if connection.contacted and len(idle) < _IDLE_PER_CLUSTER:
@@ -190,7 +192,7 @@ def give_back(servers: Sequence[str], options: Mapping[str, str], connection: Ka
 
 
 def close_idle_connections() -> None:
-    """Close what nobody uses at the moment."""
+    """Close all idle connections."""
     with _idle_lock:
         connections = [each for (process, *_), idle in _idle.items() if process == os.getpid() for each in idle]
         _idle.clear()

@@ -1,4 +1,4 @@
-"""Addresses `kafka://HOST:PORT,…/TOPIC` and the options of a connection: our names → those of the client library."""
+"""Addresses `kafka://HOST:PORT,…/TOPIC`, and connection options translated to those of the client library."""
 
 import logging
 import math
@@ -20,7 +20,7 @@ _SERVER = re.compile(r"(\[[0-9a-fA-F:.%]+\]|[^\[\]:,\s]+):(?P<port>\d{1,5})")
 
 @dataclass(frozen=True, slots=True)
 class KafkaAddress:
-    """Where a topic is: bootstrap servers `host:port` and the topic's name."""
+    """Bootstrap servers `host:port` and the name of a topic."""
 
     servers: tuple[str, ...]
     topic: str
@@ -30,12 +30,12 @@ class KafkaAddress:
 
 
 def parse_address(text: str) -> KafkaAddress:
-    """`kafka://h1:9092,h2:9092/TOPIC` in parts. Raises LogMisconfigured for anything else."""
+    """Parse `kafka://h1:9092,h2:9092/TOPIC`. Raises LogMisconfigured for any other form."""
     found = _ADDRESS.fullmatch(text)
     servers = tuple(found["servers"].split(",")) if found else ()
     if not found or not all(_is_server(server) for server in servers):
         shown = _USER_INFO.sub("//***@", text)
-        raise LogMisconfigured(f"not an address of a topic: {shown!r} (expected kafka://HOST:PORT[,HOST:PORT…]/TOPIC)")
+        raise LogMisconfigured(f"invalid topic address {shown!r}: use kafka://HOST:PORT[,HOST:PORT…]/TOPIC")
     return KafkaAddress(servers, found["topic"])
 
 
@@ -45,13 +45,13 @@ def _is_server(text: str) -> bool:
 
 
 class _Token(AbstractTokenProvider):
-    """An OAUTHBEARER token as it is, or the present content of a file that somebody else keeps fresh."""
+    """An OAUTHBEARER token, or the current contents of a file that another process refreshes."""
 
     def __init__(self, token: str | None, file: str | None) -> None:
         self._token, self._file = token, file
 
     def token(self) -> str:
-        """Read anew for every connection."""
+        """Return the token; the library calls this for every connection."""
         if self._token is not None:
             return self._token
         try:
@@ -89,7 +89,7 @@ def _file(text: str) -> str:
 
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 
-#: Our name → the library's name, and how its text is understood.
+#: Option → the library's name, and the parser of its value.
 _CONVERSIONS: dict[str, tuple[str, Callable[[str], object]]] = {
     "client_id": ("client_id", str),
     "request_timeout_ms": ("request_timeout_ms", _milliseconds),
@@ -106,21 +106,21 @@ _CONVERSIONS: dict[str, tuple[str, Callable[[str], object]]] = {
 _TOKEN_OPTIONS = ("sasl_oauth_token", "sasl_oauth_token_file")
 _RETRY_OPTION = "retry_seconds"
 
-#: How long an outage is waited for, counted from the last answer, unless the options say otherwise.
+#: Default time limit of retries in an outage, counted from the last response.
 DEFAULT_RETRY_SECONDS = 120.0
 
-#: Every option that a connection understands.
+#: All connection options.
 KNOWN_OPTIONS = (*_CONVERSIONS, *_TOKEN_OPTIONS, _RETRY_OPTION)
 
-#: Options whose values appear in no message and no log.
+#: Options whose values must not appear in messages and logs.
 SECRET_OPTIONS = frozenset({"sasl_password", "ssl_password", "sasl_oauth_token"})
 
 
 def library_options(options: Mapping[str, str]) -> dict[str, object]:
-    """Our options as configuration of the client library.
+    """Translate the options to configuration of the client library.
 
-    Raises LogMisconfigured, naming the option and never a secret value, for an unknown name, a value that cannot be, or options
-    that do not go together.
+    Raises LogMisconfigured, with the option but never a secret value, for an unknown name, an invalid value, or options that
+    contradict each other.
     """
     converted: dict[str, object] = {}
     for name, text in options.items():
@@ -141,7 +141,7 @@ def library_options(options: Mapping[str, str]) -> dict[str, object]:
 
 
 def retry_seconds(options: Mapping[str, str]) -> float:
-    """How long an outage is waited for. Raises LogMisconfigured for what is no number of seconds."""
+    """Time limit of retries in an outage, in seconds. Raises LogMisconfigured for an invalid number."""
     text = options.get(_RETRY_OPTION, str(DEFAULT_RETRY_SECONDS))
     try:
         seconds = float(text)
@@ -171,7 +171,7 @@ def _check_security(options: Mapping[str, str], protocol: str, mechanism: object
 
 
 def without_secrets(text: str, options: Mapping[str, str]) -> str:
-    """`text` with the value of every secret option blotted out, whatever a broker or a library put into a message."""
+    """Replace the values of secret options in `text`, which may be a message of a broker or of a library."""
     for name in SECRET_OPTIONS.intersection(options):
         if options[name]:
             text = text.replace(options[name], "***")
@@ -179,14 +179,14 @@ def without_secrets(text: str, options: Mapping[str, str]) -> str:
 
 
 class _NoRequestBodies(logging.Filter):
-    """Debug logging of these loggers prints requests whole, credentials of a SASL exchange included."""
+    """Suppresses debug messages: those of these loggers contain whole requests, with SASL credentials."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return record.levelno > logging.DEBUG
 
 
-# Every attempt that fails during an outage would be a line on standard error wherever nobody has set logging up; what they all
-# mean is said once, by whoever waits.
+# Without a handler, every failed attempt of an outage would be a line on standard error where logging is not configured;
+# `Patience` reports an outage once.
 logging.getLogger("kafka").addHandler(logging.NullHandler())
 
 _NO_REQUEST_BODIES = _NoRequestBodies()

@@ -1,4 +1,4 @@
-"""The requests that a reader sends to the leaders of a topic's partitions, as messages of the client library."""
+"""Requests of a reader to the leaders of a topic's partitions, as messages of the client library."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ EARLIEST, LATEST = -2, -1
 
 _READ_UNCOMMITTED = 0
 _CONSUMER = -1
-#: The last version that names topics; from 13 on the topic's id stands there, and a recreated topic is refused.
+#: Last version with topic names. Version 13 and later have the topic id, so brokers reject requests for a recreated topic.
 _LAST_FETCH_BY_NAME = 12
 _LAST_FETCH = 17
 _LAST_LIST_OFFSETS = 9
@@ -21,7 +21,7 @@ _LAST_OFFSET_FOR_LEADER_EPOCH = 4
 
 
 def fetch_request(topic: Topic, wanted: Sequence[tuple[int, int, int, int]], response_bytes: int) -> RequestFor:
-    """Fetch: `wanted` is (partition, leader epoch, offset, bytes) in the order in which the response is filled."""
+    """Build a Fetch. `wanted` is (partition, leader epoch, offset, bytes) in the order in which brokers fill the response."""
     partitions = [
         FetchRequest.FetchTopic.FetchPartition(
             partition=partition,
@@ -33,30 +33,30 @@ def fetch_request(topic: Topic, wanted: Sequence[tuple[int, int, int, int]], res
         )
         for partition, epoch, position, max_bytes in wanted
     ]
-    asked = FetchRequest.FetchTopic(topic=topic.name, topic_id=topic.topic_id or UUID(int=0), partitions=partitions)
+    fetched = FetchRequest.FetchTopic(topic=topic.name, topic_id=topic.topic_id or UUID(int=0), partitions=partitions)
     return lambda _versions: FetchRequest(
         replica_id=_CONSUMER,
-        # Only offsets below the high watermark are asked for: there is nothing to wait for.
+        # Requested offsets are below the high watermark: the broker has no reason to wait.
         max_wait_ms=0,
         min_bytes=0,
         max_bytes=max(response_bytes, *(max_bytes for *_, max_bytes in wanted)),
         isolation_level=_READ_UNCOMMITTED,
         session_id=0,
         session_epoch=-1,
-        topics=[asked],
+        topics=[fetched],
         forgotten_topics_data=[],
         rack_id="",
         max_version=_LAST_FETCH if topic.topic_id else _LAST_FETCH_BY_NAME,
     )
 
 
-def offsets_request(topic: str, asked: Mapping[int, Leader], which: int) -> RequestFor:
-    """ListOffsets: `which` is EARLIEST or LATEST."""
+def offsets_request(topic: str, leaders: Mapping[int, Leader], which: int) -> RequestFor:
+    """Build a ListOffsets. `which` is EARLIEST or LATEST."""
     partitions = [
         ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition(
             partition_index=partition, current_leader_epoch=leader.epoch, timestamp=which
         )
-        for partition, leader in asked.items()
+        for partition, leader in leaders.items()
     ]
     wanted = ListOffsetsRequest.ListOffsetsTopic(name=topic, partitions=partitions)
     return lambda _versions: ListOffsetsRequest(
@@ -64,13 +64,13 @@ def offsets_request(topic: str, asked: Mapping[int, Leader], which: int) -> Requ
     )
 
 
-def epoch_ends_request(topic: str, asked: Mapping[int, Leader], epochs: Mapping[int, int]) -> RequestFor:
-    """OffsetForLeaderEpoch: where the log of each partition's epoch ends, to its leader of today (KIP-320)."""
+def epoch_ends_request(topic: str, leaders: Mapping[int, Leader], epochs: Mapping[int, int]) -> RequestFor:
+    """Build an OffsetForLeaderEpoch for the end of each partition's epoch in its current leader's log (KIP-320)."""
     partitions = [
         OffsetForLeaderEpochRequest.OffsetForLeaderTopic.OffsetForLeaderPartition(
             partition=partition, current_leader_epoch=leader.epoch, leader_epoch=epochs[partition]
         )
-        for partition, leader in asked.items()
+        for partition, leader in leaders.items()
     ]
     wanted = OffsetForLeaderEpochRequest.OffsetForLeaderTopic(topic=topic, partitions=partitions)
     return lambda _versions: OffsetForLeaderEpochRequest(
@@ -79,7 +79,7 @@ def epoch_ends_request(topic: str, asked: Mapping[int, Leader], epochs: Mapping[
 
 
 def parts(response: Any, first: int) -> Iterator[tuple[int, Any, bool]]:
-    """What a response says of each partition: (partition, its part, is it `first`?)."""
+    """Yield (partition, its part, whether it is `first`) for each partition of a response."""
     for topic in (response.responses if isinstance(response, FetchResponse) else response.topics) or ():
         for part in topic.partitions or ():
             number = part.partition if hasattr(part, "partition") else part.partition_index

@@ -1,4 +1,4 @@
-"""What a cluster says of one topic, and what its error codes mean for somebody who reads it."""
+"""Metadata of one topic, and the meaning of its error codes for a reader."""
 
 import logging
 import time
@@ -18,19 +18,19 @@ NO_EPOCH = -1
 _ZERO_UUID = UUID(int=0)
 
 _WITH_TOPIC_IDS = 10
-#: Before that, brokers may state epochs that lag behind the leader's own (KAFKA-9212).
+#: In earlier versions, brokers may report epochs older than the leader's own (KAFKA-9212).
 _WITH_RELIABLE_EPOCHS = 9
 
 _FIRST_BACKOFF_SECONDS = 0.1
 _LONGEST_BACKOFF_SECONDS = 2.0
-#: A leader that moves or a broker that restarts in good order is nothing to tell of.
-_TELL_AFTER_SECONDS = 2.0
+#: Shorter waits, such as for a moving leader or an orderly restart, are not reported.
+_REPORT_AFTER_SECONDS = 2.0
 
 _LOGGER = logging.getLogger(__name__)
 
 
 class ErrorCode(IntEnum):
-    """The codes of `org.apache.kafka.common.protocol.Errors` that a reader distinguishes."""
+    """Codes of `org.apache.kafka.common.protocol.Errors` that a reader distinguishes."""
 
     NONE = 0
     OFFSET_OUT_OF_RANGE = 1
@@ -50,7 +50,7 @@ class ErrorCode(IntEnum):
     INCONSISTENT_TOPIC_ID = 103
 
 
-#: The leader moved, is moving, or does not know yet that it leads: ask who leads, and ask again.
+#: The leader moved, is moving, or does not know yet that it is the leader: refresh the metadata and retry.
 TRANSIENT_ERRORS = frozenset(ErrorCode) - {
     ErrorCode.NONE,
     ErrorCode.OFFSET_OUT_OF_RANGE,
@@ -61,7 +61,7 @@ TRANSIENT_ERRORS = frozenset(ErrorCode) - {
 
 @dataclass(frozen=True, slots=True)
 class Leader:
-    """Who leads a partition. `epoch` -1 where the broker is too old to be trusted with it."""
+    """Leader of a partition. `epoch` is -1 for brokers that do not report it reliably."""
 
     node: int
     epoch: int
@@ -69,7 +69,7 @@ class Leader:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic as metadata tells it. `topic_id` None on brokers before 2.8."""
+    """A topic from a MetadataResponse. `topic_id` is None on brokers before 2.8."""
 
     name: str
     topic_id: UUID | None
@@ -77,7 +77,7 @@ class Topic:
 
 
 def topic_from(metadata: Any, name: str, expected_id: UUID | None) -> Topic:
-    """The topic `name` of a MetadataResponse.
+    """Return the topic `name` of a MetadataResponse.
 
     Raises TopicMissing, NotAuthorized, TopicRecreated (its id is not `expected_id`), LogUnreachable (no leader yet).
     """
@@ -92,7 +92,7 @@ def topic_from(metadata: Any, name: str, expected_id: UUID | None) -> Topic:
     if expected_id is not None and topic_id is not None and topic_id != expected_id:
         raise TopicRecreated(
             f"topic {name} was deleted and created again: its id was {uuid_text(expected_id)} and is {uuid_text(topic_id)} now, "
-            "so no position of the old log means anything in the new one; start with new tables and a new checkpoint"
+            "and positions of the old log are invalid in the new one; start with new tables and a new checkpoint"
         )
     reliable = metadata.API_VERSION >= _WITH_RELIABLE_EPOCHS
     leaders = {
@@ -100,12 +100,12 @@ def topic_from(metadata: Any, name: str, expected_id: UUID | None) -> Topic:
         for partition in topic.partitions or ()
     }
     if not leaders:
-        raise LogUnreachable(f"topic {name}: the broker names no partition of it")
+        raise LogUnreachable(f"topic {name}: the broker returned no partition of it")
     return Topic(name, topic_id, dict(sorted(leaders.items())))
 
 
 def topic_ids_from(metadata: Any) -> dict[UUID, str]:
-    """Id → name of every topic of a MetadataResponse; empty for brokers before 2.8."""
+    """Return id → name of all topics of a MetadataResponse; empty for brokers before 2.8."""
     named = [topic for topic in metadata.topics or () if topic.name]
     return {topic_id: topic.name for topic in named if (topic_id := _topic_id(metadata, topic)) is not None}
 
@@ -135,53 +135,53 @@ def error_name(code: int) -> str:
 
 
 def error_for(name: str, code: int) -> LogError | None:
-    """The error to raise for a code of a partition; None where asking again may help."""
+    """The error to raise for an error code; None if a retry may help."""
     if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
         return NotAuthorized(f"not authorized to read topic {name}: the user needs the ACLs Describe and Read on it")
     if code in TRANSIENT_ERRORS:
         return None
-    return LogRefused(f"topic {name}: the broker answers {error_name(code)}")
+    return LogRefused(f"topic {name}: the broker returned {error_name(code)}")
 
 
 class Patience:
-    """How long to go on asking brokers that do not answer: doubling pauses, up to a limit counted from the last progress.
+    """Pauses between retries: doubling, up to a time limit counted from the last progress.
 
-    A wait that takes longer than a moment is told as a warning, once when it begins to and once when it is over.
+    A wait of more than two seconds is logged as a warning, once at its start and once at its end.
     """
 
     def __init__(self, limit_seconds: float) -> None:
         self._limit = limit_seconds
-        self._told = False
+        self._reported = False
         self._since = time.monotonic()
         self._pause = _FIRST_BACKOFF_SECONDS
 
     def progress(self) -> None:
-        """Something was answered: count anew."""
-        if self._told:
+        """Reset the time limit and the pause after a response."""
+        if self._reported:
             _LOGGER.warning("the brokers answer again, after %.0f s", time.monotonic() - self._since)
-            self._told = False
+            self._reported = False
         self._since = time.monotonic()
         self._pause = _FIRST_BACKOFF_SECONDS
 
     def spent(self, error: LogError) -> float:
-        """Seconds since the last progress; raises `error` when the limit is over."""
+        """Return the seconds since the last progress; raises `error` after the time limit."""
         waited = time.monotonic() - self._since
         if waited >= self._limit:
-            raise type(error)(f"{error} (waited for {self._limit:g} s)") if self._told else error
+            raise type(error)(f"{error} (waited for {self._limit:g} s)") if self._reported else error
         return waited
 
     def wait(self, error: LogError) -> None:
-        """Pause before the next attempt, or raise `error` when the limit is over."""
+        """Pause before the next attempt, or raise `error` after the time limit."""
         waited = self.spent(error)
-        if waited >= _TELL_AFTER_SECONDS and not self._told:
+        if waited >= _REPORT_AFTER_SECONDS and not self._reported:
             _LOGGER.warning("waiting for the brokers, up to %g s: %s", self._limit, error)
-            self._told = True
+            self._reported = True
         time.sleep(min(self._pause, self._limit - waited))
         self._pause = min(2 * self._pause, _LONGEST_BACKOFF_SECONDS)
 
 
 def ranges(partitions: Iterable[int]) -> str:
-    """`0-3, 7` for messages."""
+    """Format partition numbers for messages, such as `0-3, 7`."""
     spans: list[list[int]] = []
     for partition in sorted(partitions):
         if spans and partition == spans[-1][1] + 1:

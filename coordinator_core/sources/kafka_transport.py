@@ -1,8 +1,10 @@
-"""Sockets under the client library's connections, with five of its habits corrected (kafka-python 3.0).
+"""Sockets of the client library's connections, with five defects of kafka-python 3.0 corrected.
 
-It drops what a broker said last when the broker hangs up right after, which is how brokers refuse a password; it leaves the
-sockets of failed attempts and failed TLS handshakes to the garbage collector; it stops listening to a connection on which
-something came that it cannot decode, without closing it; and it reads in pieces of 4 KiB.
+- The library drops the last response before a disconnect, which is how brokers reject a password.
+- It leaves the sockets of failed connection attempts to the garbage collector.
+- It leaves the sockets of failed TLS handshakes to the garbage collector.
+- After a response that it cannot decode it stops reading from the connection without closing it.
+- It reads in pieces of 4 KiB.
 """
 
 import socket
@@ -16,13 +18,13 @@ from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 
 _RECEIVE_BYTES = 512 * 1024
 HANDSHAKE_FAILED = "TLS handshake failed"
-#: A broker that goes away does so in the middle of a handshake as well, and distrusts nobody by that.
-HUNG_UP = "the broker hung up during the TLS handshake (does security_protocol fit its listener?)"
+#: A broker that stops may disconnect during a handshake too; that is not an authentication failure.
+HUNG_UP = "the broker closed the connection during the TLS handshake (is security_protocol that of the listener?)"
 _LOST = (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
 
 
 class _DirectSocket(KafkaNetSocket):
-    """No proxy."""
+    """A socket without a proxy, closed if the connection attempt fails."""
 
     SCHEMES = ("direct",)
 
@@ -34,12 +36,12 @@ class _DirectSocket(KafkaNetSocket):
             raise
 
 
-class _Listening:
-    """First what was received, then, with the next attempt to read, that the connection has ended. What is no answer ends it."""
+class _ReceivingMixin:
+    """Returns received bytes before the end of the connection, and closes the connection on an invalid response."""
 
     async def _read_from_sock(self) -> None:
         try:
-            await super()._read_from_sock()  # type: ignore[misc]  # of the transport beside it
+            await super()._read_from_sock()  # type: ignore[misc]  # of the transport base
         except Exception as error:
             self.abort(KafkaProtocolError(f"{type(error).__name__}: {error}"))  # type: ignore[attr-defined]  # the transport's
 
@@ -48,8 +50,8 @@ class _Listening:
         return (received, None) if received else (received, error)
 
 
-class _PlainTransport(_Listening, KafkaTCPTransport):
-    """Takes what has come in large pieces: the library's own are of 4 KiB, joined afterwards."""
+class _PlainTransport(_ReceivingMixin, KafkaTCPTransport):
+    """Reads in pieces of 512 KiB; the library reads 4 KiB and joins the pieces."""
 
     def _sock_recv(self) -> tuple[bytes, Exception | None]:
         try:
@@ -61,12 +63,12 @@ class _PlainTransport(_Listening, KafkaTCPTransport):
         return (received, None) if received else (b"", KafkaConnectionError("socket disconnected"))
 
 
-class _TlsTransport(_Listening, KafkaSSLTransport):
+class _TlsTransport(_ReceivingMixin, KafkaSSLTransport):
     pass
 
 
 class ConnectionManager(KafkaConnectionManager):
-    """The library's manager of connections, over these transports."""
+    """The library's connection manager with these transports."""
 
     async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:
         options = self.config["socket_options"]

@@ -1,4 +1,4 @@
-"""One open segment file, read in pieces while a broker may append to it, roll it or delete it."""
+"""An open segment file, read in pieces while a broker may append to it, roll it or delete it."""
 
 import os
 from collections.abc import Iterator
@@ -14,10 +14,10 @@ _OVERHEAD = 12
 
 
 class SegmentFile:
-    """Position in one segment. The handle stays open, so that a deleted file can be read on and its inode is not given away."""
+    """Read position in one segment. The open handle keeps a deleted file readable and its inode in use."""
 
     def __init__(self, path: Path) -> None:
-        """Opens `path`; raises `FileNotFoundError` when it has gone, `LogUnreadable` when it cannot be opened."""
+        """Open `path`; raises `FileNotFoundError` for a missing file, `LogUnreadable` for other errors."""
         self.path = path
         self._position = 0
         self._stopped_at = (-1, -1)
@@ -29,16 +29,16 @@ class SegmentFile:
             raise LogUnreadable(f"{path}: {error.strerror}") from error
 
     def is_still(self, path: Path) -> bool:
-        """Whether `path` names this very file, not one that compaction put in its place."""
+        """True if `path` is still this file, False if compaction has replaced it."""
         try:
             return path == self.path and path.stat().st_ino == os.fstat(self._file.fileno()).st_ino
         except OSError:
             return False
 
     def read(self, start: int, end: int | None, chunk_bytes: int) -> Iterator[RecordColumns]:
-        """Everything of the range from where the last call stopped to the present end of the file.
+        """Yield the records of the range from the end of the last call to the current end of the file.
 
-        Damage positions are those in the file. Bytes behind the last whole batch are reported once.
+        Damage positions are positions in the file. Bytes after the last whole batch are reported once.
         """
         while True:
             data = self._bytes(chunk_bytes)
@@ -50,15 +50,15 @@ class SegmentFile:
             if columns.consumed == 0:
                 self._stopped_at = here
                 if columns.damages:
-                    yield self._placed(columns, keep_last=True)
+                    yield self._positioned(columns, keep_last=True)
                 return
-            yield self._placed(columns, keep_last=False)
+            yield self._positioned(columns, keep_last=False)
             self._position += columns.consumed
             if end is not None and start >= end:
                 return
 
     def scan_end(self, position: int, chunk_bytes: int) -> LogEnd:
-        """Where the whole batches from `position` on end, by headers alone."""
+        """Find the end of the whole batches from `position`, reading only headers."""
         self._position, offset, epoch = position, 0, NO_LEADER_EPOCH
         while data := self._bytes(chunk_bytes):
             found = end_of(data)
@@ -69,15 +69,15 @@ class SegmentFile:
         return LogEnd(offset, epoch, self._position - position)
 
     def status(self) -> os.stat_result:
-        """Inode, size and time of the open file."""
+        """Inode, size and modification time of the open file."""
         return os.fstat(self._file.fileno())
 
     def close(self) -> None:
-        """Closes the handle."""
+        """Close the file."""
         self._file.close()
 
-    def _placed(self, columns: RecordColumns, *, keep_last: bool) -> RecordColumns:
-        """Damage by position in the file. What ends a piece is no damage yet: the next piece begins with it."""
+    def _positioned(self, columns: RecordColumns, *, keep_last: bool) -> RecordColumns:
+        """Convert damage positions to positions in the file. A problem at the end of a piece is left to the next piece."""
         damages = tuple(
             replace(damage, position=damage.position + self._position)
             for damage in columns.damages
@@ -86,7 +86,7 @@ class SegmentFile:
         return replace(columns, damages=damages)
 
     def _bytes(self, chunk_bytes: int) -> bytes:
-        """The next piece: `chunk_bytes`, or more where the first batch is longer than that."""
+        """Read the next piece: `chunk_bytes`, or more for a longer first batch."""
         descriptor, position = self._file.fileno(), self._position
         try:
             data = os.pread(descriptor, max(chunk_bytes, LOG_OVERHEAD), position)

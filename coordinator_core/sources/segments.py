@@ -1,4 +1,4 @@
-"""`segments:DIR`: a topic in the log directory of a broker, a copy of one, or a directory written by the coordinator."""
+"""`segments:DIR`: a topic in the log directory of a broker, in a copy of it, or in a directory of the coordinator."""
 
 import re
 from bisect import bisect_right
@@ -19,14 +19,14 @@ from coordinator_core.sources.source import one_after_another
 CONSUMER_OFFSETS = "__consumer_offsets"
 CHUNK_BYTES = 4 * 1024 * 1024
 
-#: How often a segment may vanish between listing and opening before that is not a cleaner at work.
+#: Attempts to open a segment that the cleaner may delete after it was listed.
 _ATTEMPTS = 5
 _SEGMENT_NAME = re.compile(r"(\d{20})\.log")
 
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """How far a segment was once scanned: `position` and `offset` behind its last whole batch, and the leader epoch of that."""
+    """A scanned segment: `position` and `offset` after its last whole batch, and the leader epoch of that batch."""
 
     inode: int
     size: int
@@ -34,28 +34,28 @@ class _End:
     position: int = 0
     offset: int = 0
     leader_epoch: int = NO_LEADER_EPOCH
-    #: All leader epochs of the partition when it was scanned.
+    #: All leader epochs of the partition at the time of the scan.
     epochs: tuple[EpochEntry, ...] = ()
 
 
 class SegmentSource:
-    """The partitions of `topic` found as `TOPIC-N` folders in `directory`; implements `LogSource`.
+    """The partitions of `topic`, the folders `TOPIC-N` in `directory`; implements `LogSource`.
 
-    `directory` may also be one such folder. Files may grow, be rolled, compacted or deleted while they are read. Raises
-    `LogNotFound` where there is no such directory or no such folder in it, `LogUnreadable` where the system refuses.
+    `directory` may also be one such folder. A broker may append to files, roll, compact or delete them during reads. Raises
+    `LogNotFound` if the directory or such a folder is missing, `LogUnreadable` for other errors of the file system.
     """
 
     def __init__(self, directory: str | Path, topic: str = CONSUMER_OFFSETS) -> None:
         self._directory = Path(directory)
         self._topic = topic
         self._ends: dict[Path, _End] = {}
-        #: The newest segment of each partition when its end was last asked for.
+        #: The newest segment of each partition at the last call of `end_offsets`.
         self._newest: dict[int, _End] = {}
         if not self._folders():
-            raise LogNotFound(f"{self._directory}: no {topic}-N folder in it")
+            raise LogNotFound(f"{self._directory}: no {topic}-N folder in this directory")
 
     def partitions(self) -> tuple[int, ...]:
-        """Partition numbers, ascending; those without any segment yet too."""
+        """Partition numbers, ascending, including partitions without segments."""
         return tuple(sorted(self._folders()))
 
     def earliest_offsets(self) -> dict[int, int]:
@@ -63,19 +63,19 @@ class SegmentSource:
         return {partition: self._earliest_offset(partition) for partition in self.partitions()}
 
     def end_offsets(self) -> dict[int, int]:
-        """The offset behind the last whole batch of each partition: its log end, even where the high watermark is lower."""
+        """The offset after the last whole batch of each partition: its log end offset, even if the high watermark is lower."""
         return {partition: self._end_offset(partition) for partition in self.partitions()}
 
     def read_columns(
         self, partition: int, start: int, end: int | None = None, *, chunk_bytes: int = CHUNK_BYTES
     ) -> Iterator[RecordColumns]:
-        """The records from `start` up to, not including, `end` (without one: to the end), in pieces of about `chunk_bytes`.
+        """Yield the records from `start` up to, not including, `end` (None: to the end), in pieces of about `chunk_bytes`.
 
-        A `start` of 0 is the beginning wherever that is. Raises `LogTruncated` where the partition ends before `start`, or, after
-        whatever it has, before `end`; `RecordsDeleted` where it begins behind `start`.
+        A `start` of 0 is the start of the log at any offset. Raises `LogTruncated` if the partition ends before `start`, or,
+        after yielding its records, before `end`; `RecordsDeleted` if it starts after `start`.
         """
-        self._expect_beginning_at(partition, start)
-        self._expect_end_at(partition, start)
+        self._check_start(partition, start)
+        self._check_end(partition, start)
         next_offset = max(start, 0)
         open_file: SegmentFile | None = None
         try:
@@ -89,7 +89,7 @@ class SegmentSource:
                 for columns in open_file.read(next_offset, end, chunk_bytes):
                     next_offset = columns.next_offset
                     yield columns
-                # A segment is asked again until it has nothing new: compaction may have merged its successor into it.
+                # Read a segment again until it has no new records: compaction may have merged the next one into it.
                 if next_offset == before:
                     if index + 1 == len(bases):
                         break
@@ -98,14 +98,14 @@ class SegmentSource:
             if open_file is not None:
                 open_file.close()
         if end is not None and next_offset < end:
-            self._expect_end_at(partition, end)
+            self._check_end(partition, end)
 
     def read_many(self, wanted: Mapping[int, tuple[int, int]]) -> Iterator[tuple[int, RecordColumns]]:
-        """Several partitions, one after the other; see `LogSource`."""
+        """Read several partitions in sequence; see `LogSource`."""
         return one_after_another(self.read_columns, wanted)
 
     def torn_ends(self) -> tuple[TornEnd, ...]:
-        """Bytes behind the last whole batch of the newest segments. In older segments they are damage that reading reports."""
+        """Bytes after the last whole batch of the newest segments. In older segments, reading reports them as damage."""
         return tuple(end for partition in self.partitions() if (end := self._torn_end(partition)) is not None)
 
     def topic_ids(self) -> dict[UUID, str]:
@@ -114,21 +114,21 @@ class SegmentSource:
 
     @property
     def topic_id(self) -> UUID | None:
-        """None: a log that is put into another topic's folder, as when a broker takes it over, is still the same log."""
+        """None: a log moved to the folder of another topic, as when a broker takes it over, is still the same log."""
         return None
 
     def leader_epochs(self) -> dict[int, int]:
-        """Leader epoch of the last batch of each partition when `end_offsets` last asked.
+        """Leader epoch of the last batch of each partition at the last `end_offsets`.
 
-        Those without batches in their newest segment, or with batches of formats that have no epochs, are left out.
+        Without partitions whose newest segment has no batches, or batches of formats without epochs.
         """
         return {p: end.leader_epoch for p, end in self._newest.items() if end.leader_epoch != NO_LEADER_EPOCH}
 
     def cut_back(self, positions: Mapping[int, tuple[int, int]]) -> dict[int, int]:
-        """Where logs were cut back below a position, however far they have grown again since; see `LogSource`.
+        """Find logs that were truncated below a position, even if they have grown beyond it since; see `LogSource`.
 
-        Whoever opens the log to write begins a leader epoch where the log ends then (`LeaderEpochFileCache`): below a position
-        of an earlier epoch only if what was between is lost.
+        A process that opens the log for writing starts a leader epoch at its end (`LeaderEpochFileCache`). A start below a
+        position of an earlier epoch means that the records in between are lost.
         """
         folders = self._folders()
         begun = {
@@ -139,7 +139,7 @@ class SegmentSource:
         return {p: offset for p, offset in begun.items() if offset is not None and offset < positions[p][0]}
 
     def close(self) -> None:
-        """Nothing stays open between calls."""
+        """Do nothing: files are open only during a call."""
 
     def _is_folder(self) -> bool:
         named = partition_of(self._directory.name)
@@ -154,7 +154,7 @@ class SegmentSource:
         """Segment files of a partition by base offset, ascending."""
         folder = self._folders().get(partition)
         if folder is None:
-            raise LogNotFound(f"{self._directory}: no folder {self._topic}-{partition} in it")
+            raise LogNotFound(f"{self._directory}: no folder {self._topic}-{partition} in this directory")
         matches = ((_SEGMENT_NAME.fullmatch(path.name), path) for path in self._listed(folder))
         return dict(sorted((int(match[1]), path) for match, path in matches if match))
 
@@ -168,7 +168,7 @@ class SegmentSource:
             raise LogUnreadable(f"{folder}: {error.strerror}") from error
 
     def _opened(self, partition: int, offset: int, open_file: SegmentFile | None) -> SegmentFile:
-        """The segment in charge of `offset`: `open_file` while it is that, else another, for which it is closed."""
+        """Return the segment of `offset`: `open_file` if it still is that, else a newly opened one, closing `open_file`."""
         for _ in range(_ATTEMPTS):
             segments = self._segments(partition)
             path = segments.get(max((base for base in segments if base <= offset), default=min(segments, default=-1)))
@@ -184,18 +184,19 @@ class SegmentSource:
                 open_file.close()
             return opened
         raise LogUnreadable(
-            f"{self._directory}: the segment of partition {partition} with offset {offset} vanishes each time it is listed"
+            f"{self._directory}: the segment of partition {partition} with offset {offset} was deleted before it could be opened "
+            f"({_ATTEMPTS} attempts); run again"
         )
 
-    def _expect_beginning_at(self, partition: int, offset: int) -> None:
+    def _check_start(self, partition: int, offset: int) -> None:
         first = self._earliest_offset(partition)
         if 0 < offset < first:
             raise RecordsDeleted(
-                f"{self._directory}: partition {partition} begins at offset {first}, behind offset {offset}: "
-                "the records between were deleted"
+                f"{self._directory}: partition {partition} now starts at offset {first}, but offset {offset} is needed; "
+                "the records in between were deleted"
             )
 
-    def _expect_end_at(self, partition: int, offset: int) -> None:
+    def _check_end(self, partition: int, offset: int) -> None:
         actual = self._end_offset(partition)
         if actual < offset:
             raise LogTruncated(
@@ -224,14 +225,14 @@ class SegmentSource:
         return TornEnd(str(path), partition, max(base, end.offset), end.position, size) if size > 0 else None
 
     def _scanned(self, path: Path) -> _End:
-        """The end of one segment; a file that only grew is scanned from where the last scan ended.
+        """Find the end of one segment; a file that only grew is scanned from the end of the last scan.
 
-        One that was cut back may have grown to its former size since. Whoever opens the log to write begins a leader epoch.
+        A truncated file may have grown to its former size since, but then the log has a new leader epoch.
         """
         try:
             file = SegmentFile(path)
         except FileNotFoundError as error:
-            raise LogUnreadable(f"{path}: deleted while it was looked at") from error
+            raise LogUnreadable(f"{path}: deleted while its end was read") from error
         try:
             status, known = file.status(), self._ends.get(path)
             stamp = status.st_ino, status.st_size, status.st_mtime_ns

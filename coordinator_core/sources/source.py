@@ -1,4 +1,4 @@
-"""What every place a log can be read from offers."""
+"""Interface of the sources of a log."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
@@ -9,65 +9,66 @@ from coordinator_core.log.damage import TornEnd
 
 
 class LogSource(Protocol):
-    """The partitions of one topic. Whatever cannot be read raises a `LogError`; damage inside the log comes with the columns."""
+    """The partitions of one topic. Methods raise `LogError`; damage inside the log is reported with the columns."""
 
     def partitions(self) -> tuple[int, ...]:
         """Partition numbers, ascending."""
         ...
 
     def earliest_offsets(self) -> dict[int, int]:
-        """Where each partition begins."""
+        """First offset of each partition."""
         ...
 
     def end_offsets(self) -> dict[int, int]:
-        """Where each partition ends now: the offset its next record will get."""
+        """Current end of each partition: the offset of its next record."""
         ...
 
     def read_columns(self, partition: int, start: int, end: int) -> Iterator[RecordColumns]:
-        """The records from `start` up to, not including, `end`, in order.
+        """Yield the records from `start` up to, not including, `end`, in order.
 
-        A partition that ends before `start` or `end` raises `LogTruncated`, after whatever it has; one that begins behind
-        `start` raises `RecordsDeleted`. To files, a `start` of 0 means the beginning wherever that is.
+        Raises `LogTruncated`, after yielding its records, if the partition ends before `start` or `end`, and `RecordsDeleted` if
+        it starts after `start`. For files, a `start` of 0 is the start of the log at any offset.
         """
         ...
 
     def read_many(self, wanted: Mapping[int, tuple[int, int]]) -> Iterator[tuple[int, RecordColumns]]:
-        """Several partitions, each from its start up to, not including, its end: (partition, records), per partition in order."""
+        """Yield (partition, records) of several partitions, each from its start up to, not including, its end, in log order."""
         ...
 
     def torn_ends(self) -> tuple[TornEnd, ...]:
-        """Where a partition ends now in bytes that are no whole batch."""
+        """Incomplete batches at the current end of partitions."""
         ...
 
     def topic_ids(self) -> dict[UUID, str]:
-        """Names of the topic ids that the source can tell."""
+        """Names of the topic ids that the source knows."""
         ...
 
     @property
     def topic_id(self) -> UUID | None:
-        """Id of the topic that is read, None where nothing tells it. Another id is another log, whatever its name."""
+        """Id of the topic, None if unknown. A topic with the same name and another id is another log."""
         ...
 
     def leader_epochs(self) -> dict[int, int]:
-        """Leader epoch of each partition when `end_offsets` last asked; partitions that have none are left out."""
+        """Leader epoch of each partition at the last `end_offsets`, without partitions that have none."""
         ...
 
     def cut_back(self, positions: Mapping[int, tuple[int, int]]) -> dict[int, int]:
-        """Partitions whose log was cut back below a position since, however far it has grown again: where it was cut.
+        """Find logs that were truncated below a position, even if they have grown beyond it since.
 
-        `positions`: partition → an offset, and the leader epoch in which the log held everything below it.
+        `positions`: partition → an offset, and the leader epoch in which the log contained all records below it. Returns
+        partition → the offset to which the log was truncated.
         """
         ...
 
     def close(self) -> None:
-        """Lets go of connections and files."""
+        """Release connections and files."""
         ...
 
 
 def one_after_another(
     read_columns: Callable[[int, int, int], Iterator[RecordColumns]], wanted: Mapping[int, tuple[int, int]]
 ) -> Iterator[tuple[int, RecordColumns]]:
-    """`read_many` of a source that gains nothing from reading partitions together."""
+    """Implement `read_many` for sources that read one partition at a time."""
     for partition, (start, end) in wanted.items():
         for columns in read_columns(partition, start, end):
             yield partition, columns

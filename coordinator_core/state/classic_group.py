@@ -1,4 +1,4 @@
-"""Classic groups: everything is in one record of type 2 (`GroupMetadataManager.readGroupMessageValue`, `ClassicGroup`)."""
+"""Classic groups: one record of type 2 holds the whole group (`GroupMetadataManager.readGroupMessageValue`, `ClassicGroup`)."""
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -21,12 +21,12 @@ from coordinator_core.state.views import GroupView, MemberView, TopicAssignment,
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
 
-#: Members of a group say the same, and say it again with every generation: that many of their last words are not read again.
-_REMEMBERED = 4096
+#: Number of decoded subscriptions and of decoded assignments kept: members repeat the same bytes in every generation.
+_CACHED = 4096
 
 
 class _Subscription(NamedTuple):
-    """What a member's subscription says; topics are None when they cannot be read."""
+    """A decoded subscription; `topics` is None when they cannot be read."""
 
     topics: tuple[str, ...] | None
     rack_id: str | None
@@ -37,17 +37,17 @@ class _Subscription(NamedTuple):
 _UNREAD = _Subscription(None, None, (), None)
 
 
-class _Shown(NamedTuple):
-    """Members, sorted by id, and the topics of all of them: None when those of one are unknown."""
+class _MemberList(NamedTuple):
+    """Members, sorted by id, and the topics of all subscriptions: None when one subscription cannot be read."""
 
     members: tuple[MemberView, ...]
     topics: tuple[str, ...] | None
 
 
 class ClassicGroup:
-    """A classic group as the loader of an era makes it from the group's record.
+    """A classic group as the loader of an era builds it from the group's record.
 
-    `before` is the group as the record before had it: members that did not change are not read again.
+    `before` is the group of the previous record: members that did not change are not decoded again.
     """
 
     def __init__(
@@ -69,18 +69,18 @@ class ClassicGroup:
             self._members = before._members
         else:
             self._members = {member.member_id: member for member in value.members}
-        #: None when the group has none; a group with members has that of its record even if that is empty.
+        #: None when the group has none. A group with members has the one in its record, even the empty string.
         self.protocol_type = self._read_protocol_type()
         self._views: dict[str, MemberView] = {}
-        self._shown: _Shown | None = None
+        self._member_list: _MemberList | None = None
         self._refused: tuple[str, ...] | None = None
         if before is not None and before.protocol_type == self.protocol_type and before._value_version == value_version:
             self._take_over(before)
 
     def _take_over(self, before: "ClassicGroup") -> None:
-        """What is known of the members that did not change."""
+        """Reuse the views of the members that did not change."""
         if before._members is self._members:
-            self._views, self._shown, self._refused = before._views, before._shown, before._refused
+            self._views, self._member_list, self._refused = before._views, before._member_list, before._refused
             return
         same = (m for m, member in self._members.items() if m in before._views and before._members[m] == member)
         self._views = {member_id: before._views[member_id] for member_id in same}
@@ -92,27 +92,27 @@ class ClassicGroup:
 
     @property
     def records(self) -> Mapping[bytes, LogRecord]:
-        """The raw record that the group is made of, by key."""
+        """The raw record that holds the group, by key."""
         key = self._log_record.key
         return {} if key is None else {key: self._log_record}
 
     @property
     def value(self) -> GroupMetadataValue:
-        """The group as its record has it."""
+        """The decoded value of the group's record."""
         return self._value
 
     @property
     def is_simple(self) -> bool:
-        """No protocol type and no members: a modern group may take such a group over (`ClassicGroup.isSimpleGroup`)."""
+        """True for no protocol type and no members: a modern group may replace such a group (`ClassicGroup.isSimpleGroup`)."""
         return not self._value.protocol_type and not self._members
 
     def duplicate_instance_ids(self) -> tuple[str, ...]:
-        """Instance ids that more than one member claims."""
+        """Instance ids that more than one member uses."""
         claims = [m.group_instance_id for m in self._members.values() if m.group_instance_id is not None]
         return tuple(sorted({claim for claim in claims if claims.count(claim) > 1})) if claims else ()
 
     def refused_subscriptions(self) -> tuple[str, ...]:
-        """Subscriptions over which a loader that looks at them gives up, in words."""
+        """Describe the subscriptions that fail the load in brokers that decode them."""
         if self._refused is None:
             self._refused = tuple(self._find_refused())
         return self._refused
@@ -120,7 +120,7 @@ class ClassicGroup:
     def _find_refused(self) -> Iterator[str]:
         if self.protocol_type != CONSUMER_PROTOCOL_TYPE or not self._era.knows_subscriptions:
             return
-        for view in self._show_members().members:
+        for view in self._list_members().members:
             if view.subscribed_topics is None:
                 why = refused_by_loaders(self._members[view.member_id].subscription)
                 if why is not None:
@@ -128,17 +128,17 @@ class ClassicGroup:
 
     def subscribed_topics(self) -> tuple[str, ...] | None:
         """Topics of all subscriptions (`computeSubscribedTopics`); None when unknown: another protocol type, or bytes that
-        are no subscription."""
+        are not a valid subscription."""
         if self.protocol_type != CONSUMER_PROTOCOL_TYPE:
             return None
         if not self._members:
             return ()
         if self._value.protocol is None:
             return None
-        return self._show_members().topics
+        return self._list_members().topics
 
     def view(self, topic_names: Mapping[UUID, str]) -> GroupView:  # noqa: ARG002 - classic groups name topics themselves
-        """The group as the coordinator has it right after loading."""
+        """The group in the state that a coordinator has after loading."""
         value, version = self._value, self._value_version
         state_timestamp = value.current_state_timestamp if version in self._era.state_timestamp_versions else -1
         protocol_type = self.protocol_type
@@ -151,15 +151,15 @@ class ClassicGroup:
             protocol=value.protocol,
             leader=value.leader if value.leader is not None else next(iter(self._members), None),
             state_timestamp=None if state_timestamp == -1 else state_timestamp,
-            members=self._show_members().members,
+            members=self._list_members().members,
             subscribed_topics=self.subscribed_topics(),
         )
 
-    def _show_members(self) -> _Shown:
-        if self._shown is None:
+    def _list_members(self) -> _MemberList:
+        if self._member_list is None:
             members = tuple(self._member(member_id) for member_id in sorted(self._members))
-            self._shown = _Shown(members, _all_topics(members))
-        return self._shown
+            self._member_list = _MemberList(members, _all_topics(members))
+        return self._member_list
 
     def _member(self, member_id: str) -> MemberView:
         view = self._views.get(member_id)
@@ -168,8 +168,8 @@ class ClassicGroup:
         return view
 
     def _read_member(self, member: MemberMetadata) -> MemberView:
-        speaks_consumer = self.protocol_type == CONSUMER_PROTOCOL_TYPE
-        subscription = _subscription(member.subscription) if speaks_consumer else _UNREAD
+        is_consumer = self.protocol_type == CONSUMER_PROTOCOL_TYPE
+        subscription = _subscription(member.subscription) if is_consumer else _UNREAD
         return MemberView(
             member_id=member.member_id,
             group_instance_id=member.group_instance_id,
@@ -180,7 +180,7 @@ class ClassicGroup:
             rebalance_timeout_ms=self._era.rebalance_timeout_ms(member, self._value_version),
             subscribed_topics=subscription.topics,
             subscribed_regex=None,
-            assigned=_assigned(member.assignment) if speaks_consumer else (),
+            assigned=_assigned(member.assignment) if is_consumer else (),
             target=(),
             owned=subscription.owned,
             member_epoch=None,
@@ -189,7 +189,7 @@ class ClassicGroup:
         )
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(_CACHED)
 def _subscription(data: bytes) -> _Subscription:
     subscribed, read = subscribed_topics(data), decode_subscription(data)
     topics = None if isinstance(subscribed, Malformed) else tuple(sorted(set(subscribed)))
@@ -198,7 +198,7 @@ def _subscription(data: bytes) -> _Subscription:
     return _Subscription(topics, read.rack_id or None, by_name(read.owned_partitions), read.user_data)
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(_CACHED)
 def _assigned(assignment: bytes) -> tuple[TopicAssignment, ...]:
     decoded = decode_assignment(assignment)
     return () if isinstance(decoded, (Malformed, NoAssignment)) else by_name(decoded.assigned_partitions)

@@ -13,7 +13,7 @@ from coordinator_core.state.modern_group import JOINING, GroupLayout, ModernGrou
 from coordinator_core.state.views import MemberView, by_id
 
 MEMBER_STATES = {0: "STABLE", 1: "UNREVOKED_PARTITIONS", 2: "UNRELEASED_PARTITIONS"}
-#: First of `group.consumer.assignors`: what members get that ask for none.
+#: First entry of `group.consumer.assignors`: the default for members that name no assignor.
 DEFAULT_ASSIGNOR = "uniform"
 
 _UNKNOWN_MEMBER = ConsumerGroupMemberMetadataValue(None, None, "", "", classic_member_metadata=None)
@@ -24,13 +24,15 @@ class ConsumerGroup(ModernGroup):
     layout = GroupLayout("consumer", epoch=3, member=5, target_metadata=6, target=7, current=8, others=frozenset({4, 16}))
 
     def protocol(self) -> str | None:
-        """The server-side assignor that most members name. Between as many, the order of a hash table decides in a broker: the
-        default comes before the other one that brokers bring along."""
-        asked: Counter[str] = Counter(m.server_assignor for m in self._values(self.layout.member) if m.server_assignor)
-        return min(asked, key=lambda name: (-asked[name], name != DEFAULT_ASSIGNOR, name)) if asked else DEFAULT_ASSIGNOR
+        """The server-side assignor that most members name.
+
+        In a tie, the order of a hash table decides in a broker; here the default wins, then the order of names.
+        """
+        named: Counter[str] = Counter(m.server_assignor for m in self._values(self.layout.member) if m.server_assignor)
+        return min(named, key=lambda name: (-named[name], name != DEFAULT_ASSIGNOR, name)) if named else DEFAULT_ASSIGNOR
 
     def subscribed_topics(self) -> tuple[str, ...] | None:
-        """By name and by what the regular expressions were resolved to."""
+        """Topics subscribed to by name, and those that the regular expressions resolved to."""
         topics = {topic for member in self._values(self.layout.member) for topic in member.subscribed_topic_names}
         topics.update(topic for resolved in self._values(16) for topic in resolved.topics)
         return tuple(sorted(topics))
@@ -50,7 +52,7 @@ class ConsumerGroup(ModernGroup):
             rebalance_timeout_ms=None if member.rebalance_timeout_ms == -1 else member.rebalance_timeout_ms,
             subscribed_topics=tuple(sorted(set(member.subscribed_topic_names))),
             subscribed_regex=member.subscribed_topic_regex or None,
-            assigned=by_id(_held(current), topic_names),
+            assigned=by_id(_assigned(current), topic_names),
             target=by_id(target.topic_partitions, topic_names),
             owned=(),
             member_epoch=current.member_epoch,
@@ -59,9 +61,9 @@ class ConsumerGroup(ModernGroup):
         )
 
 
-def _held(current: ConsumerGroupCurrentMemberAssignmentValue) -> tuple[TopicPartitions, ...]:
-    """What the member holds: also what it was asked to give back and has not yet (described as assigned since 4.3)."""
-    held: dict[UUID, tuple[int, ...]] = {}
+def _assigned(current: ConsumerGroupCurrentMemberAssignmentValue) -> tuple[TopicPartitions, ...]:
+    """Assigned partitions, including those pending revocation (which brokers describe as assigned since 4.3)."""
+    assigned: dict[UUID, tuple[int, ...]] = {}
     for topic in (*current.assigned_partitions, *current.partitions_pending_revocation):
-        held[topic.topic_id] = (*held.get(topic.topic_id, ()), *topic.partitions)
-    return tuple(TopicPartitions(topic_id, partitions) for topic_id, partitions in held.items())
+        assigned[topic.topic_id] = (*assigned.get(topic.topic_id, ()), *topic.partitions)
+    return tuple(TopicPartitions(topic_id, partitions) for topic_id, partitions in assigned.items())

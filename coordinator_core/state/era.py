@@ -1,10 +1,13 @@
-"""How the generations of the group coordinator differ, as data.
+"""Differences between the releases of the group coordinator, as data.
 
-An era stands for the last release of its span: where releases inside the span differ, the last one decides (so "1" is 2.0.1:
-it keeps the protocol type of empty groups, as 1.1 and later do, and its default retention is 2.0's seven days; "2" is 2.3.1,
-which loses the state timestamp of its own version 3 records, KAFKA-10401, and no longer has KAFKA-8069; "3" is 3.9, with the
-Stable-only rule of KAFKA-13636; "4" is 4.1 and later). One difference cannot be seen in the state and is left out: 2.3–2.7 hold
-a null `group.instance.id` as a present null.
+An era follows the last release of its span where releases inside the span differ:
+
+- "1" is 2.0.1: it keeps the protocol type of empty groups, as 1.1 and later do, and its default retention is seven days.
+- "2" is 2.3.1: it loses the state timestamp of its own version 3 records (KAFKA-10401) and has KAFKA-8069 fixed.
+- "3" is 3.9, with the Stable-only rule of KAFKA-13636.
+- "4" is 4.1 and later.
+
+One difference is left out because it does not show in the state: 2.3–2.7 store a null `group.instance.id` as a present null.
 """
 
 from collections.abc import Mapping
@@ -18,35 +21,35 @@ from coordinator_core.state.tombstone_scope import TombstoneScope
 
 
 class ExpiryRule(Enum):
-    """Which offsets a sweep removes; `expiry` holds the rules themselves."""
+    """Rule by which a sweep removes offsets; `expiry` implements the rules."""
 
-    #: `expireTimestamp < now`, whatever the group does (0.9–2.0).
+    #: `expireTimestamp < now`, in any state of the group (0.9–2.0).
     TIMESTAMP = "timestamp"
     #: By group state (KIP-211, 2.1).
     GROUP_STATE = "group state"
     #: By group state and subscription (KIP-496, 2.4).
     SUBSCRIPTION = "subscription"
-    #: The Java coordinator: by group type, and a pending transactional commit protects.
+    #: The Java coordinator: by group type; a pending transactional commit protects the offset.
     GROUP_TYPE = "group type"
 
 
 class GroupRemoval(Enum):
-    """When a sweep ends a group, and whether that leaves a tombstone."""
+    """Condition under which a sweep removes a group, and whether it writes a tombstone."""
 
-    #: Sweeps leave groups alone: an empty group was removed the moment it became empty (0.9).
+    #: Sweeps remove no groups: brokers removed a group when its last member left (0.9).
     NEVER = "never"
-    #: Empty and nothing committed or pending; a tombstone only for generations above 0.
+    #: Empty, with no committed and no pending offsets; a tombstone only for generations above 0.
     TOMBSTONE_ABOVE_GENERATION_ZERO = "tombstone above generation 0"
-    #: As before, and always with tombstones.
+    #: The same condition, always with tombstones.
     ALWAYS_TOMBSTONE = "always tombstone"
 
 
 class RebalanceTimeout(Enum):
-    """What stands for the rebalance timeout of a member that was stored without one."""
+    """Condition under which the session timeout replaces the rebalance timeout of a classic member."""
 
-    #: Value version 0: the session timeout.
+    #: Value version 0.
     BY_VERSION = "by version"
-    #: Value -1, in any version: the session timeout.
+    #: Rebalance timeout -1, in any version.
     BY_VALUE = "by value"
 
 
@@ -59,9 +62,9 @@ _JAVA_TYPES = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Era:
-    """One generation of the coordinator. Times in ms.
+    """Rules of the coordinators of a span of releases. Times in ms.
 
-    `value_versions` maps each record type that the loader knows to the value versions that it knows.
+    `value_versions` maps each known record type to its known value versions.
     """
 
     name: str
@@ -70,50 +73,50 @@ class Era:
     default_retention_ms: int
     expiry_rule: ExpiryRule
     group_removal: GroupRemoval
-    #: Expiry of a commit without one is fixed when it is loaded, from the retention at that time.
+    #: The loader fills in the expiry of commits without one, from the retention at that time.
     expiry_defaults_at_load: bool = False
-    #: Commits know leader epochs down to this one; anything below means "none". -1 itself always does.
+    #: Lowest valid leader epoch of a commit; lower values mean "none". -1 always means "none".
     lowest_leader_epoch: int = 0
-    #: The loader looks at transactions and their markers at all (0.11).
+    #: The loader handles transactions and their markers (since 0.11).
     knows_transactions: bool = True
-    #: What a tombstone removes, what makes a commit transactional, what unknown markers do.
+    #: Rules for tombstones, for transactional commits and for unknown markers.
     tombstone_scope: TombstoneScope = TombstoneScope.SCALA
-    #: Offsets of a group that was removed cannot be fetched until the next commit brings the group back.
+    #: Offsets of a removed group cannot be fetched until the next commit recreates the group.
     hides_offsets_without_group: bool = False
-    #: Groups that exist by their offsets alone.
+    #: The coordinator creates groups for offsets without a group record.
     simple_groups: bool = True
-    #: A loaded group without members is Empty; without this state it is Stable as all others.
+    #: A loaded group without members is Empty; in eras without this state it is Stable.
     empty_state: bool = True
     empty_groups_keep_protocol_type: bool = True
-    #: Versions of the group value whose `currentStateTimestamp` the loader takes over.
+    #: Versions of the group value whose `currentStateTimestamp` the loader keeps.
     state_timestamp_versions: range = range(0)
     rebalance_timeout: RebalanceTimeout = RebalanceTimeout.BY_VERSION
 
     @classmethod
     def named(cls, name: str) -> "Era":
-        """The era of that name; ValueError, naming the choices, for any other."""
+        """Return the era of that name; raises ValueError with the choices for an unknown name."""
         try:
             return ERAS[name]
         except KeyError:
             raise ValueError(f"unknown era {name!r}: choose one of {', '.join(ERAS)}") from None
 
     def reads(self, record_type: int, value_version: int | None) -> bool:
-        """Does the loader know this record type and, unless it is a tombstone, this version of its value?"""
+        """True if the loader knows this record type and, unless it is a tombstone, this version of its value."""
         versions = self.value_versions.get(record_type)
         return versions is not None and (value_version is None or value_version in versions)
 
     @property
     def knows_subscriptions(self) -> bool:
-        """Does the loader look at what members of classic consumer groups are subscribed to (KIP-496)?"""
+        """True if the loader decodes the subscriptions of members of classic consumer groups (KIP-496)."""
         return self.expiry_rule in (ExpiryRule.SUBSCRIPTION, ExpiryRule.GROUP_TYPE)
 
     def leader_epoch(self, value: OffsetCommitValue) -> int | None:
-        """The leader epoch as loaded: 2.1–2.7 took any negative one for none, later brokers only -1."""
+        """The leader epoch as loaded, None for none: any negative value in 2.1–2.7, only -1 in later brokers."""
         epoch = value.leader_epoch
         return None if epoch == -1 or epoch < self.lowest_leader_epoch else epoch
 
     def expire_timestamp(self, value: OffsetCommitValue, retention_ms: int) -> int | None:
-        """When a commit says it expires; up to 2.0 the loader fills in commit time and retention where it does not say."""
+        """The expire timestamp of a commit, None for none; loaders up to 2.0 default to commit time plus retention."""
         if value.expire_timestamp != -1:
             return value.expire_timestamp
         return value.commit_timestamp + retention_ms if self.expiry_defaults_at_load else None

@@ -1,7 +1,7 @@
-"""What a sweep of an era would remove: offsets, groups, and the tombstones it would write for them. Pure; times in ms.
+"""The expiry sweep of an era: the offsets and groups it removes, and the tombstones it writes. Pure; times in ms.
 
-One convention for all eras: an offset is expired exactly when `now_ms >= expires_at(...)`. Brokers up to 2.0 compare
-`expireTimestamp < now`, so there it is one millisecond after the expire timestamp.
+In all eras an offset is expired when `now_ms >= expires_at(...)`. Brokers up to 2.0 compare `expireTimestamp < now`, so for
+them `expires_at` is one millisecond after the expire timestamp.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -21,7 +21,7 @@ Tombstone = tuple[bytes, None]
 
 
 class ExpiringGroup(Protocol):
-    """What expiry asks of a group; a `GroupView` answers it, and so may a row of a table."""
+    """The fields of a group that decide expiry; `GroupView` has them, and so may a row of a table."""
 
     @property
     def group_type(self) -> str: ...
@@ -38,7 +38,7 @@ class ExpiringGroup(Protocol):
 
 
 class OffsetTimes(Protocol):
-    """What expiry asks of a committed offset; a `CommittedOffset` answers it."""
+    """The fields of a committed offset that decide expiry; `CommittedOffset` has them."""
 
     @property
     def commit_timestamp(self) -> int: ...
@@ -48,8 +48,11 @@ class OffsetTimes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SweptGroup:
-    """What a sweep does to one group. `group_removed` may be set without a tombstone for the group: Scala brokers write none
-    for a group that never had a record (generation 0)."""
+    """The effect of a sweep on one group.
+
+    `group_removed` may be set without a tombstone for the group: Scala brokers write none for a group that never had a record
+    (generation 0).
+    """
 
     group_id: str
     offsets: tuple[TopicPartition, ...]
@@ -60,13 +63,13 @@ class SweptGroup:
 def expires_at(
     era: Era, retention_ms: int, group: ExpiringGroup | None, topic: str, offset: OffsetTimes, *, pending: bool = False
 ) -> int | None:
-    """First time at which the sweep of the era removes a committed offset, if nothing changes until then; None: never.
+    """First time at which the sweep of the era removes a committed offset if nothing changes until then; None for never.
 
-    `group` is None where the coordinator has no group object, `pending` says that a transaction has an open commit for the
+    `group` is None where the coordinator has no group object; `pending` is true when an open transaction has a commit for the
     partition. Follows `OffsetAndMetadata` expiry up to 2.0, `GroupMetadata.removeExpiredOffsets` and, from 4.0 on,
     `OffsetMetadataManager.cleanupExpiredOffsets` with the `offsetExpirationCondition` of the group.
     """
-    return _RULES[era.expiry_rule](_Question(retention_ms, group, topic, offset, pending))
+    return _RULES[era.expiry_rule](_ExpiryInput(retention_ms, group, topic, offset, pending))
 
 
 def sweep_group(
@@ -79,10 +82,10 @@ def sweep_group(
     pending: Collection[TopicPartition] = (),
     record_keys: Iterable[bytes] = (),
 ) -> SweptGroup:
-    """What the sweep at `now_ms` does to a group with these committed offsets and these partitions pending.
+    """Sweep a group at `now_ms`, with its committed offsets and its pending partitions.
 
-    `record_keys` are the keys of the records that back a modern group (the `records` of the registry's group): its tombstones
-    name them in the order of `createGroupTombstoneRecords`.
+    `record_keys` are the keys of the records of a modern group (`records` of the registry's group); its tombstones have them
+    in the order of `createGroupTombstoneRecords`.
     """
     expired = tuple(
         sorted(
@@ -92,7 +95,7 @@ def sweep_group(
             and now_ms >= at
         )
     )
-    removed = group is not None and _ends(era, group) and len(expired) == len(offsets) and not pending
+    removed = group is not None and _can_be_removed(era, group) and len(expired) == len(offsets) and not pending
     tombstones = [encode(Record(1, OffsetCommitKey(group_id, p.topic, p.partition), None, None)) for p in expired]
     if removed and group is not None:
         tombstones += _group_tombstones(era, group_id, group, record_keys)
@@ -100,7 +103,7 @@ def sweep_group(
 
 
 def expire(state: GroupState, now_ms: int, retention_ms: int | None = None) -> tuple[SweptGroup, ...]:
-    """The sweep of a whole state, groups in the order of their ids; groups that it leaves as they are, are left out."""
+    """Sweep a whole state. The result has the groups that change, in the order of their ids."""
     retention = state.retention_ms if retention_ms is None else retention_ms
     views = state.groups()
     ids = views.keys() if state.era.hides_offsets_without_group else views.keys() | state.offsets.groups_with_commits()
@@ -122,7 +125,7 @@ def expire(state: GroupState, now_ms: int, retention_ms: int | None = None) -> t
     return tuple(swept)
 
 
-class _Question(NamedTuple):
+class _ExpiryInput(NamedTuple):
     retention_ms: int
     group: ExpiringGroup | None
     topic: str
@@ -130,49 +133,49 @@ class _Question(NamedTuple):
     pending: bool
 
     def after(self, base_ms: int) -> int:
-        """An explicit expire timestamp counts, else the retention from `base_ms` on."""
+        """The explicit expire timestamp, or else `base_ms` plus the retention."""
         return base_ms + self.retention_ms if self.offset.expire_timestamp is None else self.offset.expire_timestamp
 
 
-def _by_timestamp(asked: _Question) -> int | None:
-    """0.9–2.0: nothing but the expire timestamp counts."""
-    return asked.after(asked.offset.commit_timestamp) + 1
+def _by_timestamp(check: _ExpiryInput) -> int | None:
+    """0.9–2.0: by the expire timestamp alone."""
+    return check.after(check.offset.commit_timestamp) + 1
 
 
-def _by_group_state(asked: _Question) -> int | None:
-    """2.1–2.3 (KIP-211): Empty groups from when they became empty, simple groups from the commit, others never."""
-    group = asked.group
+def _by_group_state(check: _ExpiryInput) -> int | None:
+    """2.1–2.3 (KIP-211): in Empty groups since they became empty, in simple groups since the commit, in other groups never."""
+    group = check.group
     if group is None:
         return None
     if group.group_type == "simple":
-        return asked.after(asked.offset.commit_timestamp)
+        return check.after(check.offset.commit_timestamp)
     if group.state == "Empty":
-        return asked.after(asked.offset.commit_timestamp if group.state_timestamp is None else group.state_timestamp)
+        return check.after(check.offset.commit_timestamp if group.state_timestamp is None else group.state_timestamp)
     return None
 
 
-def _by_subscription(asked: _Question) -> int | None:
-    """2.4–3.9 (KIP-496): as before, and in Stable consumer groups what is known not to be subscribed to."""
-    group = asked.group
+def _by_subscription(check: _ExpiryInput) -> int | None:
+    """2.4–3.9 (KIP-496): as in 2.1–2.3, and in Stable consumer groups the offsets of unsubscribed topics."""
+    group = check.group
     if group is not None and group.group_type == "classic" and group.state == "Stable" and group.protocol_type == "consumer":
         subscribed = group.subscribed_topics
-        unsubscribed = subscribed is not None and asked.topic not in subscribed
-        return asked.after(asked.offset.commit_timestamp) if unsubscribed else None
-    return _by_group_state(asked)
+        unsubscribed = subscribed is not None and check.topic not in subscribed
+        return check.after(check.offset.commit_timestamp) if unsubscribed else None
+    return _by_group_state(check)
 
 
-def _by_group_type(asked: _Question) -> int | None:
-    """The Java coordinator: classic groups as before, consumer and streams groups by commit time and subscription."""
-    group = asked.group
-    if group is None or asked.pending or group.group_type == "share":
+def _by_group_type(check: _ExpiryInput) -> int | None:
+    """The Java coordinator: classic groups as in 2.4–3.9, consumer and streams groups by commit time and subscription."""
+    group = check.group
+    if group is None or check.pending or group.group_type == "share":
         return None
     if group.group_type in ("consumer", "streams"):
-        subscribed = asked.topic in (group.subscribed_topics or ())
-        return None if subscribed else asked.after(asked.offset.commit_timestamp)
-    return _by_subscription(asked)
+        subscribed = check.topic in (group.subscribed_topics or ())
+        return None if subscribed else check.after(check.offset.commit_timestamp)
+    return _by_subscription(check)
 
 
-_RULES: Mapping[ExpiryRule, Callable[[_Question], int | None]] = MappingProxyType(
+_RULES: Mapping[ExpiryRule, Callable[[_ExpiryInput], int | None]] = MappingProxyType(
     {
         ExpiryRule.TIMESTAMP: _by_timestamp,
         ExpiryRule.GROUP_STATE: _by_group_state,
@@ -182,13 +185,13 @@ _RULES: Mapping[ExpiryRule, Callable[[_Question], int | None]] = MappingProxyTyp
 )
 
 
-def _ends(era: Era, group: ExpiringGroup) -> bool:
-    """May a sweep remove the group once it has no offsets left? There is no retention for the group itself."""
+def _can_be_removed(era: Era, group: ExpiringGroup) -> bool:
+    """True if a sweep may remove the group once it has no offsets. The group itself has no retention."""
     return era.group_removal is not GroupRemoval.NEVER and group.state == "Empty" and group.group_type != "share"
 
 
-#: Record types of a group's tombstones in the order in which they are written; the first set is written in any case, the
-#: second where such records are.
+#: Record types of a group's tombstones in the order of writing, and those written even without such a record; the others are
+#: written for existing records only.
 _TOMBSTONE_ORDER: Mapping[str, tuple[tuple[int, ...], frozenset[int]]] = MappingProxyType(
     {
         "consumer": ((8, 7, 6, 5, 16, 4, 3), frozenset({6, 4, 3})),

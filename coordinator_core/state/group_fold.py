@@ -1,4 +1,4 @@
-"""Group records folded one after the other, with what each of them changed."""
+"""Fold of group records in log order, with the changes that each record makes."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -11,12 +11,12 @@ from coordinator_core.state.history import Change, changes
 from coordinator_core.state.registry import GroupRegistry, group_id_of
 from coordinator_core.state.views import GroupView
 
-#: What a record that a loader would not take is called in the history.
+#: Name, in the history, of a record that a broker would reject while loading.
 ANOMALY = "anomaly"
 
 
-class Told(NamedTuple):
-    """A change of a group, and the group after it: before it where the record removed the group, None where there was none."""
+class GroupChange(NamedTuple):
+    """A change of a group. `group` is the group after it, before it for a removal, None for a group that never existed."""
 
     group_id: str
     change: Change
@@ -24,29 +24,29 @@ class Told(NamedTuple):
 
 
 class GroupFold:
-    """The registry of an era, and how each group looked after its last record."""
+    """The registry of an era, and the view of each group after its last record."""
 
     def __init__(self, era: Era) -> None:
         self.registry = GroupRegistry(era)
         self._views: dict[str, GroupView | None] = {}
 
     def view(self, group_id: str, topic_names: Mapping[UUID, str]) -> GroupView | None:
-        """The group as it is now, None if there is none."""
+        """The current group, None if it does not exist."""
         group = self.registry.groups.get(group_id)
         return None if group is None else group.view(topic_names)
 
-    def apply(self, log_record: LogRecord, record: Record, topic_names: Mapping[UUID, str]) -> tuple[Told, ...]:
-        """Applies a record and tells what it changed."""
+    def apply(self, log_record: LogRecord, record: Record, topic_names: Mapping[UUID, str]) -> tuple[GroupChange, ...]:
+        """Apply a record and return its changes."""
         group_id = group_id_of(record)
         before = self._views[group_id] if group_id in self._views else self.view(group_id, topic_names)
         anomalies = self.registry.apply(log_record, record)
         after = self._views[group_id] = self.view(group_id, topic_names)
         shown = after or before
-        odd = (Change(ANOMALY, None, anomaly.detail) for anomaly in anomalies)
-        return tuple(Told(group_id, change, shown) for change in (*changes(before, after), *odd))
+        rejected = (Change(ANOMALY, None, anomaly.detail) for anomaly in anomalies)
+        return tuple(GroupChange(group_id, change, shown) for change in (*changes(before, after), *rejected))
 
     def settle(self, log_record: LogRecord, record: Record, topic_names: Mapping[UUID, str]) -> None:
-        """Applies a record whose changes are told elsewhere."""
+        """Apply a state-only record: its changes are reported elsewhere."""
         self.registry.apply(log_record, record)
         group_id = group_id_of(record)
         self._views[group_id] = self.view(group_id, topic_names)

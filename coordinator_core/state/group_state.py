@@ -1,4 +1,4 @@
-"""The one function that folds the records of `__consumer_offsets` into group state, as the loader of an era does."""
+"""Fold of the records of `__consumer_offsets` into group state, as the loader of an era does it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _NO_OFFSETS: Mapping[TopicPartition, CommittedOffset] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Everything that can be asked of a state, in a form that compares."""
+    """All groups and offsets of a state, as comparable values."""
 
     groups: Mapping[str, GroupView]
     committed: Mapping[str, Mapping[TopicPartition, CommittedOffset]]
@@ -29,11 +29,11 @@ class Snapshot:
 class GroupState:
     """State of the groups of one or more log partitions.
 
-    `now_ms` is the time of the load, which becomes the state timestamp of simple groups; `retention_ms` the
-    `offsets.retention.minutes` in ms, which loaders up to 2.0 turn into expire timestamps. Records of a log partition come in
-    the order of their offsets.
+    `now_ms` is the time of the load, which becomes the state timestamp of simple groups. `retention_ms` is
+    `offsets.retention.minutes` in ms, from which loaders up to 2.0 compute expire timestamps. Records of a log partition must be
+    applied in the order of their offsets.
 
-    Total: where a broker would give up its load, the record is reported and left out, and everything else still applies.
+    `apply` accepts every record: one that would fail a broker's load is reported and skipped.
     """
 
     def __init__(self, era: Era, now_ms: int, retention_ms: int | None = None) -> None:
@@ -44,7 +44,7 @@ class GroupState:
         self.registry = GroupRegistry(era)
 
     def apply(self, log_record: LogRecord, decoded: Record | Undecodable | None) -> tuple[Anomaly, ...]:
-        """Applies one record: `decoded` is what the codec makes of it, and is not looked at for control records."""
+        """Apply one record. `decoded` is the result of the codec; it is ignored for control records."""
         if log_record.is_control:
             return self._apply_control(log_record)
         if not isinstance(decoded, Record):
@@ -58,8 +58,8 @@ class GroupState:
         return ()
 
     def finish_load(self) -> tuple[Anomaly, ...]:
-        """Checks what Scala brokers check after the pass: a removed group that only pending commits bring back makes their
-        loader fail after it added the groups (KAFKA-4704). The Java coordinator has no such step."""
+        """Check the loaded groups as Scala brokers do: their loader fails when a removed group still has pending commits and
+        nothing else (KAFKA-4704). The Java coordinator has no such step."""
         if self.era.hides_offsets_without_group or not self.era.simple_groups:
             return ()
         revived = self.offsets.groups_with_pending() - self.offsets.groups_with_commits() - self.registry.groups.keys()
@@ -68,41 +68,41 @@ class GroupState:
                 AnomalyKind.UNEXPECTED_UNLOAD,
                 group_id,
                 self.registry.removed_at[group_id],
-                "the group was removed, and transactional commits that are still pending bring it back",
+                "the group was removed, but transactional commits of it are still pending",
             )
             for group_id in sorted(revived & self.registry.removed_at.keys())
         )
 
     def has_group(self, group_id: str) -> bool:
-        """Does the coordinator have an object for the group?"""
+        """True if the coordinator has an object for the group."""
         return group_id in self.registry.groups or group_id in self._simple_groups(group_id)
 
     def groups(self) -> Mapping[str, GroupView]:
-        """All groups, those included that only their offsets make, as the coordinator has them right after loading."""
+        """All groups in the state after loading, including simple groups."""
         topic_names = self.registry.topic_names()
         views = {group_id: group.view(topic_names) for group_id, group in self.registry.groups.items()}
         views |= {group_id: simple_group(group_id, self.now_ms) for group_id in self._simple_groups()}
         return MappingProxyType(views)
 
     def group(self, group_id: str) -> GroupView | None:
-        """One group, None if the coordinator has none of that id."""
+        """The group of that id, None if the coordinator has none."""
         group = self.registry.groups.get(group_id)
         if group is not None:
             return group.view(self.registry.topic_names())
         return simple_group(group_id, self.now_ms) if self._simple_groups(group_id) else None
 
     def committed(self, group_id: str) -> Mapping[TopicPartition, CommittedOffset]:
-        """What OffsetFetch answers for all partitions of a group: nothing for a group that the era hides."""
+        """The answer of OffsetFetch for all partitions of a group: empty for a group that the era hides."""
         if self.era.hides_offsets_without_group and not self.has_group(group_id):
             return _NO_OFFSETS
         return self.offsets.committed_of(group_id)
 
     def pending(self, group_id: str) -> Mapping[TopicPartition, Mapping[int, CommittedOffset]]:
-        """Transactional commits of a group that wait for their marker, by partition and producer id."""
+        """Transactional commits of a group before their marker, by partition and producer id."""
         return self.offsets.pending_of(group_id)
 
     def snapshot(self) -> Snapshot:
-        """The whole state as values."""
+        """The whole state as comparable values."""
         groups = self.groups()
         with_commits = sorted(self.offsets.groups_with_commits())
         return Snapshot(
@@ -112,10 +112,10 @@ class GroupState:
         )
 
     def _simple_groups(self, only: str | None = None) -> frozenset[str]:
-        """Groups without a group record, of all or of one id.
+        """Groups without a group record, all or the one of id `only`.
 
-        Scala makes them after the pass, of what has committed or pending offsets then; Java at each commit of a group that it
-        does not know, and keeps them although the commit was aborted or removed since.
+        Scala brokers create them at the end of the load, for committed and pending offsets. The Java coordinator creates one at
+        each commit of an unknown group, and keeps it even if the commit is aborted or removed later.
         """
         if not self.era.simple_groups:
             return frozenset()
@@ -130,11 +130,18 @@ class GroupState:
 
     def _apply_control(self, log_record: LogRecord) -> tuple[Anomaly, ...]:
         if not self.era.knows_transactions:
-            detail = f"era {self.era.name} ({self.era.releases}) knows no control records"
+            detail = f"era {self.era.name} ({self.era.releases}) does not support control records"
             return (Anomaly(AnomalyKind.BAD_CONTROL_RECORD, None, log_record.offset, detail),)
         ended_by = control_type(log_record.key)
         if ended_by is None:
-            return (Anomaly(AnomalyKind.BAD_CONTROL_RECORD, None, log_record.offset, "the key is too short for a control type"),)
+            return (
+                Anomaly(
+                    AnomalyKind.BAD_CONTROL_RECORD,
+                    None,
+                    log_record.offset,
+                    f"control record key of {len(log_record.key or b'')} bytes: a control type needs 4",
+                ),
+            )
         self.offsets.end_transaction(log_record, ended_by)
         return ()
 

@@ -1,4 +1,4 @@
-"""What happened to a group between two views of it. Pure."""
+"""Differences between two views of a group, as changes. Pure."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from coordinator_core.state.views import GroupView, MemberView, TopicAssignment
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One entry of a group's history: `member_id` is None where the whole group changed; `detail` is for people."""
+    """One entry of a group's history. `member_id` is None for a change of the whole group; `detail` is a description."""
 
     change: str
     member_id: str | None
     detail: str
 
 
-#: Changes of a group, in the order in which they are told: name, what is compared, how it is told.
+#: Changes of a group in the order of the history: name and compared value.
 _GROUP_CHANGES: tuple[tuple[str, Callable[[GroupView], Any]], ...] = (
     ("type_changed", attrgetter("group_type")),
     ("rebalance", attrgetter("generation")),
@@ -26,6 +26,7 @@ _GROUP_CHANGES: tuple[tuple[str, Callable[[GroupView], Any]], ...] = (
     ("protocol_changed", attrgetter("protocol")),
     ("leader_changed", attrgetter("leader")),
 )
+#: Changes of a member: name, compared value, description.
 _MEMBER_CHANGES: tuple[tuple[str, Callable[[MemberView], Any], Callable[[MemberView], str]], ...] = (
     (
         "subscription_changed",
@@ -37,7 +38,7 @@ _MEMBER_CHANGES: tuple[tuple[str, Callable[[MemberView], Any], Callable[[MemberV
 
 
 def changes(before: GroupView | None, after: GroupView | None) -> tuple[Change, ...]:
-    """The differences between two views of one group, None standing for no group; empty when they say the same.
+    """The differences between two views of one group, where None is a missing group; empty for equal views.
 
     `change` is one of group_created, group_deleted, type_changed, rebalance (another generation or group epoch), state_changed,
     protocol_changed, leader_changed, member_joined, member_left, subscription_changed, assignment_changed.
@@ -75,10 +76,10 @@ def _member_changes(before: GroupView, after: GroupView) -> list[Change]:
     left = [Change("member_left", m.member_id, m.client_id) for m in before.members if m.member_id not in new]
     joined = [_joined(m) for m in after.members if m.member_id not in old]
     changed = [
-        Change(change, member.member_id, tell(member))
+        Change(change, member.member_id, describe(member))
         for member in after.members
         if member.member_id in old
-        for change, of, tell in _MEMBER_CHANGES
+        for change, of, describe in _MEMBER_CHANGES
         if of(old[member.member_id]) != of(member)
     ]
     return left + joined + changed
@@ -89,13 +90,13 @@ def _joined(member: MemberView) -> Change:
 
 
 def _assignment(member: MemberView) -> str:
-    return "; ".join(f"{_topic(a)} {','.join(map(str, a.partitions))}" for a in member.assigned) or "nothing assigned"
+    return "; ".join(f"{_topic(a)} {','.join(map(str, a.partitions))}" for a in member.assigned) or "no partitions"
 
 
 def _topic(assignment: TopicAssignment) -> str:
     if assignment.topic is not None:
         return assignment.topic
-    return "an unknown topic" if assignment.topic_id is None else uuid_text(assignment.topic_id)
+    return "unknown topic" if assignment.topic_id is None else uuid_text(assignment.topic_id)
 
 
 def _subscription(member: MemberView) -> str:

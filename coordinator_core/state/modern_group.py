@@ -1,10 +1,11 @@
-"""What consumer, share and streams groups have in common: a group is the set of its latest records.
+"""Base of consumer, share and streams groups: a group is the set of its latest records.
 
-`GroupMetadataManager.replay` of the Java coordinator keeps fields; here the records themselves are the state and every field is
-read off them, so that a group can be stored as its records and built again from them. Where that forgets something that the
-coordinator remembers, the sentence says so: a member without a record of its current assignment has the epoch of a new member
-whether it had such a record before or not, a group without a target assignment has the epoch of a new group likewise, and a group
-whose last record was removed is gone although no tombstone said so.
+`GroupMetadataManager.replay` of the Java coordinator keeps fields. Here the records are the state and every field is derived from
+them, so that a group can be stored as records and rebuilt from them. This loses three facts that the coordinator keeps:
+
+- A member without a current assignment has the epoch of a new member, even if it had such a record before.
+- A group without a target assignment has the epoch of a new group, even if it had such a record before.
+- A group is removed with its last record, even without a tombstone of its group epoch.
 """
 
 from abc import ABC, abstractmethod
@@ -19,15 +20,15 @@ from coordinator_core.codec.messages.modern import MemberKey, TargetAssignmentMe
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.state.views import GroupView, MemberView
 
-#: Group epoch and assignment epoch before there is a record of them (`TargetAssignmentMetadata.INITIAL`; 4.1 began with 0).
+#: Group epoch and assignment epoch of a group without a record of them (`TargetAssignmentMetadata.INITIAL`; 4.1 began with 0).
 INITIAL_EPOCH = 1
-#: Member epoch before there is a current assignment.
+#: Member epoch of a member without a current assignment.
 JOINING = 0
 
 
 @dataclass(frozen=True, slots=True)
 class GroupLayout:
-    """Record types of one kind of group, by role; `others` are records that only have to be kept."""
+    """Record types of one group type, by role; records of `others` are kept without being interpreted."""
 
     group_type: str
     epoch: int
@@ -46,7 +47,7 @@ class ModernGroup(ABC):
     """A group of KIP-848, KIP-932 or KIP-1071."""
 
     layout: ClassVar[GroupLayout]
-    #: What the current assignment of a member that has nothing left to do says as its state.
+    #: State of a reconciled member in its current assignment.
     stable_member = 0
 
     def __init__(self, group_id: str) -> None:
@@ -55,22 +56,22 @@ class ModernGroup(ABC):
 
     @property
     def records(self) -> Mapping[bytes, LogRecord]:
-        """The raw records that the group is made of, by key."""
+        """The raw records of the group, by key."""
         return {log_record.key: log_record for log_record, _ in self._entries.values() if log_record.key is not None}
 
     @property
     def is_backed(self) -> bool:
-        """Is there still a record that speaks of the group?"""
+        """True while the group has at least one record."""
         return bool(self._entries)
 
     def put(self, log_record: LogRecord, record: Record) -> None:
-        """Takes over a record with a value."""
+        """Store a record with a value."""
         self._entries[record.record_type, _part_of_group(record)] = log_record, record.value
 
     def drop(self, record: Record) -> tuple[str, ...]:
-        """Applies a tombstone other than that of the group epoch; says which earlier tombstones were missing.
+        """Apply a tombstone other than that of the group epoch; returns a description of each missing earlier tombstone.
 
-        Tombstones of unknown members do nothing (KAFKA-17306). A member tombstone takes all records of the member along.
+        Tombstones of unknown members have no effect (KAFKA-17306). A member tombstone removes all records of the member.
         """
         part = _part_of_group(record)
         missing: list[str] = []
@@ -84,7 +85,7 @@ class ModernGroup(ABC):
         return tuple(missing)
 
     def remains(self) -> tuple[str, ...]:
-        """What should have been removed before the group is."""
+        """Describe the records that should have been removed before the group."""
         found = (
             (len(self.member_ids()), "members"),
             (self._count(self.layout.target), "target assignments"),
@@ -93,7 +94,7 @@ class ModernGroup(ABC):
         return tuple(f"{count} {what} still there" for count, what in found if count)
 
     def member_ids(self) -> tuple[str, ...]:
-        """Members, sorted: whoever has metadata or a current assignment."""
+        """Sorted ids of the members that have metadata or a current assignment."""
         roles = (self.layout.member, self.layout.current)
         return tuple(sorted({part for kind, part in self._entries if kind in roles and part is not None}))
 
@@ -108,7 +109,7 @@ class ModernGroup(ABC):
         return INITIAL_EPOCH if value is None else value.assignment_epoch
 
     def state(self) -> str:
-        """As `ConsumerGroup.maybeUpdateGroupState` computes it."""
+        """State of the group, computed as in `ConsumerGroup.maybeUpdateGroupState`."""
         members = self.member_ids()
         if not members:
             return "Empty"
@@ -129,7 +130,7 @@ class ModernGroup(ABC):
         """One member."""
 
     def view(self, topic_names: Mapping[UUID, str]) -> GroupView:
-        """The group as the coordinator has it right after loading; topic ids become names where `topic_names` knows them."""
+        """The group in the state after loading; topic ids become names where `topic_names` has them."""
         return GroupView(
             group_id=self.group_id,
             group_type=self.layout.group_type,

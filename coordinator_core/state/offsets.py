@@ -1,10 +1,10 @@
 """Committed and pending offsets, from the offset commits and the transaction markers of a log (types 0 and 1).
 
-A commit inside of a transaction waits, per producer, for the marker of that producer; COMMIT lets it replace a commit that is
-older. What "older" compares differs between releases: first offset of the batch (0.11.0–1.0.1), offset of the first record
-still present in the batch (1.0.2 and later), offset of the record itself (Java). Batches never interleave, so two records of
-different batches compare alike in all three, and two of the same batch are in the same transaction or in none: one rule, by
-record offset, serves every era. (Two batches with the same first offset cannot exist in one log.)
+A transactional commit is pending until the marker of its producer; COMMIT makes it replace an older commit. Releases define
+"older" by different offsets: the first offset of the batch (0.11.0–1.0.1), the first record still present in the batch (1.0.2 and
+later), or the record itself (Java). Comparing record offsets is right for every era: batches never interleave, so records of
+different batches compare alike in all three, and records of one batch belong to one transaction or to no transaction. (Two
+batches with the same first offset cannot exist in one log.)
 """
 
 from collections.abc import Iterator, Mapping, MutableMapping
@@ -25,7 +25,7 @@ class TopicPartition(NamedTuple):
 
 
 class Producer(NamedTuple):
-    """A producer in one log partition: its marker ends the transaction in this partition only."""
+    """A producer in one log partition: a marker ends the transaction in its own partition only."""
 
     log_partition: int
     producer_id: int
@@ -33,9 +33,9 @@ class Producer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CommittedOffset:
-    """An offset commit as loaded, with its place in the log. Times in ms.
+    """An offset commit as loaded, with its log position. Times in ms.
 
-    `expire_timestamp` is the explicit one or, up to 2.0, the default that the loader fills in; None when there is none.
+    `expire_timestamp` is the explicit one or, up to 2.0, the default of the loader; None for none.
     `producer_id` is -1 outside of transactions.
     """
 
@@ -54,19 +54,19 @@ Offsets = dict[str, MutableMapping[TopicPartition, CommittedOffset]]
 
 
 class OffsetState:
-    """What is committed and what is pending, whether or not an era shows it."""
+    """Committed and pending offsets, including those that an era hides."""
 
     def __init__(self, era: Era, retention_ms: int) -> None:
         self._era = era
         self._retention_ms = retention_ms
         self.committed: Offsets = {}
         self.pending: dict[Producer, Offsets] = {}
-        #: Log offset of the last commit, pending ones and superseded ones included, per group. The Java coordinator makes a
-        #: simple group of a commit whose group it does not know, so a group that was removed is back after a later commit.
+        #: Group id → log offset of its last commit, including pending and superseded commits. The Java coordinator creates a
+        #: simple group for a commit of an unknown group, so a removed group exists again after a later commit.
         self.last_commit_at: dict[str, int] = {}
 
     def apply(self, log_record: LogRecord, key: OffsetCommitKey, value: OffsetCommitValue | None) -> None:
-        """Replays a commit, or a tombstone (value None), as `OffsetMetadataManager.replay` or the Scala loader does."""
+        """Replay a commit, or a tombstone (value None), as `OffsetMetadataManager.replay` or the Scala loader does."""
         partition = TopicPartition(key.topic, key.partition)
         producer = self._transaction_of(log_record)
         if value is None:
@@ -78,7 +78,7 @@ class OffsetState:
         layer.setdefault(key.group, {})[partition] = commit
 
     def end_transaction(self, log_record: LogRecord, control_type: int) -> None:
-        """Applies a transaction marker to what its producer has pending in this log partition."""
+        """Apply a transaction marker to the pending commits of its producer in this log partition."""
         unknown = control_type not in (ControlType.COMMIT, ControlType.ABORT)
         if unknown and self._era.tombstone_scope is TombstoneScope.JAVA:
             return
@@ -105,11 +105,11 @@ class OffsetState:
         return MappingProxyType(found)
 
     def groups_with_commits(self) -> frozenset[str]:
-        """Groups that have anything committed."""
+        """Groups with committed offsets."""
         return frozenset(group_id for group_id, commits in self.committed.items() if commits)
 
     def groups_with_pending(self) -> frozenset[str]:
-        """Groups that have anything pending."""
+        """Groups with pending commits."""
         return frozenset(self._pending_groups())
 
     def _pending_groups(self) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Groups by id, from the group records of a log (types 2–23), as the loader of an era has them."""
+"""Groups by id, from the group records of a log (types 2–23), by the rules of an era's loader."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -24,34 +24,33 @@ _MODERN_KINDS: tuple[type[ModernGroup], ...] = (ConsumerGroup, ShareGroup, Strea
 KIND_OF_RECORD: Mapping[int, type[ModernGroup]] = MappingProxyType(
     {record_type: kind for kind in _MODERN_KINDS for record_type in kind.layout.record_types}
 )
-#: Kinds that take over a group that only offsets made; a share group over one is an IllegalStateException.
+#: Types that may replace a simple group; a share group record for one is an IllegalStateException.
 _REPLACES_SIMPLE_GROUPS = frozenset({ConsumerGroup, StreamsGroup})
 
 
 class GroupRegistry:
     """The groups of one or more log partitions.
 
-    Total: whatever the order of the records, `apply` reports what a coordinator would have refused, and the later record wins.
-    Feeding the `records` of a group in offset order into an empty registry gives an equal group.
+    `apply` accepts records in any order: it reports those that a coordinator would reject, and the later record wins.
+    Applying the `records` of a group in offset order to an empty registry gives an equal group.
 
-    Not reported: a current assignment that claims a partition which another member still holds at the same or a later epoch.
-    Brokers up to 4.3 refuse such logs although only cleaning makes them (KAFKA-19862).
+    Not reported: a current assignment with a partition that another member still has at the same or a later epoch. Brokers up
+    to 4.3 reject such logs although log cleaning alone produces them (KAFKA-19862).
     """
 
     def __init__(self, era: Era) -> None:
         self._era = era
         self._topic_names: dict[UUID, str] = {}
         self.groups: dict[str, Group] = {}
-        #: Log offset at which a group was last removed, of groups that are not there: what was committed before it is hidden in
-        #: eras that hide (`Era.hides_offsets_without_group`).
+        #: Id of a removed group → log offset of the removal. Eras with `hides_offsets_without_group` hide the commits before it.
         self.removed_at: dict[str, int] = {}
 
     def topic_names(self) -> Mapping[UUID, str]:
-        """Topic ids that records of types 4, 9 and 15 named (learned from `partition_metadata`), current or not."""
+        """Names of topic ids from records of types 4, 9 and 15 (`partition_metadata`), including replaced records."""
         return MappingProxyType(self._topic_names)
 
     def apply(self, log_record: LogRecord, record: Record) -> tuple[Anomaly, ...]:
-        """Replays one record (`GroupMetadataManager.replay`); records of offset commits change nothing here."""
+        """Replay one record (`GroupMetadataManager.replay`); records of offset commits have no effect here."""
         if isinstance(record.key, OffsetCommitKey):
             return ()
         self._learn_topic_names(record)
@@ -73,7 +72,10 @@ class GroupRegistry:
         group = ClassicGroup(self._era, group_id, log_record, record.value, record.value_version, known)
         self._add(group_id, group)
         found = [
-            *((AnomalyKind.DUPLICATE_INSTANCE_ID, f"two members are {each!r}") for each in group.duplicate_instance_ids()),
+            *(
+                (AnomalyKind.DUPLICATE_INSTANCE_ID, f"two members have group.instance.id {each!r}")
+                for each in group.duplicate_instance_ids()
+            ),
             *((AnomalyKind.BAD_SUBSCRIPTION, detail) for detail in group.refused_subscriptions()),
         ]
         return tuple(Anomaly(kind, group_id, log_record.offset, detail) for kind, detail in found)
@@ -88,7 +90,7 @@ class GroupRegistry:
         self._add(group_id, fresh)
         if group is None or (isinstance(group, ClassicGroup) and group.is_simple and kind in _REPLACES_SIMPLE_GROUPS):
             return ()
-        detail = f"a {kind.layout.group_type} group record replaces a {type_name(group)} group"
+        detail = f"record of a {kind.layout.group_type} group replaces a {type_name(group)} group"
         return (Anomaly(AnomalyKind.GROUP_TYPE, group_id, log_record.offset, detail),)
 
     def _apply_tombstone(
@@ -101,7 +103,7 @@ class GroupRegistry:
                 self._remove(group_id, log_record.offset)
             return ()
         if not isinstance(group, kind):
-            detail = f"tombstone of a {kind.layout.group_type} group record over a {type_name(group)} group"
+            detail = f"tombstone of a {kind.layout.group_type} group record for a {type_name(group)} group"
             return (Anomaly(AnomalyKind.GROUP_TYPE, group_id, log_record.offset, detail),)
         if ends_group:
             missing = group.remains()
@@ -132,18 +134,18 @@ class GroupRegistry:
 
 
 def type_name(group: Group) -> str:
-    """The kind of a group, in words."""
+    """The name of the group's type."""
     return group.layout.group_type if isinstance(group, ModernGroup) else "classic"
 
 
 def group_id_of(record: Record) -> str:
-    """The group that a record is about."""
+    """The group id of a record."""
     key = record.key
     return key.group if isinstance(key, OffsetCommitKey | GroupMetadataKey) else key.group_id
 
 
 def unread(era: Era, log_record: LogRecord, record: Record) -> Anomaly:
-    """The report about a record that the loader of the era does not know."""
+    """Build the report about a record that the loader of the era does not know."""
     known = era.value_versions.get(record.record_type)
     what = f"record type {record.record_type}" if known is None else f"value version {record.value_version}"
     detail = f"{what} is unknown to era {era.name} ({era.releases})"

@@ -9,7 +9,7 @@ from coordinator_core.state.consumer_group import MEMBER_STATES
 from coordinator_core.state.modern_group import JOINING, GroupLayout, ModernGroup
 from coordinator_core.state.views import MemberView, by_id
 
-#: `group.share.assignors`: there is one.
+#: The only value of `group.share.assignors`.
 ASSIGNOR = "simple"
 
 _UNKNOWN_MEMBER = ShareGroupMemberMetadataValue(None, "", "")
@@ -23,7 +23,7 @@ class ShareGroup(ModernGroup):
         return ASSIGNOR
 
     def state(self) -> str:
-        """Members of share groups wait for nobody: the group is Stable as soon as it has one."""
+        """Stable with at least one member, else Empty: members of share groups do not reconcile."""
         return "Stable" if self.member_ids() else "Empty"
 
     def subscribed_topics(self) -> tuple[str, ...] | None:

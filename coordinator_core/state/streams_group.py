@@ -18,7 +18,7 @@ from coordinator_core.codec.messages.streams import (
 from coordinator_core.state.modern_group import JOINING, GroupLayout, ModernGroup
 from coordinator_core.state.views import MemberView, TopicAssignment
 
-#: `streams.MemberState` counts from 1, unlike the one of consumer and share groups.
+#: `streams.MemberState` starts at 1, that of consumer and share groups at 0.
 MEMBER_STATES = {1: "STABLE", 2: "UNREVOKED_TASKS", 3: "UNRELEASED_TASKS"}
 TOPOLOGY = 23
 
@@ -36,11 +36,11 @@ class StreamsGroup(ModernGroup):
         return value
 
     def protocol(self) -> str | None:
-        """The assignor of a streams group is in no record."""
+        """None: no record names the assignor of a streams group."""
         return None
 
     def state(self) -> str:
-        """As for consumer groups, but NotReady until a topology has been validated (4.2+, `validatedTopologyEpoch`)."""
+        """State as for consumer groups, but NotReady until the topology is validated (4.2, `validatedTopologyEpoch`)."""
         metadata: StreamsGroupMetadataValue | None = self._value(self.layout.epoch)
         validated = -1 if metadata is None else metadata.validated_topology_epoch
         if self.member_ids() and (self.topology is None or self.topology.epoch != validated):
@@ -48,7 +48,7 @@ class StreamsGroup(ModernGroup):
         return super().state()
 
     def subscribed_topics(self) -> tuple[str, ...] | None:
-        """The source topics, as long as there are members (`StreamsGroup.isSubscribedToTopic`)."""
+        """The source topics if the group has members, else none (`StreamsGroup.isSubscribedToTopic`)."""
         if self.topology is None or not self.member_ids():
             return ()
         return tuple(sorted({topic for sub in self.topology.subtopologies for topic in _source_topics(sub)}))

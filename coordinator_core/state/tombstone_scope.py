@@ -1,17 +1,17 @@
-"""What a tombstone of an offset removes, and with it the rest of the transaction rules that separate the loaders."""
+"""Transaction rules in which the Scala and the Java loader differ, such as the effect of an offset tombstone."""
 
 from enum import IntEnum
 
 
 class TombstoneScope(IntEnum):
-    """Two loaders, two answers to "which commits does this tombstone remove?"; the numbers are shared with compiled code.
+    """Commits that an offset tombstone removes. Compiled code uses the numbers.
 
-    SCALA (`GroupMetadataManager.doLoadGroupsAndOffsets`): a plain tombstone removes the committed offset and spares pending
-    ones, a transactional one removes only its own producer's pending commit. The batch's flag makes a record transactional;
-    every control record but COMMIT drops what its producer has pending.
+    SCALA (`GroupMetadataManager.doLoadGroupsAndOffsets`): a plain tombstone removes the committed offset and no pending
+    commit; a transactional one removes only its own producer's pending commit. A record is transactional by the flag of its
+    batch. Every control record except COMMIT discards the pending commits of its producer.
 
-    JAVA (`OffsetMetadataManager.replay`): any tombstone removes the committed offset and every producer's pending commit, at
-    once. A producer id makes a record transactional; control types other than COMMIT and ABORT do nothing.
+    JAVA (`OffsetMetadataManager.replay`): any tombstone removes the committed offset and every producer's pending commit. A
+    record is transactional if it has a producer id. Control types other than COMMIT and ABORT have no effect.
     """
 
     SCALA = 0

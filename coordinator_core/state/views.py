@@ -1,4 +1,4 @@
-"""Groups and members as the tables and the command line show them."""
+"""Views of groups and members, as shown in the tables and on the command line."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from coordinator_core.codec.messages.modern import TopicPartitions
 
 @dataclass(frozen=True, slots=True)
 class TopicAssignment:
-    """Partitions of one topic. Classic groups name topics, modern ones give ids: `topic` is None when nothing names the id."""
+    """Partitions of one topic. Classic groups have topic names, modern ones ids: `topic` is None for an unknown id."""
 
     topic: str | None
     topic_id: UUID | None
@@ -19,10 +19,10 @@ class TopicAssignment:
 
 @dataclass(frozen=True, slots=True)
 class MemberView:
-    """One member. Timeouts in ms, None where the configuration of the group decides.
+    """One member. Timeouts in ms, None where the group configuration sets them.
 
-    `subscribed_topics` is None when the subscription cannot be read. `assigned` is what the member holds, `target` what a modern
-    group wants it to hold, `owned` what a classic member itself said it owned when it joined (KIP-429).
+    `subscribed_topics` is None when the subscription cannot be read. `assigned` are the partitions of the member, `target` those
+    of the target assignment (modern groups), `owned` those that a classic member reported when it joined (KIP-429).
     """
 
     member_id: str
@@ -44,11 +44,11 @@ class MemberView:
 
 @dataclass(frozen=True, slots=True)
 class GroupView:
-    """One group as a coordinator has it right after loading. Times in ms; members in the order of their ids.
+    """One group in the state after loading. Times in ms; members in the order of their ids.
 
     `group_type` is `classic`, `simple` (no protocol type, no members: AdminClient's `isSimpleConsumerGroup`), `consumer`, `share`
-    or `streams`; `generation` is the group epoch of modern groups. `subscribed_topics` are the topics that the coordinator takes
-    the group to be subscribed to, None when it does not know or has no such rule for the group.
+    or `streams`; `generation` is the group epoch of modern groups. `subscribed_topics` are the topics to which
+    the coordinator considers the group subscribed; None when unknown, or when the group type has no such rule.
     """
 
     group_id: str
@@ -64,7 +64,7 @@ class GroupView:
 
 
 def simple_group(group_id: str, now_ms: int) -> GroupView:
-    """A group that exists by its offsets alone; it counts as Empty since it was loaded."""
+    """View of a group without a group record; it is Empty since the load."""
     return GroupView(
         group_id=group_id,
         group_type="simple",
@@ -83,7 +83,7 @@ def by_name(topics: Iterable[ProtocolTopicPartitions]) -> tuple[TopicAssignment,
 
 
 def by_id(topics: Iterable[TopicPartitions], topic_names: Mapping[UUID, str]) -> tuple[TopicAssignment, ...]:
-    """Assignments by topic id, named where the id is known, sorted."""
+    """Assignments by topic id, sorted, with the names of known ids."""
     named = (TopicAssignment(topic_names.get(t.topic_id), t.topic_id, tuple(sorted(t.partitions))) for t in topics)
     return tuple(sorted(named, key=_order))
 

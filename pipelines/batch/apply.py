@@ -1,4 +1,4 @@
-"""Applies a micro-batch of the stream to the tables: plan, write, and the `batches` row last."""
+"""Application of a micro-batch to the tables: plan, write, and the `batches` row last."""
 
 import gc
 from collections.abc import Callable, Iterator
@@ -34,10 +34,10 @@ from pipelines.writers.table_write import TableWrite
 
 @dataclass
 class BatchApplier:
-    """The function of `foreachBatch`, and everything that it needs.
+    """The function of `foreachBatch`, with its settings.
 
-    `bulk_rows`: above this many change rows the commits stay in Spark and delta-spark writes them.
-    `on_batch` is told of every batch that is complete.
+    `bulk_rows`: with more change rows than this, the commits remain in Spark and delta-spark writes them.
+    `on_batch` is called for every complete batch.
     """
 
     store: TableStore
@@ -47,11 +47,11 @@ class BatchApplier:
     bulk_rows: int
     on_batch: Callable[[Batch], None] = lambda _batch: None
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
-    #: The claim of the tables, made with the first batch that has something to write when it is not given.
+    #: The claim of the tables. Without one, the first batch that writes claims the tables.
     writer: TablesWriter | None = None
 
     def __call__(self, changed: DataFrame, _spark_batch_id: int) -> None:
-        """Applies packed change rows once, however often the stream hands them in."""
+        """Apply packed change rows exactly once, even if the stream repeats the batch."""
         phases = Phases(self.clock())
         with phases.timed("read"):
             packed_rows = collected(changed)
@@ -62,7 +62,7 @@ class BatchApplier:
             self._apply_bulk(changed, phases)
 
     def apply_rows(self, rows: pa.Table) -> None:
-        """The same for change rows that are in the driver already, and not packed."""
+        """Apply unpacked change rows that are already in the driver."""
         self._apply_collected(rows, Phases(self.clock()))
 
     def _apply_collected(self, rows: pa.Table, phases: Phases) -> None:
@@ -82,10 +82,10 @@ class BatchApplier:
             changed.unpersist()
 
     def _is_applied(self, ranges: pa.Table) -> bool:
-        """Whether the batch is in the tables already: it is handed in again when the stream dies before it has noted that.
+        """True if the tables contain the batch already: Spark repeats a batch if the job ended before its checkpoint.
 
         Raises:
-            TablesError: the ranges do not continue where the tables end.
+            TablesError: the ranges do not start where the tables end.
         """
         if self.writer is not None:
             return self._is_within(ranges, self.writer.last)
@@ -104,14 +104,15 @@ class BatchApplier:
             if expected is not None and row["start_offset"] not in (expected, None):
                 raise TablesError(
                     f"partition {row['log_partition']}: the tables under {self.store.root} end before offset {expected}, "
-                    f"the stream goes on at {row['start_offset']}: remove {self.store.root}/_checkpoint to go on from the tables"
+                    f"but the stream continues at {row['start_offset']}; "
+                    f"remove {self.store.root}/_checkpoint to continue from the tables"
                 )
         return False
 
     def _apply(self, rows: pa.Table, bulk: DataFrame | None, ranges: pa.Table, phases: Phases) -> None:
         writer = self._claimed
         context = BatchContext(writer.begin(), self.era, self.retention_ms, PreviousBatch(self.store, writer.last))
-        with phases.timed("plan"), _no_search_for_cycles():
+        with phases.timed("plan"), _no_garbage_collection():
             plan = plan_batch(rows, context, self.ask_names)
             if bulk is not None:
                 offsets = bulk_offset_writes(bulk, plan, context, self.store)
@@ -125,7 +126,7 @@ class BatchApplier:
 
     @property
     def _claimed(self) -> TablesWriter:
-        assert self.writer is not None, "ranges are looked at first"
+        assert self.writer is not None, "ranges are checked first"
         return self.writer
 
     def _write(self, write: TableWrite, context: BatchContext, phases: Phases) -> int:
@@ -176,8 +177,8 @@ def _in_order(writes: tuple[TableWrite, ...]) -> dict[str, TableWrite]:
 
 
 @contextmanager
-def _no_search_for_cycles() -> Iterator[None]:
-    """A plan makes many objects and no cycles; Python's search for them takes a sixth of the plan of a first load."""
+def _no_garbage_collection() -> Iterator[None]:
+    """Disable the garbage collector: a plan creates no cycles, and collection takes a sixth of the time of a first load."""
     gc.disable()
     try:
         yield

@@ -1,6 +1,6 @@
-"""The same writes of `offsets` and `offset_history` as in `offsets_plan`, as Spark DataFrames.
+"""Writes of `offsets` and `offset_history` as in `offsets_plan`, as Spark DataFrames.
 
-Used when a batch has too many commits for the driver; what the rows mean is said there.
+For batches with too many commits for the driver; `offsets_plan` explains the rows.
 """
 
 import pyarrow as pa
@@ -17,7 +17,7 @@ from pipelines.writers.table_write import DELETED, EFFECTIVE_OFFSET, TableWrite,
 
 
 def bulk_offset_writes(changed: DataFrame, plan: BatchPlan, context: BatchContext, store: TableStore) -> tuple[TableWrite, ...]:
-    """Writes of `offsets` and `offset_history` that the executors carry out; `changed` are packed change rows."""
+    """Build writes of `offsets` and `offset_history` for the executors; `changed` are packed change rows."""
     spark = changed.sparkSession
     commits = changed.where(col("kind") == str(Kind.COMMIT)).mapInArrow(unpacked, DDL)
     return (
@@ -54,10 +54,10 @@ def _history_rows(
 
 
 def _with_small(rows: DataFrame, small: pa.Table, commits: DataFrame, plan: BatchPlan) -> DataFrame:
-    """`rows` and what the driver planned, less what markers resolved for keys that the range commits itself."""
+    """Append the rows planned in the driver, without commits resolved by markers for keys that the range commits."""
     if not small.num_rows:
         return rows
-    # in one chunk: behind an empty one that is not the first, Spark leaves out the rest of an Arrow table without a word
+    # one chunk, because Spark silently drops all chunks of an Arrow table after an empty one that is not the first
     rest = rows.sparkSession.createDataFrame(small.combine_chunks())
     if plan.resolved.num_rows:
         rest = rest.join(commits.select(*KEY), list(KEY), "left_anti")

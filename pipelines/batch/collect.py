@@ -1,19 +1,19 @@
-"""The change rows of a batch in the driver, if it can hold them."""
+"""Collection of the change rows of a batch in the driver, if they fit."""
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-#: What Spark's scheduler says when it ends a job whose results outgrow the driver.
+#: Text in the error of Spark's scheduler for results that exceed the limit of the driver.
 _TOO_LARGE = "spark.driver.maxResultSize"
 
 
 def collected(changed: DataFrame) -> pa.Table | None:
-    """All rows of `changed`, by one Spark job; None when they are more than `spark.driver.maxResultSize`.
+    """Collect all rows of `changed` with one Spark job; None if they exceed `spark.driver.maxResultSize`.
 
-    How many rows there will be is known only when the log has been read: a compacted log of a billion offsets may hold a thousand
-    keys. So the few rows of nearly every batch are not written to a cache first, and a batch that is too large is read again.
+    The number of rows is known only after reading: a compacted log of a billion offsets may have a thousand keys. So batches are
+    not cached first, because nearly all have few rows; a batch that is too large is read again.
     """
     try:
         return changed.toArrow()

@@ -1,4 +1,4 @@
-"""What every part of a batch's plan needs to know."""
+"""Context of a batch, for all parts of its plan."""
 
 from dataclasses import dataclass
 

@@ -1,7 +1,7 @@
-"""`--expiry apply`: removes what the sweep of the era would remove, when no broker sweeps the topic any more.
+"""`--expiry apply`: the sweep of the era, for topics that no broker sweeps any more.
 
-Which offsets go is the view `expiring_offsets`; which groups go with them follows `cleanupGroupMetadata` of the era. The sweep
-is a batch of its own: it reads nothing from the log, and the history says `expire`.
+The view `expiring_offsets` selects the offsets to remove; the groups to remove follow `cleanupGroupMetadata` of the era. A
+sweep is a batch of its own, which reads no records; its changes in the history are `expire`.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -32,26 +32,26 @@ JOIN offsets o ON o.group_id = e.group_id AND o.topic = e.topic AND o.partition 
 WHERE e.expires_at <= {now}
 """
 
-#: Empty groups with nothing committed or pending that would stay behind; `{now}` as above. Share groups never go.
+#: Empty groups without remaining committed or pending offsets; `{now}` as above. Share groups are never removed.
 _EMPTIED = """
 SELECT g.group_id, g.group_type, g.state, g.generation, g.log_partition, g.log_offset, g.record_timestamp
 FROM groups g
 LEFT JOIN (
   SELECT group_id, count(*) AS n FROM expiring_offsets
   WHERE expires_at IS NULL OR expires_at > {now} GROUP BY group_id
-) staying ON staying.group_id = g.group_id
+) remaining ON remaining.group_id = g.group_id
 LEFT JOIN (SELECT DISTINCT group_id FROM pending_offsets) pending ON pending.group_id = g.group_id
-WHERE g.member_count = 0 AND g.group_type <> 'share' AND staying.group_id IS NULL AND pending.group_id IS NULL
+WHERE g.member_count = 0 AND g.group_type <> 'share' AND remaining.group_id IS NULL AND pending.group_id IS NULL
 """
 
 
 def sweep(store: TableStore, era: Era, retention_ms: int, now_ms: int, writer: TablesWriter | None = None) -> Batch | None:
-    """Sweeps the tables at `now_ms` (ms since the epoch); None when there is nothing to remove.
+    """Sweep the tables at `now_ms` (ms since the epoch). Returns None if the sweep removes nothing.
 
-    `writer` is the claim of the tables, where the job has one already.
+    `writer` is the claim of the tables, if the job already has one.
 
     Raises:
-        AnotherWriter: another job has taken the tables over.
+        AnotherWriter: another job took over the tables.
     """
     last = writer.last if writer else store.last_batch()
     if last is None:
@@ -62,7 +62,7 @@ def sweep(store: TableStore, era: Era, retention_ms: int, now_ms: int, writer: T
     if not expired.num_rows and not emptied.num_rows:
         return None
     if writer is None:
-        # what was found is to be what the writer before left
+        # search again, because the previous writer may have finished a batch before the claim
         return sweep(store, era, retention_ms, now_ms, TablesWriter.claim(store))
     context = BatchContext(writer.begin(), era, retention_ms, PreviousBatch(store, last))
     with phases.timed("plan"):
@@ -92,7 +92,7 @@ def sweep(store: TableStore, era: Era, retention_ms: int, now_ms: int, writer: T
 
 
 def _found(snapshot: Snapshot, era: Era, now_ms: int) -> tuple[pa.Table, pa.Table]:
-    """Offsets that expire, and groups that go."""
+    """Return the expired offsets and the groups to remove."""
     now = timestamp_literal(_EPOCH + timedelta(milliseconds=now_ms))
     expired = snapshot.query(_EXPIRED.format(now=now))
     if era.group_removal is GroupRemoval.NEVER:
@@ -102,8 +102,8 @@ def _found(snapshot: Snapshot, era: Era, now_ms: int) -> tuple[pa.Table, pa.Tabl
 
 def _rows(expired: list[dict[str, Any]], emptied: list[dict[str, Any]], context: BatchContext) -> dict[str, list[dict[str, Any]]]:
     batch = {"batch_id": context.batch_id}
-    going = [row["group_id"] for row in emptied]
-    records = context.prior.rows("group_records", ["group_id", "key", "log_offset"], group_id=going).to_pylist()
+    removed = [row["group_id"] for row in emptied]
+    records = context.prior.rows("group_records", ["group_id", "key", "log_offset"], group_id=removed).to_pylist()
     return {
         "offsets": [delete({name: row[name] for name in definitions.KEYS["offsets"]}, row["log_offset"]) for row in expired],
         "group_records": [delete({"group_id": r["group_id"], "key": r["key"]}, r["log_offset"]) for r in records],

@@ -1,7 +1,7 @@
-"""From group records to the writes of `group_records`, `groups`, `members` and `group_history`.
+"""Plan of the writes of `group_records`, `groups`, `members` and `group_history`.
 
-The fold of the core applies the records that the tasks have left; here it is seeded with the records that made the affected
-groups and asked what they look like now.
+The fold of the core starts from the stored records of the affected groups, applies the records that the tasks returned, and gives
+the new state of these groups.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from coordinator_core.codec import Record, decode
 from coordinator_core.codec.uuids import uuid_text
 from coordinator_core.log.entries import LogRecord
-from coordinator_core.state.group_fold import GroupFold, Told
+from coordinator_core.state.group_fold import GroupChange, GroupFold
 from coordinator_core.state.registry import group_id_of
 from coordinator_core.state.views import GroupView, MemberView, TopicAssignment
 from pipelines.batch.context import BatchContext
@@ -25,47 +25,46 @@ from pipelines.source.changes import EARLIEST_MS, LATEST_MS, Kind, of_kind
 from pipelines.tables import definitions
 from pipelines.writers.table_write import DELETED, EFFECTIVE_OFFSET, source_schema
 
-#: Records of a batch that are objects at one time: the driver does not grow with their number.
-_RECORDS_AT_ONCE = 1024
+#: Number of records of a batch that are objects at the same time; bounds the memory of the driver.
+_RECORDS_PER_STEP = 1024
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass
 class GroupsPlan:
-    """Rows per table that the group records of a batch lead to."""
+    """Rows per table that result from the group records of a batch."""
 
     group_records: list[dict[str, Any]] = field(default_factory=list)
     groups: list[dict[str, Any]] = field(default_factory=list)
     members: list[dict[str, Any]] = field(default_factory=list)
     group_history: list[dict[str, Any]] = field(default_factory=list)
     quarantine: list[dict[str, Any]] = field(default_factory=list)
-    #: Groups that a record of the batch removed, with the last one that did.
+    #: Id of a removed group → the last record of the batch that removed it.
     removed: dict[str, LogRecord] = field(default_factory=dict)
-    #: Groups that have one.
+    #: Ids of groups with a group record after the batch.
     present: set[str] = field(default_factory=set)
 
 
 def log_records(table: pa.Table) -> Iterator[LogRecord]:
-    """Records of change rows or of `group_records`, in log order; never more than some of them as objects."""
+    """Yield the records of change rows or of `group_records` in log order, with few objects at a time."""
     columns = table.select(["log_partition", "log_offset", "record_timestamp", "key", "value"])
     columns = columns.set_column(2, "record_timestamp", pc.fill_null(_in_ms(columns["record_timestamp"]), -1)).combine_chunks()
     order = pc.sort_indices(columns, [("log_partition", "ascending"), ("log_offset", "ascending")])
-    for first in range(0, len(order), _RECORDS_AT_ONCE):
-        some = columns.take(order[first : first + _RECORDS_AT_ONCE])
+    for first in range(0, len(order), _RECORDS_PER_STEP):
+        some = columns.take(order[first : first + _RECORDS_PER_STEP])
         yield from map(LogRecord, *(column.to_pylist() for column in some.columns))
 
 
 def plan_groups(changed: pa.Table, topics: TopicNames, context: BatchContext) -> GroupsPlan:
-    """Folds the group records among the change rows into the groups of the prior tables; what the tasks have told already is left
-    to `reported_changes`.
+    """Fold the group records of the change rows into the groups of the previous batch.
 
-    Names of topics that the records themselves tell are added to `topics`. Groups that waited for a name that is new with this
-    batch are written again, although no record of theirs is in it.
+    `reported_changes` adds the changes that tasks have reported. Topic names in the records are added to `topics`. Groups that
+    waited for a topic name are written again when the batch brings the name, even without records of these groups.
     """
     plan = GroupsPlan()
     settled = of_kind(changed, Kind.SETTLED)
     records = pa.concat_tables([of_kind(changed, Kind.RECORD), settled])
-    silent = set(zip(*(settled[name].to_pylist() for name in ("log_partition", "log_offset")), strict=True))
+    state_only = set(zip(*(settled[name].to_pylist() for name in ("log_partition", "log_offset")), strict=True))
     fold, seeded = _seed(_groups_of(records["key"]), context)
     newest: dict[str, LogRecord] = {}
     for record in log_records(records):
@@ -74,10 +73,11 @@ def plan_groups(changed: pa.Table, topics: TopicNames, context: BatchContext) ->
             continue
         group = group_id_of(value)
         newest[group] = record
-        if (record.partition, record.offset) in silent:
+        if (record.partition, record.offset) in state_only:
             fold.settle(record, value, topics.known)
         else:
-            plan.group_history.extend(_history_row(told, record, context) for told in fold.apply(record, value, topics.known))
+            changes = fold.apply(record, value, topics.known)
+            plan.group_history.extend(_history_row(change, record, context) for change in changes)
         if fold.registry.removed_at.get(group) == record.offset:
             plan.removed[group] = record
     affected = sorted(newest)
@@ -91,7 +91,7 @@ def plan_groups(changed: pa.Table, topics: TopicNames, context: BatchContext) ->
 
 
 def _groups_of(keys: pa.ChunkedArray) -> list[str]:
-    """The groups that any of the keys names."""
+    """Ids of the groups in the keys."""
     named = (decode(key, None) for key in keys.unique().to_pylist())
     return sorted({group_id_of(record) for record in named if isinstance(record, Record)})
 
@@ -105,7 +105,7 @@ def _decode(record: LogRecord, plan: GroupsPlan, context: BatchContext) -> Recor
         problem = f"record type {outcome.record_type}{version} is unknown to era {context.era.name}"
     else:
         problem = outcome.reason
-    plan.quarantine.append({"key": record.key, "value": record.value, "reason": problem, **place(record, context)})
+    plan.quarantine.append({"key": record.key, "value": record.value, "reason": problem, **position(record, context)})
     return None
 
 
@@ -136,7 +136,7 @@ def _write_records(
     for key, record in records.items():
         if seeded.get(key) != record.offset:
             row = {"group_id": group, "key": key, "value": record.value, "record_type": int.from_bytes(key[:2], "big")}
-            plan.group_records.append(upsert({**row, **place(record, context)}))
+            plan.group_records.append(upsert({**row, **position(record, context)}))
     gone = [key for key in seeded if key not in records]
     plan.group_records.extend(delete({"group_id": group, "key": key}, newest.offset) for key in gone)
 
@@ -153,8 +153,8 @@ def _write_state(
     if view is None:
         return
     plan.present.add(group)
-    plan.groups.append(upsert({**group_row(view), **place(newest, context)}))
-    plan.members.extend(upsert({**member_row(group, m), **place(newest, context)}) for m in view.members)
+    plan.groups.append(upsert({**group_row(view), **position(newest, context)}))
+    plan.members.extend(upsert({**member_row(group, m), **position(newest, context)}) for m in view.members)
 
 
 def _name_waiting(affected: list[str], topics: TopicNames, plan: GroupsPlan, context: BatchContext) -> None:
@@ -170,14 +170,14 @@ def _name_waiting(affected: list[str], topics: TopicNames, plan: GroupsPlan, con
 
 
 def _delete_members(affected: Iterable[str], newest: Mapping[str, LogRecord], plan: GroupsPlan, context: BatchContext) -> None:
-    staying = {(row["group_id"], row["member_id"]) for row in plan.members}
+    remaining = {(row["group_id"], row["member_id"]) for row in plan.members}
     for row in context.prior.rows("members", ["group_id", "member_id"], group_id=affected).to_pylist():
-        if (row["group_id"], row["member_id"]) not in staying:
+        if (row["group_id"], row["member_id"]) not in remaining:
             plan.members.append(delete(row, newest[row["group_id"]].offset))
 
 
 def group_row(view: GroupView) -> dict[str, Any]:
-    """Columns of `groups` for a group."""
+    """Build the row of `groups` for a group."""
     return {
         "group_id": view.group_id,
         "group_type": view.group_type,
@@ -193,7 +193,7 @@ def group_row(view: GroupView) -> dict[str, Any]:
 
 
 def member_row(group: str, member: MemberView) -> dict[str, Any]:
-    """Columns of `members` for a member."""
+    """Build the row of `members` for a member."""
     return {
         "group_id": group,
         "member_id": member.member_id,
@@ -218,8 +218,8 @@ def _assignments(parts: Iterable[TopicAssignment]) -> list[dict[str, Any]]:
     return [{"topic": p.topic, "topic_id": p.topic_id and uuid_text(p.topic_id), "partitions": list(p.partitions)} for p in parts]
 
 
-def _history_row(told: Told, record: LogRecord, context: BatchContext) -> dict[str, Any]:
-    group_id, change, view = told
+def _history_row(reported: GroupChange, record: LogRecord, context: BatchContext) -> dict[str, Any]:
+    group_id, change, view = reported
     return {
         "group_id": group_id,
         "change": change.change,
@@ -228,20 +228,20 @@ def _history_row(told: Told, record: LogRecord, context: BatchContext) -> dict[s
         "state": view.state if view else None,
         "generation": view.generation if view else None,
         "detail": change.detail,
-        **place(record, context),
+        **position(record, context),
     }
 
 
 def reported_changes(changed: pa.Table, context: BatchContext) -> pa.Table:
-    """Rows of `group_history` for what the tasks have told."""
+    """Rows of `group_history` for the changes that tasks have reported."""
     changes = of_kind(changed, Kind.GROUP_CHANGE)
     schema = definitions.table("group_history").schema
     rows = changes.append_column("batch_id", pa.repeat(pa.scalar(context.batch_id), changes.num_rows))
     return rows.select(schema.names).cast(schema)
 
 
-def place(record: LogRecord, context: BatchContext) -> dict[str, Any]:
-    """Columns that say which record and batch a row comes from."""
+def position(record: LogRecord, context: BatchContext) -> dict[str, Any]:
+    """Columns for the record and the batch of a row."""
     return {
         "log_partition": record.partition,
         "log_offset": record.offset,
@@ -251,17 +251,17 @@ def place(record: LogRecord, context: BatchContext) -> dict[str, Any]:
 
 
 def upsert(row: dict[str, Any]) -> dict[str, Any]:
-    """Source row of a merge that writes `row`."""
+    """Build the source row of a merge that writes `row`."""
     return {**row, EFFECTIVE_OFFSET: row["log_offset"], DELETED: False}
 
 
 def delete(key: dict[str, Any], log_offset: int) -> dict[str, Any]:
-    """Source row of a merge that removes the row of that key, because of the record at `log_offset`."""
+    """Build the source row of a merge that removes the row of that key, because of the record at `log_offset`."""
     return {**key, EFFECTIVE_OFFSET: log_offset, DELETED: True}
 
 
 def to_time(ms: int | None) -> datetime | None:
-    """Milliseconds since the epoch as a timestamp; None and -1 are none, and what no timestamp shows is the nearest that does."""
+    """Convert milliseconds since the epoch to a timestamp: None for None and -1, the nearest supported time for others."""
     return None if ms is None or ms == -1 else _EPOCH + timedelta(milliseconds=min(max(ms, EARLIEST_MS), LATEST_MS))
 
 
@@ -270,11 +270,11 @@ def _in_ms(times: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def to_ms(time: datetime | None) -> int:
-    """The reverse."""
+    """Convert a timestamp to milliseconds since the epoch, None to -1."""
     return -1 if time is None else (time - _EPOCH) // timedelta(milliseconds=1)
 
 
 def as_table(name: str, rows: list[dict[str, Any]]) -> pa.Table:
-    """Rows for a write of table `name`."""
+    """Convert rows to the schema of a write of table `name`."""
     schema = source_schema(name) if name in definitions.KEYS else definitions.table(name).schema
     return pa.Table.from_pylist(rows, schema)

@@ -1,7 +1,7 @@
-"""From change rows to the writes of `offsets`, `pending_offsets` and `offset_history`.
+"""Plan of the writes of `offsets`, `pending_offsets` and `offset_history`.
 
-A task knows nothing of what the tables held before its range. Two things need it and are decided here: transactional commits
-that an earlier batch left pending and whose marker is in this one, and whether a commit went back behind the previous one.
+A task does not know the tables before its range. Two decisions that need them are made here: the outcome of transactional commits
+of earlier batches whose marker is in this batch, and whether a commit is a rewind, to a lower offset than the previous one.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from pipelines.writers.table_write import DELETED, EFFECTIVE_OFFSET, source_name
 
 KEY = ("group_id", "topic", "partition")
 _VALUE = ("committed_offset", "leader_epoch", "metadata", "commit_timestamp", "expire_timestamp", "topic_id", "producer_id")
-_PLACE = ("log_partition", "log_offset", "record_timestamp")
+_POSITION = ("log_partition", "log_offset", "record_timestamp")
 _OPERATION = (
     *("committed_offset", "leader_epoch", "metadata", "commit_timestamp", "producer_id"),
     *("commits", "min_offset", "first_offset", "rewound"),
@@ -28,7 +28,7 @@ _Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class PendingPlan:
-    """What becomes of pending commits: those that a marker of this batch commits, and the rows of `pending_offsets`."""
+    """Outcome of pending commits: those that a marker of this batch commits, and the rows of `pending_offsets`."""
 
     #: Pending commits from before the batch that take effect in it: columns of `offsets` and `_effective_offset`.
     resolved: pa.Table
@@ -37,17 +37,17 @@ class PendingPlan:
 
 
 def plan_pending(changes: pa.Table, context: BatchContext) -> PendingPlan:
-    """Resolves pending commits of earlier batches with the markers and tombstones of this one.
+    """Resolve pending commits of earlier batches with the markers and tombstones of this batch.
 
     Follows `GroupMetadata.completePendingTxnOffsetCommit` (Scala) and `OffsetMetadataManager.replayEndTransactionMarker`
-    (Java): a commit marker materialises what the producer has pending, unless something newer is committed, which the
-    merge's comparison of `log_offset` decides.
+    (Java): a COMMIT marker applies the producer's pending commits, unless a newer offset is committed, which the merge decides by
+    comparing `log_offset`.
     """
     opened = of_kind(changes, Kind.PENDING)
     prior = _prior_pending(changes, context)
-    # a transaction has a marker in every log partition that it wrote to, and only that one ends it there
+    # a transaction has a marker in every log partition that it wrote to, which ends it in this partition only
     markers = {(row["log_partition"], row["producer_id"]): row for row in of_kind(changes, Kind.MARKER).to_pylist()}
-    # a range with many tombstones and nothing pending before it is the rule: then nobody asks for them
+    # usually no commits are pending before the batch: then the tombstones, which may be many, are not needed
     wiped = {_pending_key(row): row for row in _rows(changes, Kind.PENDING_TOMBSTONE, bool(prior))}
     removed = {_key(row): row["log_offset"] for row in _rows(changes, Kind.TOMBSTONE, bool(prior))}
     reopened = {_pending_key(row) for row in opened.select(["producer_id", *KEY]).to_pylist()}
@@ -55,22 +55,22 @@ def plan_pending(changes: pa.Table, context: BatchContext) -> PendingPlan:
     for row in prior:
         marker = markers.get((row["log_partition"], row["producer_id"]))
         tombstone = wiped.get(_pending_key(row)) or wiped.get((None, *_key(row)))
-        # the tombstone counts only if it came before the transaction ended; what it does to the committed offset is in
-        # `removed`, whichever came first
+        # the tombstone removes the pending commit only before the end of the transaction; its effect on the committed offset
+        # is in `removed` in both cases
         if tombstone and (marker is None or tombstone["log_offset"] < marker["log_offset"]):
             gone.append((row, tombstone))
         elif marker:
             gone.append((row, marker))
             removed_at = removed.get(_key(row), -1)
             if marker["detail"] == "COMMIT" and removed_at < marker["log_offset"]:
-                # a tombstone in between has cleared the way: nothing that was committed before it is in the way any more
+                # a tombstone in between removed the earlier commits, which therefore cannot supersede this one
                 resolved.append({**row, EFFECTIVE_OFFSET: max(removed_at, row["log_offset"])})
     resolved = _not_superseded(resolved, context)
     return PendingPlan(
-        resolved=pa.Table.from_pylist(resolved, _nullable([*KEY, *_VALUE, *_PLACE]).append(_EFFECTIVE)),
+        resolved=pa.Table.from_pylist(resolved, _nullable([*KEY, *_VALUE, *_POSITION]).append(_EFFECTIVE)),
         writes=pa.concat_tables(
             [
-                _source_rows(opened.select([*KEY, *_VALUE, *_PLACE]), context.batch_id, deleted=False),
+                _source_rows(opened.select([*KEY, *_VALUE, *_POSITION]), context.batch_id, deleted=False),
                 _deletions([pair for pair in gone if _pending_key(pair[0]) not in reopened], context.batch_id),
             ]
         ).select(source_names("pending_offsets")),
@@ -82,16 +82,16 @@ def _rows(changes: pa.Table, kind: Kind, wanted: bool) -> list[_Row]:
 
 
 def _not_superseded(resolved: list[_Row], context: BatchContext) -> list[_Row]:
-    """Those that nothing newer stands in the way of, in the tables before the batch."""
-    standing = context.prior.rows("offsets", [*KEY, "log_offset"], group_id=[row["group_id"] for row in resolved])
-    newest = {_key(row): row["log_offset"] for row in standing.to_pylist()}
+    """Keep the commits without a newer committed offset in the tables before the batch."""
+    current = context.prior.rows("offsets", [*KEY, "log_offset"], group_id=[row["group_id"] for row in resolved])
+    newest = {_key(row): row["log_offset"] for row in current.to_pylist()}
     return [row for row in resolved if newest.get(_key(row), -1) <= row[EFFECTIVE_OFFSET]]
 
 
 def _prior_pending(changes: pa.Table, context: BatchContext) -> list[_Row]:
     ends = of_kind(changes, Kind.MARKER)["producer_id"].to_pylist()
     tombstones = of_kind(changes, Kind.PENDING_TOMBSTONE)
-    columns = [*KEY, *_VALUE, *_PLACE]
+    columns = [*KEY, *_VALUE, *_POSITION]
     found = []
     if ends:
         found.append(context.prior.rows("pending_offsets", columns, producer_id=ends))
@@ -102,17 +102,17 @@ def _prior_pending(changes: pa.Table, context: BatchContext) -> list[_Row]:
 
 
 def without_superseded(commits: pa.Table, resolved: pa.Table) -> pa.Table:
-    """What markers resolved, less what the range commits itself: those are newer. See `bulk` for commits in Spark."""
+    """Remove resolved commits whose key the range commits itself, with a newer offset. `bulk` does the same in Spark."""
     committed = set(zip(*(commits[name].to_pylist() for name in KEY), strict=True)) if resolved.num_rows else set()
     late = [key not in committed for key in zip(*(resolved[name].to_pylist() for name in KEY), strict=True)]
     return resolved.filter(pa.array(late, pa.bool_()))
 
 
 def offset_rows(commits: pa.Table, tombstones: pa.Table, resolved: pa.Table, batch_id: int) -> pa.Table:
-    """Source rows of the merge into `offsets`; `resolved` has no key that `commits` has."""
+    """Build the source rows of the merge into `offsets`; `resolved` and `commits` have no common keys."""
     resurrected = set(zip(*(resolved[name].to_pylist() for name in KEY), strict=True))
     removed = [key not in resurrected for key in zip(*(tombstones[name].to_pylist() for name in KEY), strict=True)]
-    columns = [*KEY, *_VALUE, *_PLACE]
+    columns = [*KEY, *_VALUE, *_POSITION]
     deletes = tombstones.filter(pa.array(removed, pa.bool_()))
     return pa.concat_tables(
         [
@@ -124,7 +124,7 @@ def offset_rows(commits: pa.Table, tombstones: pa.Table, resolved: pa.Table, bat
 
 
 def history_rows(commits: pa.Table, tombstones: pa.Table, resolved: pa.Table, context: BatchContext) -> pa.Table:
-    """Rows of `offset_history`, with the offset before the batch beside each; `resolved` has no key that `commits` has."""
+    """Build the rows of `offset_history`, with the offset before the batch; `resolved` and `commits` have no common keys."""
     operations = pa.concat_tables(
         [
             _operations(commits, "commit"),
@@ -148,13 +148,13 @@ def history_rows(commits: pa.Table, tombstones: pa.Table, resolved: pa.Table, co
 
 
 def _operations(changes: pa.Table, change: str) -> pa.Table:
-    return changes.select([*KEY, *_PLACE, *_OPERATION]).append_column("change", pa.repeat(pa.scalar(change), changes.num_rows))
+    return changes.select([*KEY, *_POSITION, *_OPERATION]).append_column("change", pa.repeat(pa.scalar(change), changes.num_rows))
 
 
 def _as_commits(resolved: pa.Table) -> pa.Table:
     offsets = resolved["committed_offset"]
     return (
-        resolved.select([*KEY, *_VALUE, *_PLACE])
+        resolved.select([*KEY, *_VALUE, *_POSITION])
         .append_column("commits", pa.repeat(pa.scalar(1), resolved.num_rows))
         .append_column("min_offset", offsets)
         .append_column("first_offset", offsets)
@@ -163,7 +163,7 @@ def _as_commits(resolved: pa.Table) -> pa.Table:
 
 
 def remaining_keys(group_ids: list[str], tombstones: pa.Table, prior_gone: pa.Table, context: BatchContext) -> set[str]:
-    """Of `group_ids` those that keep a committed or pending offset from before the batch (for the Scala eras)."""
+    """Return those of `group_ids` that keep a committed or pending offset from before the batch (Scala eras)."""
     removed = {_key(row) for row in tombstones.select(KEY).to_pylist()}
     ended = {_pending_key(row) for row in prior_gone.filter(prior_gone[DELETED]).to_pylist()}
     committed = context.prior.rows("offsets", KEY, group_id=group_ids).to_pylist()
@@ -188,7 +188,7 @@ def _nullable(names: list[str]) -> pa.Schema:
 
 def _deletions(gone: list[tuple[_Row, _Row]], batch_id: int) -> pa.Table:
     rows = [{**row, **{name: cause[name] for name in ("log_offset", "record_timestamp")}} for row, cause in gone]
-    return _source_rows(pa.Table.from_pylist(rows, _nullable([*KEY, *_VALUE, *_PLACE])), batch_id, deleted=True)
+    return _source_rows(pa.Table.from_pylist(rows, _nullable([*KEY, *_VALUE, *_POSITION])), batch_id, deleted=True)
 
 
 def _source_rows(rows: pa.Table, batch_id: int, *, deleted: bool) -> pa.Table:

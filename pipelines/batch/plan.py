@@ -1,4 +1,4 @@
-"""The plan of a batch: change rows and the tables before it → writes. No Spark, no clock, no writing."""
+"""Plan of a batch: its writes, from change rows and the tables before it. Uses no Spark and no clock, and writes nothing."""
 
 from dataclasses import dataclass
 
@@ -16,17 +16,17 @@ from pipelines.writers.table_write import DELETED, EFFECTIVE_OFFSET, TableWrite
 
 @dataclass(frozen=True)
 class BatchPlan:
-    """Writes of every table but `offsets` and `offset_history`, whose rows may be too many for the driver."""
+    """Writes of all tables except `offsets` and `offset_history`, whose rows may not fit into the driver."""
 
     writes: tuple[TableWrite, ...]
-    #: Change rows of offsets that the range removed.
+    #: Change rows of removed offsets.
     tombstones: pa.Table
     #: Pending commits of earlier batches that take effect; see `PendingPlan`.
     resolved: pa.Table
 
 
 def plan_batch(changed: pa.Table, context: BatchContext, ask_names: NameSource) -> BatchPlan:
-    """Plans a batch from its change rows; rows of kind `commit` are not looked at."""
+    """Plan a batch from its change rows; rows of kind `commit` are ignored."""
     tombstones = of_kind(changed, Kind.TOMBSTONE)
     pending = plan_pending(changed, context)
     names = learn_topic_names(changed, context, ask_names)

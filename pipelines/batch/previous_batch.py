@@ -1,7 +1,7 @@
-"""The tables as the last complete batch left them.
+"""Tables at the versions of the last complete batch.
 
-A batch that is applied again after a crash must plan the same writes again, so it may only look at what was there before it:
-every read is pinned to the versions of the last `batches` row.
+A batch that is applied again after a crash must plan the same writes, so it may read only the state before it: every read is
+pinned to the versions in the last `batches` row.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ _TOPIC_ID = "part['topic_id']"
 
 
 class PreviousBatch:
-    """Reads tables at the versions of `batch`; without one every table is empty."""
+    """Reads tables at the versions of `batch`; before the first batch every table is empty."""
 
     def __init__(self, store: TableStore, batch: Batch | None) -> None:
         self._store = store
@@ -27,7 +27,7 @@ class PreviousBatch:
         self._scanned: dict[str, ScannedRows] = {}
 
     def rows(self, table: str, columns: Iterable[str], **values: Iterable[object]) -> pa.Table:
-        """Columns of the rows of `table` whose columns named in `values` have one of the values given."""
+        """Read `columns` of the rows of `table` whose columns in `values` have one of the given values."""
         names = list(columns)
         schema = definitions.table(table).schema
         if self.batch is None:
@@ -44,7 +44,7 @@ class PreviousBatch:
         return found.select(names).cast(pa.schema([schema.field(name).with_nullable(True) for name in names]))
 
     def scanned_rows(self, table: str) -> ScannedRows | None:
-        """What was read of `table` last, so that the merge need not read it again; None where it has no leaves."""
+        """Rows last read from `table`, which the merge does not read again; None for a table without leaves."""
         return self._scanned.get(table)
 
     def _from_leaves(self, table: str, pinned: DeltaTable, firsts: list[Any], names: list[str]) -> pa.Table:
@@ -57,7 +57,7 @@ class PreviousBatch:
         return pa.concat_tables([columns.empty_table(), *(one.rows for one in found)])
 
     def groups_waiting_for(self, topic_ids: Iterable[str]) -> list[str]:
-        """Groups with members whose assignment names one of the topics by its id only."""
+        """Groups with members whose assignment has one of the topic ids without a name."""
         wanted = list(topic_ids)
         if self.batch is None or not wanted:
             return []
@@ -68,7 +68,7 @@ class PreviousBatch:
         return groups
 
     def version(self, table: str) -> int:
-        """The version of `table` that the last batch left, 0 before the first."""
+        """Version of `table` in the last batch, 0 before the first."""
         return self.batch.versions.get(table, 0) if self.batch else 0
 
     def _pinned(self, table: str) -> DeltaTable:

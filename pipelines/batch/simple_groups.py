@@ -1,7 +1,7 @@
-"""Groups that no group record made: simple groups, which exist because somebody commits offsets in their name.
+"""Simple groups: groups with offset commits but without a group record.
 
-The Java coordinator creates the object at a commit for an unknown group and keeps it until a group tombstone; the Scala one
-makes it up while loading, from any offsets that are left. 0.9 has no such object.
+The Java coordinator creates the group at a commit for an unknown group and keeps it until a group tombstone. The Scala
+coordinator creates it during a load for any remaining offsets. Kafka 0.9 has no such groups.
 """
 
 from collections.abc import Mapping
@@ -20,9 +20,9 @@ from pipelines.writers.table_write import DELETED, EFFECTIVE_OFFSET
 def plan_simple_groups(
     changed: pa.Table, tombstones: pa.Table, pending: PendingPlan, plan: GroupsPlan, context: BatchContext
 ) -> None:
-    """Adds to `plan` the simple groups that come and the groups that go with this batch."""
+    """Add the simple groups that the batch creates and removes to `plan`."""
     touched = {row["group_id"]: row for row in of_kind(changed, Kind.TOUCHED).to_pylist()}
-    # a marker alone may take the last that a group existed by: it touches no group, but ends what was pending
+    # a marker touches no group, but may end the last pending commit of a simple group
     ended = _ended(pending)
     without_record = touched.keys() | ended.keys()
     recorded = set(context.prior.rows("group_records", ["group_id"], group_id=without_record)["group_id"].to_pylist())
@@ -38,7 +38,7 @@ def plan_simple_groups(
 
 
 def _ended(pending: PendingPlan) -> dict[str, int]:
-    """Groups with pending commits that end in this batch, with the offset of what ends the last of them."""
+    """Ids of groups with pending commits that end in this batch → log offset at which the last of them ends."""
     gone = pending.writes.filter(pending.writes[DELETED])
     found: dict[str, int] = {}
     for group, offset in zip(gone["group_id"].to_pylist(), gone[EFFECTIVE_OFFSET].to_pylist(), strict=True):

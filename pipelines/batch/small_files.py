@@ -1,5 +1,7 @@
-"""Keeps tables that only grow quick between two runs of `maintain`: every batch leaves a file in them, and every commit and every
-query pays for each."""
+"""Compaction of append-only tables between runs of `maintain`.
+
+Every batch adds a file to them, and every file adds to the cost of commits and queries.
+"""
 
 from contextlib import suppress
 
@@ -9,17 +11,17 @@ from deltalake.exceptions import CommitFailedError
 from pipelines.tables import definitions
 from pipelines.tables.writer import TablesWriter, stamped
 
-#: Every so many batches the small files of the tables that only grow become one.
+#: Number of batches between two compactions.
 COMPACT_EVERY = 100
 
-#: Files of this size, in bytes, stay as they are.
+#: Size of compacted files in bytes; files of this size are not compacted again.
 _TARGET_BYTES = 8 << 20
 
 
 def compact_appended(writer: TablesWriter) -> dict[str, int]:
-    """Compacts the tables that only grow, as part of a batch, and returns their versions (without that of `batches`)."""
+    """Compact the append-only tables as part of a batch. Returns their versions, except that of `batches`."""
     versions = {name: writer.commit(name, _compact) for name in definitions.APPENDED if name != "batches"}
-    # no writer takes a version of `batches` back; one that claims the tables just now comes to light at the end of the batch
+    # versions of `batches` are never rolled back; the end of the batch detects a concurrent claim
     with suppress(CommitFailedError):
         _compact(writer.expect_claim(), "")
     return versions

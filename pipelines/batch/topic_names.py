@@ -1,4 +1,4 @@
-"""Names of topic ids: what the tables know, what the batch's commits tell, and who else can be asked."""
+"""Names of topic ids: from the tables, from the commits of the batch, and from other sources."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,26 +12,26 @@ from coordinator_core.codec.uuids import uuid_from_text, uuid_text
 from pipelines.batch.context import BatchContext
 from pipelines.source.changes import Kind, of_kind
 
-#: Asks for names that the log does not tell: id → (name, learned_from).
+#: Requests names that are not in the log: id → (name, learned_from).
 NameSource = Callable[[], Mapping[UUID, tuple[str, str]]]
 
 
 @dataclass
 class TopicNames:
-    """Topic ids by name, and which of them are new with this batch. A topic keeps its id, so a name never changes."""
+    """Names of topic ids, and those new in this batch. A topic keeps its id, so the name of an id never changes."""
 
     known: dict[UUID, str] = field(default_factory=dict)
     new: dict[UUID, tuple[str, str]] = field(default_factory=dict)
 
     def add(self, found: Mapping[UUID, tuple[str, str]]) -> None:
-        """Takes names, each with where it was learned."""
+        """Add names, each with its source."""
         for uuid, (name, learned_from) in found.items():
             if uuid not in self.known:
                 self.known[uuid] = name
                 self.new[uuid] = (name, learned_from)
 
     def rows(self, batch_id: int) -> list[dict[str, object]]:
-        """Rows of `topic_ids` for the new ones."""
+        """Build the rows of `topic_ids` for the new names."""
         return [
             {"topic_id": uuid_text(uuid), "topic": name, "learned_from": learned_from, "batch_id": batch_id}
             for uuid, (name, learned_from) in self.new.items()
@@ -39,11 +39,11 @@ class TopicNames:
 
 
 def learn_topic_names(changed: pa.Table, context: BatchContext, ask: NameSource) -> TopicNames:
-    """Names for the batch. `ask` is called only if its records name topics by nothing but their id."""
+    """Collect the names for the batch. `ask` is called only if records of the batch have topic ids without names."""
     prior = context.prior.rows("topic_ids", ["topic_id", "topic"]).to_pylist()
     names = TopicNames({uuid_from_text(row["topic_id"]): row["topic"] for row in prior})
-    told = of_kind(changed, Kind.TOPIC_ID).select(["topic_id", "topic"]).to_pylist()
-    names.add({uuid_from_text(row["topic_id"]): (row["topic"], "offset_commit") for row in told})
+    logged = of_kind(changed, Kind.TOPIC_ID).select(["topic_id", "topic"]).to_pylist()
+    names.add({uuid_from_text(row["topic_id"]): (row["topic"], "offset_commit") for row in logged})
     keys = of_kind(changed, Kind.RECORD)["key"].to_pylist()
     by_id = types_with_ids_only(schema.catalog())
     if any(key is not None and int.from_bytes(key[:2], "big") in by_id for key in keys):

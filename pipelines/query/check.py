@@ -1,6 +1,6 @@
-"""`grouplake check`: do the tables agree with each other and with the last batch?
+"""`grouplake check`: consistency of the tables with each other and with the last batch.
 
-Every rule is a query that selects what breaks it.
+Every rule is a query that selects the violations.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from pipelines.tables.store import TableStore
 
 @dataclass(frozen=True)
 class Finding:
-    """A rule that does not hold, with how often and an example."""
+    """A violated rule, with the number of violations and an example."""
 
     rule: str
     count: int
@@ -25,7 +25,16 @@ def _unique(table: str) -> tuple[str, str]:
 
 
 _LAST = "SELECT max(batch_id) AS batch_id FROM batches"
-_PLACED = ("offsets", "pending_offsets", "group_records", "groups", "members", "offset_history", "group_history", "quarantine")
+_WITH_POSITION = (
+    "offsets",
+    "pending_offsets",
+    "group_records",
+    "groups",
+    "members",
+    "offset_history",
+    "group_history",
+    "quarantine",
+)
 
 RULES: dict[str, str] = {
     **dict(_unique(table) for table in definitions.KEYS),
@@ -46,37 +55,37 @@ RULES: dict[str, str] = {
         f"{table}: no row of a batch that is not complete": (
             f"SELECT t.batch_id, l.batch_id AS last FROM {table} t CROSS JOIN ({_LAST}) l WHERE t.batch_id > l.batch_id"
         )
-        for table in _PLACED
+        for table in _WITH_POSITION
     },
 }
 
 
 def check(root: str) -> list[Finding]:
-    """Everything that is wrong with the tables under `root`.
+    """Return the violated rules of the tables under `root`.
 
     Raises:
         UsageError: there are no tables.
     """
     store = TableStore(root)
     snapshot = Snapshot.open(root)
-    findings = [found for rule, sql in RULES.items() if (found := _breaking(snapshot, rule, sql))]
-    findings += _places(snapshot)
+    findings = [found for rule, sql in RULES.items() if (found := _violations(snapshot, rule, sql))]
+    findings += _positions(snapshot)
     for name in definitions.WRITE_ORDER:
         if snapshot.batch.versions.get(name, 0) > store.table(name).version():
             findings.append(Finding(f"{name}: has the version that the last batch names", 1, str(snapshot.batch.versions[name])))
     return findings
 
 
-def _breaking(snapshot: Snapshot, rule: str, sql: str) -> Finding | None:
+def _violations(snapshot: Snapshot, rule: str, sql: str) -> Finding | None:
     rows = snapshot.query(sql)
     return Finding(rule, rows.num_rows, str(rows.slice(0, 1).to_pylist()[0])) if rows.num_rows else None
 
 
-def _places(snapshot: Snapshot) -> list[Finding]:
-    """Rows beyond the place in the log that the last batch ends at."""
+def _positions(snapshot: Snapshot) -> list[Finding]:
+    """Find rows at or after the log position at which the last batch ends."""
     next_offsets = snapshot.batch.next_offsets
     findings = []
-    for table in _PLACED:
+    for table in _WITH_POSITION:
         rows = snapshot.query(f"SELECT log_partition, max(log_offset) AS newest FROM {table} GROUP BY log_partition").to_pylist()
         beyond = [row for row in rows if row["newest"] >= next_offsets.get(row["log_partition"], 0)]
         if beyond:

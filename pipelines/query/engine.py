@@ -11,20 +11,20 @@ from pipelines.query.statement import READING, is_reading
 from pipelines.tables import definitions
 from pipelines.tables.store import Batch, TableStore, gone, literal
 
-#: What DataFusion says of a file that the log names and nobody has any more.
+#: Error of DataFusion for a file that the Delta log names but that was removed.
 _MISSING_FILE = re.compile(r"Object at location .* not found")
 
 
 class Snapshot:
-    """All tables and views as one batch left them."""
+    """All tables and views at the versions of one batch."""
 
     def __init__(self, store: TableStore, batch: Batch, retention_ms: int | None = None) -> None:
-        """`retention_ms` asks for the expiry times of another retention than the batch was written with."""
+        """`retention_ms` replaces the retention of the batch in the computation of expiry times."""
         self.batch = batch
         self._store = store
         self._builder = QueryBuilder()
         self._provided: set[str] = set()
-        # as literals: read from `batches`, of maybe thousands of files, they would come by joins that hold all offsets in memory
+        # literals, because joins with `batches`, which may have thousands of files, would hold all offsets in memory
         self._of_batch = {
             "era": literal(batch.era),
             "retention_ms": literal(batch.retention_ms if retention_ms is None else retention_ms),
@@ -46,18 +46,20 @@ class Snapshot:
         return cls(store, store.batch_as_of(_parse_as_of(as_of)))
 
     def query(self, sql: str) -> pa.Table:
-        """Rows of one reading statement.
+        """Return the rows of one reading statement.
 
         Raises:
-            UsageError: it is not one, or DataFusion refuses it.
+            UsageError: not a reading statement, or DataFusion rejects it.
         """
         if not is_reading(sql):
-            raise UsageError(f"only queries are allowed here ({', '.join(READING)} …), nothing that runs or writes")
+            raise UsageError(
+                f"only queries are allowed here: begin with one of {', '.join(READING)}, and use no statement that writes"
+            )
         self._provide(sql)
         return self._read(sql)
 
     def _provide(self, sql: str) -> None:
-        """Opens the tables and creates the views that `sql` names; opening all of them takes longer than most queries."""
+        """Open the tables and create the views that `sql` names; opening all takes longer than most queries."""
         for name in re.findall(r"\w+", sql):
             if name in self._provided:
                 continue
@@ -68,7 +70,7 @@ class Snapshot:
                 self._read(f"CREATE VIEW {name} AS {view}")
             elif name == "batches":
                 self._provided.add(name)
-                # the row of a batch is in a later version of `batches` than any that it could name
+                # the row of a batch is in a later version of `batches` than the row can name
                 self._builder.register("all_batches", self._store.table("batches"))
                 self._read(f"CREATE VIEW batches AS SELECT * FROM all_batches WHERE batch_id <= {self.batch.batch_id}")
             elif name in self.batch.versions:
@@ -90,4 +92,4 @@ def _parse_as_of(text: str) -> int | datetime:
     try:
         return datetime.fromisoformat(text)
     except ValueError as error:
-        raise UsageError(f"--as-of takes a batch id or an ISO 8601 time, not {text!r}") from error
+        raise UsageError(f"invalid --as-of {text!r}: use a batch id or an ISO 8601 time") from error

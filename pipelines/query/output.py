@@ -1,4 +1,4 @@
-"""Query results as text: a table for people, JSON lines and CSV for programs. Times are ISO 8601 in UTC, bytes base64."""
+"""Output of query results as an aligned table, JSON lines or CSV. Times are ISO 8601 in UTC, bytes base64."""
 
 import base64
 import csv
@@ -17,14 +17,14 @@ _WIDEST = 60
 
 
 def write_json(table: pa.Table, out: TextIO) -> None:
-    """One JSON object a line."""
+    """Write one JSON object per line."""
     names = _names(table)
     for row in _rows(table):
         out.write(json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) + "\n")
 
 
 def write_csv(table: pa.Table, out: TextIO) -> None:
-    """CSV with a header; nested values as JSON."""
+    """Write CSV with a header; nested values are JSON."""
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(_names(table))
     for row in _rows(table):
@@ -32,7 +32,7 @@ def write_csv(table: pa.Table, out: TextIO) -> None:
 
 
 def write_table(table: pa.Table, out: TextIO) -> None:
-    """Aligned columns, long values cut."""
+    """Write aligned columns; long values are shortened."""
     names = _names(table)
     lines = [[_short(_cell(value)) for value in row] for row in _rows(table)]
     widths = [max(map(_width, column)) for column in zip(names, *lines, strict=True)]
@@ -48,12 +48,12 @@ WRITERS: dict[str, Callable[[pa.Table, TextIO], None]] = {"table": write_table, 
 
 
 def to_stdout(table: pa.Table, format_name: str) -> None:
-    """Writes to standard output."""
+    """Write to standard output."""
     WRITERS[format_name](table, sys.stdout)
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON knows it."""
+    """Convert a value to a JSON type."""
     match value:
         case datetime():
             utc = value if value.tzinfo is None else value.astimezone(UTC)
@@ -77,7 +77,7 @@ def plain(value: Any) -> Any:
 
 
 def _names(table: pa.Table) -> list[str]:
-    """Column names; of those that a join brings twice the second is NAME_2."""
+    """Column names; the second of two equal names, as in joins, becomes NAME_2."""
     seen: Counter[str] = Counter()
     names = []
     for name in table.schema.names:
@@ -87,20 +87,20 @@ def _names(table: pa.Table) -> list[str]:
 
 
 def _rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
-    """Rows as plain values, a batch at a time."""
+    """Yield rows as JSON values, batch by batch."""
     for batch in table.to_batches():
         yield from zip(*map(_values, batch.columns), strict=True)
 
 
 def _values(column: pa.Array) -> list[Any]:
     if (pa.types.is_timestamp(column.type) or pa.types.is_duration(column.type)) and column.type.unit == "ns":
-        # microseconds are shown, and what Python's times hold
+        # the output, like Python's times, has microseconds
         microseconds = pa.timestamp("us", column.type.tz) if pa.types.is_timestamp(column.type) else pa.duration("us")
         column = column.cast(microseconds, safe=False)
     try:
         return [plain(value) for value in column.to_pylist(maps_as_pydicts="lossy")]
     except (OverflowError, ValueError):
-        # beyond the year 9999 Python has no times, Arrow has
+        # Python has no times after the year 9999, Arrow does
         texts: list[str | None] = column.cast(pa.string()).to_pylist()
         return texts
 
@@ -117,5 +117,5 @@ def _short(text: str) -> str:
 
 
 def _width(text: str) -> int:
-    """Columns of a terminal that a text takes up."""
+    """Width of a text in terminal columns."""
     return sum(0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF") for c in text)

@@ -1,27 +1,27 @@
-"""Which SQL statements can do nothing but read.
+"""Recognition of SQL statements that only read.
 
-DataFusion runs one statement at a time, but among its statements are some that write files or tables, and it takes them without
-asking. It cannot be asked what a statement is without running it either, so the text decides, and has to be read the same way by
-DataFusion: what only a full SQL parser could tell apart from a keyword is refused.
+DataFusion runs one statement at a time, including statements that write files or tables, and cannot classify a statement without
+running it. So the text decides, and must be read as DataFusion reads it: text that only a full SQL parser could distinguish from
+a keyword is rejected.
 """
 
 import re
 
-#: How a statement that only reads begins. A view or subquery cannot hide any other.
+#: First keywords of reading statements. A view or subquery cannot contain any other statement.
 READING = ("SELECT", "WITH", "VALUES", "EXPLAIN", "DESCRIBE")
 
-#: Keywords of everything else; quoted, they are names. EXPLAIN ANALYZE runs what it explains.
+#: Keywords of other statements; quoted, they are names. EXPLAIN ANALYZE runs the statement.
 _DOING = frozenset({"INTO", "INSERT", "UPDATE", "DELETE", "MERGE", "COPY", "CREATE", "DROP", "ALTER", "ANALYZE", "EXECUTE"})
 
-#: Strings, quoted names and comments: what is in them is no keyword.
+#: Strings, quoted names and comments, which contain no keywords.
 _NO_KEYWORDS = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/", re.DOTALL)
 
-#: What is left of a quote or comment that does not end, or of one that only some dialects have.
+#: Rest of an unterminated quote or comment, or of one that only some dialects have.
 _LEFT_OVER = re.compile(r"[$`'\"]|/\*|\*/")
 
 
 def is_reading(sql: str) -> bool:
-    """Whether `sql` can do nothing but read."""
+    """True if `sql` only reads."""
     pieces = list(_NO_KEYWORDS.finditer(sql))
     if any(_is_ambiguous(sql, piece) for piece in pieces):
         return False
@@ -31,7 +31,7 @@ def is_reading(sql: str) -> bool:
 
 
 def _is_ambiguous(sql: str, piece: re.Match[str]) -> bool:
-    """Whether DataFusion may see another end of a string or comment than we do."""
+    """True if DataFusion may see another end of the string or comment."""
     text = piece[0]
     if text.startswith("'"):
         # E'…' and U&'…' have escapes; X'…' has none

@@ -26,7 +26,7 @@ class Address:
 
     @property
     def is_spark_kafka(self) -> bool:
-        """Whether Spark's own Kafka source reads it."""
+        """True if Spark's own Kafka source reads the log."""
         return self.scheme == "spark-kafka"
 
     def __str__(self) -> str:
@@ -34,33 +34,33 @@ class Address:
 
 
 def parse_address(text: str) -> Address:
-    """Parses a source address.
+    """Parse a source address.
 
     Raises:
-        UsageError: it is of no known form.
+        UsageError: unknown form, or credentials in the address.
     """
     scheme, colon, rest = text.partition(":")
     if "@" in text and scheme not in ("segments", "jsonl"):
-        raise UsageError("credentials do not belong into an address: put them into the [kafka] part of the configuration")
+        raise UsageError("the address contains credentials: put them into the section [kafka] of the configuration")
     if colon and scheme in ("segments", "jsonl") and rest:
         return Address(scheme, rest)
     if colon and scheme in ("kafka", "spark-kafka") and rest.startswith("//"):
         location, _, topic = rest[2:].partition("/")
         if location and all(":" in server for server in location.split(",")):
             return Address(scheme, location, topic or DEFAULT_TOPIC)
-    raise UsageError(f"not a source address: {text!r} (expected {FORMS})")
+    raise UsageError(f"invalid source address {text!r}: use {FORMS}")
 
 
 def open_source(
     address: Address, kafka_options: Mapping[str, str], topic_id: UUID | None = None, *, seen_before: bool = False
 ) -> "LogSource":
-    """Opens the log at `address`. `kafka_options`: see `coordinator_core.sources.kafka`.
+    """Open the log at `address`. `kafka_options`: see `coordinator_core.sources.kafka`.
 
-    A topic with another id than `topic_id` is refused. Brokers that are away are waited for when this run has `seen_before`
-    that they are there; otherwise the address may be wrong, and that is said soon.
+    A topic with another id than `topic_id` is rejected. `seen_before` states that the brokers have answered before: then requests
+    are retried for `retry_seconds`; otherwise a wrong address is reported after a few seconds.
 
     Raises:
-        LogError: it is not there or cannot be read.
+        LogError: the log does not exist or cannot be read.
     """
     match address.scheme:
         case "segments":
@@ -72,7 +72,7 @@ def open_source(
 
             return JsonlSource(address.location)
         case "kafka":
-            # the client library takes a while to import, and files need none of it
+            # the client library is slow to import, and files do not need it
             from coordinator_core.sources.kafka import KafkaSource
 
             return KafkaSource(str(address), kafka_options, expected_topic_id=topic_id, seen_before=seen_before)
@@ -80,40 +80,40 @@ def open_source(
 
 
 def load_reader(address: Address) -> None:
-    """Imports what reads logs at such an address."""
+    """Import the modules that read logs at such an address."""
     if address.scheme == "kafka":
         importlib.import_module("coordinator_core.sources.kafka")
 
 
 def truncated(address: Address, partition: int, position: int, end: int) -> LogTruncated:
-    """The error of a log that ends before the position that the tables have reached."""
+    """Error for a log that ends before the position of the tables."""
     return LogTruncated(
-        f"{address}, partition {partition}: the log ends at offset {end}, before offset {position} where the tables continue: "
+        f"{address}, partition {partition}: the log ends at offset {end}, before offset {position} where the tables continue; "
         "it was truncated, recreated or restored; start over with an empty --tables folder, or restore the log"
     )
 
 
 def older(address: Address, partition: int, epoch: int, now: int) -> LogTruncated:
-    """The error of a log whose leaders are counted from an earlier state of the cluster than the tables have seen."""
+    """Error for a leader epoch that is lower than the epoch the tables have seen."""
     return LogTruncated(
-        f"{address}, partition {partition}: its leader has epoch {now}, and had {epoch} when the tables read it: the topic was "
-        "recreated, or the cluster restored from an older copy, or the broker is cut off from the others; "
-        "run again, and if it stays so start over with an empty --tables folder"
+        f"{address}, partition {partition}: the leader epoch is {now}, but was {epoch} when the tables read it: the topic was "
+        "recreated, the cluster was restored from an older copy, or the broker is cut off from the others; "
+        "run again, and if the error persists, start over with an empty --tables folder"
     )
 
 
 def cut_back(address: Address, partition: int, position: int, end: int) -> LogTruncated:
-    """The error of a log that has lost what the tables were made from, and was written on since."""
+    """Error for a log that lost records which the tables have read, and has grown since."""
     return LogTruncated(
-        f"{address}, partition {partition}: the log was cut back to offset {end}, before offset {position} where the tables "
-        "continue, and written anew from there (an unclean leader election, or a disk or a machine that failed): "
+        f"{address}, partition {partition}: the log was truncated to offset {end}, before offset {position} where the tables "
+        "continue, and has grown again since (an unclean leader election, or a disk or a machine that failed); "
         "start over with an empty --tables folder"
     )
 
 
 def deleted(address: Address, partition: int, position: int, beginning: int) -> RecordsDeleted:
-    """The error of a log whose records behind the position that the tables have reached are gone."""
+    """Error for a log that starts after the position of the tables."""
     return RecordsDeleted(
-        f"{address}, partition {partition}: the log begins at offset {beginning}, behind offset {position} where the tables "
-        "continue: the records between were deleted; start over with an empty --tables folder, or restore the log"
+        f"{address}, partition {partition}: the log now starts at offset {beginning}, but the tables need offset {position}; "
+        "the records in between were deleted; start over with an empty --tables folder, or restore the log"
     )

@@ -1,7 +1,7 @@
-"""Change rows: what a task tells the batch about the ranges of the log that it read.
+"""Change rows: the result of a task for the ranges of the log that it read.
 
-One flat schema for all kinds; a kind fills only its own columns. Through the JVM they go packed: many rows of a kind as one row
-of bytes, which Spark copies without looking at each (docs/adr/0013).
+All kinds share one flat schema; a kind fills only its own columns. Change rows pass through the JVM packed: many rows of a kind
+as one binary value, which Spark copies as a whole (docs/adr/0013).
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,37 +12,37 @@ import pyarrow.compute as pc
 
 _TIMESTAMP = pa.timestamp("us", "UTC")
 
-#: The years 1 to 9999 in ms since the epoch: what every reader of the tables can show. A record may say anything; times beyond
-#: are brought in here at the nearest end.
+#: The years 1 to 9999 in ms since the epoch: the times that every reader of the tables supports. Times of records outside of
+#: this range are replaced by the nearest limit.
 EARLIEST_MS, LATEST_MS = -62_135_596_800_000, 253_402_300_799_999
 
 
 class Kind(StrEnum):
-    """What a change row says."""
+    """Kind of a change row."""
 
-    #: The final operation of the range on this group, topic and partition is a commit.
+    #: A group, topic and partition whose final operation in the range is a commit.
     COMMIT = "commit"
-    #: … is a removal.
+    #: A group, topic and partition whose final operation in the range is a removal.
     TOMBSTONE = "tombstone"
-    #: A transactional commit whose transaction is still open at the end of the range.
+    #: A transactional commit whose transaction is open at the end of the range.
     PENDING = "pending"
-    #: Pending commits from before the range that go: of one producer, or of all when producer_id is null.
+    #: A removal of commits pending before the range: of one producer, or of all if producer_id is null.
     PENDING_TOMBSTONE = "pending_tombstone"
-    #: First marker of a producer in the range; decides its pending commits from before the range. `detail`: COMMIT or ABORT.
+    #: The first marker of a producer in the range; it ends the commits pending before the range. `detail`: COMMIT or ABORT.
     MARKER = "marker"
     #: A group with offset commits or removals in the range.
     TOUCHED = "touched"
-    #: A record as logged, to be folded and told: group records, and what no codec knows.
+    #: A record as logged, whose changes are not reported yet: a group record, or undecodable bytes.
     RECORD = "record"
-    #: A group record as logged whose changes are told already: it counts for the state that it leaves.
+    #: A state-only record: a group record as logged, whose changes are already reported.
     SETTLED = "settled"
-    #: What a group record changed: a row of `group_history`.
+    #: A change made by a group record: a row of `group_history`.
     GROUP_CHANGE = "group_change"
     #: Name of a topic id.
     TOPIC_ID = "topic_id"
-    #: A part of the log that is damaged. `detail` says how.
+    #: A damaged part of the log. `detail` is the reason.
     DAMAGE = "damage"
-    #: The range itself: where it began and where the next one begins.
+    #: The range itself: its first offset and that of the next range.
     RANGE = "range"
 
 
@@ -97,17 +97,17 @@ _SPARK_TYPES = {
 #: The same schema as Spark DDL.
 DDL = ", ".join(f"{field.name} {_SPARK_TYPES[field.type]}" for field in SCHEMA)
 
-#: Packed change rows: rows of one kind as a stream of Arrow's IPC format, without the columns that all of them leave empty.
+#: Packed change rows: rows of one kind in Arrow's IPC stream format, without empty columns.
 PACKED_SCHEMA = pa.schema([("kind", pa.string()), ("rows", pa.binary())])
 PACKED_DDL = "kind STRING, rows BINARY"
 
-#: Bytes of a packed row, about: Spark puts up to 10,000 rows into one array, whose offsets have 32 bits.
+#: Approximate bytes of a packed row: Spark puts up to 10,000 rows into one array with 32-bit offsets.
 _PACKED_BYTES = 128 * 1024
-_PACKED_AT_ONCE = 64
+_PACKED_PER_BATCH = 64
 
 
 def rows(kind: Kind, log_partition: int, columns: dict[str, pa.Array]) -> pa.RecordBatch:
-    """A batch of change rows of one kind; columns that it does not fill are null."""
+    """Build change rows of one kind; missing columns are null."""
     length = len(next(iter(columns.values())))
     given = {
         "kind": pa.repeat(pa.scalar(str(kind)), length),
@@ -126,13 +126,13 @@ def of_kind(changes: pa.Table, kind: Kind) -> pa.Table:
 
 
 def packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Change rows, each batch of one kind, packed."""
+    """Pack change rows; each batch has one kind."""
     for batch in batches:
         filled = [field.name for field, column in zip(SCHEMA, batch.columns, strict=True) if column.null_count < batch.num_rows]
         kept = batch.select(filled)
         step = max(1, _PACKED_BYTES * batch.num_rows // max(1, kept.nbytes))
-        for first in range(0, batch.num_rows, _PACKED_AT_ONCE * step):
-            streams = _streams(kept.slice(first, _PACKED_AT_ONCE * step), step)
+        for first in range(0, batch.num_rows, _PACKED_PER_BATCH * step):
+            streams = _streams(kept.slice(first, _PACKED_PER_BATCH * step), step)
             yield pa.RecordBatch.from_arrays([pa.repeat(batch["kind"][0], len(streams)), streams], schema=PACKED_SCHEMA)
 
 
@@ -149,7 +149,7 @@ def _streams(batch: pa.RecordBatch, step: int) -> pa.Array:
 
 
 def unpacked(packed_rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The reverse; nothing is copied."""
+    """Unpack change rows without copying."""
     for batch in packed_rows:
         for stream in batch["rows"]:
             with pa.ipc.open_stream(stream.as_buffer()) as reader:
@@ -157,7 +157,7 @@ def unpacked(packed_rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def table_of(packed_rows: pa.Table) -> pa.Table:
-    """Packed change rows as a table of change rows."""
+    """Unpack change rows into a table."""
     return pa.Table.from_batches(unpacked(packed_rows.to_batches()), SCHEMA)
 
 

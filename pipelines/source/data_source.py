@@ -5,13 +5,13 @@
 
 Options:
     path             source address (the argument of `load`)
-    era              rules to fold with, default 4
-    retentionMs      offset retention, for eras that fill in expiry while loading
-    tasks            tasks that the partitions are packed into, default the cores of the machine
+    era              era of the rules, default 4
+    retentionMs      offset retention, for eras whose loader fills in the expiry
+    tasks            number of tasks, default the cores of the machine
     maxRecordsPerBatch  limit of a micro-batch, default none
     startingOffsets  JSON of log partition → offset, default the earliest
-    topicId          id that the topic must have, default any
-    warmUp           true: a batch read of nothing, which starts the Python processes that a read needs
+    topicId          required id of the topic, default any
+    warmUp           true: an empty batch read, which starts the Python processes of a read
     kafka.*          connection options of `coordinator_core.sources.kafka`; they never appear in messages
 """
 
@@ -43,13 +43,13 @@ if TYPE_CHECKING:
 KAFKA_PREFIX = "kafka."
 WARM_UP = "warmUp"
 
-_LOOKS = 10
-_LOOK_EVERY_SECONDS = 1.0
+_CHECKS = 10
+_CHECK_EVERY_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
 class SourceOptions:
-    """The options of the source, parsed; travels to the tasks."""
+    """The parsed options of the source; sent to the tasks."""
 
     address: Address
     era: str
@@ -63,7 +63,7 @@ class SourceOptions:
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> "SourceOptions":
-        """Parses Spark's options, whose names are case-insensitive."""
+        """Parse Spark's options, whose names are case-insensitive."""
         given = {name.lower(): value for name, value in options.items()}
         era = given.get("era", "4")
         starting = given.get("startingoffsets")
@@ -82,13 +82,13 @@ class SourceOptions:
         )
 
     def open(self, *, seen_before: bool) -> "LogSource":
-        """Opens the log. Whoever knows the topic's id has seen it too."""
+        """Open the log. A known topic id implies `seen_before`."""
         mark_warnings()
         return open_source(self.address, self.kafka, self.topic_id, seen_before=seen_before or self.topic_id is not None)
 
 
 class ConsumerOffsetsDataSource(DataSource):
-    """Spark's entry point; see the module."""
+    """Spark's entry point; see the module docstring."""
 
     @classmethod
     def name(cls) -> str:
@@ -100,11 +100,11 @@ class ConsumerOffsetsDataSource(DataSource):
         return PACKED_DDL
 
     def reader(self, schema: StructType) -> "LogReader":  # noqa: ARG002
-        """Reads everything that the log has now."""
+        """Create the reader of the whole log."""
         return LogReader(SourceOptions.parse(self.options))
 
     def streamReader(self, schema: StructType) -> "LogStreamReader":  # noqa: ARG002, N802
-        """Follows the log."""
+        """Create the reader of the stream."""
         return LogStreamReader(SourceOptions.parse(self.options))
 
 
@@ -116,13 +116,13 @@ class RangesPartition(InputPartition):
 
 
 class LogReader(DataSourceReader):
-    """Batch: the whole log, or what follows `startingOffsets`."""
+    """Batch reader: the whole log, or the log from `startingOffsets`."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
 
     def partitions(self) -> list[RangesPartition]:
-        """The log's ranges, packed into tasks; a warm-up has as many tasks, with nothing to read."""
+        """The ranges of the log, packed into tasks; a warm-up has as many tasks without ranges."""
         if self._options.warms_up:
             return [RangesPartition([]) for _ in range(self._options.tasks)]
         source = self._options.open(seen_before=False)
@@ -143,7 +143,7 @@ class LogReader(DataSourceReader):
 
 
 class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Stream: offsets are JSON objects of log partition → next offset."""
+    """Stream reader; offsets are JSON objects of log partition → next offset."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
@@ -157,7 +157,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._source
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        """Where the tables end, or the earliest offsets of the log."""
+        """The next offsets of the tables, or the earliest offsets of the log."""
         return Position({**self._log.earliest_offsets(), **(self._options.starting_offsets or {})}).to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
@@ -165,14 +165,14 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable() if self._options.max_records is None else ReadMaxRows(self._options.max_records)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Freezes the end of the log for this run."""
+        """Fix the end of the log for this run."""
         self._target = self._end()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        """The end of the log, or of what `limit` admits.
+        """The end of the log, or a lower position within `limit`.
 
         Raises:
-            LogTruncated: the log ends before `start`, or was cut back to before it since, or is another topic's now.
+            LogTruncated: the log ends before `start`, was truncated below it since, or has a lower leader epoch.
         """
         begin = Position.from_json(start)
         end = self._settled_end(begin)
@@ -191,19 +191,19 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return Position(self._log.end_offsets(), self._log.leader_epochs())
 
     def _settled_end(self, begin: Position) -> Position:
-        """The end of the log, asked for again for a while as long as it is before `begin`.
+        """The end of the log, requested up to ten times more while it is before `begin`.
 
-        A new leader may not know yet how far all replicas are (before KIP-207), and a broker that is cut off from the others may
-        not know yet that there is a new leader. Whoever asks anew also learns whether the topic is still the same.
+        A new leader may not know the high watermark yet (before KIP-207), and a broker that is cut off from the others may not
+        know the new leader yet. Reopening the log also checks the topic id.
         """
         end = self._target or self._end()
-        looks = 0
-        while looks < _LOOKS and (end.shorter_than(begin) or end.older_than(begin)):
-            time.sleep(_LOOK_EVERY_SECONDS)
+        checks = 0
+        while checks < _CHECKS and (end.shorter_than(begin) or end.older_than(begin)):
+            time.sleep(_CHECK_EVERY_SECONDS)
             self.stop()
             self._source = self._options.open(seen_before=True)
             end = self._end()
-            looks += 1
+            checks += 1
         if self._target is not None:
             self._target = end
         return end
@@ -219,14 +219,14 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return packed(read_ranges(self._options, partition.todo))
 
     def stop(self) -> None:
-        """Closes the log."""
+        """Close the log."""
         if self._source is not None:
             self._source.close()
 
 
 def read_ranges(options: SourceOptions, todo: list[LogRange]) -> Iterator[pa.RecordBatch]:
-    """Reads and reduces ranges and yields the change rows of each as soon as it is complete."""
-    # Spark makes processes that only ask for the schema or for offsets: they need not wait for compiled code
+    """Read and reduce ranges, and yield the change rows of each range once it is complete."""
+    # Spark starts processes only for the schema or for offsets: they do not load compiled code
     from coordinator_core.reduction.range_reduction import RangeReducer
     from pipelines.source.reduction_rows import change_rows
 
@@ -243,7 +243,7 @@ def read_ranges(options: SourceOptions, todo: list[LogRange]) -> Iterator[pa.Rec
             if columns.next_offset >= waiting[partition].end:
                 one = waiting.pop(partition)
                 yield from change_rows(reducers.pop(partition).finish(), one.start, one.end, era, options.retention_ms)
-        # compaction may have taken the last records of a range away
+        # compaction may have removed the last records of a range
         for partition, one in waiting.items():
             yield from change_rows(reducers[partition].finish(), one.start, one.end, era, options.retention_ms)
     finally:

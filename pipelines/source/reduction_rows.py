@@ -1,4 +1,4 @@
-"""A reduced range of the core as change rows."""
+"""Conversion of a reduced range to change rows."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ _TOUCHED = ("group_id", "last_value_offset", "last_tombstone_offset", "upserts",
 
 
 def change_rows(reduced: RangeReduction, start: int | None, end: int, era: Era, retention_ms: int) -> Iterator[pa.RecordBatch]:
-    """The change rows of the range from `start` (None where the source hides it) up to `end`, the `range` row last."""
+    """Yield the change rows of the range from `start` (None: unknown) up to `end`, with the `range` row last."""
     reduction, groups = reduced.offsets, reduced.groups
     is_settled = groups.records["settled"]
     parts = [
@@ -58,7 +58,7 @@ def _marker_type(reduction: Reduction) -> dict[str, pa.Array]:
 
 
 def _timestamps(ms: pa.Array) -> pa.Array:
-    """Milliseconds as timestamps; -1 is none."""
+    """Convert milliseconds to timestamps, -1 to null."""
     known = pc.if_else(pc.not_equal(ms, -1), ms, pa.scalar(None, pa.int64()))
     shown = pc.max_element_wise(pc.min_element_wise(known, LATEST_MS, skip_nulls=False), EARLIEST_MS, skip_nulls=False)
     return pc.multiply(shown, 1000).cast(pa.timestamp("us", "UTC"))
@@ -92,8 +92,10 @@ def _damages(damages: tuple[Damage, ...]) -> dict[str, pa.Array]:
 
 
 def _odd_markers(odd: pa.Table, era: Era) -> dict[str, pa.Array]:
-    """Control records that the fold made nothing of: too short for a type, or of a time that should have none."""
-    problem = "control record without a readable type" if era.knows_transactions else f"control record, unknown to era {era.name}"
+    """Control records without effect: too short for a type, or in an era without transactions."""
+    problem = (
+        "control record without a readable type" if era.knows_transactions else f"control record, not supported by era {era.name}"
+    )
     reasons = pa.repeat(pa.scalar(problem), odd.num_rows)
     return _columns(odd, _RECORD) | _time(odd) | {"detail": reasons}
 

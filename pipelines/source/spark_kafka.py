@@ -1,9 +1,10 @@
-"""`spark-kafka://…`: the same change rows through Spark's own Kafka source, for clusters that only the JVM client can log in to.
+"""`spark-kafka://…`: the same change rows from Spark's own Kafka source, for clusters that require the JVM client to log in.
 
-Its limits are Spark's: it hides control batches, so it reads committed transactions only, as plain commits, and an open one
-holds back its partition; it cannot name topic ids; and it is slower. Spark drops internal topics from every kind of
-subscription unless a deprecated way of fetching offsets is on, and answers with no rows and no error otherwise; that way,
-`assign` is the one kind that does not write consumer groups of its own into the topic that is read.
+It has Spark's limits. Spark hides control batches: only committed transactions are read, as plain commits, and an open
+transaction blocks its partition. Topic ids have no names. Reading is slower.
+
+Spark removes internal topics from every subscription, without an error, unless the deprecated offset fetching is enabled. With
+deprecated offset fetching, only `assign` does not write its own consumer groups into the topic being read.
 """
 
 import json
@@ -27,7 +28,7 @@ from pipelines.source.reduction_rows import change_rows
 if TYPE_CHECKING:
     from pipelines.job.run_options import RunOptions
 
-#: The clients must be those that Spark was built with: its old way of fetching offsets calls what 4.x has not.
+#: The version of kafka-clients that Spark was built with: deprecated offset fetching calls methods that 4.x removed.
 _CONNECTOR = (
     "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
     "org.apache.kafka:kafka-clients:3.9.0",
@@ -70,7 +71,7 @@ def open_spark_kafka(spark: SparkSession, options: "RunOptions", next_offsets: O
 
 
 def jvm_settings(kafka: Mapping[str, str], kafka_jvm: Mapping[str, Any]) -> dict[str, str]:
-    """Our connection options as those of Kafka's Java client; what `kafka_jvm` says goes on top."""
+    """Translate connection options to those of Kafka's Java client; `kafka_jvm` overrides them."""
     settings = {}
     for ours, theirs in (("security_protocol", "security.protocol"), ("sasl_mechanism", "sasl.mechanism")):
         if ours in kafka:
@@ -112,14 +113,14 @@ def _reducing(era_name: str, retention_ms: int) -> Callable[[Iterator[pa.RecordB
                 reducers.setdefault(partition, RangeReducer(era, partition)).add(columns)
                 ends[partition] = columns.next_offset
         for partition, reducer in reducers.items():
-            # where the range began is not known here: the source hides what compaction and aborts took away
+            # the start of the range is unknown: the source hides compacted and aborted records
             yield from packed(change_rows(reducer.finish(), None, ends[partition], era, retention_ms))
 
     return reduce
 
 
 def record_columns(batch: pa.RecordBatch) -> RecordColumns:
-    """Rows of Spark's Kafka source, of one partition in log order, as the columns that the reducer takes."""
+    """Convert rows of Spark's Kafka source, of one partition in log order, to the columns of the reducer."""
     keys, values = batch["key"], batch["value"]
     key_bytes, key_start, key_length = _slices(keys)
     value_bytes, value_start, value_length = _slices(values)

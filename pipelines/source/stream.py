@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def spark_jars(options: "RunOptions", progress: Callable[[str], None]) -> tuple[str, ...]:
-    """Jars that reading the source needs in the session."""
+    """Jars that the session needs to read the source."""
     if not options.address.is_spark_kafka or options.spark["delta_jars"] != "cache":
         return ()
     from pipelines.source.spark_kafka import connector_jars
@@ -28,9 +28,9 @@ def spark_jars(options: "RunOptions", progress: Callable[[str], None]) -> tuple[
 def open_stream(
     spark: SparkSession, options: "RunOptions", next_offsets: Offsets | None, topic_id: str | None = None
 ) -> DataFrame:
-    """Packed change rows from where the tables end; the stream's checkpoint, if there is one, goes before `next_offsets`.
+    """Packed change rows from `next_offsets` on; an existing checkpoint of the stream takes precedence.
 
-    With `topic_id` a topic that has another one by then ends the stream.
+    A topic with another id than `topic_id` ends the stream.
     """
     if options.address.is_spark_kafka:
         from pipelines.source.spark_kafka import open_spark_kafka
@@ -56,9 +56,9 @@ def open_stream(
 
 
 def warm_up(spark: SparkSession, options: "RunOptions") -> None:
-    """Starts the Python processes that read the log, beside whatever the caller does next, by a read of nothing at all.
+    """Start the Python processes that read the log with an empty read, in the background.
 
-    A stream that asks for its first rows starts one after the other, and they take longer to start than to read.
+    The first batch of a stream would start them in sequence, which takes longer than reading.
     """
     if options.address.is_spark_kafka:
         return
@@ -71,7 +71,7 @@ def warm_up(spark: SparkSession, options: "RunOptions") -> None:
         try:
             reader.load(f"{options.address}").toArrow()
         except (PySparkException, Py4JError, OSError):
-            # whatever it is, the stream meets it as well, and tells it
+            # the stream has the same error, and reports it
             return
 
     threading.Thread(target=read_nothing, name="warm-up", daemon=True).start()

@@ -1,4 +1,4 @@
-"""Compiled functions, loaded before anybody waits for them."""
+"""Loading of compiled functions before their first use."""
 
 from coordinator_core.codec import Record, encode
 from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommitValue
@@ -10,7 +10,7 @@ from pipelines.source.reduction_rows import change_rows
 
 
 def load_kernels() -> None:
-    """Reads a log of a commit and its tombstone, so that the compiled functions of every read are loaded in this process."""
+    """Read a log of a commit and its tombstone, which loads the compiled functions of every read in this process."""
     key = OffsetCommitKey("group", "topic", 0)
     value = OffsetCommitValue(offset=1, leader_epoch=-1, metadata="", commit_timestamp=0, expire_timestamp=-1)
     records = [encode(Record(1, key, value, 3)), encode(Record(1, key, None, None))]

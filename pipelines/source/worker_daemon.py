@@ -1,14 +1,14 @@
-"""Spark's daemon of Python workers, with what a read of the log needs loaded before the first worker is forked.
+"""Spark's daemon of Python workers, which loads the modules of a read before it forks the first worker.
 
-Spark starts it by `spark.python.daemon.module` once per session and forks a worker per concurrent task. What the daemon has
-imported and compiled, its workers have: a second of each first task, and of each worker after that.
+Spark starts it by `spark.python.daemon.module` once per session; it forks a worker per concurrent task. Workers inherit imported
+modules and compiled functions, which saves a second in each first task of a worker.
 """
 
 import sys
 
 from pyspark.daemon import manager
 
-#: Spark runs daemons for other errands too, with other modules: those that plan a read but read nothing.
+#: Module of workers that run tasks; daemons of other modules plan reads but do not read.
 _READS = "pyspark.worker"
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Tables from elsewhere: whatever their Delta logs name, nothing outside of a table's own folder is read.
+"""Containment of untrusted tables: no file outside of a table's own folder is read.
 
-A Delta log may name its files by any URI, absolute or with `..`, encoded or not, and keep deletion vectors and parts of its
-checkpoints anywhere (`storageType` p, sidecars of v2 checkpoints); delta-rs follows all of them, and symbolic links. Tables that
-Grouplake writes have none of this, so what does is refused before a byte of it is read. Told apart by what they use, not by where
-that leads: there is no other way to resolve an address than the way of the library that will open it.
+A Delta log may name its files by any URI, absolute or with `..`, encoded or not, and may keep deletion vectors and parts of its
+checkpoints anywhere (`storageType` p, sidecars of v2 checkpoints). delta-rs follows all of these, and symbolic links. Tables of
+Grouplake use none of these features, so a table with one is rejected before the file is read. The check looks for the features
+and does not resolve addresses, because delta-rs could resolve them differently.
 """
 
 import json
@@ -19,16 +19,16 @@ from deltalake import DeltaTable
 from pipelines.errors import TablesError, UsageError
 from pipelines.tables.place import local_folder
 
-#: Names of our data files. No separator, no escape, no scheme: such a name is a file in the folder however it is resolved.
+#: Valid names of data files: without separator, escape and scheme, so that every resolution gives a file in the folder.
 _DATA_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
-#: What a reader takes from the log begins with a version. Other forms are v2 and multi-part checkpoints and compacted commits.
+#: Valid names of log files that start with a version. Other forms are v2 and multi-part checkpoints and compacted commits.
 _LOG_FILE = re.compile(r"([0-9]{20})\.(?:(json|crc)|(checkpoint\.parquet))")
 
-#: What a kill leaves of a file that was being put into a log of a local folder; no reader lists it.
-_NEVER_PUT = re.compile(r".*#[0-9]+")
+#: Temporary file of a killed commit in a local log, which readers ignore.
+_UNFINISHED = re.compile(r".*#[0-9]+")
 
-#: Keys in a log that name further files, lower case.
+#: Keys in a log that refer to further files, in lower case.
 _FURTHER_FILES = ("deletionvector", "sidecar")
 _SUSPICIOUS = (*(f'"{key}"'.encode() for key in _FURTHER_FILES), b"\\u")
 
@@ -36,29 +36,32 @@ _ANY_VERSION = 10**20
 
 
 def expect_own_log(uri: str, version: int | None) -> None:
-    """Raises UsageError unless the log of the table at `uri`, as far as `version` needs it, names no file but data files.
+    """Check that the log of the table at `uri`, up to `version`, refers to data files only.
 
-    What an object store holds is not looked at here: readers of its log stay in the store. Raises TablesError where the log has
-    no such version; delta-rs would count up to it, however far.
+    Object stores are not checked: readers of their logs cannot leave the store.
+
+    Raises:
+        UsageError: the log refers to other files, or cannot be read.
+        TablesError: the log has no such version; delta-rs would try every version up to it.
     """
     folder = local_folder(uri)
     if folder is None or not folder.exists():
         return
     try:
-        for place in (folder, folder / "_delta_log"):
-            if place.is_symlink():
-                raise _foreign(place, "it is a symbolic link")
-            _expect_no_links(place)
+        for directory in (folder, folder / "_delta_log"):
+            if directory.is_symlink():
+                raise _foreign(directory, "it is a symbolic link")
+            _expect_no_links(directory)
         _expect_plain_log(folder / "_delta_log", _ANY_VERSION if version is None else version)
     except FileNotFoundError:
-        # no table here, or one that is being vacuumed: whoever opens it will say so
+        # no table, or a table during vacuum: opening it reports the error
         return
     except OSError as error:
         raise UsageError(f"cannot read {error.filename or folder}: {error.strerror}") from error
 
 
 def expect_own_files(uri: str, table: DeltaTable) -> None:
-    """Raises UsageError unless every data file of the table opened at `uri` lies in it, and no reader feature is needed."""
+    """Raise UsageError unless all data files of the table at `uri` are in its folder and it needs no reader feature."""
     if table.protocol().min_reader_version != 1:
         raise _foreign(uri, f"it needs a reader of protocol {table.protocol().min_reader_version}")
     for path in pa.table(table.get_add_actions())["path"].to_pylist():
@@ -67,28 +70,28 @@ def expect_own_files(uri: str, table: DeltaTable) -> None:
 
 
 def _foreign(where: Path | str, what: str) -> UsageError:
-    return UsageError(f"{where}: {what}, which no table of Grouplake's does; it was not read")
+    return UsageError(f"{where}: {what}, unlike the tables of Grouplake; it was not read")
 
 
 def _expect_no_links(folder: Path) -> None:
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_symlink() or not (entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)):
-                raise _foreign(entry.path, "it is no regular file")
+                raise _foreign(entry.path, "it is not a regular file")
 
 
 def _expect_plain_log(log: Path, version: int) -> None:
-    names = [name for name in os.listdir(log) if name[:1].isdigit() and not _NEVER_PUT.fullmatch(name)]
+    names = [name for name in os.listdir(log) if name[:1].isdigit() and not _UNFINISHED.fullmatch(name)]
     found = [(match, name) for name in names for match in (_LOG_FILE.fullmatch(name),)]
     for match, name in found:
         if match is None:
-            raise _foreign(log / name, "it is of a form for checkpoints in parts and compacted logs")
+            raise _foreign(log / name, "it is a multi-part checkpoint, a v2 checkpoint or a compacted log")
     numbered = [(int(match[1]), bool(match[3]), name) for match, name in found if match]
     newest = max((number for number, _, _ in numbered), default=-1)
     if numbered and not (version == _ANY_VERSION or 0 <= version <= newest):
-        raise TablesError(f"{log.parent} has no version {version}, only up to {newest}")
+        raise TablesError(f"{log.parent} has no version {version}: use 0 to {newest}")
     first = max((number for number, is_checkpoint, _ in numbered if is_checkpoint and number <= version), default=-1)
-    # A reader may begin with an older checkpoint than the newest when it is told to.
+    # A reader may start with an older checkpoint if `_last_checkpoint` names it.
     first = min([first, *_last_checkpoint(log)])
     for number, is_checkpoint, name in numbered:
         if first <= number <= version:
@@ -96,7 +99,7 @@ def _expect_plain_log(log: Path, version: int) -> None:
 
 
 def _last_checkpoint(log: Path) -> list[int]:
-    """Versions that the hint of the newest checkpoint names: one, unless somebody plays with its form."""
+    """Versions in the hint of the newest checkpoint: one, or several in a manipulated file."""
     try:
         pairs = json.loads((log / "_last_checkpoint").read_bytes(), object_pairs_hook=list)
     except (FileNotFoundError, ValueError, RecursionError):
@@ -108,7 +111,7 @@ def _expect_plain_commit(path: Path) -> None:
     data = path.read_bytes()
     lowered = data.lower()
     if any(word in lowered for word in _SUSPICIOUS):
-        # it may be a value, such as a group id
+        # the word may be in a value, such as a group id
         try:
             _expect_no_further_files(path, set(_keys(data.decode())))
         except (ValueError, RecursionError) as error:
@@ -143,7 +146,7 @@ def _expect_plain_checkpoint(path: Path) -> None:
             further = [name for name in names if any(part.lower() in _FURTHER_FILES for part in name.split("."))]
             columns = file.read(columns=further)
     except (pa.ArrowException, OSError) as error:
-        raise _foreign(path, f"it is no checkpoint ({str(error).splitlines()[0]})") from error
+        raise _foreign(path, f"it is not a valid checkpoint ({str(error).splitlines()[0]})") from error
     while any(pa.types.is_struct(column.type) for column in columns.columns):
         columns = columns.flatten()
     present = [

@@ -1,7 +1,7 @@
-"""The tables as `schemas/tables/*.sql` defines them, read once for both writers.
+"""Definitions of the tables, from `schemas/tables/*.sql`, for both writers.
 
-The DDL is Spark's and can be run there as it is; delta-rs, which has no DDL, gets the same columns and comments as an Arrow
-schema. The keys of the merged tables are not Delta's business and stand here.
+The DDL runs in Spark unchanged. delta-rs has no DDL and gets the same columns and comments as an Arrow schema. The keys of the
+merged tables, which Delta does not know, are defined here.
 """
 
 import re
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SCHEMAS = Path(__file__).parents[1] / "schemas"
 
-#: Tables that are merged, with the columns that identify a row.
+#: Merged table → key columns.
 KEYS: dict[str, tuple[str, ...]] = {
     "topic_ids": ("topic_id",),
     "pending_offsets": ("producer_id", "group_id", "topic", "partition"),
@@ -28,19 +28,19 @@ KEYS: dict[str, tuple[str, ...]] = {
     "members": ("group_id", "member_id"),
 }
 
-#: Tables that only grow.
+#: Append-only tables.
 APPENDED = ("offset_history", "group_history", "quarantine", "batches")
 
-#: Order in which a batch writes them; `batches` is last and makes the batch visible.
+#: Order in which a batch writes the tables; `batches` is last and makes the batch visible.
 WRITE_ORDER = (*KEYS, *APPENDED)
 
 VIEWS = ("committed_offsets", "group_members", "assignments", "expiring_offsets")
 
-#: Columns of the `batches` row of the batch that a view is read at: `{batch.era}` in the text of a view stands for its era.
+#: Columns of `batches` with placeholders in views: `{batch.era}` stands for the era of the batch at which a view is read.
 BATCH_COLUMNS = ("era", "retention_ms")
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
-#: Function of Spark SQL → the one of DataFusion that does the same.
+#: Function of Spark SQL → equivalent function of DataFusion.
 _SPARK_FUNCTIONS = {"explode": "unnest", "timestamp_micros": "to_timestamp_micros"}
 
 _PRIMITIVES = {
@@ -66,14 +66,14 @@ class TableDefinition:
 
     @property
     def commented_schema(self) -> pa.Schema:
-        """To create the table with. Rows go without: a table keeps the comments that it was made with, whatever is said today."""
+        """Schema to create the table with. Written rows use `schema`, and the table keeps the comments of its creation."""
         return pa.schema([field.with_metadata({"comment": self.comments[field.name]}) for field in self.schema])
 
 
 @cache
 def table(name: str) -> TableDefinition:
-    """The definition of table `name`."""
-    # sqlglot takes half a second to import and only the writing commands need it
+    """Return the definition of table `name`."""
+    # importing sqlglot takes half a second, and only writing commands need it
     import sqlglot
     from sqlglot import exp
 
@@ -93,18 +93,18 @@ def table(name: str) -> TableDefinition:
 
 
 def tables() -> dict[str, TableDefinition]:
-    """Every table, in the order in which a batch writes them."""
+    """Return all tables, in the order in which a batch writes them."""
     return {name: table(name) for name in WRITE_ORDER}
 
 
 @cache
 def view_text(name: str) -> str:
-    """The text of view `name` in `schemas/views`, with its placeholders."""
+    """Return the text of view `name` in `schemas/views`, with its placeholders."""
     return (SCHEMAS / "views" / f"{name}.sql").read_text()
 
 
 def view_sql(name: str, batch: Mapping[str, str]) -> str:
-    """The query of view `name` in the SQL that DataFusion reads (see `spark_view_sql`).
+    """Return the query of view `name` in the SQL of DataFusion (see `spark_view_sql` for Spark).
 
     `batch` has an SQL expression for each of BATCH_COLUMNS, which replaces the placeholder `{batch.COLUMN}`. Raises ValueError
     for a placeholder of another name.
@@ -113,7 +113,7 @@ def view_sql(name: str, batch: Mapping[str, str]) -> str:
 
 
 def filled(text: str, batch: Mapping[str, str], where: str) -> str:
-    """The text of a view with expressions for its placeholders; `where` is for the message of the ValueError."""
+    """Replace the placeholders in the text of a view; `where` is used in the message of the ValueError."""
 
     def expression(found: re.Match[str]) -> str:
         kind, _, column = found[1].partition(".")
@@ -126,8 +126,11 @@ def filled(text: str, batch: Mapping[str, str], where: str) -> str:
 
 
 def spark_view_sql(name: str) -> str:
-    """The same query for Spark SQL, over tables or temporary views of the names of the tables: placeholders stand for the newest
-    row of `batches`, and two functions have other names. The views use nothing else that differs."""
+    """Return the query of view `name` for Spark SQL, over tables or temporary views with the names of the tables.
+
+    Placeholders become values of the newest row of `batches`. Two functions have other names in Spark; the views use no other
+    syntax that differs.
+    """
     newest = {column: f"(SELECT {column} FROM batches ORDER BY batch_id DESC LIMIT 1)" for column in BATCH_COLUMNS}
     sql = view_sql(name, newest)
     for theirs, ours in _SPARK_FUNCTIONS.items():

@@ -1,4 +1,4 @@
-"""Puts the leaves of a table in order: ranges that do not overlap, files of about the same size."""
+"""Reordering of the leaves of a table into disjoint ranges and files of similar size."""
 
 from collections.abc import Iterator
 
@@ -19,27 +19,27 @@ from pipelines.tables.leaves import (
     write_leaf,
 )
 
-#: A leaf with fewer rows is put together with its neighbour.
+#: A leaf with fewer rows is merged with its neighbour.
 _SMALL = LEAF_ROWS // 2
 
 
 def order_leaves(table: DeltaTable, name: str, stamp: str) -> tuple[int, int]:
-    """Replaces leaves that overlap or have far too few or too many rows; returns how many went and how many came.
+    """Replace leaves that overlap or have far too few or too many rows. Returns the numbers of removed and of added leaves.
 
     Raises:
-        CommitConflict: the table has a newer version than it was opened at; nothing has changed.
+        CommitConflict: the table has a newer version than `table`; it was not changed.
     """
     runs = [run for run in _runs(leaves_of(table)) if len(run) > 1 or run[0].rows > MAX_LEAF_ROWS]
     if not runs:
         return 0, 0
-    gone = [leaf for run in runs for leaf in run]
+    removed = [leaf for run in runs for leaf in run]
     added = [write_leaf(table, rows) for run in runs for rows in _merged(table, name, run)]
-    replace_leaves(table, gone, added, stamp, changes_rows=False)
-    return len(gone), len(added)
+    replace_leaves(table, removed, added, stamp, changes_rows=False)
+    return len(removed), len(added)
 
 
 def _runs(leaves: list[Leaf]) -> list[list[Leaf]]:
-    """Leaves that have to be written together, in order."""
+    """Group the leaves that must be written together, in order."""
     runs: list[list[Leaf]] = []
     high, rows = "", 0
     for leaf in leaves:
@@ -51,13 +51,13 @@ def _runs(leaves: list[Leaf]) -> list[list[Leaf]]:
         else:
             runs.append([leaf])
             rows = leaf.rows
-        # nothing sorts behind a file of unknown range
+        # every leaf after a file of unknown range may overlap with it
         high = chr(0x10FFFF) if leaf.high is None else max(high, leaf.high)
     return runs
 
 
 def _merged(table: DeltaTable, name: str, run: list[Leaf]) -> Iterator[pa.Table]:
-    """The rows of a run in new leaves; in memory are only those that a later leaf may still have rows between."""
+    """Yield the rows of a run as new leaves. Only rows that may interleave with those of later leaves are in memory."""
     schema = definitions.table(name).schema
     waiting = schema.empty_table()
     for leaf, following in zip(run, [*run[1:], None], strict=True):

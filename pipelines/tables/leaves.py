@@ -1,9 +1,10 @@
-"""The files of a merged table as the leaves of a B+ tree: small, sorted by key, told apart by the range of their first column.
+"""Leaves: the files of a merged table, small and sorted by key like the leaves of a B+ tree.
 
-delta-rs' merge scatters the rows of every file that it touches, so that after a few batches each file spans all groups and each
-batch rewrites the whole table (docs/adr/0012). Here a batch replaces only the files that hold its groups, one by one, and they
-keep their place in the order. What is read and written is plain Delta of protocol 1/2: Parquet files, and a commit that is put
-into the log under the next version unless there is one (the protocol's mutual exclusion on a local file system).
+The range of the first column decides which leaf may have a row. delta-rs' merge scatters the rows of every file that it rewrites,
+so that after a few batches each file spans all groups and each batch rewrites the whole table (docs/adr/0012). Here a batch
+replaces only the files with its groups, one by one, and the order of the files is kept. The format is plain Delta of protocol
+1/2: Parquet files, and a commit that creates the log file of the next version unless it exists (the protocol's mutual exclusion
+on a local file system).
 """
 
 import itertools
@@ -30,19 +31,19 @@ from pipelines.tables import definitions
 from pipelines.tables.place import local_folder
 from pipelines.tables.writer import CommitConflict, checkpoint_when_due
 
-#: Rows of a new leaf. Small leaves are cheap to replace, but every query opens all that it cannot rule out.
+#: Rows of a new leaf. Small leaves are cheap to replace, but a query opens every leaf whose range may match.
 LEAF_ROWS = 4_000
 
-#: A leaf that has grown beyond this is split.
+#: Larger leaves are split.
 MAX_LEAF_ROWS = 2 * LEAF_ROWS
 
-#: Columns with statistics, as `delta.dataSkippingNumIndexedCols` of the tables says.
+#: Number of columns with statistics, equal to `delta.dataSkippingNumIndexedCols` of the tables.
 _INDEXED_COLUMNS = 4
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """A data file: its path in the log and the range of its first column; None where the log does not tell."""
+    """A data file: its path in the log and the range of its first column, None if the log has no statistics."""
 
     path: str
     size: int
@@ -51,7 +52,7 @@ class Leaf:
     high: str | None
 
     def may_hold(self, values: Sequence[str]) -> bool:
-        """Whether one of the values, which are sorted, lies in the leaf's range."""
+        """True if the leaf's range may contain one of the sorted values."""
         if self.low is None or self.high is None:
             return True
         return bisect_left(values, self.low) < bisect_right(values, self.high)
@@ -59,7 +60,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class LeafRows:
-    """Some rows of a leaf: their numbers there, ascending, and columns of them."""
+    """Some rows of a leaf: their indexes, ascending, and some of their columns."""
 
     leaf: Leaf
     numbers: np.ndarray
@@ -68,9 +69,9 @@ class LeafRows:
 
 @dataclass(frozen=True)
 class ScannedRows:
-    """What has been read of a table: all rows whose first column has one of the values `firsts`, by the path of their leaf.
+    """Rows read from a table: all rows whose first column has one of the values `firsts`, by the path of their leaf.
 
-    It stays true, since nothing ever changes a file.
+    They remain valid, because files never change.
     """
 
     firsts: frozenset[str]
@@ -78,19 +79,19 @@ class ScannedRows:
 
 
 def leaf_threads() -> ThreadPoolExecutor:
-    """As many threads as there are cores: Arrow reads and writes without Python's lock."""
+    """Create one thread per core: Arrow reads and writes without Python's global lock."""
     return ThreadPoolExecutor(max_workers=os.cpu_count())
 
 
 def has_leaves(table: DeltaTable) -> bool:
-    """Whether the files of `table` can be replaced here: a local folder, and nothing that goes beyond protocol 1/2."""
+    """True if the files of `table` can be replaced as leaves: in a local folder, with protocol 1/2, without partitions."""
     protocol = table.protocol()
     is_plain = protocol.min_reader_version == 1 and protocol.min_writer_version <= 2
     return is_plain and not table.metadata().partition_columns and local_folder(table.table_uri) is not None
 
 
 def leaves_of(table: DeltaTable) -> list[Leaf]:
-    """All files of the table's version, in the order of where they begin; those of unknown range first."""
+    """List the files of the table's version by the start of their range; those of unknown range are first."""
     actions = pa.table(table.get_add_actions(flatten=True))
     column = table.schema().fields[0].name
     nothing = [None] * actions.num_rows
@@ -101,17 +102,17 @@ def leaves_of(table: DeltaTable) -> list[Leaf]:
 
 
 def open_leaf(table: DeltaTable, leaf: Leaf, *, dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
-    """The file of a leaf; the columns `dictionaries` are read as such."""
+    """Open the file of a leaf; the columns `dictionaries` are read as dictionaries."""
     return pq.ParquetFile(pa.OSFile(str(_directory(table) / unquote(leaf.path))), read_dictionary=dictionaries)
 
 
 def matched_columns(name: str) -> list[str]:
-    """What a merge has to know of the rows of table `name`: their key, and which record they come from."""
+    """Columns of table `name` that a merge compares: the key and `log_offset`."""
     return [column for column in definitions.table(name).schema.names if column in (*definitions.KEYS[name], "log_offset")]
 
 
 def find_rows(table: DeltaTable, leaves: Iterable[Leaf], columns: pa.Schema, firsts: pa.Array) -> list[LeafRows]:
-    """Rows of leaves whose first column, which is also that of `columns`, has one of the values `firsts`, leaf by leaf."""
+    """Find the rows of leaves whose first column, which is also that of `columns`, has one of the values `firsts`."""
     first = columns.names[0]
     texts = [field.name for field in columns if pa.types.is_string(field.type)]
 
@@ -128,7 +129,7 @@ def find_rows(table: DeltaTable, leaves: Iterable[Leaf], columns: pa.Schema, fir
 
 
 def _rows_with(file: pq.ParquetFile, column: str, values: pa.Array) -> np.ndarray:
-    """Numbers of the rows of a file, opened with `column` as dictionary, that have one of the values there."""
+    """Indexes of the rows with one of the values in `column`, which the file must be opened with as dictionary."""
     found = file.read(columns=[column], use_threads=False)[column].combine_chunks()
     if isinstance(found, pa.ChunkedArray):
         found = found.chunk(0) if found.num_chunks else pa.array([], pa.dictionary(pa.int32(), pa.string()))
@@ -137,20 +138,20 @@ def _rows_with(file: pq.ParquetFile, column: str, values: pa.Array) -> np.ndarra
 
 
 def in_leaves(rows: pa.Table) -> list[pa.Table]:
-    """Sorted rows cut into leaves of about the same size."""
+    """Split sorted rows into leaves of similar size."""
     count = -(-rows.num_rows // LEAF_ROWS) if rows.num_rows > MAX_LEAF_ROWS else min(1, rows.num_rows)
     ends = [rows.num_rows * number // count for number in range(count + 1)] if count else []
     return [rows.slice(start, end - start) for start, end in itertools.pairwise(ends)]
 
 
 def write_leaf(table: DeltaTable, rows: pa.Table) -> dict[str, Any]:
-    """Writes a file, which nobody sees yet, and returns the `add` action that shows it."""
+    """Write a file, not visible to readers yet, and return the `add` action for its commit."""
     path = f"part-00000-{uuid4()}-c000.snappy.parquet"
-    place = _directory(table) / path
+    file = _directory(table) / path
     texts = [field.name for field in rows.schema if pa.types.is_string(field.type)]
-    # offsets and times ascend or stand still: differences take a fraction of the space, and of the time
+    # offsets and times ascend or repeat: their differences need a fraction of the space and of the time
     numbers = [field.name for field in rows.schema if pa.types.is_integer(field.type) or pa.types.is_timestamp(field.type)]
-    with pa.OSFile(str(place), "wb") as sink:
+    with pa.OSFile(str(file), "wb") as sink:
         pq.write_table(
             rows,
             sink,
@@ -160,7 +161,7 @@ def write_leaf(table: DeltaTable, rows: pa.Table) -> dict[str, Any]:
             write_statistics=rows.schema.names[:_INDEXED_COLUMNS],
             store_schema=False,
         )
-    found = place.stat()
+    found = file.stat()
     return {
         "path": quote(path),
         "partitionValues": {},
@@ -171,15 +172,15 @@ def write_leaf(table: DeltaTable, rows: pa.Table) -> dict[str, Any]:
 
 
 def replace_leaves(
-    table: DeltaTable, gone: Iterable[Leaf], added: Iterable[Mapping[str, Any]], stamp: str, *, changes_rows: bool = True
+    table: DeltaTable, removed: Iterable[Leaf], added: Iterable[Mapping[str, Any]], stamp: str, *, changes_rows: bool = True
 ) -> None:
-    """Commits the version after the one that `table` is at: without the leaves that are `gone`, with those `added`.
+    """Commit the next version of `table`: without the leaves `removed`, with those `added`.
 
-    `stamp` goes into its history. Without `changes_rows` the same rows only lie in other files. Afterwards `table` is at the new
-    version.
+    `stamp` is kept in its history. `changes_rows` is false if the same rows only move to other files. Afterwards `table` is at
+    the new version.
 
     Raises:
-        CommitConflict: that version exists already; nothing has changed but that `added` lie about unused.
+        CommitConflict: that version exists already; the table was not changed, and the files `added` are unused.
     """
     version, now = table.version() + 1, time.time_ns() // 1_000_000
     info: dict[str, Any] = {
@@ -189,13 +190,13 @@ def replace_leaves(
         "readVersion": version - 1,
         "userMetadata": stamp,
     }
-    removed = [
+    removals = [
         {"path": leaf.path, "deletionTimestamp": now, "dataChange": changes_rows, "size": leaf.size, "partitionValues": {}}
-        for leaf in gone
+        for leaf in removed
     ]
     actions: list[Mapping[str, Any]] = [
         {"commitInfo": info},
-        *({"remove": one} for one in removed),
+        *({"remove": one} for one in removals),
         *({"add": {**one, "dataChange": changes_rows}} for one in added),
     ]
     _put(_directory(table) / "_delta_log" / f"{version:020}.json", "".join(f"{_json(action)}\n" for action in actions))
@@ -204,7 +205,7 @@ def replace_leaves(
 
 
 def _put(path: Path, text: str) -> None:
-    """Makes the file, complete from the first moment on, unless it is there."""
+    """Create the file atomically with its contents. Raises CommitConflict if it exists."""
     draft = path.parent / f"_commit_{uuid4()}.json.tmp"
     try:
         with draft.open("x", encoding="utf-8") as file:
@@ -232,7 +233,7 @@ def _statistics(rows: pa.Table) -> dict[str, Any]:
 
 
 def sorted_rows(table: str, rows: pa.Table) -> pa.Table:
-    """Rows of a merged table in the order of its leaves."""
+    """Sort rows of a merged table in the order of its leaves."""
     first = rows.schema.names[0]
     others = [name for name in definitions.KEYS[table] if name != first]
     return rows.sort_by([(name, "ascending") for name in (first, *others)])

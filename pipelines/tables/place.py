@@ -1,11 +1,11 @@
-"""Where a folder of tables is."""
+"""Location of a folder of tables."""
 
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 
 def local_folder(uri: str) -> Path | None:
-    """The folder of a path or of a file: URI, None for an object store."""
+    """Return the folder of a path or of a `file:` URI, None for an object store."""
     if "://" not in uri and not uri.lower().startswith("file:"):
         return Path(uri)
     parts = urlsplit(uri)

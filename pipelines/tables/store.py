@@ -1,6 +1,6 @@
-"""The folder of tables: creating them, opening them at the versions that belong together, finding the last batch.
+"""The folder of tables: creating them, opening them at the versions of a batch, finding the last batch.
 
-Everything here goes through delta-rs, so that reading and checking need no JVM.
+All access is through delta-rs, so that reading and checking need no JVM.
 """
 
 import os
@@ -19,13 +19,13 @@ from pipelines.tables import definitions
 from pipelines.tables.containment import expect_own_files, expect_own_log
 from pipelines.tables.place import local_folder
 
-#: Application of the transactions that write rows of `batches`; their version is the batch id.
+#: Application id of the transactions that write rows of `batches`; their version is the batch id.
 APP_ID = "grouplake"
 
-#: Property of the table `batches`: the id of the topic that the tables are made from, as Kafka writes it.
+#: Property of the table `batches`: the id of the topic that the tables are made from, as Kafka prints it.
 _TOPIC_ID = "grouplake.topic_id"
 
-#: Above this many values a predicate names the range of the values instead of each of them.
+#: Most values in an IN predicate; for more values the predicate is their range.
 MAX_LITERALS = 2_000
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -33,7 +33,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Batch:
-    """The `batches` row of a batch: where it left the log and which table versions belong to it."""
+    """The `batches` row of a batch, with its next log offsets and its table versions."""
 
     batch_id: int
     started_at: datetime
@@ -49,7 +49,7 @@ class Batch:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> "Batch":
-        """The batch of a row of the `batches` table."""
+        """Build a batch from a row of `batches`."""
         maps = {name: dict(row[name]) for name in ("next_offsets", "versions", "phase_ms")}
         return cls(**{**row, **maps})
 
@@ -66,17 +66,17 @@ class TableStore:
         return f"{self.root}/{name}"
 
     def exists(self) -> bool:
-        """Whether there are tables here: `batches` is created last."""
+        """True if the tables exist: `batches` is created last."""
         return DeltaTable.is_deltatable(self.path("batches"))
 
     def expect_writable(self) -> None:
-        """Raises UsageError when the tables are in a local folder that this user, or nobody, may write into."""
+        """Raise UsageError if the tables are in a local folder that this user cannot write into."""
         folder = self.path("batches")
         if "://" not in folder and not os.access(folder, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
             raise UsageError(f"cannot write into {folder}: no permission, or a read-only file system")
 
     def create(self) -> None:
-        """Creates the tables that are not there yet."""
+        """Create the missing tables."""
         for table in definitions.tables().values():
             if not DeltaTable.is_deltatable(self.path(table.name)):
                 try:
@@ -93,7 +93,7 @@ class TableStore:
                 failpoint(f"created:{table.name}")
 
     def table(self, name: str) -> DeltaTable:
-        """Table `name` at its newest version."""
+        """Return table `name` at its newest version."""
         if name not in self._open:
             self._open[name] = self._load(name)
         elif not _is_newest(self._open[name]):
@@ -101,7 +101,7 @@ class TableStore:
         return self._open[name]
 
     def at(self, name: str, version: int) -> DeltaTable:
-        """Table `name` at `version`."""
+        """Return table `name` at `version`."""
         return self._load(name, version)
 
     def _load(self, name: str, version: int | None = None) -> DeltaTable:
@@ -118,33 +118,33 @@ class TableStore:
         return found
 
     def topic_id(self) -> str | None:
-        """Id of the topic that the tables are made from; None while no source has told one."""
+        """Id of the topic that the tables are made from; None until a source reports one."""
         return self.table("batches").metadata().configuration.get(_TOPIC_ID)
 
     def remember_topic_id(self, topic_id: str) -> None:
-        """Notes the id of the topic; it is that of the first batch, and of every later one."""
+        """Store the id of the topic; all batches must have the same."""
         if self.topic_id() != topic_id:
             try:
                 self.table("batches").alter.set_table_properties({_TOPIC_ID: topic_id}, raise_if_not_exists=False)
             except DeltaError as error:
-                raise TablesError(f"cannot note the topic's id in {self.path('batches')}: {first_line(error)}") from error
+                raise TablesError(f"cannot store the topic id in {self.path('batches')}: {first_line(error)}") from error
 
     def last_batch(self) -> Batch | None:
-        """The newest complete batch, None before the first."""
+        """Return the newest complete batch, None before the first."""
         return self.last_batch_of(self.table("batches"))
 
     def last_batch_of(self, batches: DeltaTable) -> Batch | None:
-        """The newest complete batch at the version that `batches` is open at."""
+        """Return the newest complete batch in the opened version of `batches`."""
         newest = batches.transaction_version(APP_ID)
         if newest is None:
             return None
         return next(iter(self._batches(batches, f"batch_id = {newest}")), None)
 
     def batch_as_of(self, as_of: int | datetime) -> Batch:
-        """The batch of that id, or the newest that was complete at that time.
+        """Return the batch of that id, or the newest that was complete at that time.
 
         Raises:
-            UsageError: there is none.
+            UsageError: no such batch.
         """
         condition = f"finished_at <= {timestamp_literal(as_of)}" if isinstance(as_of, datetime) else f"batch_id = {as_of}"
         found = self._batches(self.table("batches"), f"{condition} ORDER BY batch_id DESC LIMIT 1")
@@ -162,10 +162,10 @@ class TableStore:
 
 
 def _is_newest(table: DeltaTable) -> bool:
-    """Whether the log of a table in a local folder plainly ends at the version that it is open at.
+    """True if the local log of a table has the opened version and no next one.
 
-    delta-rs lists the whole log to find that out: 20 ms after 10,000 commits, many times per batch. What cleans a log removes its
-    oldest entries, so one that is there without a next is the last.
+    delta-rs lists the whole log for this: 20 ms after 10,000 commits, many times per batch. Log cleanup removes the oldest
+    entries, so an existing entry without a next one is the last.
     """
     folder = local_folder(table.table_uri)
     if folder is None:
@@ -175,7 +175,7 @@ def _is_newest(table: DeltaTable) -> bool:
 
 
 def query(tables: Mapping[str, DeltaTable], sql: str) -> pa.Table:
-    """Rows that `sql` selects from `tables` (DataFusion; no JVM)."""
+    """Return the rows that `sql` selects from `tables` (DataFusion, without a JVM)."""
     builder = QueryBuilder()
     for name, table in tables.items():
         builder.register(name, table)
@@ -183,7 +183,7 @@ def query(tables: Mapping[str, DeltaTable], sql: str) -> pa.Table:
 
 
 def literal(value: object) -> str:
-    """`value` as an SQL literal."""
+    """Format `value` as an SQL literal."""
     if isinstance(value, bytes):
         return f"X'{value.hex()}'"
     if isinstance(value, str):
@@ -192,17 +192,17 @@ def literal(value: object) -> str:
 
 
 def timestamp_literal(time: datetime) -> str:
-    """A time (without a zone: UTC) as a literal of the type of the tables' timestamp columns.
+    """Format a time (UTC if it has no zone) as a literal of the type of the tables' timestamp columns.
 
-    What SQL text says as TIMESTAMP is one of nanoseconds to DataFusion: nothing before 1677 or after 2262, and a comparison with
-    it casts the column, so that one commit that never expires would be an error.
+    DataFusion reads a TIMESTAMP literal as nanoseconds, with a range from 1677 to 2262, and casts the column in a comparison. A
+    later time in the column, such as the expiry of a commit that never expires, would be an error.
     """
     utc = time.replace(tzinfo=UTC) if time.tzinfo is None else time
     return f"arrow_cast({(utc - _EPOCH) // timedelta(microseconds=1)}, 'Timestamp(Microsecond, Some(\"UTC\"))')"
 
 
 def is_in(column: str, values: Iterable[object]) -> str:
-    """A predicate that file statistics can prune by: every value, or their range when they are many."""
+    """Build a predicate that file statistics can prune: the list of values, or their range if there are many."""
     distinct = sorted(set(values))  # type: ignore[type-var]  # of one column, so that they compare
     if not distinct:
         return "FALSE"
@@ -212,10 +212,10 @@ def is_in(column: str, values: Iterable[object]) -> str:
 
 
 def gone(what: str) -> str:
-    """The message about a state that is older than what is kept."""
+    """Message for a state older than the retention of the tables."""
     return f"{what} can no longer be read: `grouplake maintain` has removed what is older than maintain.vacuum_hours"
 
 
 def first_line(error: BaseException) -> str:
-    """What an error of delta-rs says, without the context that it adds below."""
+    """First line of an error of delta-rs, without the context in further lines."""
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -1,9 +1,9 @@
-"""The writer of the tables: a claim that fences every earlier writer, and commits that expect the versions it knows.
+"""The writer of the tables: a claim that fences earlier writers, and commits that expect known table versions.
 
-Delta has transactions on one table only. What orders writers is the log of `batches`: each claims the tables there with the
-next generation, as a transactional producer gets its next epoch, and each `batches` row is a compare-and-swap on the version
-that its writer has seen last. So of two writers one finishes no batch any more. What it may still write into other tables comes
-to light at the next commit there, whose version is not the one expected, and is taken back (docs/adr/0009).
+Delta has transactions on single tables only. The log of `batches` orders the writers: each claims the tables there with the next
+writer epoch (`generation`), as a transactional producer gets its next epoch, and each `batches` row is a compare-and-swap on the
+version that its writer has seen last. So only one of two writers can finish a batch. A fenced writer may still commit to other
+tables; the next commit of the current writer there detects the unexpected version and rolls it back (docs/adr/0009).
 """
 
 from collections.abc import Callable
@@ -17,47 +17,47 @@ from pipelines.failpoints import failpoint
 from pipelines.tables import definitions
 from pipelines.tables.store import APP_ID, Batch, TableStore, first_line
 
-#: Application of the transactions on `batches` by which a writer claims the tables; their version is its generation.
+#: Application id of the transactions on `batches` with which writers claim the tables; their version is the writer epoch.
 WRITER_ID = "grouplake-writer"
 
-#: A fenced writer gets at most one commit into a table before it finds out; more in a row come from something else.
+#: A fenced writer makes at most one commit to a table before it stops; more in sequence are from another program.
 _ATTEMPTS = 20
 
-
-#: What a frequent commit leaves to `checkpoint_when_due` and to `maintain`: delta-rs' way of it lists the whole log each time.
+#: Commits without checkpoints and log cleanup, which are left to `checkpoint_when_due` and `maintain`: in delta-rs they list
+#: the whole log each time.
 WITHOUT_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 
 _CHECKPOINT_EVERY = 100
 
 
 class CommitConflict(Exception):
-    """Raised by a change that found its table at another version than it expected."""
+    """Raised by a change whose table is not at the expected version."""
 
 
-#: Changes a table that is at the expected version, with a commit that bears the stamp; returns whether there was anything to do.
+#: Changes a table at the expected version, in a commit with the stamp; returns False if the table did not need the change.
 Change = Callable[[DeltaTable, str], bool]
 
 
 def stamped(stamp: str) -> CommitProperties:
-    """Properties of a commit that succeeds only as the next version of its table, and whose history says who made it."""
+    """Properties of a commit that succeeds only as the next version of its table, with the stamp in its history."""
     return CommitProperties(custom_metadata={"userMetadata": stamp}, max_commit_retries=0)
 
 
 def checkpoint_when_due(table: DeltaTable) -> None:
-    """Writes a checkpoint at every hundredth version, as delta-rs does."""
+    """Write a checkpoint at every hundredth version, as delta-rs does."""
     if table.version() % _CHECKPOINT_EVERY == 0:
         table.create_checkpoint()
 
 
 def newest_claim(batches: DeltaTable) -> int:
-    """Generation of the newest claim of the tables that table `batches` is one of; 0 where there is none."""
+    """Writer epoch of the newest claim in table `batches`; 0 without a claim."""
     return batches.transaction_version(WRITER_ID) or 0
 
 
 class TablesWriter:
     """The right to write the tables of a store, from `claim` until another writer claims them.
 
-    `last` is the last complete batch, `generation` the number of the claim.
+    `last` is the last complete batch, `generation` the writer epoch.
     """
 
     def __init__(self, store: TableStore, generation: int, last: Batch | None, claimed_version: int) -> None:
@@ -65,16 +65,16 @@ class TablesWriter:
         self.generation = generation
         self.last = last
         self._batches_version = claimed_version
-        #: Versions of the tables that this writer knows: as the last batch left them, and as the batch in the making has.
+        #: Known versions of the tables: after the last batch, and in the current batch.
         self._left: dict[str, int] = {}
         self._versions: dict[str, int] = {}
 
     @classmethod
     def claim(cls, store: TableStore) -> "TablesWriter":
-        """Takes the tables over from whoever wrote them, and takes back what a batch wrote that never got its `batches` row.
+        """Take over the tables from the previous writer, and roll back the commits of a batch without a `batches` row.
 
         Raises:
-            TablesError: they cannot be brought back to the last batch.
+            TablesError: the tables cannot be restored to the last batch.
         """
         while True:
             batches = store.table("batches")
@@ -93,7 +93,7 @@ class TablesWriter:
         return writer
 
     def begin(self) -> int:
-        """Begins a batch and returns its id. What one that failed before has written is taken back where it is in the way."""
+        """Begin a batch and return its id. `commit` rolls back the commits of a failed batch in the tables that it writes."""
         self._versions = dict(self._left)
         return self._batch_id
 
@@ -102,17 +102,17 @@ class TablesWriter:
         return self.last.batch_id + 1 if self.last else 0
 
     def version(self, name: str) -> int:
-        """The version of table `name` that this writer knows: what it wrote last, or what the last batch left."""
+        """Known version of table `name`: of the current batch's last commit, or of the last batch."""
         return self._versions[name]
 
     def commit(self, name: str, change: Change) -> int:
-        """Runs `change` on table `name` and returns the version that it leaves.
+        """Run `change` on table `name` and return the version of the table afterwards.
 
-        Whatever got in between since this writer's last commit is taken back first.
+        Commits of other writers since this writer's last commit are rolled back first.
 
         Raises:
-            AnotherWriter: the tables belong to a later writer.
-            TablesError: they cannot be written.
+            AnotherWriter: another job took over the tables.
+            TablesError: the tables cannot be written.
         """
         for attempt in range(_ATTEMPTS):
             table = self.store.table(name)
@@ -128,14 +128,14 @@ class TablesWriter:
                     if self.store.table(name).version() == known:
                         raise TablesError(f"cannot write {self.store.path(name)}: {first_line(error)}") from error
             self.expect_claim()
-            self._take_back(name)
-        raise TablesError(f"something else than Grouplake keeps writing {self.store.path(name)}")
+            self._roll_back_table(name)
+        raise TablesError(f"another program keeps writing to {self.store.path(name)}: stop it and run again")
 
     def finish(self, batch: Batch) -> Batch:
-        """Writes the row that makes `batch` visible.
+        """Write the row that makes `batch` visible.
 
         Raises:
-            AnotherWriter: the tables belong to a later writer, and the batch is not visible.
+            AnotherWriter: another job took over the tables; the batch is not visible.
         """
         failpoint("before:batches")
         properties = CommitProperties(app_transactions=[Transaction(APP_ID, batch.batch_id)], max_commit_retries=0)
@@ -156,20 +156,20 @@ class TablesWriter:
             table = self.expect_claim()
             self._batches_version = table.version()
             if table.transaction_version(APP_ID) == batch.batch_id:
-                # it was ours, and only the answer was lost
+                # the commit of this writer succeeded, only its response was lost
                 break
         else:
-            raise TablesError(f"something else than Grouplake keeps writing {self.store.path('batches')}")
+            raise TablesError(f"another program keeps writing to {self.store.path('batches')}: stop it and run again")
         self.last = batch
         self._left = dict(self._versions)
         failpoint("after:batches")
         return batch
 
     def expect_claim(self) -> DeltaTable:
-        """Table `batches`, in which this writer's claim is the last one.
+        """Return table `batches` after checking that this writer's claim is the newest.
 
         Raises:
-            AnotherWriter: it is not.
+            AnotherWriter: another job took over the tables.
         """
         table = self.store.table("batches")
         held = table.transaction_version(WRITER_ID)
@@ -180,7 +180,7 @@ class TablesWriter:
         return table
 
     def _roll_back(self) -> None:
-        """Brings every table to what the last batch named."""
+        """Restore every table to its version in the last batch."""
         for name in definitions.WRITE_ORDER[:-1]:
             table = self.store.table(name)
             named = self.last.versions.get(name, 0) if self.last else 0
@@ -191,7 +191,7 @@ class TablesWriter:
                 )
             self._versions[name] = named
             while not self._has_files_of(name, table, named):
-                self._take_back(name)
+                self._roll_back_table(name)
                 self.expect_claim()
                 failpoint(f"rolled_back:{name}")
                 table, named = self.store.table(name), self._versions[name]
@@ -199,11 +199,11 @@ class TablesWriter:
         self._left = dict(self._versions)
 
     def _has_files_of(self, name: str, table: DeltaTable, version: int) -> bool:
-        """Whether a table is as it was at `version`: the removal of unneeded files leaves versions that change nothing."""
+        """True if a table has the files of `version`: vacuum commits versions without changes."""
         return table.version() == version or set(table.file_uris()) == set(self.store.at(name, version).file_uris())
 
-    def _take_back(self, name: str) -> None:
-        """Restores table `name` to the version this writer knows, unless somebody is quicker."""
+    def _roll_back_table(self, name: str) -> None:
+        """Restore table `name` to the known version, unless another commit is faster."""
         table = self.store.table(name)
         known = self._versions[name]
         try:

@@ -1,7 +1,7 @@
-"""One writer at a time in a local folder: an advisory lock, held by the process and gone with it (docs/adr/0009).
+"""Advisory lock for one writer at a time in a local folder, released when the process ends (docs/adr/0009).
 
-It tells a second job at once, before anything is written. What it cannot reach, hosts that share a bucket or a file system
-without locks, the claim in the log of `batches` does (`pipelines.tables.writer`).
+It stops a second job before any write. The claim in the log of `batches` (`pipelines.tables.writer`) excludes the writers that a
+lock does not: hosts that share a bucket, or a file system without locks.
 """
 
 import fcntl
@@ -17,19 +17,19 @@ from pipelines.tables.place import local_folder
 
 FILE = "_writer.lock"
 
-#: More than any content that this module writes.
+#: Bytes to read: more than this module writes.
 _LONGEST = 4_096
 
 
 @contextmanager
 def writer_lock(root: str, command: str) -> Iterator[bool]:
-    """Holds the lock of the tables under `root`; makes the folder when it is not there.
+    """Hold the lock of the tables under `root`; creates a missing folder.
 
-    Yields whether there is a lock: object stores and some network file systems have none, and a folder that cannot be written
-    does not need any.
+    Yields False without a lock: object stores and some network file systems have none, and a folder that cannot be written does
+    not need one.
 
     Raises:
-        AnotherWriter: another process holds it; the message says which.
+        AnotherWriter: another process has the lock; the message names it.
     """
     folder = local_folder(root)
     lock = None if folder is None else _open(folder / FILE)
@@ -53,7 +53,7 @@ def writer_lock(root: str, command: str) -> Iterator[bool]:
 def _open(path: Path) -> int | None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # not inheritable: neither the JVM nor Python workers may go on holding the lock of a driver that died
+        # not inheritable: the JVM and Python workers must not keep the lock of a driver that has ended
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except OSError:
         return None
@@ -64,8 +64,8 @@ def _acquire(lock: int, root: str) -> bool:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         command, _, holder = os.pread(lock, _LONGEST, 0).decode(errors="replace").strip().partition("\n")
-        told = f"`{command}` ({holder})" if holder else "another process"
-        raise AnotherWriter(f"the tables under {root} are being written by {told}: one writer at a time") from error
+        owner = f"`{command}` ({holder})" if holder else "another process"
+        raise AnotherWriter(f"the tables under {root} are being written by {owner}: one writer at a time") from error
     except OSError:
         return False
     return True

@@ -1,7 +1,7 @@
 """Writer of micro-batches, in the driver, without a Spark job (docs/adr/0003, docs/adr/0012).
 
-Appends are delta-rs'. Merges go into the leaves of the table; where there are none, in an object store for example, they are
-delta-rs' as well.
+delta-rs does the appends. Merges replace leaves of the table; delta-rs merges tables without leaves, such as those in an object
+store.
 """
 
 from collections.abc import Callable
@@ -18,19 +18,19 @@ from pipelines.writers.table_write import TableWrite, merge_conditions
 
 
 class DeltaRsWriter:
-    """Merges and appends Arrow rows. `scanned_rows` tells what the plan of the batch has read of a table."""
+    """Merges and appends Arrow rows. `scanned_rows` returns the rows of a table that the plan of the batch has read."""
 
     def __init__(self, tables: TablesWriter, scanned_rows: Callable[[str], ScannedRows | None] = lambda _table: None) -> None:
         self._tables = tables
-        self._sighting = scanned_rows
+        self._scanned_rows = scanned_rows
 
     def write(self, write: TableWrite) -> int:
-        """Applies `write`; see `Writer`."""
+        """Apply `write`; see `Writer`."""
         if not write.rows.num_rows:
             return self._tables.version(write.table)
         if not definitions.KEYS.get(write.table):
             return self._tables.commit(write.table, lambda table, stamp: _append(table, write, stamp))
-        scanned_rows = self._sighting(write.table)
+        scanned_rows = self._scanned_rows(write.table)
         return self._tables.commit(write.table, lambda table, stamp: _merge(table, write, stamp, scanned_rows))
 
 
@@ -49,7 +49,7 @@ def _merge(table: DeltaTable, write: TableWrite, stamp: str, scanned_rows: Scann
     deleted, updated, inserted = merge_conditions(write.table)
     rows: pa.Table = write.rows
     same = " AND ".join(f"t.{name} = s.{name}" for name in definition.key)
-    # the literals let delta-rs leave out the files that cannot hold a match
+    # with the literals delta-rs skips files without a match
     pruned = is_in(f"t.{definition.key[0]}", rows.column(definition.key[0]).unique().to_pylist())
     metrics = (
         table.merge(rows, f"{pruned} AND {same}", source_alias="s", target_alias="t", commit_properties=stamped(stamp))

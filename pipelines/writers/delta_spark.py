@@ -1,4 +1,4 @@
-"""Writer of bulk batches: delta-spark, by the executors (docs/adr/0003)."""
+"""Writer of bulk batches: delta-spark, in the executors (docs/adr/0003)."""
 
 import deltalake
 from delta.tables import DeltaTable
@@ -15,14 +15,14 @@ _STAMP = "spark.databricks.delta.commitInfo.userMetadata"
 
 
 class DeltaSparkWriter:
-    """Merges and appends DataFrames, through the session that the batch's DataFrame belongs to."""
+    """Merges and appends DataFrames, in the session of the batch's DataFrame."""
 
     def __init__(self, tables: TablesWriter, spark: SparkSession) -> None:
         self._tables = tables
         self._spark = spark
 
     def write(self, write: TableWrite) -> int:
-        """Applies `write`; see `Writer`."""
+        """Apply `write`; see `Writer`."""
         return self._tables.commit(write.table, lambda table, stamp: self._change(table, write, stamp))
 
     def _change(self, table: deltalake.DeltaTable, write: TableWrite, stamp: str) -> bool:
@@ -37,12 +37,12 @@ class DeltaSparkWriter:
                 raise CommitConflict(f"{write.table}: {error}") from error
             raise
         finally:
-            # a statement of the session, not of a command: left behind it would stand in the history of other writes
+            # a setting of the session: if kept, it would appear in the history of other writes
             self._spark.conf.unset(_STAMP)
         table.update_incremental()
         if table.version() == expected:
             return False
-        # Spark appends at any version, and only the stamp tells its commit from one that got in instead
+        # Spark appends at any version; only the stamp distinguishes its commit from one of another writer
         if table.history(1)[0].get("userMetadata") != stamp:
             raise CommitConflict(f"{write.table}: version {table.version()} is not the one just written")
         return True
@@ -53,7 +53,7 @@ class DeltaSparkWriter:
             self._append(write.rows.select(definition.schema.names), write.table)
         elif is_empty:
             kept = write.rows.where(~col(DELETED)).select(definition.schema.names)
-            # what micro-batches will replace: small files that each hold few groups
+            # small files with few groups each, because micro-batches replace whole files
             self._append(kept.sortWithinPartitions(*definition.key), write.table, maxRecordsPerFile=LEAF_ROWS)
         else:
             self._merge(write.rows, definition)

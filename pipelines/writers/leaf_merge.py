@@ -1,4 +1,4 @@
-"""Merges rows into the leaves of a table: every file that holds one of their keys is replaced by one with the rows in it."""
+"""Merge of rows into the leaves of a table: every file with one of the keys is replaced by a file with the new rows."""
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
@@ -29,13 +29,13 @@ from pipelines.writers.table_write import DELETED, EFFECTIVE_OFFSET, TableWrite
 
 _LOG_OFFSET = "log_offset"
 
-#: Rows in more runs than this are picked one by one.
+#: Largest number of runs that are copied as slices; for more runs, rows are selected one by one.
 _MANY_RUNS = 64
 
 
 @dataclass
 class _Change:
-    """What happens to a leaf: rows of it, by their number, that rows of the write replace or remove, and those that come new."""
+    """Change of a leaf: the indexes of its rows that rows of the write replace or remove, and the inserted rows."""
 
     leaf: Leaf | None
     numbers: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -44,12 +44,12 @@ class _Change:
 
 
 def merge_into_leaves(table: DeltaTable, write: TableWrite, stamp: str, scanned_rows: ScannedRows | None = None) -> bool:
-    """Applies `write` to `table` in one commit and returns whether there was anything to change.
+    """Apply `write` to `table` in one commit. Returns False if no row changes.
 
-    What a `scanned_rows` of the table tells is not read again.
+    Rows in `scanned_rows` are not read again.
 
     Raises:
-        CommitConflict: the table has a newer version than it was opened at; nothing has changed.
+        CommitConflict: the table has a newer version than `table`; it was not changed.
     """
     merge = _Merge(table, write)
     changes = merge.plan(scanned_rows)
@@ -72,7 +72,7 @@ class _Merge:
         self._source = rows.select(self._schema.names)
 
     def plan(self, scanned_rows: ScannedRows | None) -> list[_Change]:
-        """The leaves that change."""
+        """Compute the changes of leaves."""
         leaves = leaves_of(self._table)
         found = [one for one in self._found(leaves, scanned_rows) if len(one.numbers)]
         rows = pa.concat_tables([one.rows for one in found]) if found else self._keys.slice(0, 0)
@@ -81,7 +81,7 @@ class _Merge:
         is_matched[sources[sources >= 0]] = True
         changes = sources >= 0
         if found and _LOG_OFFSET in rows.schema.names:
-            # a row of a newer record stays as it is
+            # keep a row of a newer record
             changes &= self._effective[sources] >= rows[_LOG_OFFSET].to_numpy()
         by_path: dict[str, _Change] = {}
         for one, start in zip(found, np.cumsum([0, *(len(one.numbers) for one in found)]), strict=False):
@@ -92,7 +92,7 @@ class _Merge:
         return list(by_path.values())
 
     def _found(self, leaves: list[Leaf], scanned_rows: ScannedRows | None) -> list[LeafRows]:
-        """The rows of the leaves that may be those of the write."""
+        """Find the rows of the leaves that may match rows of the write."""
         wanted = [leaf for leaf in leaves if leaf.may_hold(self._firsts)]
         seen = scanned_rows.by_path if scanned_rows and scanned_rows.firsts.issuperset(self._firsts) else {}
         schema = pa.schema([self._schema.field(name).with_nullable(True) for name in matched_columns(self._name)])
@@ -105,41 +105,41 @@ class _Merge:
         known = [leaf for leaf in leaves if leaf.low is not None]
         lows = [leaf.low for leaf in known]
         for number in numbers:
-            # the last leaf that does not begin behind it, or the first of all
+            # the last leaf that starts at or before the key, else the first leaf
             leaf = known[max(0, bisect_right(lows, self._firsts[number]) - 1)] if known else None
             by_path.setdefault(leaf.path if leaf else "", _Change(leaf)).inserted.append(number)
 
     def rewrite(self, change: _Change) -> list[dict[str, Any]]:
-        """Writes what takes the place of a leaf."""
-        gone = self._deleted[change.sources]
-        replacing = change.sources[~gone]
-        coming = _in(self._schema, self._source.take(pa.array([*replacing, *change.inserted], pa.int64())))
+        """Write the files that replace a leaf."""
+        removed = self._deleted[change.sources]
+        replacing = change.sources[~removed]
+        added = _in(self._schema, self._source.take(pa.array([*replacing, *change.inserted], pa.int64())))
         if change.leaf is None:
             before = self._schema.empty_table()
         else:
             names = self._schema.names
             before = _in(self._schema, open_leaf(self._table, change.leaf).read(columns=names, use_threads=False).select(names))
         order = np.arange(before.num_rows)
-        # a replaced row keeps its place, so that the leaf stays sorted
-        order[change.numbers[~gone]] = before.num_rows + np.arange(len(replacing))
-        order = np.delete(order, change.numbers[gone])
-        new = np.arange(len(replacing), coming.num_rows)
-        rows = _picked(pa.concat_tables([before, coming]), np.concatenate([order, before.num_rows + new]))
+        # a replaced row keeps its index, so that the leaf remains sorted
+        order[change.numbers[~removed]] = before.num_rows + np.arange(len(replacing))
+        order = np.delete(order, change.numbers[removed])
+        new = np.arange(len(replacing), added.num_rows)
+        rows = _picked(pa.concat_tables([before, added]), np.concatenate([order, before.num_rows + new]))
         if change.inserted or rows.num_rows > MAX_LEAF_ROWS:
             rows = sorted_rows(self._name, rows).combine_chunks()
         return [write_leaf(self._table, part) for part in in_leaves(rows)]
 
 
 def places(rows: pa.Table, keys: pa.Table) -> np.ndarray:
-    """For each of `rows` the number of the row of `keys` that is equal to it in all columns of `keys`, -1 where there is none."""
+    """For each of `rows`, the index of the row of `keys` with equal values in all columns of `keys`, or -1."""
     found, known = np.zeros(rows.num_rows, np.int64), np.zeros(keys.num_rows, np.int64)
     for name in keys.schema.names:
         values = keys[name].unique()
-        # what is not among the values gets a number that no key has
+        # values that are not in `keys` get a number that no key has
         digits = pc.fill_null(pc.index_in(rows[name], values), len(values)).to_numpy()
         found = found * (len(values) + 1) + digits
         known = known * (len(values) + 1) + pc.index_in(keys[name], values).to_numpy()
-        # numbers from 0 on again, so that they never get large
+        # renumber from 0, so that the numbers remain small
         distinct, known = np.unique(known, return_inverse=True)
         at = np.searchsorted(distinct, found)
         at[at == len(distinct)] = 0
@@ -150,7 +150,7 @@ def places(rows: pa.Table, keys: pa.Table) -> np.ndarray:
 
 
 def _picked(rows: pa.Table, order: np.ndarray) -> pa.Table:
-    """Rows by their number: whole runs at a time where these are few, which copies nothing but bytes."""
+    """Select rows by index: as slices if there are few runs of consecutive rows, which is a plain copy of bytes."""
     starts = np.flatnonzero(np.diff(order, prepend=-2) != 1)
     if len(starts) > _MANY_RUNS:
         return rows.combine_chunks().take(pa.array(order))

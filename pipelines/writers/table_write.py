@@ -1,4 +1,4 @@
-"""What a batch does to one table, the same for both writers."""
+"""Write of a batch to one table, common to both writers."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -10,10 +10,10 @@ from pipelines.tables import definitions
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-#: Marks source rows of a merge whose target row goes.
+#: Column of source rows of a merge: true to remove the target row.
 DELETED = "_deleted"
 
-#: Log offset at which the operation of a merge's source row took effect; a target row of a newer record stays as it is.
+#: Column of source rows of a merge: log offset at which the operation took effect. Target rows of newer records are kept.
 EFFECTIVE_OFFSET = "_effective_offset"
 
 
@@ -21,8 +21,8 @@ EFFECTIVE_OFFSET = "_effective_offset"
 class TableWrite:
     """Rows for one table: appended, or merged by its key when the table has one.
 
-    Rows of a merge have two columns more, `_deleted` and `_effective_offset`; a deletion needs only the key besides.
-    A row never replaces a newer one: the merge compares `_effective_offset` with the `log_offset` that is there.
+    Rows of a merge have two more columns, `_deleted` and `_effective_offset`; a deletion needs only these and the key.
+    A row never replaces a newer one: the merge compares `_effective_offset` with the `log_offset` of the target row.
     """
 
     table: str
@@ -30,13 +30,13 @@ class TableWrite:
 
 
 class Writer(Protocol):
-    """One of the two ways into a Delta table."""
+    """Interface of the two writers of Delta tables."""
 
     def write(self, write: TableWrite) -> int:
-        """Applies `write` to the table at the version that this job has left it at, and returns the new version.
+        """Apply `write` to the table at the last version of this job. Returns the new version.
 
         Raises:
-            AnotherWriter: another job has taken the tables over.
+            AnotherWriter: another job took over the tables.
         """
         ...
 
@@ -47,7 +47,7 @@ def source_names(table: str) -> list[str]:
 
 
 def source_schema(table: str) -> pa.Schema:
-    """Their Arrow schema: a deletion has no values, so everything is nullable."""
+    """Arrow schema of the source rows of a merge into `table`; all fields are nullable, because deletions have no values."""
     nullable = [field.with_nullable(True) for field in definitions.table(table).schema]
     return pa.schema([*nullable, pa.field(EFFECTIVE_OFFSET, pa.int64()), pa.field(DELETED, pa.bool_())])
 

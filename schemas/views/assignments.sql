@@ -1,5 +1,5 @@
--- Who owns what: one row per group, member, topic and partition. A topic that only its id names gets its name from topic_ids;
--- the id of one that nothing names stays, with a null topic.
+-- Assigned partitions: one row per group, member, topic and partition. The names of topics assigned by id come from topic_ids;
+-- topic is null for an unknown id.
 SELECT a.group_id, a.member_id, a.group_instance_id, a.client_id, COALESCE(a.topic, t.topic) AS topic, a.topic_id, a.partition
 FROM (
   SELECT group_id, member_id, group_instance_id, client_id, part['topic'] AS topic, part['topic_id'] AS topic_id,

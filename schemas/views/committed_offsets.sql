@@ -1,5 +1,5 @@
--- What OffsetFetch would answer after a load: committed offsets, without those that the era hides. The Java coordinator
--- (era 4) does not show offsets of a group that has no group object; 0.9 kept offsets apart from groups and shows them all.
+-- Answers of OffsetFetch after a load: committed offsets, without those that the era hides. The Java coordinator (era 4) hides
+-- the offsets of a group without a group object. Kafka 0.9 stored offsets independently of groups and returns all of them.
 SELECT o.group_id, o.topic, o.partition, o.committed_offset, o.leader_epoch, o.metadata, o.commit_timestamp,
        o.expire_timestamp, o.topic_id, o.producer_id, o.log_partition, o.log_offset, o.record_timestamp, o.batch_id
 FROM offsets o

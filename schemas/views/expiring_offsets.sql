@@ -1,6 +1,6 @@
--- When the sweep of the era would remove each committed offset, by the state that is in the tables now; null: never.
--- Group state decides from 2.1 on (KIP-211), subscriptions from 2.4 on (KIP-496), a pending transactional commit protects in era 4.
--- A commit without a timestamp counts as one at -1 ms, which is what its record says.
+-- Time at which the sweep of the era will remove each committed offset, by the current state in the tables; null for never.
+-- The rules depend on the group state since 2.1 (KIP-211) and on subscriptions since 2.4 (KIP-496); in era 4 a pending
+-- transactional commit protects the offset. A commit without a timestamp has timestamp -1 ms, as in its record.
 SELECT e.group_id, e.topic, e.partition, e.committed_offset, e.commit_timestamp, e.expire_timestamp, e.group_type, e.state,
        CASE
          WHEN e.era IN ('0.9', '0.10', '1') THEN e.expire_timestamp + INTERVAL '0.001' SECOND

@@ -143,7 +143,7 @@ def test_deleted_records_are_an_error_with_numbers(broker: PrivateBroker, topic:
     with KafkaSource(address(broker, topic)) as log:
         assert log.earliest_offsets() == {0: 30}
         assert len(records_of(log.read_many({0: (30, 50)}))) == 20
-        with pytest.raises(RecordsDeleted, match=r"holds offsets 30 to 50, and 12 was to be read next.*start with new tables"):
+        with pytest.raises(RecordsDeleted, match=r"has offsets 30 to 50, but offset 12 is needed.*start with new tables"):
             list(log.read_columns(0, 12, 50))
 
 
@@ -151,11 +151,11 @@ def test_a_log_that_ends_before_the_position_is_an_error_with_numbers(broker: Pr
     create_topic(broker.bootstrap, topic, 1)
     produce(broker.bootstrap, topic, numbered(5, 1))
     with KafkaSource(address(broker, topic), options={"retry_seconds": "0.5"}) as log:
-        with pytest.raises(LogTruncated, match="holds offsets 0 to 5, and 90 was to be read next"):
+        with pytest.raises(LogTruncated, match="has offsets 0 to 5, but offset 90 is needed"):
             list(log.read_columns(0, 90, 100))
         pieces = log.read_columns(0, 0, 100)
         assert len(next(pieces)) == 5
-        with pytest.raises(LogTruncated, match="ends at 5, and was to be read up to 100"):
+        with pytest.raises(LogTruncated, match="ends at offset 5, but records up to offset 100 are needed"):
             next(pieces)
 
 
@@ -207,7 +207,7 @@ def test_every_generation_of_brokers(version: str, topic: str) -> None:
             else:
                 assert log.topic_id is not None
                 assert log.topic_ids()[log.topic_id] == topic
-            with pytest.raises(LogTruncated, match="holds offsets 0 to 2000"):
+            with pytest.raises(LogTruncated, match="has offsets 0 to 2000"):
                 list(log.read_columns(0, 3000, 3001))
         with pytest.raises(TopicMissing):
             KafkaSource(address(broker, "never-made"))

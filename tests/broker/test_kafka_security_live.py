@@ -162,7 +162,7 @@ def test_a_certificate_that_nobody_vouches_for(secure: SecureBroker, tmp_path: P
 
 
 def test_the_wrong_protocol_is_suspected(secure: SecureBroker) -> None:
-    with pytest.raises(LogUnreachable, match="does security_protocol fit its listener"):
+    with pytest.raises(LogUnreachable, match="is security_protocol that of the listener"):
         KafkaSource(f"kafka://{secure.bootstrap}/{TOPIC}", connect_limit_seconds=0.3)
     with pytest.raises(AuthenticationFailed, match=r"authentication failed: .*SCRAM-SHA-512"):
         secure.read(PLAIN | {"sasl_mechanism": "SCRAM-SHA-512"})

@@ -68,13 +68,13 @@ LINE = json.dumps({"partition": 3, "offset": 0, "timestamp": 1, "key": "AAE=", "
 @pytest.mark.parametrize(
     ("address", "message"),
     [
-        ("foo:bar", "not a source address: 'foo:bar' (expected kafka://"),
-        ("", "not a source address: ''"),
-        ("segments:", "not a source address"),
-        ("kafka://broker", "not a source address"),
+        ("foo:bar", "invalid source address 'foo:bar': use kafka://"),
+        ("", "invalid source address ''"),
+        ("segments:", "invalid source address"),
+        ("kafka://broker", "invalid source address"),
         ("kafka://127.0.0.1:1/__consumer_offsets", "no broker answers at 127.0.0.1:1"),
         ("segments:{folder}/nowhere", "{folder}/nowhere: no such directory"),
-        ("segments:{folder}", "{folder}: no __consumer_offsets-N folder in it"),
+        ("segments:{folder}", "{folder}: no __consumer_offsets-N folder in this directory"),
         ("segments:{folder}/file", "{folder}/file: no such directory"),
         ("jsonl:{folder}/nowhere.jsonl", "{folder}/nowhere.jsonl: no such file"),
         ("jsonl:{folder}", "{folder}: Is a directory"),
@@ -256,11 +256,11 @@ def test_sql_that_is(query: str, tables: str, capsys: Captured) -> None:
 @pytest.mark.parametrize(
     ("as_of", "message"),
     [
-        ("yesterday", "--as-of takes a batch id or an ISO 8601 time, not 'yesterday'"),
-        ("", "--as-of takes a batch id"),
-        ("²", "--as-of takes a batch id"),
-        ("-1", "--as-of takes a batch id"),
-        ("9" * 30, "--as-of takes a batch id"),
+        ("yesterday", "invalid --as-of 'yesterday': use a batch id or an ISO 8601 time"),
+        ("", "invalid --as-of"),
+        ("²", "invalid --as-of"),
+        ("-1", "invalid --as-of"),
+        ("9" * 30, "invalid --as-of"),
         ("7", "no batch as of 7 under {tables}"),
         ("999999999999999999", "no batch as of 999999999999999999"),
         ("2001-01-01", "no batch as of 2001-01-01 00:00:00"),
@@ -308,7 +308,9 @@ def test_a_log_that_begins_behind_the_tables(tables: str, tmp_path: Path, capsys
     log.skip(3, 10)
     log.append(3, [COMMIT])
     line = refused(capsys, "run", "--source", f"segments:{log.directory}", "--tables", tables, "--era", "3")
-    assert "partition 3: the log begins at offset 10, behind offset 2 where the tables continue" in line
+    assert (
+        "partition 3: the log now starts at offset 10, but the tables need offset 2; the records in between were deleted" in line
+    )
 
 
 def test_the_program_itself(tmp_path: Path) -> None:

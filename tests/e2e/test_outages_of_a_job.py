@@ -258,7 +258,7 @@ def test_records_that_got_lost_between_two_runs(broker: PrivateBroker, tmp_path:
         run_job(source(broker.bootstrap, "log"), tmp_path)
     produce(broker.bootstrap, "log", records(100, 130))
     with pytest.raises(
-        GrouplakeError, match="was cut back to offset 12, before offset 20 where the tables continue, and written"
+        GrouplakeError, match="was truncated to offset 12, before offset 20 where the tables continue, and has grown"
     ):
         run_job(source(broker.bootstrap, "log"), tmp_path)
     assert Snapshot.open(str(tmp_path)).query("SELECT * FROM quarantine").num_rows == 20

@@ -66,8 +66,8 @@ def test_a_torn_end_is_told_and_read_when_it_is_whole(left_off: int, log: LogBui
     for _ in range(2):
         told = run_job(source, tables)
         assert told == [
-            f"{log.segment(0)}: the last {len(whole) - start - left_off} bytes, from byte {start} and offset 1 on, "
-            "are no whole batch: left unread; if it is still being written, the next run reads it"
+            f"{log.segment(0)}: the last {len(whole) - start - left_off} bytes, from byte {start} and offset 1, are an "
+            "incomplete batch and were not read; the next run reads it once it is complete"
         ]
         assert committed(tables) == [1]
     log.segment(0).write_bytes(whole)

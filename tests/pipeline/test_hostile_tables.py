@@ -139,7 +139,7 @@ def test_data_files_elsewhere(name: str, tables: Path, capsys: Captured) -> None
     secret = tables.parent / "secret.parquet"
     path = name.format(file=secret)
     change_add(drop_checkpoint(tables) / COMMIT, path=path, size=secret.stat().st_size)
-    assert f"offsets: it names the file {path!r}, which no table of Grouplake's does; it was not read" in refused(tables, capsys)
+    assert f"offsets: it names the file {path!r}, unlike the tables of Grouplake; it was not read" in refused(tables, capsys)
 
 
 def test_data_files_elsewhere_in_a_checkpoint(tables: Path, capsys: Captured) -> None:
@@ -176,7 +176,7 @@ def test_symbolic_links(name: str, target: str, tables: Path, capsys: Captured) 
 
 def test_pipes(tables: Path, capsys: Captured) -> None:
     os.mkfifo(tables / "offsets" / "_delta_log" / f"{2:020}.json")
-    assert "it is no regular file" in refused(tables, capsys)
+    assert "it is not a regular file" in refused(tables, capsys)
 
 
 @pytest.mark.parametrize("key", ['"deletionVector"', '"deletion\\u0056ector"'])
@@ -228,7 +228,7 @@ def spoil_checkpoint(path: Path, change: Callable[[dict[str, Any]], Any]) -> Non
 def test_other_forms_of_the_log(name: str, tables: Path, capsys: Captured) -> None:
     path = tables / "offsets" / "_delta_log" / name
     path.write_text('{"sidecar":{"path":"file:///etc/passwd","sizeInBytes":1,"modificationTime":1}}\n')
-    assert f"{path}: it is of a form" in refused(tables, capsys)
+    assert f"{path}: it is a multi-part checkpoint, a v2 checkpoint or a compacted log" in refused(tables, capsys)
 
 
 def test_an_older_checkpoint_that_a_reader_may_be_told_to_use(tables: Path, capsys: Captured) -> None:
@@ -236,7 +236,7 @@ def test_an_older_checkpoint_that_a_reader_may_be_told_to_use(tables: Path, caps
     (log / f"{0:020}.checkpoint.parquet").write_bytes(b"PAR1")
     shutil.copy(tables.parent / "secret.parquet", log / CHECKPOINT)
     (log / "_last_checkpoint").write_text('{"version":0,"size":1}')
-    assert f"{0:020}.checkpoint.parquet: it is no checkpoint" in refused(tables, capsys)
+    assert f"{0:020}.checkpoint.parquet: it is not a valid checkpoint" in refused(tables, capsys)
 
 
 def test_features_that_another_reader_would_need(tables: Path, capsys: Captured) -> None:
@@ -271,7 +271,7 @@ def test_versions_that_a_table_does_not_have(version: int, tables: Path, capsys:
     versions = pa.array([[("offsets", version)]], rows.schema.field("versions").type)
     rewrite_batches(tables, rows.set_column(rows.schema.get_field_index("versions"), rows.schema.field("versions"), versions))
     assert main([*QUERY, "--tables", str(tables)]) == 1
-    assert capsys.readouterr().err == f"grouplake: {tables}/offsets has no version {version}, only up to 1\n"
+    assert capsys.readouterr().err == f"grouplake: {tables}/offsets has no version {version}: use 0 to 1\n"
 
 
 def test_batches_of_another_form(tables: Path, capsys: Captured) -> None:

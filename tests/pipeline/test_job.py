@@ -131,7 +131,7 @@ def test_tables_that_were_restored_without_the_checkpoint_are_refused(tmp_path: 
         shutil.rmtree(tables / name, ignore_errors=True)
         shutil.copytree(tmp_path / "backup" / name, tables / name)
     log.append(0, [commit(3)])
-    with pytest.raises(TablesError, match=r"remove .*_checkpoint to go on from the tables"):
+    with pytest.raises(TablesError, match=r"remove .*_checkpoint to continue from the tables"):
         run_job(f"segments:{log.directory}", tables)
 
 

@@ -14,7 +14,7 @@ from coordinator_core.log.columns import columns_of
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.reduction.range_reduction import RangeReducer, RangeReduction
 from coordinator_core.state.era import Era
-from coordinator_core.state.group_fold import GroupFold, Told
+from coordinator_core.state.group_fold import GroupChange, GroupFold
 from coordinator_core.state.registry import group_id_of
 
 Row = tuple[object, ...]
@@ -70,7 +70,7 @@ def read_by(era: Era, record: LogRecord) -> Record | None:
     return decoded if isinstance(decoded, Record) and era.reads(decoded.record_type, decoded.value_version) else None
 
 
-def row_of(record: LogRecord, told: Told) -> Row:
+def row_of(record: LogRecord, told: GroupChange) -> Row:
     group_id, change, group = told
     state = (group.group_type, group.state, group.generation) if group else (None, None, None)
     return (record.offset, record.timestamp, group_id, change.change, change.member_id, *state, change.detail)

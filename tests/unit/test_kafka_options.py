@@ -41,7 +41,7 @@ def test_an_address_in_parts() -> None:
     ],
 )
 def test_what_is_not_an_address(text: str) -> None:
-    with pytest.raises(LogMisconfigured, match="not an address of a topic") as failure:
+    with pytest.raises(LogMisconfigured, match="invalid topic address") as failure:
         parse_address(text)
     assert "secret" not in str(failure.value)
 

@@ -78,7 +78,8 @@ def test_a_bomb_is_told_with_the_limit_and_where_to_raise_it(codec: Compression,
     limit("2")
     outcome = decompress(codec, bomb)
     assert isinstance(outcome, BadPayload)
-    assert outcome.problem == f"{codec.name.lower()}: more than 2,097,152 bytes when decompressed, see GROUPLAKE_MAX_BATCH_MB"
+    limited = "more than 2,097,152 bytes when decompressed; GROUPLAKE_MAX_BATCH_MB sets the limit"
+    assert outcome.problem == f"{codec.name.lower()}: {limited}"
     limit("3")
     assert len(expect(memoryview, decompress(codec, bomb))) == 3 << 20
 
@@ -86,7 +87,7 @@ def test_a_bomb_is_told_with_the_limit_and_where_to_raise_it(codec: Compression,
 @pytest.mark.parametrize("text", ["", "0", "-1", "64m", "1025", "²"])
 def test_limits_that_are_none(text: str, limit: Callable[[str], None]) -> None:
     limit(text)
-    with pytest.raises(LogMisconfigured, match="expected megabytes, 1 to 1024"):
+    with pytest.raises(LogMisconfigured, match="use a number of megabytes from 1 to 1024"):
         largest_batch_bytes()
 
 

@@ -175,14 +175,14 @@ def test_start_before_the_log_begins(log: LogBuilder) -> None:
     log.append(0, PAIRS)
     source = SegmentSource(log.directory)
     assert read(source, 0, 0, 13) == log.records(0)
-    with pytest.raises(RecordsDeleted, match=r"begins at offset 10, behind offset 9"):
+    with pytest.raises(RecordsDeleted, match=r"now starts at offset 10, but offset 9 is needed"):
         read(source, 0, 9, 13)
 
 
 def test_no_such_directory(tmp_path: Path) -> None:
     with pytest.raises(LogNotFound, match=r"nowhere: no such directory"):
         SegmentSource(tmp_path / "nowhere")
-    with pytest.raises(LogNotFound, match=r"no __consumer_offsets-N folder in it"):
+    with pytest.raises(LogNotFound, match=r"no __consumer_offsets-N folder in this directory"):
         SegmentSource(tmp_path)
     (tmp_path / "file").touch()
     with pytest.raises(LogNotFound):
