@@ -92,8 +92,8 @@ def test_a_broker_loads_it_as_it_was_left(version: str, killed: Mapping[str, Per
             broker.stop()
             broker.place_segments(performance.log)
             broker.start()
-            with BrokerQueries(broker.bootstrap, generation_of(version)) as asker:
-                assert once_loaded(asker, performance.answers, performance.groups) == performance.answers
+            with BrokerQueries(broker.bootstrap, generation_of(version)) as queries:
+                assert once_loaded(queries, performance.answers, performance.groups) == performance.answers
 
 
 def test_it_loads_it_as_it_was_left(killed: Mapping[str, Performance], tmp_path: Path) -> None:
@@ -101,6 +101,6 @@ def test_it_loads_it_as_it_was_left(killed: Mapping[str, Performance], tmp_path:
         shutil.copytree(performance.log, tmp_path / era)
         with (
             our_coordinator(era, tmp_path / era, **_SMALL) as ours,
-            BrokerQueries(ours.bootstrap, generation_of(_AS[era])) as asker,
+            BrokerQueries(ours.bootstrap, generation_of(_AS[era])) as queries,
         ):
-            assert once_loaded(asker, performance.answers, performance.groups) == performance.answers
+            assert once_loaded(queries, performance.answers, performance.groups) == performance.answers

@@ -68,8 +68,8 @@ class Following:
         conf = ["--conf", str(self._folder / "bulk.toml")] if by_spark else []
         now = str(self._log.time_ms(len(self._log.ends)))
         source = ["--source", self._log.address, "--tables", str(self.tables)]
-        told = self._folder / f"told-{len(self.commands)}"
-        run = RealRun(["run", *source, "--expiry", "apply", "--now", now, *conf], told, fault=fault)
+        output = self._folder / f"output-{len(self.commands)}"
+        run = RealRun(["run", *source, "--expiry", "apply", "--now", now, *conf], output, fault=fault)
         self.commands.append(run)
         try:
             yield run
@@ -80,7 +80,7 @@ class Following:
     def finish(self, *, by_spark: bool) -> None:
         """Does what is left."""
         with self.run(by_spark=by_spark) as run:
-            assert run.wait() == 0, run.told
+            assert run.wait() == 0, run.output
 
     def compare(self) -> None:
         """The tables are as if nobody had disturbed the job."""
@@ -132,7 +132,7 @@ def test_named_steps(by_spark: bool, job: Following) -> None:
                 assert run.wait_until(run.is_halted)
                 run.kill_all()
             else:
-                assert run.wait() == -signal.SIGKILL, run.told
+                assert run.wait() == -signal.SIGKILL, run.output
         assert check(str(job.tables)) == []
     job.finish(by_spark=by_spark)
     job.compare()
@@ -156,7 +156,7 @@ def test_random_moments(job: Following) -> None:
                 has_ended = run.has_ended_after(delay)
                 if has_ended:
                     longest = max(SHORTEST, time.monotonic() - began)
-                    assert run.wait() == 0, run.told
+                    assert run.wait() == 0, run.output
                 else:
                     how = draw.choice(("driver alone", "all"))
                     (run.kill_driver if how == "driver alone" else run.kill_all)()

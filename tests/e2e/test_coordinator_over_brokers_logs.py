@@ -27,9 +27,9 @@ def test_it_answers_what_the_broker_answered(version: str, tmp_path: Path) -> No
     partitions = len(recorded["high_watermarks"])
     with PrivateCoordinator(log, era=generation.era, offsets_topic_num_partitions=partitions) as coordinator:
         coordinator.wait_until_loaded()
-        with BrokerQueries(coordinator.bootstrap, generation) as asker:
-            committed = asker.offsets(recorded["committed"])
-            described = asker.classic([group for group in recorded.get("described", ()) if group not in _MODERN])
+        with BrokerQueries(coordinator.bootstrap, generation) as queries:
+            committed = queries.offsets(recorded["committed"])
+            described = queries.classic([group for group in recorded.get("described", ()) if group not in _MODERN])
         coordinator.stop()
     assert {group: _plain(offsets) for group, offsets in committed.items()} == {
         group: {(topic, partition): (offset, metadata) for topic, partition, offset, metadata, *_ in offsets}

@@ -100,7 +100,7 @@ def test_a_job_that_was_killed_leaves_nothing_and_one_that_was_stopped_an_archiv
     source: str, cache: Path, tmp_path: Path
 ) -> None:
     with Job(source, tmp_path / "killed") as job:
-        job.wait_until_told("ready: following")
+        job.wait_until_logged("ready: following")
         (made,) = (each.name.removeprefix(".").removesuffix(".lock") for each in (cache / "classes").iterdir())
         archive = ClassArchive(cache / "classes" / made)
         # the JVM finds out that its driver is gone, and writes what nobody will keep
@@ -111,7 +111,7 @@ def test_a_job_that_was_killed_leaves_nothing_and_one_that_was_stopped_an_archiv
     assert archives(cache) == [unfinished(archive.path)]
 
     with Job(source, tmp_path / "stopped") as job:
-        job.wait_until_told("ready: following")
+        job.wait_until_logged("ready: following")
         assert not unfinished(archive.path).exists()
         job.signal(15)
         assert job.ended() == 0

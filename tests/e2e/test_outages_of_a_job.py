@@ -147,7 +147,7 @@ def test_two_brokers_do_everything_that_brokers_do(tmp_path: Path) -> None:
                     broker.kill()
                 time.sleep(AWAY_SECONDS)
                 assert job.running, job.text
-                assert len(job.told("waiting for the brokers, up to 120 s: ")) >= 1
+                assert len(job.lines_with("waiting for the brokers, up to 120 s: ")) >= 1
                 for broker in cluster.brokers:
                     broker.start()
                 job.wait_for("records read")
@@ -164,7 +164,7 @@ def test_two_brokers_do_everything_that_brokers_do(tmp_path: Path) -> None:
     assert differences(str(tables), said) == []
     assert check(str(tables)) == []
     assert Snapshot.open(str(tables)).query("SELECT * FROM quarantine").num_rows == 0
-    assert len(job.told("the brokers answer again, after ")) >= 1
+    assert len(job.lines_with("the brokers answer again, after ")) >= 1
     assert job.tracebacks == []
     # the cleaner was at work meanwhile
     assert left < written / 2
@@ -183,7 +183,7 @@ def test_a_job_waits_as_long_as_it_was_told_to_and_can_be_stopped_meanwhile(brok
         patient, group, typed = (jobs.enter_context(Job(log, tmp_path / name)) for name in ("patient", "group", "typed"))
         for job in (impatient, patient, group, typed):
             job.wait_for("records read", 3)
-        group.signal(signal.SIGTERM, everybody=True)
+        group.signal(signal.SIGTERM, whole_group=True)
         assert group.ended() == 0, group.text
         broker.kill()
         try:
@@ -195,8 +195,8 @@ def test_a_job_waits_as_long_as_it_was_told_to_and_can_be_stopped_meanwhile(brok
             # the first job on a machine records classes for up to 20 s
             assert time.monotonic() - stopping < (20 if without_recording(typed.lines) == typed.lines else 40)
             # Ctrl-C reaches every process of the terminal's foreground
-            typed.wait_until_told("waiting for the brokers, up to 120 s: ")
-            typed.signal(signal.SIGINT, everybody=True)
+            typed.wait_until_logged("waiting for the brokers, up to 120 s: ")
+            typed.signal(signal.SIGINT, whole_group=True)
             stopping = time.monotonic()
             assert typed.ended(60) == 0, typed.text
             # the first job on a machine records classes for up to 20 s
@@ -204,9 +204,9 @@ def test_a_job_waits_as_long_as_it_was_told_to_and_can_be_stopped_meanwhile(brok
         finally:
             # consumers do not close without their coordinator
             broker.start()
-    (reason,) = impatient.told("grouplake: ")
+    (reason,) = impatient.lines_with("grouplake: ")
     assert re.fullmatch(r"grouplake: .*connection refused.* \(waited for 5 s\)", reason)
-    assert patient.told("waiting for the brokers")
+    assert patient.lines_with("waiting for the brokers")
     for job in (impatient, patient, group, typed):
         assert job.tracebacks == []
     assert without_recording(patient.lines)[-1] == "stopping"
@@ -240,7 +240,7 @@ def test_a_topic_that_is_recreated_while_a_job_follows_it(broker: PrivateBroker,
         create_topic(broker.bootstrap, "log")
         produce(broker.bootstrap, "log", records(0, 50))
         assert job.ended() == 1, job.text
-    (reason,) = job.told("grouplake: ")
+    (reason,) = job.lines_with("grouplake: ")
     assert reason.startswith("grouplake: topic log was deleted and created again")
     assert job.tracebacks == []
     assert Snapshot.open(str(tmp_path / "tables")).query("SELECT * FROM quarantine").num_rows == 5

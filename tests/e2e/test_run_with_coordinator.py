@@ -115,8 +115,8 @@ async def churn(port: int) -> Crowd:
 def answered_offsets(port: int, crowd: Crowd) -> set[tuple[str, str, int, int]]:
     """What the coordinator says is committed: at least what it acknowledged, at most what was sent before a member crashed."""
     assert crowd.acknowledged
-    with BrokerQueries(f"127.0.0.1:{port}", GENERATIONS["4.3.0"]) as asker:
-        offsets = asker.offsets(sorted({group for group, _ in crowd.acknowledged}))
+    with BrokerQueries(f"127.0.0.1:{port}", GENERATIONS["4.3.0"]) as queries:
+        offsets = queries.offsets(sorted({group for group, _ in crowd.acknowledged}))
     found = {
         (group, TopicPartition(*at)): offset for group, of_group in offsets.items() for at, (offset, _, _) in of_group.items()
     }

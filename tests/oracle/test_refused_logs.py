@@ -59,6 +59,6 @@ def what_is_loaded(generation: Generation, odd: Mapping[str, tuple[bytes | None,
         commit = Record(1, OffsetCommitKey(group, "orders", 0), OffsetCommitValue(5, commit_timestamp=1), 0)
         (builder.append if generation.batches else builder.append_messages)(partition, [encode(commit), pair])
         groups[what] = group
-    with Trial(generation, Mode.LOADED) as trial, trial.serving(folder) as asker:
-        unloaded = wait_until_loaded(asker, list(groups.values()), PATIENCE_SECONDS)
+    with Trial(generation, Mode.LOADED) as trial, trial.serving(folder) as queries:
+        unloaded = wait_until_loaded(queries, list(groups.values()), PATIENCE_SECONDS)
         return {what for what, group in groups.items() if group not in unloaded}

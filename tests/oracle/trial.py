@@ -99,8 +99,8 @@ class Trial:
             ends = {partition: builder.next_offset(partition) for partition in range(PARTITIONS)}
             for topic, topic_id in self._topic_ids.items():
                 builder.topic_id(topic, topic_id, TOPIC_PARTITIONS)
-            with self.serving(log) as asker:
-                found = self._compare(asker, written, ends, log, tables(Path(folder) / "tables", setting))
+            with self.serving(log) as queries:
+                found = self._compare(queries, written, ends, log, tables(Path(folder) / "tables", setting))
             if self.mode is Mode.SWEPT:
                 records = [record for p in range(PARTITIONS) for record in builder.records(p)]
                 found += tombstone_differences(self.generation, records, self._appended(ends), RETENTION_MS, setting.now_ms)
@@ -113,17 +113,17 @@ class Trial:
         self._broker.place_segments(log)
         self._broker.start()
         try:
-            with BrokerQueries(self._broker.bootstrap, self.generation) as asker:
-                yield asker
+            with BrokerQueries(self._broker.bootstrap, self.generation) as queries:
+                yield queries
         finally:
             self._broker.stop()
 
     def _compare(
-        self, asker: BrokerQueries, written: Sequence[SeedLog], ends: Mapping[int, int], log: Path, tables: Tables
+        self, queries: BrokerQueries, written: Sequence[SeedLog], ends: Mapping[int, int], log: Path, tables: Tables
     ) -> list[Difference]:
         sentinels = {partition: group for each in written for partition, group in each.sentinels.items()}
         if self.mode is Mode.LOADED:
-            missing = wait_until_loaded(asker, list(sentinels.values()))
+            missing = wait_until_loaded(queries, list(sentinels.values()))
         else:
             missing = self._wait_until_swept(sentinels, ends)
         refused = self.refused_loads()
@@ -131,7 +131,7 @@ class Trial:
             found = [Difference(group, "its partition", why, self.mode.value) for group, why in missing.items()]
             return [*found, *(Difference("?", "a partition", complaint, self.mode.value) for complaint in refused)]
         groups = [group for each in written for group in each.everyone()]
-        said = BrokerAnswers.collect(asker, groups, PLACES)
+        said = BrokerAnswers.collect(queries, groups, PLACES)
         tables.load(log, seed=sum(each.seed for each in written))
         if self.mode is Mode.SWEPT:
             tables.sweep(int(time.time() * 1000))
@@ -204,7 +204,7 @@ def _topic_ids(data: Path) -> dict[str, UUID]:
     return found
 
 
-def wait_until_loaded(asker: BrokerQueries, groups: Sequence[str], limit_seconds: float = _LIMIT_SECONDS) -> dict[str, str]:
+def wait_until_loaded(queries: BrokerQueries, groups: Sequence[str], limit_seconds: float = _LIMIT_SECONDS) -> dict[str, str]:
     """Groups of which no offset is known when the time is over, and why: Java loaders say that they are not ready, Scala loaders
     own what they gave up."""
     waiting = dict.fromkeys(groups, "")
@@ -212,7 +212,7 @@ def wait_until_loaded(asker: BrokerQueries, groups: Sequence[str], limit_seconds
     def unloaded() -> dict[str, str]:
         for group in list(waiting):
             try:
-                if asker.offsets([group])[group]:
+                if queries.offsets([group])[group]:
                     del waiting[group]
                 else:
                     waiting[group] = "has no offset"
