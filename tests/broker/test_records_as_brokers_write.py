@@ -1,4 +1,4 @@
-"""The same clients in the same scenario leave the same records and answers with a real broker and with our coordinator."""
+"""The same clients in the same scenario leave the same records and answers on a real broker and on our coordinator."""
 
 from collections.abc import Iterator
 

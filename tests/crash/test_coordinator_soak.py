@@ -1,6 +1,6 @@
-"""The coordinator killed at random moments under a crowd of members, while tables follow its log.
+"""The coordinator, killed at random moments under a crowd of members, while tables follow its log.
 
-STORM_MEMBERS, STORM_KILLS and STORM_SEED say how much the long tests do.
+STORM_MEMBERS, STORM_KILLS and STORM_SEED set the size of the long tests.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ MEMBERS = int(os.environ.get("STORM_MEMBERS", "1000"))
 KILLS = int(os.environ.get("STORM_KILLS", "100"))
 SEED = int(os.environ.get("STORM_SEED", "20261121"))
 
-#: Longer than any test: the crowd goes on for as long as the test does.
+#: Longer than any test: the crowd runs for the whole test.
 _FOR_EVER_MS = 100_000_000
 
 
@@ -34,7 +34,7 @@ def crowd(members: int, groups: int, **changed: int) -> CrowdSettings:
 
 
 def soak_test(folder: Path, load: Load, follower: type, course: Callable[[SoakTest], Awaitable[None]]) -> None:
-    """Runs the course, and prints what it came to, also if it fails."""
+    """Run the course, and print the counts, also if it fails."""
     log = folder / "log"
     tables: Follower = follower(log, folder / "tables")
 
@@ -55,7 +55,7 @@ def soak_test(folder: Path, load: Load, follower: type, course: Callable[[SoakTe
 
 
 async def kills(soak: SoakTest, count: int, compare_every: int, longest: float = 2.0) -> None:
-    """Lives of up to `longest` seconds, most of them counted from the first commit of a member; some end while they load."""
+    """Runs of up to `longest` seconds, most of them counted from the first commit of a member; some end while they load."""
     draw, compared_at = random.Random(SEED), 0
     await soak.run_loaded(1.0, until_busy=True)
     while soak.report.kills < count:
@@ -75,7 +75,7 @@ async def kills(soak: SoakTest, count: int, compare_every: int, longest: float =
 
 
 async def calm(soak: SoakTest, comparisons: int, seconds: float) -> None:
-    """Nobody is killed."""
+    """A course without kills."""
     for _ in range(comparisons):
         for _ in range(3):
             await asyncio.sleep(seconds / 3)

@@ -1,4 +1,4 @@
-"""Two `grouplake run` at once: exactly one goes on, the other says why and stops with exit code 1."""
+"""Two concurrent `grouplake run`: exactly one continues, the other reports why it stops, with exit code 1."""
 
 from pathlib import Path
 
@@ -41,7 +41,7 @@ def test_the_lock_refuses_the_second(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("bulk", [False, True])
 def test_the_claim_fences_the_first(bulk: bool, tmp_path: Path) -> None:
-    """Where there are no locks, who comes second takes over."""
+    """Without locks, the later writer takes over."""
     log, tables = CrashLog(tmp_path / "log", 1), tmp_path / "tables"
     log.grow()
     (tmp_path / "bulk.toml").write_text("[job]\nbulk_rows = 1\n")

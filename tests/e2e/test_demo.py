@@ -1,4 +1,4 @@
-"""The demonstrations as a person runs them. What they tell is so, or they end with an error."""
+"""The demonstrations as a user runs them. They verify what they print, or end with an error."""
 
 import os
 import re
@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-#: The first needs no client but ours.
+#: The first needs no third-party client.
 _WITHOUT_CONFLUENT = "sys.modules['confluent_kafka'] = None"
 
 
 def demo(folder: Path, *arguments: str, before: str = "") -> str:
-    """What it prints, once it has ended well."""
+    """The output of a demonstration, which must succeed."""
     command = [sys.executable, "-c", f"import sys; {before}\nfrom pipelines.cli import main; sys.exit(main())", "demo"]
     environment = {**os.environ, "TMPDIR": str(folder)}
     ended = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=250, check=False, env=environment)
@@ -24,8 +24,8 @@ def demo(folder: Path, *arguments: str, before: str = "") -> str:
 
 @pytest.mark.spark
 def test_groups_rebalance_drain_and_expire_without_a_broker(tmp_path: Path) -> None:
-    told = demo(tmp_path, before=_WITHOUT_CONFLUENT)
-    steps = dict(re.findall(r"^━━ (\S+ \S+).*?$(.*?)(?=^━━|\Z)", told, re.MULTILINE | re.DOTALL))
+    output = demo(tmp_path, before=_WITHOUT_CONFLUENT)
+    steps = dict(re.findall(r"^━━ (\S+ \S+).*?$(.*?)(?=^━━|\Z)", output, re.MULTILINE | re.DOTALL))
     rows = {title: [re.split(r"\s{2,}", line.strip()) for line in text.splitlines()] for title, text in steps.items()}
     assert list(rows) == [
         "Members have",
@@ -36,7 +36,7 @@ def test_groups_rebalance_drain_and_expire_without_a_broker(tmp_path: Path) -> N
         "As of",
         "Everybody leaves:",
     ]
-    # a member that was slow to come has made another generation
+    # a member that was slow to join has caused another generation
     joined = {row[0]: (row[1], *row[3:]) for row in rows["Members have"] if len(row) == 5}
     assert joined["billing"] == ("Stable", "range", "2")
     assert joined["search-index"] == ("Stable", "cooperative-sticky", "3")
@@ -53,9 +53,9 @@ def test_groups_rebalance_drain_and_expire_without_a_broker(tmp_path: Path) -> N
     assert {
         row[0]: row[1] for row in rows["Everybody leaves:"] if row[0].startswith(("billing", "crowd", "search"))
     } == dict.fromkeys(("billing", "crowd-0", "crowd-1", "crowd-2", "search-index"), "Empty")
-    assert "OffsetFetch answers the same 34 offsets that the tables have." in told
+    assert "OffsetFetch answers the same 34 offsets that the tables have." in output
     (kept,) = tmp_path.glob("grouplake-demo-*")
-    assert f"  grouplake sql --tables {kept}/tables " in told
+    assert f"  grouplake sql --tables {kept}/tables " in output
     assert {"tables", "log", "coordinator.log", "job.log"} == {each.name for each in kept.iterdir()}
 
 
@@ -73,8 +73,8 @@ def test_the_error_of_a_job_that_cannot_start_ends_the_demonstration_at_once(tmp
 @pytest.mark.spark
 @pytest.mark.broker
 def test_the_same_with_a_broker_and_real_consumers(tmp_path: Path) -> None:
-    told = demo(tmp_path, "--kafka", "--tables", str(tmp_path / "kept"))
+    output = demo(tmp_path, "--kafka", "--tables", str(tmp_path / "kept"))
     for title in ("the groups", "who owns what", "who went back", "transactions that are still open"):
-        assert f"\n{title}\n" in told
-    assert "fraud-check" in told
-    assert f"The tables are in {tmp_path / 'kept'}" in told
+        assert f"\n{title}\n" in output
+    assert "fraud-check" in output
+    assert f"The tables are in {tmp_path / 'kept'}" in output

@@ -92,7 +92,7 @@ class ConsumerGroup:
             after = self.owned_partitions()
             if self.protocol is RebalanceProtocol.EAGER or all(before[name] <= after[name] for name in before):
                 return times
-        raise AssertionError("the group rebalances for ever")
+        raise AssertionError("the group does not stop rebalancing")
 
     def owned(self) -> dict[str, str]:
         return {name: text_of(member.owned) for name, member in self.members.items()}

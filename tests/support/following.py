@@ -143,7 +143,7 @@ class Committers:
                 offset += 1
 
     def _send(self, member: Consumer, offsets: list[TopicPartition]) -> None:
-        # a synchronous commit would block for as long as there is no coordinator
+        # a synchronous commit would block until a coordinator is available
         with contextlib.suppress(KafkaException):
             if offsets:
                 member.commit(offsets=offsets, asynchronous=True)

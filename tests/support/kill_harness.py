@@ -42,7 +42,7 @@ from pipelines.tables import definitions
 #: Runs that are not killed must end within this time.
 _LIMIT_SECONDS = 600
 
-#: Every so many polls, the commands poll as well; they take a second each to start.
+#: One poll in this many is also made by the commands, which take a second each to start.
 _COMMANDS_EVERY = 10
 
 #: A snapshot is read again after this many others.
@@ -187,7 +187,7 @@ def _read(root: Path, states: list[str], answers: list[str], stop: Path, results
             state = digest(contents_of(snapshot))
             findings = check(str(root))
         except UsageError as error:
-            # there is no state before the first batch
+            # readers see no state before the first batch
             if seen:
                 wrong.append(f"a reader met: {error}")
             continue

@@ -61,7 +61,7 @@ class RealRun:
 
         wanted = ("met", "ended")
         found = eventually(
-            "the command comes there, or ends",
+            "the command meets the condition, or ends",
             met_or_ended,
             lambda state: state in wanted,
             patience_seconds=LIMIT_SECONDS,

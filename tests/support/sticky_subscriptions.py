@@ -39,7 +39,7 @@ def improvement(
         for info in metadata.topics[topic] if wanting else ():
             partition = TopicPartition(topic, info.partition)
             if partition not in owner:
-                return f"{partition} belongs to nobody"
+                return f"{partition} has no owner"
             poorest = min(wanting, key=size.__getitem__)
             if size[poorest] + 1 < size[owner[partition]]:
                 return f"{partition} of {owner[partition]} would better belong to {poorest}"

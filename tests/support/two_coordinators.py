@@ -100,7 +100,7 @@ def prepare(broker: PrivateBroker) -> None:
 
 def _await_coordinators(clients: Clients) -> None:
     """Wait until every log partition is loaded; on a broker, the first request creates the topic."""
-    names = {partition_for(name := f"nobody-{number}", LOG_PARTITIONS): name for number in range(10 * LOG_PARTITIONS)}
+    names = {partition_for(name := f"probe-{number}", LOG_PARTITIONS): name for number in range(10 * LOG_PARTITIONS)}
     for name in names.values():
         clients.committed(name, ["orders"], 1)
 
