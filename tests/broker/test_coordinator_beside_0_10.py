@@ -139,18 +139,18 @@ def answers_to_story(side: Any) -> list[str]:
     # a group of one, before its leader assigns
     answers.append(join()())
     a = answers[-1].member_id
-    for member_id, generation in ((a, 1), (a, 7), ("someone", 1)):
+    for member_id, generation in ((a, 1), (a, 7), ("unknown", 1)):
         beat(member_id, generation)
-    commit("someone", 1)
+    commit("unknown", 1)
     commit(a, 1)
     describe()
     answers.append(join(a)())
-    answers.append(sync("someone", 1)())
+    answers.append(sync("unknown", 1)())
     answers.append(sync(a, 7)())
     answers.append(sync(a, 1, {a: b"all"})())
     # Stable
     describe()
-    for member_id, generation in ((a, 1), (a, 7), ("someone", 1)):
+    for member_id, generation in ((a, 1), (a, 7), ("unknown", 1)):
         beat(member_id, generation)
         commit(member_id, generation, retention_ms=100_000)
     commit("", -1)
@@ -196,8 +196,8 @@ def answers_to_story(side: Any) -> list[str]:
     answers.append(join(group_id="")())
     beat(a, 1, MISSING)
     describe(MISSING)
-    commit("someone", 1, MISSING)
-    ask(LeaveGroupRequest(MISSING, (LeavingMember("someone"),)))
+    commit("unknown", 1, MISSING)
+    ask(LeaveGroupRequest(MISSING, (LeavingMember("unknown"),)))
     ask(OffsetFetchRequest(MISSING, (T0,)))
     ask(OffsetFetchRequest(MISSING))
     commit("", -1, SIMPLE)

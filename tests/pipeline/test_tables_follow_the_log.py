@@ -1,4 +1,4 @@
-"""However a log is cut into batches, the tables hold what the loader of the era makes of it: the core's fold is the oracle."""
+"""For every division of a log into batches, the tables equal the state that the loader of the era builds (the core's fold)."""
 
 import tempfile
 from collections.abc import Iterator
@@ -126,7 +126,7 @@ def assert_same(state: GroupState, snapshot: Snapshot, groups: list[str]) -> Non
     }
 
 
-def told(log: Log, era: Era) -> list[_Row]:
+def history_of(log: Log, era: Era) -> list[_Row]:
     """The history of the groups, by one fold of the whole log."""
     fold, found = GroupFold(era), []
     for log_record in log.records:
@@ -152,12 +152,12 @@ def test_tables_equal_the_fold_at_every_cut(era_name: str, operations: list[_Row
         snapshot = Snapshot(store, batch)
         assert_same(state, snapshot, ["a", "b"])
         columns = "group_id, change, member_id, group_type, state, generation, detail, log_offset"
-        assert sorted(rows(snapshot, f"SELECT {columns} FROM group_history"), key=str) == sorted(told(log, era), key=str)
+        assert sorted(rows(snapshot, f"SELECT {columns} FROM group_history"), key=str) == sorted(history_of(log, era), key=str)
         assert check(root) == []
 
 
 def scenarios() -> Iterator[tuple[str, list[_Row], list[int]]]:
-    """Interactions across a batch border that random logs rarely meet."""
+    """Interactions across a batch border that random logs rarely contain."""
     commit, tombstone, marker = ("commit", "a", 0, 7, 5), ("tombstone", "a", 0, -1), ("marker", 7, ControlType.COMMIT)
     yield "a marker ends a transaction of an earlier batch", [commit, marker], [1]
     yield "a plain commit after a pending one wins", [commit, ("commit", "a", 0, -1, 9), marker], [1]

@@ -155,9 +155,9 @@ class Harness:
             call.answers.append(to)
         return call
 
-    def take(self, outcome: CoordinatorResult) -> None:
+    def take(self, result: CoordinatorResult) -> None:
         """Deliver a result that a test got directly from the shard."""
-        self._take(self.shard, outcome)
+        self._take(self.shard, result)
 
     def loaded(self, partition: int | None = None) -> GroupState:
         """The state that the log loads to."""
@@ -181,12 +181,12 @@ class Harness:
         self.ids += 1
         return f"{prefix}-{self.ids}"
 
-    def _take(self, shard: GroupCoordinatorShard, outcome: CoordinatorResult) -> None:
-        for answer in outcome.answers:
+    def _take(self, shard: GroupCoordinatorShard, result: CoordinatorResult) -> None:
+        for answer in result.answers:
             assert isinstance(answer.reply, Call)
             answer.reply.answers.append(answer.response)
             assert len(answer.reply.answers) == 1, f"answered twice: {answer.reply.request}"
-        for write in outcome.writes:
+        for write in result.writes:
             self.written += write.records
             if self.hold:
                 self.held.append((shard.partition, write))

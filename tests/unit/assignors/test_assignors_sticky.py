@@ -304,8 +304,8 @@ def test_user_data_of_clients_before_2_3_has_no_generation() -> None:
 
 def test_sticky_believes_the_user_data_rather_than_the_owned_partitions() -> None:
     """testMemberDataWithInconsistentData, testMemberDataWillHonorUserData"""
-    told = EAGER.on_assignment(Assignment(partitions("t-1")), 7).subscription_user_data(["t"])
-    members = {"c1": Subscription(("t",), told, partitions("t-0"), 7), "c2": Subscription(("t",))}
+    user_data = EAGER.on_assignment(Assignment(partitions("t-1")), 7).subscription_user_data(["t"])
+    members = {"c1": Subscription(("t",), user_data, partitions("t-0"), 7), "c2": Subscription(("t",))}
 
     assert assigned(EAGER, {"t": 2}, members) == {"c1": "t-1", "c2": "t-0"}
 

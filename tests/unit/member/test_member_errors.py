@@ -271,18 +271,18 @@ def test_a_cooperative_member_says_what_it_keeps() -> None:
     member = stable(CooperativeStickyAssignor())
     effects = member.receive(heartbeat(member), HeartbeatResponse(ErrorCode.REBALANCE_IN_PROGRESS), INTERVAL)
 
-    told = subscription_of(effects)
+    subscription = subscription_of(effects)
     assert effects.events == ()
-    assert (told.owned_partitions, told.generation_id, told.user_data) == (MINE, 1, b"\x00\x00\x00\x01")
+    assert (subscription.owned_partitions, subscription.generation_id, subscription.user_data) == (MINE, 1, b"\x00\x00\x00\x01")
 
 
 def test_a_sticky_member_says_what_it_had() -> None:
     member = stable(StickyAssignor())
     effects = member.receive(heartbeat(member), HeartbeatResponse(ErrorCode.REBALANCE_IN_PROGRESS), INTERVAL)
 
-    told = subscription_of(effects)
-    assert told.owned_partitions == ()
-    assert told.user_data == StickyAssignor(MINE, 1).subscription_user_data(["t"])
+    subscription = subscription_of(effects)
+    assert subscription.owned_partitions == ()
+    assert subscription.user_data == StickyAssignor(MINE, 1).subscription_user_data(["t"])
 
 
 @pytest.mark.parametrize(("error", "member_id"), [(ErrorCode.ILLEGAL_GENERATION, "m"), (ErrorCode.UNKNOWN_MEMBER_ID, "")])
