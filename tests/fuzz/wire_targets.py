@@ -51,13 +51,11 @@ class Answer(NamedTuple):
 def _frames() -> tuple[tuple[bytes, ...], tuple[Answer, ...]]:
     requests, answers = [], []
     for api, version in EVERY_VERSION:
-        drawn_parts = drawn(responses(api, version), _OF_EACH)
+        samples = drawn(responses(api, version), _OF_EACH)
         for parts in drawn(request_parts(api, version), _OF_EACH):
             frame = write_request(api, version, parts, 7, CLIENT_ID)
             requests.append(frame)
-            answer = write_response(
-                read_request(frame, _PEER), [drawn_parts[number % len(drawn_parts)] for number in range(len(parts))]
-            )
+            answer = write_response(read_request(frame, _PEER), [samples[number % len(samples)] for number in range(len(parts))])
             answers.append(Answer(api, version, answer))
     return tuple(requests), tuple(answers)
 

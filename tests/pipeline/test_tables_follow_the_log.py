@@ -163,7 +163,7 @@ def scenarios() -> Iterator[tuple[str, list[_Row], list[int]]]:
     yield "a plain commit after a pending one wins", [commit, ("commit", "a", 0, -1, 9), marker], [1]
     yield "a tombstone between a pending commit and its marker", [("commit", "a", 0, -1, 9), commit, tombstone, marker], [2]
     yield "a tombstone in a batch of its own", [("commit", "a", 0, -1, 9), commit, tombstone, marker], [2, 3]
-    yield "a tombstone behind the marker", [commit, marker, tombstone], [1]
+    yield "a tombstone after the marker", [commit, marker, tombstone], [1]
     yield "a pending commit older than what stands", [commit, ("commit", "a", 0, -1, 9), tombstone, marker], [2]
     yield "the same key again in the next transaction", [commit, marker, ("commit", "a", 0, 7, 6)], [1]
     yield "an abort across batches", [("commit", "a", 0, -1, 9), commit, ("marker", 7, ControlType.ABORT)], [2]
@@ -183,7 +183,7 @@ def scenarios() -> Iterator[tuple[str, list[_Row], list[int]]]:
         [commit, ("classic", "a", True), ("group_tombstone", "a"), ("marker", 7, ControlType.COMMIT)],
         [3],
     )
-    yield "a hidden group comes back", [("commit", "a", 0, -1, 1), ("group_tombstone", "a"), ("commit", "a", 1, -1, 1)], [1, 2]
+    yield "a hidden group reappears", [("commit", "a", 0, -1, 1), ("group_tombstone", "a"), ("commit", "a", 1, -1, 1)], [1, 2]
     yield (
         "a classic group becomes a consumer group",
         [("classic", "a", False), ("group_tombstone", "a"), ("consumer", "a", 3, False)],

@@ -106,16 +106,19 @@ class SegmentLogMachine(RuleBasedStateMachine):
         last = max(folder_of(self.directory).glob("*.log"))
         size = last.stat().st_size
         kept = data.draw(st.integers(0, size)) if size else 0
-        tail_bytes = data.draw(
+        noise = data.draw(
             st.sampled_from([b"", b"\0" * 70, b"garbage that is longer than a batch header is, so that it is read" * 2])
         )
         content = last.read_bytes()
-        last.write_bytes(content[: max(kept, self.safe_bytes(content, flushed))] + tail_bytes)
+        last.write_bytes(content[: max(kept, self.safe_bytes(content, flushed))] + noise)
         self.open_again()
         assert flushed <= self.partition.end_offset <= end
-        if tail_bytes:
+        if noise:
             (tail,) = self.log.cut_tails()
-            assert (tail.path, tail.position + tail.size) == (last, max(kept, self.safe_bytes(content, flushed)) + len(tail_bytes))
+            assert (tail.path, tail.position + tail.size) == (
+                last,
+                max(kept, self.safe_bytes(content, flushed)) + len(noise),
+            )
 
     @staticmethod
     def safe_bytes(content: bytes, flushed: int) -> int:

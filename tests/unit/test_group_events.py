@@ -1,4 +1,4 @@
-"""What the coordinator tells to whoever watches: which group, and why."""
+"""Events that the coordinator emits to observers: the group, and the reason."""
 
 from coordinator_harness import DELAY_MS, GROUP, START_MS, TIMEOUT_MS, Harness
 
@@ -25,7 +25,7 @@ from coordinator_core.coordinator.shard import GroupCoordinatorShard
 
 
 class Watched:
-    """A shard whose log takes everything at once; collects what it tells."""
+    """A shard whose log takes everything immediately; collects the emitted events."""
 
     def __init__(self) -> None:
         config = Harness("4").config

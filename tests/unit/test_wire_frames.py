@@ -1,4 +1,4 @@
-"""Frames that are not as they should be, and what of the protocol no round trip shows."""
+"""Malformed frames, and parts of the protocol that no round trip covers."""
 
 import struct
 from uuid import UUID
@@ -166,7 +166,7 @@ def test_what_a_version_has_no_room_for() -> None:
 
 
 def test_what_is_kept_is_what_the_library_writes() -> None:
-    """The second heartbeat and the second answer come from what is kept, with the number of their own request."""
+    """The second heartbeat and the second response are served from the cache, with the correlation id of their own request."""
     for number in (1, 2):
         request = read_request(write_request(ApiKey.HEARTBEAT, 4, (HEARTBEAT,), number, "c"))
         assert (request.parts, request.header.correlation_id) == ((HEARTBEAT,), number)

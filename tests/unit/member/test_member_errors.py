@@ -1,4 +1,4 @@
-"""What a member does about each error, without a coordinator: the responses are made up."""
+"""A member's reaction to each error, without a coordinator: the responses are made up."""
 
 from typing import Any
 
@@ -65,7 +65,7 @@ def only(effects: Effects) -> Any:
 
 
 def subscription_of(effects: Effects) -> Subscription:
-    """What the JoinGroup among the effects says that the member wants and has."""
+    """The subscription in the JoinGroup among the effects: topics and owned partitions."""
     return expect(Subscription, read_subscription(expect(JoinGroupRequest, only(effects)).protocols[0].metadata))
 
 
@@ -76,7 +76,7 @@ def joining(member: GroupMember, now: int = 0) -> JoinGroupRequest:
 
 
 def joined(member: GroupMember, now: int = 0, generation: int = 1, leader: str = "m") -> SyncGroupRequest:
-    """The SyncGroup of a member that got into a generation."""
+    """The SyncGroup of a member that has joined a generation."""
     join = joining(member, now)
     members = (JoinGroupMember("m", None, join.protocols[0].metadata),) if leader == "m" else ()
     response = JoinGroupResponse(ErrorCode.NONE, "m", generation, "consumer", join.protocols[0].name, leader, False, members)
@@ -179,7 +179,7 @@ def test_join_that_fails_for_good(error: ErrorCode) -> None:
 
 def test_the_leader_assigns_and_others_do_not() -> None:
     assert read_assignment(joined(a_member()).assignments["m"]) == Assignment(MINE)
-    assert joined(a_member(), leader="somebody else").assignments == {}
+    assert joined(a_member(), leader="another-member").assignments == {}
 
 
 def test_a_leader_that_is_told_to_skip_the_assignment() -> None:
