@@ -1,6 +1,6 @@
-"""Hypothesis profiles: `deterministic` for every run, `exhaustive` (HYPOTHESIS_PROFILE=exhaustive) to search further.
+"""Hypothesis profiles and the one Spark session of a test run.
 
-And the one Spark session of a run.
+Profiles: `deterministic` for every run, `exhaustive` (HYPOTHESIS_PROFILE=exhaustive) for a longer search.
 """
 
 import os
@@ -20,13 +20,13 @@ settings.register_profile(
     "deterministic", derandomize=True, database=None, max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("exhaustive", max_examples=3000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-# before any test imports Numba
+# must run before any test imports Numba
 use_kernel_cache()
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "deterministic"))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Downloads and compiles outside of any test's time limit what the tests that were chosen need."""
+    """Download and compile what the selected tests need, outside of any test's time limit."""
     if not session.config.option.collectonly:
         prepare({mark.name for item in session.items for mark in item.iter_markers()})
 

@@ -1,4 +1,4 @@
-"""One broker of the newest tested generation for the whole session; tests that harm a broker start their own."""
+"""One broker of the newest tested generation for the whole session; tests that damage a broker start their own."""
 
 from collections.abc import Iterator
 from uuid import uuid4

@@ -1,4 +1,4 @@
-"""Sarama, franz-go and KafkaJS: members of groups of the coordinator, and of a broker, which shows that the tests are right."""
+"""Sarama, franz-go and KafkaJS as members of the coordinator's groups, and of a real broker's, which validates the tests."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -29,7 +29,7 @@ BROKER = pytest.param("broker", marks=pytest.mark.slow)
 
 @pytest.fixture(scope="module")
 def bootstrap(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where the clients connect to: a coordinator of an era, or "broker"."""
+    """The address that the clients connect to: a coordinator of an era, or "broker"."""
     if request.param == "broker":
         with PrivateBroker("4.1.1", offsets_partitions=4) as broker:
             create_topic(broker.bootstrap, TOPIC, PARTITIONS)
@@ -41,12 +41,12 @@ def bootstrap(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     with PrivateCoordinator(log, topics={TOPIC: PARTITIONS}, era=request.param, **SETTINGS) as running:
         running.wait_until_loaded()
         yield running.bootstrap
-        # a request that the coordinator does not serve
+        # a request that the coordinator does not support
         assert [line["reason"] for line in running.events("connection ended")] == []
 
 
 def settle(members: list[MemberProgram]) -> None:
-    """Until the members own every partition together, each at least one."""
+    """Wait until the members together own every partition, each at least one."""
 
     def unless() -> str | None:
         return next((failure for member in members if (failure := member.failure())), None)
@@ -91,7 +91,7 @@ def join_commit_and_leave(bootstrap: str, member: Callable[[str], MemberProgram]
     indirect=["bootstrap"],
 )
 def test_sarama(bootstrap: str, version: str) -> None:
-    """It sends the versions of the Kafka that it is set to: for 0.10.2 Fetch v2, which brokers before 4.0 serve."""
+    """Sarama sends the versions of its configured Kafka release: for 0.10.2 Fetch v2, which brokers before 4.0 support."""
     group = f"sarama-{uuid4().hex[:8]}"
 
     def member(client_id: str) -> MemberProgram:
@@ -102,7 +102,7 @@ def test_sarama(bootstrap: str, version: str) -> None:
 
 @pytest.mark.parametrize("bootstrap", ["4", pytest.param("0.10", marks=pytest.mark.slow), BROKER], indirect=True)
 def test_franz_go(bootstrap: str) -> None:
-    """It takes the versions of brokers that do not list Produce for unknown."""
+    """franz-go treats the version of a broker that does not list Produce as unknown."""
     group = f"franz-{uuid4().hex[:8]}"
     join_commit_and_leave(bootstrap, partial(MemberProgram, go_member("franz"), bootstrap, group, TOPIC), group)
 

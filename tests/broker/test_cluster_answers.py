@@ -1,6 +1,6 @@
-"""Answers about topics that hold no data, and about groups of another protocol: a broker's, and the coordinator's of its era.
+"""Answers about topics without data and about groups of another protocol, from a broker and from the coordinator of its era.
 
-RequestReceived in kafka-python's own messages, so that nothing of ours is between.
+Requests and responses are kafka-python's own messages, so that no product code is involved.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ NO_ID, NO_TOPIC_ID = UUID(int=0), UUID(int=99)
 
 
 class Side:
-    """One of the two that are asked."""
+    """One of the two servers."""
 
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
@@ -84,7 +84,7 @@ def sides(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def test_produce_and_old_versions_are_listed(sides: Sides) -> None:
     assert sides.ours.versions[PRODUCE] == sides.broker.versions[PRODUCE]
     assert sides.ours.versions[FETCH].start == sides.broker.versions[FETCH].start
-    # brokers of 3.7 to 3.9 list it, and refuse it unless an early-access protocol is switched on
+    # brokers of 3.7 to 3.9 list it, and reject it unless an early-access protocol is switched on
     expected = sides.broker.versions[CONSUMER_GROUP_DESCRIBE] if sides.era == "4" else None
     assert sides.ours.versions.get(CONSUMER_GROUP_DESCRIBE) == expected
 
@@ -100,7 +100,7 @@ def listed_offset(side: Side, version: int, topic: str, timestamp: int) -> tuple
 
 
 def test_offsets_of_an_empty_partition(sides: Sides) -> None:
-    """Latest, earliest, of the largest timestamp, earliest on disk, latest tiered, positions that do not exist, and times."""
+    """Latest, earliest, of the largest timestamp, earliest on disk, latest tiered, invalid positions, and times."""
     for version in sides.common(LIST_OFFSETS):
         for timestamp in (-1, -2, -3, -4, -5, -6, -100, 0, 1_700_000_000_000):
             theirs, ours = (listed_offset(side, version, TOPIC, timestamp) for side in (sides.broker, sides.ours))
@@ -156,7 +156,7 @@ def fetched(side: Side, version: int, topic: str) -> tuple[Any, ...]:
 
 
 def test_fetch_by_name(sides: Sides) -> None:
-    """Versions 0–3 too where brokers serve them: Sarama's of Kafka 0.10.2 sends v2."""
+    """Versions 0–3 too where brokers support them: Sarama's of Kafka 0.10.2 sends v2."""
     versions = [version for version in sides.common(FETCH) if version < FETCH_BY_ID]
     assert versions[0] == sides.broker.versions[FETCH].start
     for version in versions:
@@ -198,8 +198,8 @@ def refused(side: Side, version: int, topic: str, partition: int, acks: int) -> 
 
 
 def test_what_a_producer_may_not_write(sides: Sides) -> None:
-    """Of topics that hold no data the coordinator says what a broker says of the one that clients may not write to."""
-    # a broker of 4.x lists versions 0–2 and hangs up on them
+    """About topics without data the coordinator answers like a broker about the topic that clients must not write to."""
+    # a broker of 4.x lists versions 0–2 and closes the connection when it receives them
     first = 3 if sides.era == "4" else 0
     for version in sides.common(PRODUCE)[first:PRODUCE_BY_ID]:
         for topic, partition, acks in (("__consumer_offsets", 0, 1), ("unknown", 0, -1), (TOPIC, 99, 1), (TOPIC, 0, 5)):

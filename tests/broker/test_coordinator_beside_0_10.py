@@ -1,4 +1,4 @@
-"""One story, told to the coordinator of an era and to a broker of that time: the same answers but for member ids."""
+"""One story sent to the coordinator of an era and to a broker of that time: the same answers except for member ids."""
 
 import re
 import socket
@@ -47,7 +47,7 @@ MEMBER_ID = re.compile(r"client(?:Id)?-[0-9a-f-]+")
 
 
 class Broker:
-    """Each request on a connection of its own, so that none waits behind one that is parked."""
+    """Sends each request on a connection of its own, so that no request waits for a parked one."""
 
     def __init__(self, bootstrap: str) -> None:
         host, port = bootstrap.split(":")
@@ -98,8 +98,8 @@ class Ours:
         return lambda: call.response
 
 
-def told(side: Any) -> list[str]:
-    """The answers to the story, as text with the member ids by the order of their first appearance."""
+def answers_to_story(side: Any) -> list[str]:
+    """The answers to the story, as text, with the member ids by the order of their first appearance."""
     answers: list[Any] = []
 
     def ask(request: Any) -> Any:
@@ -136,21 +136,21 @@ def told(side: Any) -> list[str]:
     def describe(group: str = GROUP) -> None:
         answers.append(side.ask(DescribeGroupRequest(group))())
 
-    # a group of one, while its leader is to assign
+    # a group of one, before its leader assigns
     answers.append(join()())
     a = answers[-1].member_id
-    for member_id, generation in ((a, 1), (a, 7), ("someone", 1)):
+    for member_id, generation in ((a, 1), (a, 7), ("unknown", 1)):
         beat(member_id, generation)
-    commit("someone", 1)
+    commit("unknown", 1)
     commit(a, 1)
     describe()
     answers.append(join(a)())
-    answers.append(sync("someone", 1)())
+    answers.append(sync("unknown", 1)())
     answers.append(sync(a, 7)())
     answers.append(sync(a, 1, {a: b"all"})())
     # Stable
     describe()
-    for member_id, generation in ((a, 1), (a, 7), ("someone", 1)):
+    for member_id, generation in ((a, 1), (a, 7), ("unknown", 1)):
         beat(member_id, generation)
         commit(member_id, generation, retention_ms=100_000)
     commit("", -1)
@@ -176,13 +176,13 @@ def told(side: Any) -> list[str]:
     changed = join(b, metadata=b"u")
     answers.append(join(a)())
     answers.append(changed())
-    # a follower whose SyncGroup is parked when the leader goes
+    # a follower whose SyncGroup is parked when the leader leaves
     waiting = sync(b, 3)
     ask(LeaveGroupRequest(GROUP, (LeavingMember(a),)))
     answers.append(waiting())
     ask(LeaveGroupRequest(GROUP, (LeavingMember(a),)))
     answers.append(join(b, metadata=b"u")())
-    # nobody is left
+    # no members are left
     ask(LeaveGroupRequest(GROUP, (LeavingMember(b),)))
     describe()
     beat(b, 4)
@@ -190,14 +190,14 @@ def told(side: Any) -> list[str]:
     answers.append(join(b)())
     commit(b, 4)
     commit("", -1)
-    # what is refused, and groups that are not there
+    # rejected requests, and groups that do not exist
     answers.append(join(session_timeout_ms=5_999)())
     answers.append(join(session_timeout_ms=300_001)())
     answers.append(join(group_id="")())
     beat(a, 1, MISSING)
     describe(MISSING)
-    commit("someone", 1, MISSING)
-    ask(LeaveGroupRequest(MISSING, (LeavingMember("someone"),)))
+    commit("unknown", 1, MISSING)
+    ask(LeaveGroupRequest(MISSING, (LeavingMember("unknown"),)))
     ask(OffsetFetchRequest(MISSING, (T0,)))
     ask(OffsetFetchRequest(MISSING))
     commit("", -1, SIMPLE)
@@ -221,7 +221,7 @@ def normalized(answers: list[Any]) -> list[str]:
         if hasattr(answer, "error_of_single"):
             answer = answer.error_of_single
         if hasattr(answer, "generation"):
-            # versions before 7 tell no protocol type, and none of an error
+            # versions before 7 return no protocol type, and errors contain none either
             answer = replace(answer, protocol_type=None, protocol_name=answer.protocol_name or None)
         if hasattr(answer, "assignment"):
             answer = replace(answer, protocol_type=None, protocol_name=None)
@@ -239,8 +239,8 @@ def test_a_broker_of_0_10_2_and_the_coordinator_of_its_era() -> None:
             clients.leave(member)
         broker = Broker(running.bootstrap)
         try:
-            theirs = told(broker)
+            theirs = answers_to_story(broker)
         finally:
             broker.close()
-    ours = told(Ours("0.10"))
+    ours = answers_to_story(Ours("0.10"))
     assert ours == theirs

@@ -1,4 +1,4 @@
-"""Reading a topic from a real broker: everything, in pieces, and every way in which it can fail."""
+"""Reading a topic from a real broker: completely, in pieces, and with every way in which it can fail."""
 
 import threading
 import time
@@ -172,7 +172,7 @@ def test_a_broker_killed_during_a_read_is_waited_for(topic: str) -> None:
             read += pieces
             comeback.join()
             assert len(records_of(read)) == 4000
-        # Given back after the outage, and idle while the broker restarts: the next reader never notices.
+        # Returned after the outage, and idle while the broker restarts: the next reader does not notice.
         broker.restart()
         with KafkaSource(address(broker, topic)) as log:
             assert len(read_all(log)) == 4000

@@ -1,4 +1,4 @@
-"""Clients that nobody here wrote, against the coordinator; against a real broker too, which shows that the tests are right."""
+"""Third-party clients against the coordinator, and against a real broker, which validates the tests."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -26,7 +26,7 @@ _QUIET = {"log_level": 0}
 
 
 class Cluster:
-    """Where the clients go."""
+    """The server that the clients connect to."""
 
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
@@ -48,7 +48,7 @@ class Cluster:
         )
 
     def commit(self, group: str, offsets: dict[int, int]) -> None:
-        """Offsets of a group without members."""
+        """Commit offsets of a group without members."""
         consumer = self.consumer(group)
         try:
             consumer.commit(offsets=[TopicPartition(TOPIC, p, offset) for p, offset in offsets.items()], asynchronous=False)
@@ -76,7 +76,7 @@ def group() -> str:
 
 
 def settle(members: list[Consumer]) -> None:
-    """Until the members own every partition together, each at least one."""
+    """Wait until the members together own every partition, each at least one."""
 
     def settled() -> bool:
         for member in members:
@@ -173,7 +173,7 @@ class TestKafkaPython:
         )
         other = cluster.consumer(group)
         try:
-            # its range assignor leaves out a topic whose metadata has not come yet, and the group may stay so for good
+            # its range assignor leaves out a topic whose metadata has not arrived yet, and no later rebalance may follow
             known = equal_to(PARTITIONS)
             eventually("the first member knows the partitions", lambda: len(mine.partitions_for_topic(TOPIC) or ()), known)
 
@@ -200,7 +200,7 @@ class TestKafkaPython:
 
 
 class TestJavaTool:
-    """`kafka-consumer-groups`; a JVM per call, so few calls ask much."""
+    """`kafka-consumer-groups`; each call starts a JVM, so each of the few calls queries much."""
 
     def test_lists_describes_resets_and_deletes(self, cluster: Cluster, group: str) -> None:
         cluster.commit(group, {0: 5, 1: 6})

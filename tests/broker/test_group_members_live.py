@@ -1,4 +1,4 @@
-"""Members of ours in groups of a real broker: alone, with a client that nobody here wrote, and as a crowd."""
+"""Our members in groups of a real broker: alone, with a third-party client, and as a crowd."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -22,7 +22,7 @@ from pipelines.private.kafka.broker import PrivateBroker
 pytestmark = pytest.mark.broker
 
 PARTITIONS = 6
-#: Longer than the session of a member that a broker was never told to forget.
+#: Longer than the session of a member that has not left the group at the broker.
 _PATIENCE_SECONDS = 60
 _SESSION_MS = 10_000
 

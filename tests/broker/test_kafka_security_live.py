@@ -1,4 +1,4 @@
-"""TLS, every SASL mechanism, ACLs: on one broker that wants all of it, and never with a secret in a message or a log."""
+"""TLS, every SASL mechanism and ACLs on one broker that requires all of them, and no secret in any message or log."""
 
 import base64
 import json
@@ -26,7 +26,7 @@ PLAIN = {"sasl_mechanism": "PLAIN", "sasl_username": USER, "sasl_password": PASS
 
 @dataclass(frozen=True)
 class SecureBroker:
-    """A broker that speaks SASL_SSL only, and the certificate by which to know it."""
+    """A broker that listens on SASL_SSL only, and the certificate that identifies it."""
 
     bootstrap: str
     certificate: Path
@@ -39,7 +39,7 @@ class SecureBroker:
 
 
 def self_made_certificate(folder: Path) -> tuple[Path, Path]:
-    """A certificate for 127.0.0.1, and the same with its key in the one file that brokers want."""
+    """A certificate for 127.0.0.1, and the same with its key in the one file that brokers need."""
     key, certificate, both = folder / "key.pem", folder / "certificate.pem", folder / "both.pem"
     subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"]
     command = [
@@ -61,7 +61,7 @@ def self_made_certificate(folder: Path) -> tuple[Path, Path]:
 
 
 def unsigned_token(user: str) -> str:
-    """What Kafka's development handler of OAUTHBEARER takes: a JWT without signature."""
+    """A token that Kafka's development handler of OAUTHBEARER accepts: a JWT without signature."""
     claims = {"sub": user, "iat": time.time() - 5, "exp": time.time() + 600}
     parts = (json.dumps(part).encode() for part in ({"alg": "none"}, claims))
     return ".".join(base64.urlsafe_b64encode(part).rstrip(b"=").decode() for part in parts) + "."

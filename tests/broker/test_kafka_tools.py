@@ -1,4 +1,4 @@
-"""`kafka-consumer-groups` of releases from 1.1 to 4.1, against the coordinator. A JVM per call, so few calls ask much."""
+"""`kafka-consumer-groups` of releases from 1.1 to 4.1 against the coordinator; each call starts a JVM, so each queries much."""
 
 from collections.abc import Iterator
 from typing import Any

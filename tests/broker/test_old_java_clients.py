@@ -1,4 +1,4 @@
-"""Kafka's own Java client, in versions before 2.8, which takes a cluster without Produce for none of its own."""
+"""Kafka's own Java client in versions before 2.8, which reject brokers that do not list Produce."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -25,7 +25,7 @@ def coordinator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateCoo
     with PrivateCoordinator(log, topics={TOPIC: PARTITIONS}, **settings) as running:
         running.wait_until_loaded()
         yield running
-        # a request that the coordinator does not serve
+        # a request that the coordinator does not support
         assert [line["reason"] for line in running.events("connection ended")] == []
 
 
@@ -41,7 +41,7 @@ def clients(request: pytest.FixtureRequest) -> Iterator[JavaClients]:
 
 
 def settle(members: list[JavaMember]) -> None:
-    """Until the members own every partition together, each at least one."""
+    """Wait until the members together own every partition, each at least one."""
 
     def unless() -> str | None:
         return next((failure for member in members if (failure := member.failure())), None)

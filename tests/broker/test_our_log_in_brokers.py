@@ -1,4 +1,4 @@
-"""The log of a coordinator that rolled and cleaned it all the time and was killed: brokers of both kinds load it, so do we."""
+"""The log of a coordinator that was killed while it rolled and cleaned: brokers of both kinds load it, and so does ours."""
 
 import shutil
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ from coordinator_core.sources.segments import SegmentSource
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(280)]
 
-#: Era → the brokers that the coordinator is as.
+#: Era → the brokers that behave like the coordinator of the era.
 _AS = {"3": "3.9.1", "4": "4.1.1"}
 _SMALL = {"offsets_topic_segment_bytes": 2000, "log_cleaner_interval_ms": 100, "log_min_cleanable_ratio": 0.01}
 _GROUPS = 8
@@ -34,7 +34,7 @@ _LIMIT_SECONDS = 60
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Performance]:
-    """By era: the coordinator was killed after its last answer; one batch more had begun to be written."""
+    """By era: the coordinator was killed after its last response; one more batch was partly written."""
     directory = tmp_path_factory.mktemp("killed")
     with ThreadPoolExecutor(2) as both:
         performances = dict(zip(_AS, both.map(lambda era: _killed(era, directory / era), _AS), strict=True))
@@ -55,7 +55,7 @@ def _killed(era: str, directory: Path) -> Performance:
 
 
 def _removed(log: Path) -> int:
-    """How many records a cleaner has taken out."""
+    """The number of records that a cleaner has removed."""
     source = SegmentSource(log)
     starts, ends = source.earliest_offsets(), source.end_offsets()
     return sum(ends.values()) - sum(len(columns) for p in starts for columns in source.read_columns(p, starts[p], ends[p]))
@@ -92,8 +92,8 @@ def test_a_broker_loads_it_as_it_was_left(version: str, killed: Mapping[str, Per
             broker.stop()
             broker.place_segments(performance.log)
             broker.start()
-            with BrokerQueries(broker.bootstrap, generation_of(version)) as asker:
-                assert once_loaded(asker, performance.answers, performance.groups) == performance.answers
+            with BrokerQueries(broker.bootstrap, generation_of(version)) as queries:
+                assert once_loaded(queries, performance.answers, performance.groups) == performance.answers
 
 
 def test_it_loads_it_as_it_was_left(killed: Mapping[str, Performance], tmp_path: Path) -> None:
@@ -101,6 +101,6 @@ def test_it_loads_it_as_it_was_left(killed: Mapping[str, Performance], tmp_path:
         shutil.copytree(performance.log, tmp_path / era)
         with (
             our_coordinator(era, tmp_path / era, **_SMALL) as ours,
-            BrokerQueries(ours.bootstrap, generation_of(_AS[era])) as asker,
+            BrokerQueries(ours.bootstrap, generation_of(_AS[era])) as queries,
         ):
-            assert once_loaded(asker, performance.answers, performance.groups) == performance.answers
+            assert once_loaded(queries, performance.answers, performance.groups) == performance.answers

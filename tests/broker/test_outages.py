@@ -1,4 +1,4 @@
-"""What happens to a log while it is read: brokers that hang, lose records, compact or throttle."""
+"""Disturbances of a log while it is read: brokers that hang, lose records, compact or throttle."""
 
 import os
 import signal
@@ -112,7 +112,7 @@ def test_a_log_that_is_compacted_while_it_is_read(harmed: PrivateBroker, topic: 
         left = {record.key or b"": record.value for record in read_all(log)}
     assert followed == newest
     assert read > 1000
-    # the cleaner was at work: what is left now is less than what was written, and ends the same
+    # the cleaner has run: fewer records are left than were written, and the log ends at the same offset
     assert {**dict.fromkeys(newest), **left} == newest
     with KafkaSource(address(harmed, topic)) as log:
         assert len(read_all(log)) < 3000
@@ -141,8 +141,8 @@ def test_after_the_limit_the_wait_ends_with_the_reason(
         with pytest.raises(LogUnreachable, match=r"connection refused.* \(waited for 4 s\)$"):
             log.end_offsets()
         assert 4 < time.monotonic() - started < 8
-    told = [record.message for record in caplog.records if record.name.startswith("coordinator_core")]
-    assert [line.split(":")[0] for line in told] == ["waiting for the brokers, up to 4 s"]
+    logged = [record.message for record in caplog.records if record.name.startswith("coordinator_core")]
+    assert [line.split(":")[0] for line in logged] == ["waiting for the brokers, up to 4 s"]
 
 
 @pytest.mark.slow
@@ -175,7 +175,7 @@ def test_a_leader_elected_uncleanly_is_found_out_and_one_elected_cleanly_is_not_
 
 
 def follow_leader(admin: AdminClient, topic: str, wanted: int) -> None:
-    """Until `wanted`, which is preferred, has caught up and leads."""
+    """Wait until `wanted`, the preferred leader, has caught up and leads."""
 
     def leader() -> int:
         found = int(admin.list_topics(topic, timeout=10).topics[topic].partitions[0].leader)

@@ -1,4 +1,4 @@
-"""Private brokers, and the stories told on them."""
+"""Private brokers, and the stories run on them."""
 
 import subprocess
 import sys
@@ -41,14 +41,14 @@ def offsets_records(broker: PrivateBroker) -> list[Record]:
 
 
 def test_the_demo_story_is_told_step_by_step_and_in_time(own_broker: PrivateBroker) -> None:
-    told: list[str] = []
+    progress: list[str] = []
     started = time.monotonic()
     with Clients(own_broker.bootstrap) as clients:
-        groups = scenario.play(clients, own_broker.version, told.append)
+        groups = scenario.play(clients, own_broker.version, progress.append)
         assert time.monotonic() - started < 20
         named = {record.key.group for record in offsets_records(own_broker) if hasattr(record.key, "group")}
     assert groups == ("billing", "nightly-report", "fraud-check", "backfill-tool", "ledger", "search-index")
-    assert [line.split(":")[0] for line in told[1:]] == list(groups)
+    assert [line.split(":")[0] for line in progress[1:]] == list(groups)
     assert named >= set(groups)
 
 
@@ -152,6 +152,6 @@ def test_missing_java_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_clients_that_wait_in_vain_say_for_what(own_broker: PrivateBroker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipelines.private.kafka.clients.SETTLE_LIMIT_SECONDS", 0.3)
     with Clients(own_broker.bootstrap, {**QUIET}) as clients:
-        member = clients.consumer("nobody-assigns")
+        member = clients.consumer("no-assignment")
         with pytest.raises(PrivateKafkaError, match="1 members share 4 partitions"):
             clients.settle([member], 4)

@@ -1,4 +1,4 @@
-"""The same clients in the same scenario leave the same records and answers with a real broker and with our coordinator."""
+"""The same clients in the same scenario leave the same records and answers on a real broker and on our coordinator."""
 
 from collections.abc import Iterator
 
@@ -36,8 +36,8 @@ def test_the_broker_loads_our_log_as_we_left_it(played: TwoPerformances) -> None
     played.broker.place_segments(played.ours.log)
     played.broker.start()
     try:
-        with BrokerQueries(played.broker.bootstrap, generation_of(played.broker.version)) as asker:
-            assert once_loaded(asker, played.ours.answers, played.ours.groups) == played.ours.answers
+        with BrokerQueries(played.broker.bootstrap, generation_of(played.broker.version)) as queries:
+            assert once_loaded(queries, played.ours.answers, played.ours.groups) == played.ours.answers
     finally:
         played.broker.stop()
 
@@ -45,7 +45,7 @@ def test_the_broker_loads_our_log_as_we_left_it(played: TwoPerformances) -> None
 def test_we_load_the_log_of_the_broker_as_it_left_it(played: TwoPerformances) -> None:
     with (
         our_coordinator(played.theirs.era, played.theirs.log) as ours,
-        BrokerQueries(ours.bootstrap, generation_of(played.broker.version)) as asker,
+        BrokerQueries(ours.bootstrap, generation_of(played.broker.version)) as queries,
     ):
-        assert once_loaded(asker, played.theirs.answers, played.theirs.groups) == played.theirs.answers
+        assert once_loaded(queries, played.theirs.answers, played.theirs.groups) == played.theirs.answers
         ours.stop()

@@ -1,4 +1,4 @@
-"""Brokers take the folder of the coordinator's own log: they start with it, and have the same end offsets."""
+"""Brokers accept the folder of the coordinator's own log: they start on it and report the same end offsets."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ PARTITIONS = 2
 
 
 def written() -> list[AppendBatch]:
-    """Commits in and out of transactions, a group, tombstones."""
+    """Commits inside and outside of transactions, a group, tombstones."""
     log = Log()
     for number in range(20):
         log.commit(number % 4, number, group="billing")

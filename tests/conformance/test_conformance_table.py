@@ -23,7 +23,7 @@ NAMED = re.compile(r"`((?:coordinator/)?test_\w+\.py)::(test_\w+)(?:\[(\w+)])?`"
 
 
 def section(class_name: str) -> dict[str, str]:
-    """Cases of one class with what the page says about them."""
+    """Cases of one class with the page's entry for them."""
     _, _, rest = PAGE.partition(f"## {class_name} ")
     return dict(ROW.findall(rest.partition("\n## ")[0]))
 

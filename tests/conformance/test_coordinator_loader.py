@@ -1,4 +1,4 @@
-"""The cases of Kafka's `CoordinatorLoaderImplTest` (3.9) that are about what a load makes of the log."""
+"""The cases of Kafka's `CoordinatorLoaderImplTest` (3.9) about the result of a load."""
 
 from log_builder import GROUP, Log, member, offsets, pending
 

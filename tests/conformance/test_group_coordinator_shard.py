@@ -1,7 +1,7 @@
 """The replay and clean-up cases of Kafka's `GroupCoordinatorShardTest` (Java, 4.3).
 
-That test checks which manager gets a record; here each case says what the record does to the state. `…WithNullValue` cases
-replay a tombstone twice: for a group that is not there, where it does nothing, and for one that has the record.
+That test checks which manager gets a record; here each case states how the record changes the state. `…WithNullValue` cases
+replay a tombstone twice: for a group that does not exist, where it does nothing, and for one that has the record.
 """
 
 from typing import Any
@@ -68,7 +68,7 @@ CONSUMER_MEMBER = ConsumerGroupMemberMetadataValue(
 )
 STREAMS_MEMBER = StreamsGroupMemberMetadataValue("instance", "rack", "client", "/host", 5000, 3, "process")
 
-#: case → record type, value, what the view of the group then has (a member's field with the prefix "member.")
+#: case → record type, value, resulting fields of the group's view (a member's field with the prefix "member.")
 REPLAYED: dict[str, tuple[int, Any, dict[str, Any]]] = {
     "testReplayConsumerGroupMetadata": (
         3,
@@ -234,7 +234,7 @@ def test_replay_consumer_group_regular_expression(log: Log) -> None:
 
 
 def test_cleanup_group_metadata_for_consumer_group(log: Log) -> None:
-    """testCleanupGroupMetadataForConsumerGroup: each group by itself"""
+    """testCleanupGroupMetadataForConsumerGroup: each group on its own"""
     log.commit(0, 100, group="simple", at=0)
     log.commit(0, 100, at=0)
     log.commit(0, 100, at=0, topic="other")
@@ -263,7 +263,7 @@ def test_states_of_a_consumer_group(log: Log) -> None:
 
 
 def test_states_of_a_streams_group(log: Log) -> None:
-    """Beside testReplayStreamsGroup…: NotReady until the topology of the group is the validated one"""
+    """Beside testReplayStreamsGroup…: NotReady until the group's topology is the validated one"""
     log.modern(19, STREAMS_MEMBER)
     log.modern(17, StreamsGroupMetadataValue(5, 0))
     assert view(log.load("4")).state == "NotReady"
@@ -291,7 +291,7 @@ def test_targets_of_members(log: Log) -> None:
 
 
 def test_early_tombstones_are_reported(log: Log) -> None:
-    """Beside testReplayConsumerGroup…WithNullValue: where the Java coordinator throws, the tombstone still does its work"""
+    """Beside testReplayConsumerGroup…WithNullValue: where the Java coordinator throws, the tombstone still takes effect"""
     log.consumer_member()
     log.modern(7, TargetAssignmentMemberValue(PARTITIONS))
     log.modern(6, None)
@@ -305,7 +305,7 @@ def test_early_tombstones_are_reported(log: Log) -> None:
 
 
 def test_records_of_another_type_replace_the_group(log: Log) -> None:
-    """Beside testReplay…Metadata: over a group that is not simple the Java coordinator gives the load up"""
+    """Beside testReplay…Metadata: over a group that is not simple the Java coordinator aborts the load"""
     log.group([member()])
     log.modern(4, None)
     log.modern(3, ConsumerGroupMetadataValue(1))

@@ -48,7 +48,7 @@ def test_expire_offset(log: Log, era: str) -> None:
 
 @pytest.mark.parametrize("era", ["0.10", "1", "2", "3", "4"])
 def test_group_metadata_removal(log: Log, era: str) -> None:
-    """testGroupMetadataRemoval, testGroupMetadataRemovalWithLogAppendTime: there is no retention for a group without offsets"""
+    """testGroupMetadataRemoval, testGroupMetadataRemovalWithLogAppendTime: groups without offsets have no retention"""
     log.group(generation=5, version=1 if era in ("0.10", "1") else 3)
     found = sweep(log, era, NOW_MS)[GROUP]
     assert (found.group_removed, found.offsets, found.tombstones) == (True, (), (GROUP_TOMBSTONE,))
@@ -56,7 +56,7 @@ def test_group_metadata_removal(log: Log, era: str) -> None:
 
 @pytest.mark.parametrize(("era", "group_tombstone"), [("0.10", ()), ("1", ()), ("2", ()), ("3", ()), ("4", (GROUP_TOMBSTONE,))])
 def test_expire_group_with_offsets_only(log: Log, era: str, group_tombstone: tuple[tuple[bytes, None], ...]) -> None:
-    """testExpireGroupWithOffsetsOnly: generation 0 leaves no group tombstone; the Java coordinator writes it all the same"""
+    """testExpireGroupWithOffsetsOnly: generation 0 leaves no group tombstone, except in the Java coordinator"""
     log.commit(0, 37, expires=NOW_MS + 1)
     log.commit(1, 37, expires=NOW_MS + 3)
     assert not sweep(log, era, NOW_MS + 2)[GROUP].group_removed
@@ -92,7 +92,7 @@ def test_offset_expiration_of_simple_consumer(log: Log, era: str) -> None:
 
 @BOTH
 def test_offset_expiration_of_active_group_semantics(log: Log, era: str) -> None:
-    """testOffsetExpirationOfActiveGroupSemantics; a loaded group is never in the middle of a rebalance"""
+    """testOffsetExpirationOfActiveGroupSemantics; a loaded group is never rebalancing"""
     for topic in ("subscribed", "unsubscribed"):
         log.commit(0, 37, topic=topic)
     log.group([member(topics=["subscribed", "unsubscribed"])])
@@ -106,7 +106,7 @@ def test_offset_expiration_of_active_group_semantics(log: Log, era: str) -> None
 
 
 def test_active_groups_keep_their_offsets_in_2_1_to_2_3(log: Log) -> None:
-    """Beside testOffsetExpirationOfActiveGroupSemantics: KIP-496 came with 2.4"""
+    """Beside testOffsetExpirationOfActiveGroupSemantics: KIP-496 is part of 2.4"""
     log.commit(0, 37, topic="unsubscribed")
     log.group([member(topics=["subscribed"])])
     assert sweep(log, "2", NOW_MS + 10 * RETENTION) == {}

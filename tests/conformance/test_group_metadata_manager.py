@@ -1,6 +1,6 @@
 """The loader and expiry cases of Kafka's `GroupMetadataManagerTest` (Scala, 3.9); each test names the case it mirrors.
 
-Era 3 is the loader that those tests are written against; where the Java coordinator does the same, era 4 runs too.
+Those tests target the loader of era 3; where the Java coordinator behaves the same, era 4 runs too.
 """
 
 import pytest
@@ -194,7 +194,7 @@ def test_load_group_with_large_group_metadata_record(log: Log, era: str) -> None
 
 
 def test_load_group_and_offsets_with_corrupted_log() -> None:
-    """testLoadGroupAndOffsetsWithCorruptedLog: a read that gives nothing ends the load"""
+    """testLoadGroupAndOffsetsWithCorruptedLog: a read without data ends the load"""
     assert list(read_log(b"", 0, start_offset=15, end_offset=27)) == []
 
 
@@ -291,7 +291,7 @@ def test_store_empty_simple_group(log: Log, era: str) -> None:
 
 @BOTH
 def test_commit_offset(log: Log, era: str) -> None:
-    """testCommitOffset: what the commit leaves in the log can be fetched"""
+    """testCommitOffset: the offset of the written record can be fetched"""
     log.group([member()])
     log.commit(0, 37)
     assert offsets(log.load(era)) == {0: 37}
@@ -357,7 +357,7 @@ def test_load_offsets_with_empty_control_batch(log: Log, era: str) -> None:
     records = [log.commit(partition, offset) for partition, offset in COMMITTED.items()]
     data = write_batch([BatchRecord(r.offset, r.timestamp, r.key, r.value) for r in records])
     control = write_batch([BatchRecord(3, NOW_MS, bytes(4), bytes(6))], producer_id=1, producer_epoch=0, control=True)
-    # An emptied batch is its header alone: length and record count shrink, the offsets it covered stay.
+    # An emptied batch consists of its header: length and record count shrink, its offset range is unchanged.
     header = bytearray(control[:61])
     header[8:12] = (61 - 12).to_bytes(4, "big")
     header[57:61] = bytes(4)

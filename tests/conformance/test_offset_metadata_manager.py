@@ -48,7 +48,7 @@ def test_fetch_offsets_with_unknown_group(log: Log) -> None:
 
 def test_fetch_offsets_with_dead_group(log: Log) -> None:
     """testGenericGroupFetchOffsetsWithDeadGroup, testGenericGroupFetchAllOffsetsWithDeadGroup: a removed group hides its offsets,
-    and shows them again with its next commit"""
+    and its next commit shows them again"""
     log.commit(0, 100)
     log.group([member()])
     log.group_tombstone()
@@ -77,7 +77,7 @@ def test_fetch_offsets_with_topic_ids(log: Log) -> None:
 
 
 def test_cleanup_expired_offsets_group_has_no_offsets(log: Log) -> None:
-    """testCleanupExpiredOffsetsGroupHasNoOffsets: all of no offsets have expired"""
+    """testCleanupExpiredOffsetsGroupHasNoOffsets: in a group without offsets, all offsets have expired"""
     log.group(timestamp=NOW_MS)
     assert swept(log, NOW_MS) == ([], True)
 
@@ -129,7 +129,7 @@ def test_cleanup_expired_offsets_with_pending_transactional_offsets_only(log: Lo
 
 
 def test_consumer_groups_expire_by_commit_time(log: Log) -> None:
-    """Beside testCleanupExpiredOffsets: no grace for a KIP-848 group that only just became empty"""
+    """Beside testCleanupExpiredOffsets: a KIP-848 group that has just become empty gets no grace period"""
     log.commit(0, 100)
     log.commit(0, 100, topic="other")
     log.consumer_member()
@@ -190,7 +190,7 @@ def test_transactional_replay(log: Log) -> None:
 
 
 def test_replay_with_tombstone_and_pending_transactional_offsets(log: Log) -> None:
-    """testReplayWithTombstoneAndPendingTransactionalOffsets; a plain Scala tombstone spares what is pending"""
+    """testReplayWithTombstoneAndPendingTransactionalOffsets; a plain Scala tombstone keeps pending offsets"""
     log.commit(0, 100)
     log.commit(0, 101, producer=10)
     log.commit(1, 102, producer=10)
@@ -200,7 +200,7 @@ def test_replay_with_tombstone_and_pending_transactional_offsets(log: Log) -> No
 
 
 def test_replay_with_tombstone_inside_of_a_transaction(log: Log) -> None:
-    """Beside testReplayWithTombstoneAndPendingTransactionalOffsets: Java removes everything at once, Scala what is its own"""
+    """Beside testReplayWithTombstoneAndPendingTransactionalOffsets: Java removes all, Scala what its producer has pending"""
     log.commit(0, 100)
     log.commit(0, 101, producer=10)
     log.commit(0, 102, producer=11)
@@ -222,7 +222,7 @@ def test_replay_transaction_end_marker_with_commit(log: Log) -> None:
 
 @pytest.mark.parametrize(("era", "left"), [("3", {}), ("4", {0: {5: 100}})])
 def test_unknown_markers(log: Log, era: str, left: dict[int, dict[int, int]]) -> None:
-    """Beside testReplayTransactionEndMarkerWithCommit: Scala takes every marker but COMMIT for an end, Java only two"""
+    """Beside testReplayTransactionEndMarkerWithCommit: Scala treats all markers but COMMIT as aborts, Java knows only two"""
     log.commit(0, 100, producer=5)
     log.marker(5, control_type=2)
     assert pending(log.load(era)) == left
@@ -249,7 +249,7 @@ def test_type_0_has_value_version_0(log: Log) -> None:
 
 
 def test_offsets_do_not_replace_groups(log: Log) -> None:
-    """Beside testReplay: a commit makes a group only where there is none, and a group record takes over such a group"""
+    """Beside testReplay: a commit creates a group only if none exists, and a group record takes over such a group"""
     log.commit(0, 100)
     log.modern(3, ConsumerGroupMetadataValue(1))
     log.modern(6, TargetAssignmentMetadataValue(1))

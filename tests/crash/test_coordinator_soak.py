@@ -1,6 +1,6 @@
-"""The coordinator killed at random moments under a crowd of members, while tables follow its log.
+"""The coordinator, killed at random moments under a crowd of members, while tables follow its log.
 
-STORM_MEMBERS, STORM_KILLS and STORM_SEED say how much the long tests do.
+STORM_MEMBERS, STORM_KILLS and STORM_SEED set the size of the long tests.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from followers import Follower, JobFollower, ThreadFollower
-from soak import TOPIC, TOPIC_PARTITIONS, Load, Storm
+from soak import TOPIC, TOPIC_PARTITIONS, Load, SoakTest
 
 from coordinator_core.client import CrowdSettings
 
@@ -21,7 +21,7 @@ MEMBERS = int(os.environ.get("STORM_MEMBERS", "1000"))
 KILLS = int(os.environ.get("STORM_KILLS", "100"))
 SEED = int(os.environ.get("STORM_SEED", "20261121"))
 
-#: Longer than any test: the crowd goes on for as long as the test does.
+#: Longer than any test: the crowd runs for the whole test.
 _FOR_EVER_MS = 100_000_000
 
 
@@ -33,59 +33,59 @@ def crowd(members: int, groups: int, **changed: int) -> CrowdSettings:
     )
 
 
-def stormy(folder: Path, weather: Load, follower: type, course: Callable[[Storm], Awaitable[None]]) -> None:
-    """Runs the course, and prints what it came to, also if it fails."""
+def soak_test(folder: Path, load: Load, follower: type, course: Callable[[SoakTest], Awaitable[None]]) -> None:
+    """Run the course, and print the counts, also if it fails."""
     log = folder / "log"
     tables: Follower = follower(log, folder / "tables")
 
     async def run() -> None:
-        storm = Storm(log, weather, tables)
+        soak = SoakTest(log, load, tables)
         began = time.monotonic()
         try:
-            await storm.begin()
-            await course(storm)
-            storm.expect_no_findings()
-            storm.expect_generations_to_grow()
-            assert storm.crowd.counts["commit NONE"] > 0
+            await soak.begin()
+            await course(soak)
+            soak.expect_no_findings()
+            soak.expect_generations_to_grow()
+            assert soak.crowd.counts["commit NONE"] > 0
         finally:
-            print(f"seed {weather.seed}, {time.monotonic() - began:.0f} s: {storm.said()}", flush=True)
-            await storm.end()
+            print(f"seed {load.seed}, {time.monotonic() - began:.0f} s: {soak.said()}", flush=True)
+            await soak.end()
 
     asyncio.run(run())
 
 
-async def kills(storm: Storm, count: int, compare_every: int, longest: float = 2.0) -> None:
-    """Lives of up to `longest` seconds, most of them counted from the first commit of a member; some end while they load."""
+async def kills(soak: SoakTest, count: int, compare_every: int, longest: float = 2.0) -> None:
+    """Runs of up to `longest` seconds, most of them counted from the first commit of a member; some end while they load."""
     draw, compared_at = random.Random(SEED), 0
-    await storm.live(1.0, until_busy=True)
-    while storm.report.kills < count:
-        await storm.kill()
+    await soak.run_loaded(1.0, until_busy=True)
+    while soak.report.kills < count:
+        await soak.kill()
         if draw.random() < 0.15:
-            await storm.load_for(draw.uniform(0, 0.2))
+            await soak.run_while_loading(draw.uniform(0, 0.2))
         else:
-            await storm.live(draw.uniform(0, longest), until_busy=draw.random() < 0.7)
-        storm.expect_no_findings()
-        if storm.report.kills >= compared_at + compare_every:
-            compared_at = storm.report.kills
-            await storm.check_tables()
-            await storm.compare()
-            print(storm.said(), flush=True)
-    await storm.compare()
-    assert storm.report.checks_of_acknowledged > 0
+            await soak.run_loaded(draw.uniform(0, longest), until_busy=draw.random() < 0.7)
+        soak.expect_no_findings()
+        if soak.report.kills >= compared_at + compare_every:
+            compared_at = soak.report.kills
+            await soak.check_tables()
+            await soak.compare()
+            print(soak.said(), flush=True)
+    await soak.compare()
+    assert soak.report.checks_of_acknowledged > 0
 
 
-async def calm(storm: Storm, comparisons: int, seconds: float) -> None:
-    """Nobody is killed."""
+async def calm(soak: SoakTest, comparisons: int, seconds: float) -> None:
+    """A course without kills."""
     for _ in range(comparisons):
         for _ in range(3):
             await asyncio.sleep(seconds / 3)
-            await storm.check_tables()
-        await storm.compare()
-        print(storm.said(), flush=True)
+            await soak.check_tables()
+        await soak.compare()
+        print(soak.said(), flush=True)
 
 
 def test_a_few_kills_under_a_small_crowd(tmp_path: Path) -> None:
-    stormy(tmp_path, Load(crowd(60, 6), seed=SEED), ThreadFollower, lambda storm: kills(storm, 5, 3, 0.5))
+    soak_test(tmp_path, Load(crowd(60, 6), seed=SEED), ThreadFollower, lambda soak: kills(soak, 5, 3, 0.5))
 
 
 @pytest.mark.slow
@@ -94,8 +94,8 @@ def test_a_few_kills_under_a_small_crowd(tmp_path: Path) -> None:
 def test_the_job_follows_a_large_crowd(tmp_path: Path) -> None:
     patient = {"ramp_ms": 20_000, "session_timeout_ms": 10_000, "rebalance_timeout_ms": 30_000, "heartbeat_interval_ms": 3_000}
     settings = crowd(MEMBERS, MEMBERS // 20, **patient, leaves=30, crashes=15)
-    weather = Load(settings, clerks=20, segment_bytes=1_000_000, seed=SEED)
-    stormy(tmp_path, weather, JobFollower, lambda storm: calm(storm, 5, 20.0))
+    load = Load(settings, offset_clients=20, segment_bytes=1_000_000, seed=SEED)
+    soak_test(tmp_path, load, JobFollower, lambda soak: calm(soak, 5, 20.0))
 
 
 @pytest.mark.slow
@@ -103,4 +103,4 @@ def test_the_job_follows_a_large_crowd(tmp_path: Path) -> None:
 @pytest.mark.timeout(600 + 30 * KILLS)
 def test_the_job_follows_through_kills(tmp_path: Path) -> None:
     members = max(60, MEMBERS // 8)
-    stormy(tmp_path, Load(crowd(members, members // 8), seed=SEED), JobFollower, lambda storm: kills(storm, KILLS, 10))
+    soak_test(tmp_path, Load(crowd(members, members // 8), seed=SEED), JobFollower, lambda soak: kills(soak, KILLS, 10))

@@ -1,6 +1,6 @@
-"""The real `grouplake run`, killed while its log grows: driver, JVM and workers at once, or the driver alone.
+"""The real `grouplake run`, killed while its log grows: driver, JVM and workers together, or the driver alone.
 
-CRASH_JOBS says how many random kills the long test does; each costs a start of Spark.
+CRASH_JOBS is the number of random kills of the long test; each costs a start of Spark.
 """
 
 import os
@@ -31,21 +31,21 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 JOBS = int(os.environ.get("CRASH_JOBS", "20"))
 SEED = int(os.environ.get("CRASH_SEED", "20261121"))
 
-#: One poll of so many is made by the commands as well, which take a second each to start.
+#: One poll in this many is also made by the commands, which take a second each to start.
 COMMANDS_EVERY = 10
 
-#: Seconds from the claim to the end of a run: one that had only the sweep left would tell less.
+#: Lower bound for the span of a run, from its claim to its end, in seconds: a run with only the sweep left is shorter.
 SHORTEST = 3.0
 
-#: Kills are spread over that many times the span of a run, so that some runs come to their end and the log goes on.
+#: Kills are spread over this multiple of a run's duration, so that some runs complete and the log grows on.
 SPREAD = 1.25
 
-#: Fault points of the job that are reached once in a run with a batch and a sweep; the first is in a Python worker.
+#: Failpoints of the job that are reached once in a run with a batch and a sweep; the first is in a Python worker.
 POINTS = ("source:read=STOP", "claimed", "after:offsets", "before:batches", "after:batches", "sweep:after:offsets")
 
 
 class Following:
-    """The job over a growing log, and beside it the same never disturbed and without Spark."""
+    """The job over a growing log, and an undisturbed reference without Spark."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.tables, self._calm = folder / "tables", folder / "undisturbed"
@@ -56,7 +56,7 @@ class Following:
         self.compared = 0
 
     def grow(self, steps: int) -> None:
-        """Lets the log grow by what will be one batch, and applies it undisturbed."""
+        """Let the log grow by one batch, and apply it undisturbed."""
         self._log.grow(steps)
         last = len(self._log.ends) - 1
         workload = Workload(self._log, vacuum_hours=1)
@@ -68,8 +68,8 @@ class Following:
         conf = ["--conf", str(self._folder / "bulk.toml")] if by_spark else []
         now = str(self._log.time_ms(len(self._log.ends)))
         source = ["--source", self._log.address, "--tables", str(self.tables)]
-        told = self._folder / f"told-{len(self.commands)}"
-        run = RealRun(["run", *source, "--expiry", "apply", "--now", now, *conf], told, fault=fault)
+        output = self._folder / f"output-{len(self.commands)}"
+        run = RealRun(["run", *source, "--expiry", "apply", "--now", now, *conf], output, fault=fault)
         self.commands.append(run)
         try:
             yield run
@@ -78,36 +78,36 @@ class Following:
             raise
 
     def finish(self, *, by_spark: bool) -> None:
-        """Does what is left."""
+        """Do the remaining work."""
         with self.run(by_spark=by_spark) as run:
-            assert run.wait() == 0, run.told
+            assert run.wait() == 0, run.output
 
     def compare(self) -> None:
-        """The tables are as if nobody had disturbed the job."""
+        """Assert that the tables equal those of an undisturbed job."""
         assert check(str(self.tables)) == []
         assert contents(self.tables) == contents(self._calm)
         self.compared += 1
 
     @property
     def steps(self) -> int:
-        """Steps that the log has."""
+        """The number of steps of the log."""
         return len(self._log.ends)
 
     def commits(self) -> int:
-        """Commits of `batches`: the first one of a run is its claim of the tables."""
+        """Number of commits for `batches`: the first one of a run is its claim of the tables."""
         return len(list((self.tables / "batches" / "_delta_log").glob("*.json")))
 
     def has_more_commits_than(self, before: int) -> bool:
         return self.commits() > before
 
     def states(self) -> list[Snapshot]:
-        """What was there after every batch and sweep, undisturbed."""
+        """The states after every batch and sweep, undisturbed."""
         batches = TableStore(str(self._calm)).last_batch()
         assert batches is not None
         return [Snapshot.open(str(self._calm), str(number)) for number in range(batches.batch_id + 1)]
 
     def end(self) -> None:
-        """Leaves no process behind."""
+        """Kill every process that is left."""
         for run in self.commands:
             run.kill_all()
 
@@ -132,7 +132,7 @@ def test_named_steps(by_spark: bool, job: Following) -> None:
                 assert run.wait_until(run.is_halted)
                 run.kill_all()
             else:
-                assert run.wait() == -signal.SIGKILL, run.told
+                assert run.wait() == -signal.SIGKILL, run.output
         assert check(str(job.tables)) == []
     job.finish(by_spark=by_spark)
     job.compare()
@@ -156,12 +156,12 @@ def test_random_moments(job: Following) -> None:
                 has_ended = run.has_ended_after(delay)
                 if has_ended:
                     longest = max(SHORTEST, time.monotonic() - began)
-                    assert run.wait() == 0, run.told
+                    assert run.wait() == 0, run.output
                 else:
                     how = draw.choice(("driver alone", "all"))
                     (run.kill_driver if how == "driver alone" else run.kill_all)()
                     killed[how] += 1
-                    # on a busy machine a run takes longer than the one before: without this none would end any more
+                    # on a busy machine a run takes longer than the one before: without this no run would complete
                     longest *= 1.1
                     print(f"kill {killed.total()}: {how}, {delay:.2f} s after the claim of step {job.steps}", flush=True)
         if not has_ended:
@@ -183,11 +183,11 @@ def test_random_moments(job: Following) -> None:
 
 
 class Reader(threading.Thread):
-    """Polls what `sql` and `check` do, and every few times by the commands themselves."""
+    """Polls what `sql` and `check` do, and every few times with the commands themselves."""
 
     def __init__(self, tables: Path) -> None:
         super().__init__(daemon=True)
-        #: What was seen, in this order, by the functions and by the commands.
+        #: States seen, in this order, by the functions and by the commands.
         self.digests: list[str] = []
         self.answers: list[str] = []
         self.findings: list[str] = []
@@ -201,7 +201,7 @@ class Reader(threading.Thread):
                 state = digest(contents_of(Snapshot.open(str(self._tables))))
                 self.findings += map(str, check(str(self._tables)))
             except UsageError as error:
-                # nothing is to be seen before the first batch
+                # readers see no state before the first batch
                 if self.digests:
                     self.findings.append(str(error))
             else:
@@ -219,6 +219,6 @@ class Reader(threading.Thread):
         self.findings += filter(None, [checked(self._tables)])
 
     def stop(self) -> None:
-        """Ends the polling."""
+        """End the polling."""
         self._is_over.set()
         self.join()

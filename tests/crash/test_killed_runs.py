@@ -1,6 +1,6 @@
-"""Kill -9 at every named step and at random moments: nothing is lost, doubled or resurrected, and no reader sees half a batch.
+"""Kill -9 at every named step and at random moments: nothing is lost, doubled or resurrected, and readers see only whole batches.
 
-CRASH_KILLS says how many random kills the long test does.
+CRASH_KILLS is the number of random kills of the long test.
 """
 
 import json
@@ -21,7 +21,7 @@ SEED = int(os.environ.get("CRASH_SEED", "20261121"))
 _STATE_AND_HISTORY = definitions.WRITE_ORDER[:-1]
 _SWEPT = ("offsets", "group_records", "groups", "offset_history", "group_history")
 
-#: In the order in which lives that follow one another come to them.
+#: In the order in which consecutive runs reach them.
 POINTS = (
     *(f"created:{name}" for name in definitions.WRITE_ORDER),
     "source:read",

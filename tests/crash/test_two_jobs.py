@@ -1,4 +1,4 @@
-"""Two `grouplake run` at once: exactly one goes on, the other says why and stops with exit code 1."""
+"""Two concurrent `grouplake run`: exactly one continues, the other reports why it stops, with exit code 1."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def command(log: CrashLog, tables: Path) -> list[str]:
 
 def alone(log: CrashLog, tables: Path) -> dict[str, list[str]]:
     with real_run(command(log, tables), tables.parent / "alone") as run:
-        assert run.wait() == 0, run.told
+        assert run.wait() == 0, run.output
     return contents(tables)
 
 
@@ -31,17 +31,17 @@ def test_the_lock_refuses_the_second(tmp_path: Path) -> None:
         assert first.wait_until(first.is_halted)
         with real_run(command(log, tables), tmp_path / "second") as second:
             assert second.wait() == 1
-            assert f"are being written by `grouplake run` (pid {first.process.pid} on " in second.told
-            assert second.told.count("\n") == 1
-        first.go_on()
-        assert first.wait() == 0, first.told
+            assert f"are being written by `grouplake run` (pid {first.process.pid} on " in second.output
+            assert second.output.count("\n") == 1
+        first.resume()
+        assert first.wait() == 0, first.output
     assert check(str(tables)) == []
     assert contents(tables) == alone(log, tmp_path / "again")
 
 
 @pytest.mark.parametrize("bulk", [False, True])
 def test_the_claim_fences_the_first(bulk: bool, tmp_path: Path) -> None:
-    """Where there are no locks, who comes second takes over."""
+    """Without locks, the later writer takes over."""
     log, tables = CrashLog(tmp_path / "log", 1), tmp_path / "tables"
     log.grow()
     (tmp_path / "bulk.toml").write_text("[job]\nbulk_rows = 1\n")
@@ -49,10 +49,10 @@ def test_the_claim_fences_the_first(bulk: bool, tmp_path: Path) -> None:
     with real_run([*command(log, tables), *conf], tmp_path / "first", fault=HALTED, unlocked=True) as first:
         assert first.wait_until(first.is_halted)
         with real_run([*command(log, tables), *conf], tmp_path / "second", unlocked=True) as second:
-            assert second.wait() == 0, second.told
-        first.go_on()
+            assert second.wait() == 0, second.output
+        first.resume()
         assert first.wait() == 1
-    assert first.told.splitlines()[-1] == (
+    assert first.output.splitlines()[-1] == (
         f"grouplake: another job took over the tables under {tables} (generation 2, ours is 1)"
     )
     assert check(str(tables)) == []

@@ -1,4 +1,4 @@
-"""Bad input: exit code 2, exactly one line that says what is wrong, nothing written, and Spark never started."""
+"""Bad input: exit code 2, exactly one line that explains the error, nothing written, and Spark never started."""
 
 import json
 import subprocess
@@ -45,7 +45,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def refused(capsys: Captured, *arguments: str) -> str:
-    """The one line of a command that is refused."""
+    """The one line of a command that fails."""
     started = time.monotonic()
     assert main(arguments) == 2
     assert time.monotonic() - started < 8

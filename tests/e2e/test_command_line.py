@@ -1,4 +1,4 @@
-"""The command line as people and shells meet it: help, versions, completion, pipes, and how little it loads."""
+"""The command line as users and shells meet it: help, versions, completion, pipes, and the modules that it does not load."""
 
 import argparse
 import json
@@ -44,7 +44,7 @@ def helped(capsys: Captured, *arguments: str) -> str:
 def test_help_is_a_table_of_contents(capsys: Captured) -> None:
     text = helped(capsys)
     assert re.findall(r"^  (\w+) +\S", text, re.MULTILINE) == list(COMMANDS)
-    # a command that is in no section would be missing
+    # a command outside of any section would be missing
     (subcommands,) = (each.choices for each in parser()._actions if isinstance(each, argparse._SubParsersAction))
     assert set(subcommands) == set(COMMANDS)
     assert re.findall(r"^(\S.*):$", text, re.MULTILINE) == [

@@ -1,4 +1,4 @@
-"""The coordinator over logs that real brokers wrote: it answers what they answered."""
+"""The coordinator over logs that real brokers wrote: it gives the brokers' answers."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from generations import GENERATIONS
 from coordinator_core.codec import Malformed, NoAssignment, decode_assignment
 from pipelines.private.coordinator import PrivateCoordinator, PrivateCoordinatorError
 
-#: Recorded broker → how it is asked.
+#: Recorded broker → generation of the queries.
 _ASKED_AS = {"4.1.1": GENERATIONS["4.3.0"], "2.8.2": GENERATIONS["2.8.2"]}
 #: Groups of KIP-848, which the coordinator does not describe.
 _MODERN = {"next-gen", "next-gen-left"}
@@ -27,9 +27,9 @@ def test_it_answers_what_the_broker_answered(version: str, tmp_path: Path) -> No
     partitions = len(recorded["high_watermarks"])
     with PrivateCoordinator(log, era=generation.era, offsets_topic_num_partitions=partitions) as coordinator:
         coordinator.wait_until_loaded()
-        with BrokerQueries(coordinator.bootstrap, generation) as asker:
-            committed = asker.offsets(recorded["committed"])
-            described = asker.classic([group for group in recorded.get("described", ()) if group not in _MODERN])
+        with BrokerQueries(coordinator.bootstrap, generation) as queries:
+            committed = queries.offsets(recorded["committed"])
+            described = queries.classic([group for group in recorded.get("described", ()) if group not in _MODERN])
         coordinator.stop()
     assert {group: _plain(offsets) for group, offsets in committed.items()} == {
         group: {(topic, partition): (offset, metadata) for topic, partition, offset, metadata, *_ in offsets}
@@ -53,7 +53,7 @@ def test_a_log_from_before_0_11_is_refused_and_left_alone(tmp_path: Path) -> Non
 
 
 def _plain(offsets: dict[tuple[str, int], tuple[int, int, str]]) -> dict[tuple[str, int], tuple[int, str]]:
-    # librdkafka wrote a NUL behind the metadata, and took it off again when the answers were recorded
+    # librdkafka appended a NUL to the metadata, and removed it when the answers were recorded
     return {place: (offset, metadata.removesuffix("\0")) for place, (offset, _, metadata) in offsets.items()}
 
 

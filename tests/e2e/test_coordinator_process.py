@@ -1,4 +1,4 @@
-"""The coordinator as a process: how it ends, what it keeps, and what hostile clients cannot do to it."""
+"""The coordinator as a process: how it ends, what it preserves, and how it withstands hostile clients."""
 
 import json
 import random
@@ -36,7 +36,7 @@ class Begins(Protocol):
 
 @pytest.fixture(scope="module")
 def begun() -> Iterator[Begins]:
-    """Starts coordinators that answer for every partition; those that are left at the end are killed."""
+    """Starts coordinators that answer for every partition; those left at the end are killed."""
     with ExitStack() as running:
 
         def begin(log: Path, **settings: int | str) -> PrivateCoordinator:
@@ -87,7 +87,7 @@ def join(group: str, member_id: str = "") -> JoinGroupRequest:
     return JoinGroupRequest(group, member_id, "consumer", (GroupProtocol("range", b""),), 10_000, 60_000)
 
 
-# ---- what it answers
+# ---- answers
 
 
 def test_health_and_metrics(served: PrivateCoordinator, client: Wire) -> None:
@@ -195,7 +195,7 @@ def test_unfinished_requests_of_all_connections_are_bounded(served: PrivateCoord
 
 
 def crowd(served: PrivateCoordinator, count: int) -> int:
-    """How much memory so many connections take, in KiB: idle ones, half of a frame, and parked joins."""
+    """Memory of this many connections in KiB: idle ones, half of a frame, and parked joins."""
     before = memory_kib(served)
     wires = [Wire(served.port) for _ in range(count)]
     for number, wire in enumerate(wires):
@@ -237,7 +237,7 @@ def test_limits_of_connections(tmp_path: Path, begun: Begins) -> None:
     process.stop()
 
 
-# ---- how it ends
+# ---- ends
 
 
 def test_sigterm_answers_who_waits_and_keeps_everything(tmp_path: Path, begun: Begins) -> None:

@@ -1,4 +1,4 @@
-"""The pictures of README are what their scripts draw."""
+"""The pictures of README equal the output of their scripts."""
 
 import re
 import runpy
@@ -24,5 +24,5 @@ def test_the_terminal_shows_what_the_commands_print(tmp_path: Path) -> None:
 
 
 def _without_seconds(picture: str) -> str:
-    """A batch takes its time; the text of the line and its length on the screen differ with it."""
+    """Mask durations: the text of a line and its length on the screen vary with them."""
     return re.sub(r'textLength="[\d.]+"([^>]*>batch 0: [^<]* kept, )[\d.]+ s', r"\1", picture)

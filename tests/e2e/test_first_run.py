@@ -1,4 +1,4 @@
-"""What a job prints on standard error, and which archive of classes it leaves, on its first runs and however it ends."""
+"""Output on standard error and archives of classes of a job's first runs, for every way in which they end."""
 
 import fcntl
 import os
@@ -22,7 +22,7 @@ RECORDING = r"recording the classes that Spark has loaded, for faster starts \(s
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache with the jars of the run's cache, but without archives; kernels come from $NUMBA_CACHE_DIR."""
+    """A cache with the jars of the test run's cache, but without archives; kernels are in $NUMBA_CACHE_DIR."""
     made = tmp_path / "cache"
     made.mkdir()
     (made / "jars").symlink_to(cache_root() / "jars")
@@ -44,7 +44,7 @@ def run(source: str, tables: Path, *more: str, **environment: str) -> tuple[int,
 
 
 def expect(lines: list[str], *patterns: str) -> None:
-    """Each line is as its pattern says, and there are no others."""
+    """Assert that the lines match their patterns one by one, and that there are no others."""
     assert len(lines) == len(patterns), lines
     assert [line for line, pattern in zip(lines, patterns, strict=True) if not re.fullmatch(pattern, line)] == []
 
@@ -100,10 +100,10 @@ def test_a_job_that_was_killed_leaves_nothing_and_one_that_was_stopped_an_archiv
     source: str, cache: Path, tmp_path: Path
 ) -> None:
     with Job(source, tmp_path / "killed") as job:
-        job.wait_until_told("ready: following")
+        job.wait_until_logged("ready: following")
         (made,) = (each.name.removeprefix(".").removesuffix(".lock") for each in (cache / "classes").iterdir())
         archive = ClassArchive(cache / "classes" / made)
-        # the JVM finds out that its driver is gone, and writes what nobody will keep
+        # the JVM detects that its driver has ended, and writes an archive that is discarded
         job.signal(9)
         free = lock(archive.path, fcntl.LOCK_EX)
         assert free is not None
@@ -111,7 +111,7 @@ def test_a_job_that_was_killed_leaves_nothing_and_one_that_was_stopped_an_archiv
     assert archives(cache) == [unfinished(archive.path)]
 
     with Job(source, tmp_path / "stopped") as job:
-        job.wait_until_told("ready: following")
+        job.wait_until_logged("ready: following")
         assert not unfinished(archive.path).exists()
         job.signal(15)
         assert job.ended() == 0

@@ -1,4 +1,4 @@
-"""The job follows a live broker: its tables say what the broker answers, and a second run reads only what is new."""
+"""The job follows a live broker: its tables equal the broker's answers, and a second run reads only new records."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +22,7 @@ VERSION = "4.1.1"
 
 @pytest.fixture(scope="module")
 def playing() -> Iterator[tuple[PrivateBroker, dict[str, Any]]]:
-    """A broker with groups of every kind, alive, and what the broker says of them."""
+    """A broker with live groups of every kind, and its answers about them."""
     with PrivateBroker(VERSION, offsets_partitions=4) as broker, played(broker.bootstrap, VERSION) as answers:
         yield broker, answers
 
@@ -48,7 +48,7 @@ def test_tables_say_what_the_broker_answers(playing: tuple[PrivateBroker, dict[s
     found = query(tmp_path, "SELECT group_id, topic, partition, committed_offset FROM committed_offsets WHERE batch_id = 1")
     assert ("newcomer", "orders", 2, 123) in [tuple(row.values()) for row in found]
     (second,) = query(tmp_path, "SELECT records_read FROM batches WHERE batch_id = 1")
-    # members that live on commit nothing and rebalance nothing: what is new is the commit, and heartbeats are not logged
+    # members that stay commit nothing and do not rebalance: only the commit is new, and heartbeats are not in the log
     assert second["records_read"] <= 5
     assert check(str(tmp_path)) == []
 
@@ -62,7 +62,7 @@ def test_topic_ids_get_their_names_from_the_cluster(playing: tuple[PrivateBroker
 
 
 def test_sparks_own_source_gives_rows_too(playing: tuple[PrivateBroker, dict[str, Any]], tmp_path: Path) -> None:
-    """Spark's Kafka source answers with nothing at all from an internal topic unless it is asked the right way."""
+    """Spark's Kafka source returns no rows from an internal topic unless it is configured for it."""
     broker, answers = playing
     run_job(f"spark-kafka://{broker.bootstrap}/__consumer_offsets", tmp_path)
     plain = {group: found for group, found in answers["committed"].items() if not group.startswith("txn-")}

@@ -1,4 +1,4 @@
-"""A job that follows a cluster while brokers die, leaders move, records get lost and topics are recreated."""
+"""A job that follows a cluster while brokers fail, leaders move, records get lost and topics are recreated."""
 
 import contextlib
 import re
@@ -50,7 +50,7 @@ def source(bootstrap: str, topic: str = OFFSETS) -> str:
 
 
 def roll_segments_often(bootstrap: str) -> None:
-    """Active segments are never compacted, so that they must not stay active for long."""
+    """Roll segments often: the cleaner never compacts active segments."""
     entries = [
         ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
         for name, value in (("segment.ms", "1000"), ("min.cleanable.dirty.ratio", "0.01"))
@@ -61,7 +61,7 @@ def roll_segments_often(bootstrap: str) -> None:
 
 
 def move_leaders(bootstrap: str, replicas: list[int]) -> None:
-    """Makes the first of `replicas` the leader of every partition of the offsets topic."""
+    """Make the first of `replicas` the leader of every partition of the offsets topic."""
     everywhere = dict.fromkeys((TopicPartition(OFFSETS, number) for number in range(PARTITIONS)), replicas)
     admin = KafkaAdminClient(bootstrap_servers=bootstrap.split(","))
     try:
@@ -79,7 +79,7 @@ def move_leaders(bootstrap: str, replicas: list[int]) -> None:
 
 
 def wait_for_replicas(bootstrap: str, count: int) -> None:
-    """Until all of them are in sync: otherwise the next broker that dies takes the only whole copy with it."""
+    """Wait until all of them are in sync: otherwise the next broker that fails has the only complete copy."""
     eventually(
         "all replicas are in sync",
         lambda: min(len(each.isrs) for each in partitions(bootstrap)),
@@ -99,7 +99,7 @@ def partitions(bootstrap: str) -> list[PartitionMetadata]:
 
 
 def catch_up(job: Job, tables: Path, bootstrap: str) -> None:
-    """Until the tables have reached the end of the log."""
+    """Wait until the tables have reached the end of the log."""
     with KafkaSource(source(bootstrap)) as log:
         ends = log.end_offsets()
 
@@ -147,7 +147,7 @@ def test_two_brokers_do_everything_that_brokers_do(tmp_path: Path) -> None:
                     broker.kill()
                 time.sleep(AWAY_SECONDS)
                 assert job.running, job.text
-                assert len(job.told("waiting for the brokers, up to 120 s: ")) >= 1
+                assert len(job.lines_with("waiting for the brokers, up to 120 s: ")) >= 1
                 for broker in cluster.brokers:
                     broker.start()
                 job.wait_for("records read")
@@ -164,9 +164,9 @@ def test_two_brokers_do_everything_that_brokers_do(tmp_path: Path) -> None:
     assert differences(str(tables), said) == []
     assert check(str(tables)) == []
     assert Snapshot.open(str(tables)).query("SELECT * FROM quarantine").num_rows == 0
-    assert len(job.told("the brokers answer again, after ")) >= 1
+    assert len(job.lines_with("the brokers answer again, after ")) >= 1
     assert job.tracebacks == []
-    # the cleaner was at work meanwhile
+    # the cleaner has run meanwhile
     assert left < written / 2
 
 
@@ -177,13 +177,13 @@ def test_a_job_waits_as_long_as_it_was_told_to_and_can_be_stopped_meanwhile(brok
         clients.create_topics(["orders"], 2)
     log = source(broker.bootstrap)
     with Committers(broker.bootstrap, 4, "orders") as committers, contextlib.ExitStack() as jobs:
-        # the offsets topic is there from the first commit on
+        # the offsets topic exists from the first commit on
         committers.wait_for_more(1)
         impatient = jobs.enter_context(Job(log, tmp_path / "impatient", "--conf", str(conf)))
         patient, group, typed = (jobs.enter_context(Job(log, tmp_path / name)) for name in ("patient", "group", "typed"))
         for job in (impatient, patient, group, typed):
             job.wait_for("records read", 3)
-        group.signal(signal.SIGTERM, everybody=True)
+        group.signal(signal.SIGTERM, whole_group=True)
         assert group.ended() == 0, group.text
         broker.kill()
         try:
@@ -195,8 +195,8 @@ def test_a_job_waits_as_long_as_it_was_told_to_and_can_be_stopped_meanwhile(brok
             # the first job on a machine records classes for up to 20 s
             assert time.monotonic() - stopping < (20 if without_recording(typed.lines) == typed.lines else 40)
             # Ctrl-C reaches every process of the terminal's foreground
-            typed.wait_until_told("waiting for the brokers, up to 120 s: ")
-            typed.signal(signal.SIGINT, everybody=True)
+            typed.wait_until_logged("waiting for the brokers, up to 120 s: ")
+            typed.signal(signal.SIGINT, whole_group=True)
             stopping = time.monotonic()
             assert typed.ended(60) == 0, typed.text
             # the first job on a machine records classes for up to 20 s
@@ -204,9 +204,9 @@ def test_a_job_waits_as_long_as_it_was_told_to_and_can_be_stopped_meanwhile(brok
         finally:
             # consumers do not close without their coordinator
             broker.start()
-    (reason,) = impatient.told("grouplake: ")
+    (reason,) = impatient.lines_with("grouplake: ")
     assert re.fullmatch(r"grouplake: .*connection refused.* \(waited for 5 s\)", reason)
-    assert patient.told("waiting for the brokers")
+    assert patient.lines_with("waiting for the brokers")
     for job in (impatient, patient, group, typed):
         assert job.tracebacks == []
     assert without_recording(patient.lines)[-1] == "stopping"
@@ -240,7 +240,7 @@ def test_a_topic_that_is_recreated_while_a_job_follows_it(broker: PrivateBroker,
         create_topic(broker.bootstrap, "log")
         produce(broker.bootstrap, "log", records(0, 50))
         assert job.ended() == 1, job.text
-    (reason,) = job.told("grouplake: ")
+    (reason,) = job.lines_with("grouplake: ")
     assert reason.startswith("grouplake: topic log was deleted and created again")
     assert job.tracebacks == []
     assert Snapshot.open(str(tmp_path / "tables")).query("SELECT * FROM quarantine").num_rows == 5

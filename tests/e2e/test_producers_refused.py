@@ -1,4 +1,4 @@
-"""Producers at a coordinator whose topics hold no data: every version of Produce is read, and no record is taken."""
+"""Producers at a coordinator whose topics hold no data: every version of Produce is read and rejected."""
 
 from collections.abc import Iterator
 from uuid import UUID
@@ -59,7 +59,7 @@ def test_every_partition_has_its_error(client: Wire, version: int) -> None:
 
 
 def test_a_producer_without_acks_is_disconnected(coordinator: PrivateCoordinator, client: Wire) -> None:
-    """It reads no answer, so that is how it learns of the error, from brokers as well."""
+    """It reads no response, so the lost connection is how it learns of the error, from brokers as well."""
     client.send(ClusterApiKey.PRODUCE, 7, ProduceRequest((ProducePartition(TOPIC, ZERO_UUID, 0),), acks=0))
     assert client.receive() == b""
     reasons = [line["reason"] for line in coordinator.events("connection ended")]

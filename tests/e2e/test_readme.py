@@ -1,4 +1,4 @@
-"""What README and docs show on a console is what the commands print.
+"""The consoles in README and docs show the output that the commands print.
 
 Commands are the lines that begin with `$ ` in ```console blocks, continued by lines that begin with `> `. The lines below a
 command must appear in its output, in that order; `…` stands for any text. All pages share one shell, README first, and with it
@@ -50,7 +50,7 @@ PAGES = [ROOT / "README.md", *(page for page in sorted((ROOT / "docs").rglob("*.
 
 
 class Shell:
-    """One bash for all commands, so that variables last."""
+    """One bash for all commands, so that variables persist."""
 
     def __init__(self, temporary: Path) -> None:
         environment = {**os.environ, "TMPDIR": str(temporary), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
@@ -93,7 +93,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
 
 
 def missing(shown: tuple[str, ...], output: str) -> list[str]:
-    """The lines of `shown` that `output` has not, or not behind the one before."""
+    """The lines of `shown` that `output` lacks, or has only before the line found last."""
     rest = [" ".join(line.split()) for line in output.splitlines()]
     absent = []
     for line in shown:

@@ -1,4 +1,4 @@
-"""`grouplake run --with-coordinator`: members commit over TCP, the tables show it, one signal ends both, and both go on later."""
+"""`grouplake run --with-coordinator`: TCP commits appear in the tables, one signal ends both parts, and both resume later."""
 
 import asyncio
 import json
@@ -36,7 +36,7 @@ Captured = pytest.CaptureFixture[str]
 
 
 class Driver:
-    """The command as a process, in a process group of its own; ready."""
+    """The command as a process in a process group of its own, after it has reported that it is ready."""
 
     def __init__(self, folder: Path, conf: Path) -> None:
         self.tables = folder / "tables"
@@ -59,11 +59,11 @@ class Driver:
 
     @property
     def events(self) -> list[str]:
-        """What the coordinator's lines are about, and those of the job, in order."""
+        """The events of the coordinator and of the job, in the order of their lines."""
         return [json.loads(line)["event"] if line.startswith("{") else line for line in tuple(self.lines)]
 
     def wait_for_rows(self, query: str, wanted: object) -> None:
-        """Until the tables answer this."""
+        """Wait until the tables answer this."""
         eventually(
             "the tables have the rows",
             lambda: self._rows(query),
@@ -74,7 +74,7 @@ class Driver:
         )
 
     def failure(self) -> str | None:
-        """Why nothing more will happen, once it has ended."""
+        """The reason why nothing more will happen, once the process has ended."""
         return None if self.process.poll() is None else "\n".join(["the command has ended", *self.lines])
 
     def _rows(self, query: str) -> object:
@@ -84,7 +84,7 @@ class Driver:
             return None
 
     def kill(self) -> None:
-        """Whatever is left of it."""
+        """Kill the remaining processes."""
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
@@ -113,10 +113,10 @@ async def churn(port: int) -> Crowd:
 
 
 def answered_offsets(port: int, crowd: Crowd) -> set[tuple[str, str, int, int]]:
-    """What the coordinator says is committed: at least what it acknowledged, at most what was sent before a member crashed."""
+    """The coordinator's committed offsets: at least the acknowledged ones, at most those sent before a member crashed."""
     assert crowd.acknowledged
-    with BrokerQueries(f"127.0.0.1:{port}", GENERATIONS["4.3.0"]) as asker:
-        offsets = asker.offsets(sorted({group for group, _ in crowd.acknowledged}))
+    with BrokerQueries(f"127.0.0.1:{port}", GENERATIONS["4.3.0"]) as queries:
+        offsets = queries.offsets(sorted({group for group, _ in crowd.acknowledged}))
     found = {
         (group, TopicPartition(*at)): offset for group, of_group in offsets.items() for at, (offset, _, _) in of_group.items()
     }

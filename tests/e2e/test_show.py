@@ -1,4 +1,4 @@
-"""`grouplake show`: what it prints of genuine logs is what Kafka's own tools print."""
+"""`grouplake show` prints genuine logs as Kafka's own tools do."""
 
 import base64
 import json
@@ -47,7 +47,7 @@ def dumped(version: str) -> list[dict[str, Any]]:
 
 
 def with_members_decoded(record: dict[str, Any]) -> dict[str, Any]:
-    """The dump tool decodes subscription and assignment of groups of type "consumer", the formatters print base64."""
+    """Decode members as the dump tool does for groups of type "consumer"; the formatters print base64."""
     data = (record["value"] or {}).get("data", {})
     if record["key"]["type"] == 2 and data.get("protocolType") == "consumer":
         for member in data["members"]:
@@ -96,7 +96,7 @@ def test_as_a_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def scala_line(record: dict[str, Any]) -> str | None:
-    """The line of the formatters of 3.x, from what the dump tool says of a record."""
+    """The line of the formatters of 3.x, built from the dump tool's output for a record."""
     key, value = record["key"]["data"], record["value"] and record["value"]["data"]
     if record["key"]["type"] in (0, 1):
         what = "NULL"

@@ -1,4 +1,4 @@
-"""A job that follows a log ends when it is told to, and its tables are whole. While it runs, nobody can see its secrets."""
+"""A job that follows a log ends on a signal with consistent tables. While it runs, no other user can see its secrets."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ SECRET = "correct-horse-battery"
 
 @dataclass(frozen=True)
 class Followed:
-    """What was seen of a job: its exit code, its progress, and all that its processes had as arguments and environment."""
+    """Observations of a job: its exit code, its progress, and the arguments and environment of all its processes."""
 
     code: int
     progress: list[str]
@@ -104,6 +104,6 @@ def test_no_file_holds_a_secret(followed: Followed) -> None:
     files = [path for path in followed.folder.rglob("*") if path.is_file()]
     assert [path for path in files if SECRET.encode() in path.read_bytes()] == []
     events = b"".join(path.read_bytes() for path in files if path.is_relative_to(followed.folder / "events"))
-    # the settings have reached Spark, which writes them down without their values
+    # the settings have reached Spark, which logs them without their values
     assert events.count(b"account.key.x.dfs.core.windows.net") > 0
     assert b"*********(redacted)" in events

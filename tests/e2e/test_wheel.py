@@ -1,4 +1,4 @@
-"""The wheel in a fresh environment outside of the tree, where the user has packages named `conf` and `schemas` already.
+"""The wheel in a fresh environment outside of the tree, where the user already has packages named `conf` and `schemas`.
 
 The wheel is built from the source archive: a file that is missing there is missing in the wheel. The environment has the versions
 of `requirements.lock`. PYTHONPATH is not set, and commands run in a folder outside of the tree.
@@ -23,7 +23,7 @@ from pipelines.cache.jars import cache_folder, resolved_jars
 from pipelines.spark.session import DELTA
 from pipelines.version import REVISION_FILE, git_revision
 
-# not in the fast lane: builds fetch setuptools, and `run` starts Spark
+# not among the fast tests: builds fetch setuptools, and `run` starts Spark
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 ROOT = Path(__file__).parents[2]
@@ -50,7 +50,7 @@ def checked(*command: str | Path, cwd: Path | None = None, env: dict[str, str] |
 
 @dataclass(frozen=True)
 class Distributions:
-    """What `uv build` makes: the source archive, and the wheel that is built from it."""
+    """The results of `uv build`: the source archive, and the wheel that is built from it."""
 
     archive: Path
     wheel: Path
@@ -87,11 +87,11 @@ def installed(built: Distributions, tmp_path_factory: pytest.TempPathFactory) ->
         (site_packages / name).mkdir()
         (site_packages / name / "__init__.py").write_text("OWNER = 'the user'\n")
     install = (UV, "pip", "install", "--quiet", "--python", environment / "bin" / "python", "--constraint", LOCK, built.wheel)
-    # `make setup` has left everything in uv's cache; with the registry at hand uv builds PySpark again, half a minute
+    # `make setup` has filled uv's cache; with the registry in reach, uv would build PySpark again for half a minute
     if subprocess.run([*install, "--offline"], capture_output=True, check=False).returncode != 0:
         checked(*install)
 
-    # jars are shared with other runs; the classes that this environment's Spark loads are of no use to them
+    # jars are shared with other runs; the classes that this environment's Spark loads are not reusable
     resolved_jars(*DELTA)
     (root / "cache").mkdir()
     (root / "cache" / "jars").symlink_to(cache_folder())
@@ -138,7 +138,7 @@ def test_the_source_archive_has_what_a_build_needs(built: Distributions) -> None
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """What a build reads of the tree, outside of any checkout."""
+    """The files of the tree that a build reads, outside of any checkout."""
     folder = tmp_path / "copy"
     for name in ("coordinator_core", "pipelines", *THEIRS):
         shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
@@ -148,7 +148,7 @@ def copy(tmp_path: Path) -> Path:
 
 
 def revision_in_wheel(folder: Path) -> str | None:
-    """The revision in a wheel that is built straight from `folder`."""
+    """The revision in a wheel that is built directly from `folder`."""
     checked(UV, "build", "--quiet", "--wheel", "--out-dir", folder / "dist", folder)
     (path,) = (folder / "dist").glob("*.whl")
     wheel = zipfile.ZipFile(path)

@@ -1,4 +1,4 @@
-"""Answers of brokers: mutated responses through the client library's decoder and the reader of `kafka://`, without sockets."""
+"""Responses of brokers, mutated, through the client library's decoder and the reader of `kafka://`, without sockets."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
@@ -20,15 +20,15 @@ from coordinator_core.log.errors import LogError, LogUnreachable
 from coordinator_core.log.record_batch import BatchRecord, write_batch
 from coordinator_core.sources.kafka import KafkaSource
 
-#: Partition → the offset that is read up to.
+#: Partition → the offset up to which it is read.
 WANTED = {0: 12, 1: 10, 2: 3}
-#: The reader may ask as often as this before it must have come to an end.
+#: Limit for the requests of the reader; it must finish within it.
 _PATIENCE = 400
 _SIZE_BYTES = 4
 
 
 class Answers(NamedTuple):
-    """Of each of `_REQUESTS` the version that is asked in, and the bytes of the response as they come from the socket."""
+    """For each of `_REQUESTS`, the version of the request and the bytes of the response as they arrive on the socket."""
 
     versions: tuple[int, ...]
     responses: tuple[bytes, ...]
@@ -124,13 +124,13 @@ class _Connection:
         try:
             responses = parser.receive_bytes(data)
         except Exception as error:
-            # whatever the library raises here ends the connection, see `kafka_transport`
+            # any exception of the library ends the connection here, see `kafka_transport`
             return LogUnreachable(repr(error))
         return responses[0][1] if len(responses) == 1 else LogUnreachable("connection closed")
 
 
 def _read(connection: _Connection) -> None:
-    """What the job does with a cluster: its offsets, its names, its records."""
+    """Read offsets, names and records of a cluster as the job does."""
     clock = SimpleNamespace(monotonic=lambda: 0.0, sleep=lambda _: None)
     with (
         patch("coordinator_core.sources.kafka.borrow_connection", lambda *_: connection),
@@ -148,7 +148,7 @@ def _read(connection: _Connection) -> None:
 
 
 def _make(rng: Random) -> Answers:
-    """One of the responses mutated: anywhere, or a record batch in it."""
+    """Mutate one of the responses: anywhere, or a record batch in it."""
     genuine = _genuine()
     versions, responses = genuine[int(rng.random() * len(genuine))]
     which = _FETCH if rng.random() < 0.6 else int(rng.random() * len(responses))
@@ -164,7 +164,7 @@ def _make(rng: Random) -> Answers:
 
 
 def check(given: Sequence[Answers]) -> None:
-    """Records, or an error of the log."""
+    """Require records, or an error of the log."""
     for answers in given:
         try:
             _read(_Connection(answers))

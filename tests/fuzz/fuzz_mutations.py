@@ -1,4 +1,4 @@
-"""Changes to bytes that a parser may trip over: numbers at their extremes, cuts, splices; batches whose checksum fits again."""
+"""Mutations of bytes that may break a parser: numbers at their extremes, cuts, splices; batches with corrected checksums."""
 
 import struct
 import zlib
@@ -12,7 +12,7 @@ from coordinator_core.log.record_batch import COMPRESSION_MASK, CRC_START, HEADE
 
 _WIDTHS = ((1, "b"), (2, ">h"), (4, ">i"), (8, ">q"))
 
-#: Signed numbers at which a length, a count, an offset or a version changes its meaning, per width.
+#: Signed numbers at which a length, a count, an offset or a version changes its meaning, by width.
 EXTREMES = tuple(
     tuple(struct.pack(form, number) for number in (-(1 << bits - 1), -2, -1, 0, 1, 2, 7, (1 << bits - 1) - 1, 1 << bits - 2))
     for bits, form in ((8 * width, form) for width, form in _WIDTHS)
@@ -29,7 +29,7 @@ VARINTS = (
 _HEADER_FIELDS = (
     (0, 3), (8, 2), (12, 2), (16, 0), (17, 2), (21, 1), (23, 2), (27, 3), (35, 3), (43, 3), (51, 1), (53, 2), (57, 2),
 )  # fmt: skip
-#: The same of a message of magic 0 or 1; what follows differs.
+#: The same for a message of magic 0 or 1; the fields after these differ.
 _MESSAGE_FIELDS = ((0, 3), (8, 2), (12, 2), (16, 0), (17, 0), (18, 3), (18, 2), (22, 2), (26, 2), (30, 2))
 
 
@@ -41,67 +41,67 @@ def mutated(rng: Random, data: bytes, others: Sequence[bytes]) -> bytes:
     return bytes(changed)
 
 
-def _place(rng: Random, data: bytearray) -> int:
+def _position(rng: Random, data: bytearray) -> int:
     return int(rng.random() * len(data))
 
 
 def _set_number(rng: Random, data: bytearray, _others: Sequence[bytes]) -> None:
     number = rng.choice(EXTREMES[int(rng.random() * 4)])
-    at = _place(rng, data)
+    at = _position(rng, data)
     data[at : at + len(number)] = number
 
 
 def _set_varint(rng: Random, data: bytearray, _others: Sequence[bytes]) -> None:
-    at = _place(rng, data)
+    at = _position(rng, data)
     data[at : at + 1] = rng.choice(VARINTS)
 
 
 def _set_byte(rng: Random, data: bytearray, _others: Sequence[bytes]) -> None:
     if data:
-        data[_place(rng, data)] = int(rng.random() * 256)
+        data[_position(rng, data)] = int(rng.random() * 256)
 
 
 def _flip(rng: Random, data: bytearray, _others: Sequence[bytes]) -> None:
     if data:
-        data[_place(rng, data)] ^= 1 << int(rng.random() * 8)
+        data[_position(rng, data)] ^= 1 << int(rng.random() * 8)
 
 
 def _add(rng: Random, data: bytearray, _others: Sequence[bytes]) -> None:
-    """A length that is off by little."""
+    """Add a small number to a length."""
     if data:
-        at = _place(rng, data)
+        at = _position(rng, data)
         data[at] = (data[at] + rng.choice((-2, -1, 1, 2))) & 0xFF
 
 
 def _cut(rng: Random, data: bytearray, _others: Sequence[bytes]) -> None:
-    del data[_place(rng, data) :]
+    del data[_position(rng, data) :]
 
 
 def _remove(rng: Random, data: bytearray, _others: Sequence[bytes]) -> None:
-    at = _place(rng, data)
+    at = _position(rng, data)
     del data[at : at + 1 + int(rng.random() * 8)]
 
 
 def _insert(rng: Random, data: bytearray, _others: Sequence[bytes]) -> None:
-    at = _place(rng, data)
+    at = _position(rng, data)
     data[at:at] = rng.randbytes(1 + int(rng.random() * 8))
 
 
 def _repeat(rng: Random, data: bytearray, _others: Sequence[bytes]) -> None:
-    at = _place(rng, data)
+    at = _position(rng, data)
     data[at:at] = data[at : at + 1 + int(rng.random() * 32)]
 
 
 def _splice(rng: Random, data: bytearray, others: Sequence[bytes]) -> None:
     other = rng.choice(others)
-    data[_place(rng, data) :] = other[int(rng.random() * len(other)) :]
+    data[_position(rng, data) :] = other[int(rng.random() * len(other)) :]
 
 
 _CHANGES = (_set_number, _set_number, _set_varint, _set_varint, _set_byte, _flip, _add, _cut, _remove, _insert, _repeat, _splice)
 
 
 def mutated_frame(rng: Random, frame: bytes, others: Sequence[bytes]) -> bytes:
-    """A batch or message with changes to its header or its contents; most of them with a checksum and length that fit.
+    """A batch or message with changes to its header or its contents; most of them with a correct checksum and length.
 
     Contents of compressed batches are changed before compression, so that the parser of records sees the change.
     """
@@ -125,7 +125,7 @@ def mutated_frame(rng: Random, frame: bytes, others: Sequence[bytes]) -> bytes:
 
 
 def with_checksum(frame: bytearray) -> None:
-    """Makes the checksum of a frame fit its bytes, whichever format it claims to be."""
+    """Correct the checksum of a frame for its bytes and the format that it claims."""
     if frame[16] == 2:
         struct.pack_into(">I", frame, 17, crc32c.crc32c(bytes(frame[CRC_START:])))
     else:

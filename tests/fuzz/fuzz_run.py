@@ -1,9 +1,9 @@
-"""`make fuzz`: millions of mutated inputs over every parser, on two processes; exit code 1 where one of them is a finding.
+"""`make fuzz`: millions of mutated inputs over every parser, on two processes; exit code 1 if there are findings.
 
     python tests/fuzz/fuzz_run.py [--inputs N] [--seconds S] [--seed N] [--target NAME]…
     python tests/fuzz/fuzz_run.py --again TARGET:SEED:NUMBER        one input once more, with the whole traceback
 
-A tenth of the inputs of compiled code is run with bounds checks compiled in: there an index outside of an array is an IndexError.
+A tenth of the inputs of compiled code is run with bounds checks compiled in, where an index outside of an array is an IndexError.
 """
 
 import argparse
@@ -24,9 +24,9 @@ from fuzz_worker import TARGETS, Finding
 
 ROOT = Path(__file__).resolve().parents[2]
 PROCESSES = 2
-#: One of so many inputs of compiled code is run with bounds checks.
+#: One in this many inputs of compiled code is run with bounds checks.
 CHECKED_SHARE = 10
-#: Chunks that a process is given at once: seconds, whatever the target.
+#: Chunks that a process is given in one request: work for seconds, with any target.
 STRETCH = 128
 _TELL_EVERY_SECONDS = 15
 
@@ -41,12 +41,12 @@ class Stretch:
 
     @property
     def inputs(self) -> int:
-        """How many inputs that is."""
+        """The number of inputs."""
         return self.chunks * TARGETS[self.target].chunk
 
 
 def plan(inputs: int, names: list[str]) -> tuple[list[Stretch], list[Stretch]]:
-    """What to do without and with bounds checks, targets alternating so that any beginning of it has its share of each."""
+    """The stretches without and with bounds checks. Targets alternate, so that every prefix has its share of each."""
     shares = sum(TARGETS[name].share for name in names)
     plain: list[tuple[float, Stretch]] = []
     checked: list[tuple[float, Stretch]] = []
@@ -68,20 +68,20 @@ def _stretches(name: str, first: int, chunks: int) -> Iterator[Stretch]:
 
 
 class Process:
-    """One worker. What it was at when it died stands in `place`."""
+    """One worker. The file `position` has the chunk it was working on when it died."""
 
     def __init__(self, folder: Path, number: int, checked: bool) -> None:
         self.checked = checked
-        self._place = folder / f"place-{number}-{checked}"
-        self._place.write_bytes(b" " * 20)
+        self._position = folder / f"position-{number}-{checked}"
+        self._position.write_bytes(b" " * 20)
         environment = dict(os.environ, PYTHONPATH=str(ROOT))
         if checked:
             environment |= {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(folder / "checked")}
-        command = [sys.executable, fuzz_worker.__file__, str(self._place)]
+        command = [sys.executable, fuzz_worker.__file__, str(self._position)]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
 
     def work(self, stretch: Stretch, seed: int) -> tuple[list[Finding], bool]:
-        """Findings, and whether the process is still there."""
+        """Findings, and whether the process is still running."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         job = {"target": stretch.target, "seed": seed, "first": stretch.first, "chunks": stretch.chunks}
@@ -93,13 +93,13 @@ class Process:
             line = ""
         if line:
             return [Finding(**each) for each in json.loads(line)], True
-        code, chunk = self._process.wait(), self._place.read_bytes().strip()
+        code, chunk = self._process.wait(), self._position.read_bytes().strip()
         number = int(chunk or stretch.first) * TARGETS[stretch.target].chunk
-        told = f"the process died with code {code}; the input is this one or one of its chunk"
-        return [Finding(stretch.target, seed, number, f"death with code {code}", told, "")], False
+        text = f"the process died with code {code}; the input is this one or one of its chunk"
+        return [Finding(stretch.target, seed, number, f"death with code {code}", text, "")], False
 
     def end(self) -> None:
-        """Nothing more to do."""
+        """Close the process after its last stretch."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait()
@@ -107,7 +107,7 @@ class Process:
 
 @dataclass
 class Run:
-    """What is to be done, and what came of it; shared by the threads that look after one process each."""
+    """Work and findings of a run, shared by the threads that supervise one process each."""
 
     seed: int
     seconds: float
@@ -121,7 +121,7 @@ class Run:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def look_after(self, folder: Path, number: int) -> None:
-        """Works with one process at a time until nothing is left; the first one begins with the checked inputs."""
+        """Supervise one process at a time until the work is done; the first one begins with the checked inputs."""
         process: Process | None = None
         while taken := self._next(prefer_checked=number == 0):
             stretch, checked = taken
@@ -151,8 +151,8 @@ class Run:
                     return todo.pop(0), checked
             return None
 
-    def told(self) -> Iterator[str]:
-        """Numbers per target."""
+    def summary(self) -> Iterator[str]:
+        """Counts by target."""
         for name, count in self.done.items():
             rate = count / max(self.took[name], 0.01)
             yield f"{name:18} {count:>12,} inputs, {self.done_checked[name]:>9,} with bounds checks, {rate:>8,.0f} a second"
@@ -161,7 +161,7 @@ class Run:
 
 
 def fuzz(inputs: int, seconds: float, seed: int, names: list[str]) -> Run:
-    """Runs until all inputs or all seconds are used up."""
+    """Run until all inputs or all seconds are used up."""
     plain, checked = plan(inputs, names)
     run = Run(seed, seconds, plain, checked)
     with tempfile.TemporaryDirectory() as folder:
@@ -176,23 +176,23 @@ def fuzz(inputs: int, seconds: float, seed: int, names: list[str]) -> Run:
 
 
 def report(findings: list[Finding], folder: Path) -> None:
-    """Each kind of finding once: a file with the input, and the command that makes it again."""
+    """Report each kind of finding once: a file with the input, and the command that reproduces it."""
     folder.mkdir(parents=True, exist_ok=True)
     kinds = {(finding.target, finding.error): finding for finding in reversed(findings)}
     for finding in kinds.values():
         path = folder / f"{finding.target}-{finding.seed}-{finding.number}.txt"
-        path.write_text(f"{finding.told}\n{finding.given}\n")
+        path.write_text(f"{finding.report}\n{finding.given}\n")
         print(f"FINDING {finding.error}: {path}")
         checks = "NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(mktemp -d) " if finding.checked else ""
         print(f"  again: {checks}{sys.executable} {__file__} --again {finding.target}:{finding.seed}:{finding.number}")
 
 
 def again(name: str) -> int:
-    """Checks one input, and lets the error pass."""
+    """Check one input, and raise its error."""
     target_name, seed, number = name.rsplit(":", 2)
     target = TARGETS[target_name]
-    chunk, place = divmod(int(number), target.chunk)
-    given = fuzz_worker.inputs(target, int(seed), chunk)[place]
+    chunk, position = divmod(int(number), target.chunk)
+    given = fuzz_worker.inputs(target, int(seed), chunk)[position]
     print(repr(given))
     target.check([given])
     print("nothing wrong with it")
@@ -213,7 +213,7 @@ def main() -> int:
         return again(options.again)
     run = fuzz(options.inputs, options.seconds, options.seed, options.target or list(TARGETS))
     report(run.findings, options.findings) if run.findings else None
-    print("\n".join(run.told()))
+    print("\n".join(run.summary()))
     return 1 if run.findings else 0
 
 

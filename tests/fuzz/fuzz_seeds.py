@@ -1,4 +1,4 @@
-"""What is mutated: genuine records and batches of `tests/data`, and made ones of every record type, format and compression."""
+"""Inputs to mutate: genuine records and batches of `tests/data`, and generated ones of every type, format and compression."""
 
 import tempfile
 from collections.abc import Callable
@@ -27,9 +27,9 @@ from coordinator_core.log.record_batch import BatchRecord, end_transaction_marke
 
 Pair = tuple[bytes | None, bytes | None]
 
-#: A longer frame is mostly more of the same, and every input is parsed twice.
+#: A longer frame adds little, and every input is parsed twice.
 LONGEST_FRAME = 4096
-#: Made records per type and value version.
+#: Generated records per type and value version.
 _OF_EACH = 6
 
 
@@ -50,7 +50,7 @@ def drawn(strategy: st.SearchStrategy[Any], count: int) -> list[Any]:
 
 @cache
 def record_pairs() -> tuple[Pair, ...]:
-    """Keys and values: genuine ones, and made ones of every type and version."""
+    """Keys and values: genuine ones, and generated ones of every type and version."""
     found = {(record.key, record.value) for version in genuine.VERSIONS for record in genuine.records(version)}
     made = [record for chosen in TYPES_AND_VERSIONS for record in drawn(records(*chosen), _OF_EACH)] + drawn(tombstones(), 60)
     return tuple(sorted(found | set(map(encode, made)), key=str))
@@ -58,7 +58,7 @@ def record_pairs() -> tuple[Pair, ...]:
 
 @cache
 def offset_commit_pairs() -> tuple[Pair, ...]:
-    """Those of types 0 and 1, which the compiled codec reads."""
+    """Keys and values of types 0 and 1, which the compiled codec reads."""
     return tuple(pair for pair in record_pairs() if pair[0] is not None and pair[0][:2] in (b"\x00\x00", b"\x00\x01"))
 
 
@@ -83,7 +83,7 @@ def protocol_messages() -> tuple[bytes, ...]:
 
 @cache
 def log_frames() -> tuple[bytes, ...]:
-    """Batches and messages: genuine ones, and made ones of every format and compression."""
+    """Batches and messages: genuine ones, and generated ones of every format and compression."""
     return tuple(dict.fromkeys((*_genuine_frames(), *_made_frames())))
 
 
@@ -116,7 +116,7 @@ def _made_frames() -> list[bytes]:
     for kind in ControlType:
         made.append(end_transaction_marker(7, kind, producer_id=4, producer_epoch=0, timestamp=5))
     made.append(write_batch([], base_offset=3, last_offset=9, producer_id=4, producer_epoch=0))
-    # records that take no room: the most rows per byte, and the most bytes per compressed byte
+    # records without content: the most rows per byte, and the most bytes per compressed byte
     dense = [BatchRecord(i, 0, b"", b"") for i in range(500)]
     made += [write_batch(dense, compression=codec) for codec in Compression]
     made += [write_batch([BatchRecord(0, 0, b"", bytes(1 << 20))], compression=Compression.ZSTD)]

@@ -1,4 +1,4 @@
-"""What a fuzz target is."""
+"""The interface of a fuzz target."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,11 +8,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Target:
-    """A part of the program that takes bytes from elsewhere.
+    """A part of the program that reads bytes from outside.
 
-    `make` makes one input. `check` takes some of them and raises where anything but the typed outcomes comes out; that is a
-    finding, be it an AssertionError or what the program raised. `share` is its part of all inputs of a run, `chunk` the inputs
-    of one check. Targets with `compiled` code run a part of their inputs with bounds checks compiled in.
+    `make` generates one input. `check` takes some of them and raises on anything but the typed outcomes. That is a finding, an
+    AssertionError as well as an exception of the program. `share` is its part of all inputs of a run, `chunk` the
+    inputs of one check. Targets with `compiled` code run a part of their inputs with bounds checks compiled in.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""One process of a fuzz run: makes inputs by number, checks them, and tells what it found.
+"""One process of a fuzz run: generates inputs by number, checks them, and reports its findings.
 
-An input is named by (target, seed, number): numbers are made in chunks, each from a generator of its own, so that any of them can
-be made again.
+An input is named by (target, seed, number): numbers are drawn in chunks, each from a generator of its own, so that any of them
+can be generated again.
 """
 
 import json
@@ -30,17 +30,17 @@ TARGETS: dict[str, Target] = {
     for target in (*record_targets.TARGETS, *log_targets.TARGETS, *answer_targets.TARGETS, *wire_targets.TARGETS)
 }
 
-#: What a process may need beyond what it has once everything is loaded and compiled.
+#: Memory that a process may use in addition to what it has once everything is loaded and compiled.
 ROOM_BYTES = 1 << 30
 #: A chunk takes milliseconds. Longer than this is a finding.
 CHUNK_SECONDS = 60
-#: Findings that are told of one stretch of work; the first ones say enough.
+#: Limit of findings reported for one stretch of work; the first ones suffice.
 MOST_FINDINGS = 5
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What went wrong with which input; `number` is the first of its chunk when only the whole chunk goes wrong.
+    """An error and its input; `number` is the first of its chunk when only the whole chunk fails.
 
     `checked`: found with bounds checks compiled in.
     """
@@ -49,7 +49,7 @@ class Finding:
     seed: int
     number: int
     error: str
-    told: str
+    report: str
     given: str
     checked: bool = False
 
@@ -65,7 +65,7 @@ def inputs(target: Target, seed: int, chunk: int) -> list[Any]:
 
 
 def check_chunk(target: Target, seed: int, chunk: int) -> Iterator[Finding]:
-    """Checks a chunk at once, and one by one where that fails."""
+    """Check a chunk as a whole, and its inputs one by one if that fails."""
     given = inputs(target, seed, chunk)
     whole = _failure(target, given)
     if whole is None:
@@ -87,20 +87,20 @@ def _failure(target: Target, given: Sequence[Any]) -> tuple[str, str] | None:
 
 
 def prepare(target: Target) -> None:
-    """Makes the seeds and compiles what is compiled, with all the memory that takes."""
+    """Generate the seeds and compile the compiled code, which needs much memory."""
     resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     for chunk in range(-8, 0):
         _failure(target, inputs(target, 0, chunk))
 
 
 def limit_memory() -> None:
-    """From now on allocations that lead beyond `ROOM_BYTES` fail."""
+    """From now on, make allocations beyond `ROOM_BYTES` fail."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + ROOM_BYTES, resource.RLIM_INFINITY))
 
 
 def quiet() -> None:
-    """Neither logs nor warnings, and chunks that take too long become a `Hang`."""
+    """Disable logs and warnings, and turn chunks that take too long into a `Hang`."""
 
     def too_long(_number: int, _frame: object) -> None:
         raise Hang(f"more than {CHUNK_SECONDS} s")
@@ -110,11 +110,11 @@ def quiet() -> None:
     signal.signal(signal.SIGALRM, too_long)
 
 
-def serve(place: Path) -> None:
-    """Works off lines of JSON from standard input: target, seed, first chunk, chunks. `place` always holds the chunk at work."""
+def serve(position: Path) -> None:
+    """Process lines of JSON from standard input: target, seed, first chunk, chunks. The file `position` has the current chunk."""
     quiet()
     prepared: set[str] = set()
-    with place.open("r+b", buffering=0) as at:
+    with position.open("r+b", buffering=0) as at:
         for line in sys.stdin:
             job = json.loads(line)
             target = TARGETS[job["target"]]

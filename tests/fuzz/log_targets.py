@@ -21,12 +21,12 @@ from coordinator_core.log.errors import LogError
 from coordinator_core.sources.jsonl import JsonlSource
 from coordinator_core.sources.segments import SegmentSource
 
-#: What one payload may become here.
+#: Limit for one decompressed payload.
 _ROOM = 1 << 16
 
 
 class Log(NamedTuple):
-    """Bytes of a log, and what is to be read of it."""
+    """Bytes of a log, and the range to read from it."""
 
     data: bytes
     start: int
@@ -58,7 +58,7 @@ def check_logs(logs: Sequence[Log]) -> None:
 
 
 class Payload(NamedTuple):
-    """What a batch of this `magic` claims to be compressed with codec number `codec`."""
+    """The compressed payload of a batch of this `magic`, claimed to be compressed with codec number `codec`."""
 
     codec: int
     magic: int
@@ -88,7 +88,7 @@ def _make_payload(rng: Random) -> Payload:
 
 
 def check_compression(payloads: Sequence[Payload]) -> None:
-    """No more than the room that was granted."""
+    """The output does not exceed the limit."""
     for codec, magic, data in payloads:
         plain = decompress(COMPRESSIONS[codec], data, magic=magic, limit=_ROOM)
         assert isinstance(plain, BadPayload) or len(plain) <= _ROOM
@@ -96,7 +96,7 @@ def check_compression(payloads: Sequence[Payload]) -> None:
 
 @cache
 def _folder() -> tempfile.TemporaryDirectory[str]:
-    """A folder of this process, for as long as it lives."""
+    """A folder of this process, deleted when the process ends."""
     return tempfile.TemporaryDirectory()
 
 
@@ -113,7 +113,7 @@ def _make_segments(rng: Random) -> Segments:
 
 
 def check_segments(given: Sequence[Segments]) -> None:
-    """Records in order, or an error of the log."""
+    """Require records in order, or an error of the log."""
     for first, second, chunk_bytes in given:
         folder = Path(_folder().name) / "__consumer_offsets-0"
         folder.mkdir(exist_ok=True)
@@ -147,7 +147,7 @@ def _text(data: bytes | None) -> str | None:
     return None if data is None else base64.b64encode(data).decode()
 
 
-#: What stands where a number or a text belongs.
+#: Values in place of a number or a text.
 _ODD_JSON = (
     b"-1", b"1e400", b"1.5", b"true", b"null", b"{}", b"[]", b'""', b'"\\u0000"', b'"\\ud800"', b"NaN", b"9" * 30,
     b"-9223372036854775808", b"9223372036854775807", b"[" * 2000, b"9" * 5000,
@@ -166,7 +166,7 @@ def _make_line(rng: Random) -> bytes:
 
 
 def check_jsonl(lines: Sequence[bytes]) -> None:
-    """Records that become columns, or `LogError` with the line."""
+    """Require records that become columns, or `LogError` with the line."""
     for line in lines:
         path = Path(_folder().name) / "log.jsonl"
         path.write_bytes(_lines()[0] + b"\n" + line + b"\n")

@@ -45,7 +45,7 @@ def _maker(pairs: Callable[[], tuple[Pair, ...]]) -> Callable[[Random], Pair]:
 
 
 def check_records(pairs: Sequence[Pair]) -> None:
-    """A record that reads back what it writes, or a typed outcome with a reason."""
+    """Require a record that is encoded and decoded without change, or a typed outcome with a reason."""
     for key, value in pairs:
         record = codec.decode(key, value)
         if isinstance(record, Record):
@@ -56,7 +56,7 @@ def check_records(pairs: Sequence[Pair]) -> None:
 
 
 def check_texts(pairs: Sequence[Pair]) -> None:
-    """Whatever decodes can be printed in every form."""
+    """Every decodable record can be printed in every form."""
     for key, value in pairs:
         record = codec.decode(key, value)
         if isinstance(record, Record):
@@ -67,7 +67,7 @@ def check_texts(pairs: Sequence[Pair]) -> None:
 
 
 def check_columnar(pairs: Sequence[Pair]) -> None:
-    """The compiled codec says what the scalar one says; the bytes between the records are no part of any."""
+    """The compiled codec agrees with the scalar one; it ignores the bytes between the records."""
     pairs = list(pairs)
     assert columnar(pairs, KeyDictionary(), junk=b"\xff") == [scalar(pair) for pair in pairs]
 
@@ -84,7 +84,7 @@ def check_transactions(pairs: Sequence[Pair]) -> None:
 
 
 def check_protocol(messages: Sequence[bytes]) -> None:
-    """Subscription, assignment and user data: a message or a typed outcome, and what the coordinator makes of it."""
+    """Subscription, assignment and user data: a message or a typed outcome, and the coordinator's reading of it."""
     for data in messages:
         subscription = codec.decode_subscription(data)
         if not isinstance(subscription, Malformed):

@@ -1,4 +1,4 @@
-"""A short, always equal run of every fuzz target, and that a run tells which input was at fault."""
+"""A short, deterministic run of every fuzz target, and the report of a finding's input."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +20,7 @@ def test_nothing_but_typed_outcomes(name: str) -> None:
 
 
 def test_mutations_reach_both_outcomes() -> None:
-    """Inputs that are all refused at the first byte would find nothing."""
+    """Inputs that are all rejected at the first byte would find nothing."""
     from coordinator_core.codec import Record, decode
 
     outcomes = [type(decode(*pair)) is Record for chunk in range(20) for pair in inputs(TARGETS["records"], 0, chunk)]

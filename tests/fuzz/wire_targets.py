@@ -27,9 +27,9 @@ from coordinator_core.wire import (
 
 _PEER = Peer(HOST, NAMES)
 _OF_EACH = 3
-#: What the header of a request begins with: API, version, correlation id.
+#: Beginning of a request header: API, version, correlation id.
 _HEADER = 8
-#: Tagged fields in place of none: unknown ones, an endless number of them, one with an endless size.
+#: Tagged fields in place of an empty section: unknown ones, an endless number of them, one of endless size.
 _TAGS = (
     b"\x01\x63\x02ab",
     b"\x02\x00\x01\x01\x05\x00",
@@ -40,7 +40,7 @@ _TAGS = (
 
 
 class Answer(NamedTuple):
-    """A frame of a broker, and what it answers."""
+    """A frame of a broker, and the request that it answers."""
 
     api: AnyApiKey
     version: int
@@ -51,11 +51,11 @@ class Answer(NamedTuple):
 def _frames() -> tuple[tuple[bytes, ...], tuple[Answer, ...]]:
     requests, answers = [], []
     for api, version in EVERY_VERSION:
-        told = drawn(responses(api, version), _OF_EACH)
+        samples = drawn(responses(api, version), _OF_EACH)
         for parts in drawn(request_parts(api, version), _OF_EACH):
             frame = write_request(api, version, parts, 7, CLIENT_ID)
             requests.append(frame)
-            answer = write_response(read_request(frame, _PEER), [told[number % len(told)] for number in range(len(parts))])
+            answer = write_response(read_request(frame, _PEER), [samples[number % len(samples)] for number in range(len(parts))])
             answers.append(Answer(api, version, answer))
     return tuple(requests), tuple(answers)
 
@@ -89,7 +89,7 @@ def _make_answer(rng: Random) -> Answer:
 
 
 def check_requests(frames: Sequence[bytes]) -> None:
-    """A request with parts of its API, or one of the three errors; what was read can be written and read again."""
+    """Require a request with parts of its API, or one of the three errors; what was read can be written and read again."""
     for frame in frames:
         try:
             request = read_request(frame, _PEER)
@@ -102,7 +102,7 @@ def check_requests(frames: Sequence[bytes]) -> None:
 
 
 def check_written(request: WireRequest) -> None:
-    """Once it is in our form it says the same again."""
+    """A response in our form is read back the same."""
     header = request.header
     api: Any = next(each for each, version in EVERY_VERSION if (each, version) == (header.api_key, header.version))
     if api is ApiKey.LEAVE_GROUP or request.unknown_topics:
@@ -113,7 +113,7 @@ def check_written(request: WireRequest) -> None:
 
 
 def check_answers(answers: Sequence[Answer]) -> None:
-    """A response, or Malformed."""
+    """Require a response, or Malformed."""
     for answer in answers:
         try:
             response = read_response(answer.api, answer.version, answer.frame, NAMES)

@@ -1,4 +1,4 @@
-"""`make oracle`: random logs, loaded by real brokers of every generation and by us; exit code 1 when the answers differ."""
+"""`make oracle`: random logs, loaded by real brokers of every generation and by us; exit code 1 if the answers differ."""
 
 import argparse
 import sys
@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from generations import GENERATIONS
-from trial import SEEDS_PER_ROUND, CoordinatorResult, Mode, Trial
+from trial import SEEDS_PER_ROUND, Mode, RoundResult, Trial
 
 from coordinator_core.codec import Record, decode
 from coordinator_core.codec.text import json_form
@@ -18,7 +18,7 @@ _MODES = {"loaded": Mode.LOADED, "swept": Mode.SWEPT}
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs seeds `first` to `first + seeds - 1`; returns the exit code."""
+    """Run seeds `first` to `first + seeds - 1`; return the exit code."""
     asked = _parser().parse_args(arguments)
     started = time.monotonic()
     broken = False
@@ -35,27 +35,27 @@ def _run(version: str, mode: Mode, seeds: range, only: str | None) -> bool:
     with Trial(GENERATIONS[version], mode) as trial:
         for start in range(0, len(seeds), SEEDS_PER_ROUND):
             some = seeds[start : start + SEEDS_PER_ROUND]
-            outcome = trial.round(some, only=only)
-            groups += outcome.groups
-            differing += len({each.group for each in outcome.differences})
+            result = trial.round(some, only=only)
+            groups += result.groups
+            differing += len({each.group for each in result.differences})
             took = time.monotonic() - started
-            told = f"{groups} groups, {differing} differ, {took:.0f} s"
-            print(f"Kafka {version} {mode.value}: seeds {some[0]}–{some[-1]}: {told}", flush=True)
-            show(outcome)
+            summary = f"{groups} groups, {differing} differ, {took:.0f} s"
+            print(f"Kafka {version} {mode.value}: seeds {some[0]}–{some[-1]}: {summary}", flush=True)
+            show(result)
     return differing > 0
 
 
-def show(outcome: CoordinatorResult) -> None:
-    """The differences, each group's followed by its records."""
-    told: set[str] = set()
-    for each in outcome.differences[:_SHOWN_DIFFERENCES]:
+def show(result: RoundResult) -> None:
+    """Print the differences, each group's followed by its records."""
+    shown: set[str] = set()
+    for each in result.differences[:_SHOWN_DIFFERENCES]:
         print(f"  {each}")
-        if each.group not in told:
-            told.add(each.group)
-            for record in outcome.records.get(each.group, ()):
+        if each.group not in shown:
+            shown.add(each.group)
+            for record in result.records.get(each.group, ()):
                 print(f"    {_line(record)}")
-    if len(outcome.differences) > _SHOWN_DIFFERENCES:
-        print(f"  and {len(outcome.differences) - _SHOWN_DIFFERENCES} more")
+    if len(result.differences) > _SHOWN_DIFFERENCES:
+        print(f"  and {len(result.differences) - _SHOWN_DIFFERENCES} more")
     sys.stdout.flush()
 
 

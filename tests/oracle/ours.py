@@ -1,4 +1,4 @@
-"""The same log in our tables, and what they answer."""
+"""Our tables of the oracle's log, and their answers."""
 
 import random
 from pathlib import Path
@@ -28,7 +28,7 @@ class Tables:
         self._era = Era.named(setting.generation.era)
 
     def load(self, log: Path, seed: int) -> None:
-        """Reads the log, in some batches whose borders `seed` decides."""
+        """Read the log in some batches whose borders `seed` decides."""
         store = TableStore(str(self._root))
         store.create()
         names = {topic_id: (topic, "cluster") for topic, topic_id in self._setting.topic_ids.items()}
@@ -49,11 +49,11 @@ class Tables:
             starts = upto
 
     def sweep(self, now_ms: int) -> None:
-        """As `--expiry apply` does."""
+        """Sweep as `--expiry apply` does."""
         sweep(TableStore(str(self._root)), self._era, self._setting.retention_ms, now_ms)
 
     def ask(self) -> Answers:
-        """Everything that a broker could be asked as well."""
+        """The tables' rows that correspond to an answer of a broker."""
         return answers(self._root)
 
     def _changes(self, source: SegmentSource, partition: int, start: int, end: int) -> list[pa.RecordBatch]:

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 
 from modern_stories import MODERN_PLOTS
 from segment_builder import LogBuilder, compact
-from stories import PLOTS, Event, Setting, Teller
+from stories import PLOTS, Event, Setting, StoryWriter
 
 from coordinator_core.codec import Record, encode
 from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommitValue
 from coordinator_core.log.compression import Compression
 from coordinator_core.log.partitioner import partition_for
 
-#: Log partitions of a seed: in the second one of generations that know them, groups of the new protocols play.
+#: Log partitions of a seed; in the second one of generations that know them, the new group types appear.
 PARTITIONS_PER_SEED = 2
 STORIES_PER_PARTITION = 30
 _PRODUCERS_PER_STORY = 3
@@ -23,8 +23,11 @@ _OLD_COMPRESSIONS = (Compression.NONE, Compression.NONE, Compression.GZIP, Compr
 
 @dataclass
 class SeedLog:
-    """Which groups a seed has where. `sentinels` (log partition → group) have one offset, the last of the log: it is there when
-    the partition is loaded, and gone when it was swept."""
+    """The groups of a seed by log partition.
+
+    `sentinels` (log partition → group) have one offset, the last of the log: it exists once the partition is loaded, and is gone
+    once it was swept.
+    """
 
     seed: int
     groups: dict[str, int] = field(default_factory=dict)
@@ -38,8 +41,10 @@ class SeedLog:
 def write_seed(
     builder: LogBuilder, seed: int, setting: Setting, first_partition: int, partitions: int, *, only: str | None = None
 ) -> SeedLog:
-    """Writes the log of `seed` into partitions from `first_partition` on, out of `partitions`; with `only` just the story of that
-    group. The same arguments give the same log."""
+    """Write the log of `seed` into partitions from `first_partition` on, out of `partitions`.
+
+    With `only`, just the story of that group is written. The same arguments give the same log.
+    """
     draw = random.Random(f"{seed}/{setting.generation.version}")
     log = SeedLog(seed)
     for partition in range(first_partition, first_partition + PARTITIONS_PER_SEED):
@@ -52,12 +57,12 @@ def write_seed(
             suffixes = ("", "-é✓") if title == "chaos" and number % 5 == 0 else ("",)
             names = [f"s{seed}-{title}-{number}{suffix}" for suffix in suffixes]
             groups = tuple(_named(name, partition, partitions) for name in names)
-            # each story draws from its own source, so that it is the same whatever the others do
+            # each story draws from its own source, so that it does not depend on the other stories
             own = random.Random(f"{seed}/{setting.generation.version}/{partition - first_partition}/{number}")
-            teller = Teller(own, setting, groups, _FIRST_PRODUCER + number * _PRODUCERS_PER_STORY)
-            plot(teller)
+            story = StoryWriter(own, setting, groups, _FIRST_PRODUCER + number * _PRODUCERS_PER_STORY)
+            plot(story)
             if only is None or only in groups:
-                stories.append(teller.events)
+                stories.append(story.events)
                 log.groups |= dict.fromkeys(groups, partition)
         log.sentinels[partition] = sentinel
         events = [*_shuffled(draw, stories), _sentinel_event(sentinel, setting)]
@@ -66,7 +71,7 @@ def write_seed(
 
 
 def _named(name: str, partition: int, partitions: int) -> str:
-    """`name`, with a suffix that brings it into the partition."""
+    """`name` with a suffix that hashes to the partition."""
     return next(found for n in range(100 * partitions) if partition_for(found := f"{name}.{n}", partitions) == partition)
 
 
@@ -76,8 +81,8 @@ def _sentinel_event(group: str, setting: Setting) -> Event:
 
 
 def _shuffled(draw: random.Random, stories: Sequence[Sequence[Event]]) -> Iterator[Event]:
-    """The events of all stories, each story in its order."""
-    waiting = [told for events in stories for told in [iter(events)] * len(events)]
+    """The events of all stories in random order, each story in its own order."""
+    waiting = [group_story for events in stories for group_story in [iter(events)] * len(events)]
     draw.shuffle(waiting)
     return (next(events) for events in waiting)
 

@@ -1,6 +1,6 @@
-"""What happened to a group, at random: a list of events that a broker of some generation loads to the end.
+"""The random history of a group: a list of events that a broker of some generation loads to the end.
 
-Everything comes out of one `random.Random`: a story is a function of seed, generation, and times and topic ids of its setting.
+Everything is drawn from one `random.Random`: a story is a function of seed, generation, and times and topic ids of its setting.
 """
 
 import random
@@ -23,12 +23,12 @@ from coordinator_core.codec.messages.offsets import ZERO_UUID, OffsetCommitKey, 
 from coordinator_core.log.entries import ControlType
 
 HOUR_MS = 3_600_000
-#: Half an hour, as session and rebalance timeout: no loaded member goes while the broker is asked.
+#: Half an hour, as session and rebalance timeout: no loaded member expires while the broker is queried.
 PATIENT_MS = 1_800_000
 TOPICS = ("orders", "payments", "clicks", "audit.log")
 TOPIC_PARTITIONS = 4
 _NOWHERE = "no-such-topic"
-#: Whatever offsets are committed for.
+#: All partitions that stories commit to.
 PLACES = tuple((topic, partition) for topic in (*TOPICS, _NOWHERE) for partition in range(TOPIC_PARTITIONS))
 _TEXTS = ("", "", "m", "checkpoint é✓", "librdkafka ends it with one\0", "x" * 300)
 
@@ -37,7 +37,7 @@ Pair = tuple[bytes, bytes | None]
 
 @dataclass(frozen=True)
 class Event:
-    """What one batch holds: records, or the marker that ends a transaction of `producer`."""
+    """The contents of one batch: records, or the marker that ends a transaction of `producer`."""
 
     pairs: tuple[Pair, ...] = ()
     producer: int = -1
@@ -46,13 +46,13 @@ class Event:
 
     @property
     def is_plain(self) -> bool:
-        """Neither part of a transaction nor of an idempotent producer: may share its batch with others, and be an old message."""
+        """Neither transactional nor of an idempotent producer: it may share a batch with others, or be an old message."""
         return self.producer == -1
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Where and when stories play. Times in ms; `topic_ids` are those that the broker gave to `TOPICS`."""
+    """Location and time of the stories. Times in ms; `topic_ids` are those that the broker gave to `TOPICS`."""
 
     generation: Generation
     now_ms: int
@@ -61,7 +61,7 @@ class Setting:
 
 
 @dataclass
-class Teller:
+class StoryWriter:
     """Writes the events of one story. `groups` share the transactions of `producers` and a log partition."""
 
     random: random.Random
@@ -76,7 +76,7 @@ class Teller:
         return self.setting.generation
 
     def commit(self, group: str | None = None, producer: int = -1, transactional: bool = True) -> None:
-        """An offset commit; of a producer unless that is -1, in its transaction or as merely idempotent."""
+        """An offset commit; with a producer other than -1, in its transaction or as merely idempotent."""
         draw = self.random
         record_type = 0 if draw.random() < 0.07 else 1
         version = draw.choice(self.generation.offset_versions if record_type else self.generation.old_commit_versions)
@@ -92,11 +92,11 @@ class Teller:
         self._write(Record(record_type, key, value, version), producer, transactional)
 
     def tombstone(self, group: str | None = None, producer: int = -1, transactional: bool = True) -> None:
-        """Of an offset."""
+        """The tombstone of an offset."""
         self._write(Record(self.random.choice((1, 1, 1, 0)), self._key(group), None, None), producer, transactional)
 
     def marker(self, producer: int, control: ControlType | None = None) -> None:
-        """The end of a transaction, whether there is one or not."""
+        """The marker of a transaction, also if none is open."""
         chosen = self.random.choice((ControlType.COMMIT, ControlType.COMMIT, ControlType.ABORT)) if control is None else control
         self.events.append(Event(producer=producer, transactional=True, marker=chosen))
 
@@ -126,11 +126,11 @@ class Teller:
         self.events.append(Event(((key, self.random.choice((None, b"", b"\0\0whatever"))),)))
 
     def write(self, *records: Record) -> None:
-        """Records of one batch."""
+        """The records of one batch."""
         self.events.append(Event(tuple(encode(record) for record in records)))
 
     def past(self) -> int:
-        """A time that is hours away from where the retention would end."""
+        """A time that is hours away from the end of the retention."""
         retention = self.setting.retention_ms
         age = self.random.choice((retention // 8, retention // 2, retention * 2, retention * 5))
         when = self.setting.now_ms - age - self.random.randrange(HOUR_MS)
@@ -152,7 +152,7 @@ class Teller:
         return OffsetCommitKey(group or self._group(), topic, self.random.choice((0, 0, 0, 1, TOPIC_PARTITIONS - 1)))
 
     def _topic_id(self, topic: str) -> UUID:
-        """The topic's own, that of a topic which had the name before, or none."""
+        """The topic's current id, that of a deleted topic of the same name, or none."""
         earlier = UUID(int=1 + len(topic))
         return self.random.choice((ZERO_UUID, earlier, self.setting.topic_ids.get(topic, earlier)))
 
@@ -186,7 +186,7 @@ class Teller:
             ),
             version,
         )
-        # a version that nobody has defined yet: coordinators read what version 0 has
+        # an undefined version: coordinators read the fields of version 0
         return b"\0\x09" + data[2:] if draw.random() < 0.1 else data
 
     def _assignment(self, number: int) -> bytes:
@@ -196,66 +196,66 @@ class Teller:
         return draw.choice((b"", *[encode_assignment(ConsumerProtocolAssignment(assigned), 0)] * 4))
 
 
-def chaos(teller: Teller) -> None:
-    """Anything in any order: offsets, transactions, classic groups, tombstones, records that nobody knows."""
-    draw, generation = teller.random, teller.generation
-    producers = range(teller.first_producer, teller.first_producer + 2)
-    idempotent = teller.first_producer + 2
+def chaos(story: StoryWriter) -> None:
+    """Any events in any order: offsets, transactions, classic groups, tombstones, unknown records."""
+    draw, generation = story.random, story.generation
+    producers = range(story.first_producer, story.first_producer + 2)
+    idempotent = story.first_producer + 2
 
     def commit() -> None:
-        teller.commit()
+        story.commit()
 
     def transactional() -> None:
-        (teller.commit if draw.random() < 0.85 else teller.tombstone)(producer=draw.choice(producers))
+        (story.commit if draw.random() < 0.85 else story.tombstone)(producer=draw.choice(producers))
 
     def idempotence() -> None:
-        (teller.commit if draw.random() < 0.7 else teller.tombstone)(producer=idempotent, transactional=False)
+        (story.commit if draw.random() < 0.7 else story.tombstone)(producer=idempotent, transactional=False)
 
     def marker() -> None:
-        teller.marker(draw.choice((*producers, *producers, idempotent)))
+        story.marker(draw.choice((*producers, *producers, idempotent)))
 
     def group_in_transaction() -> None:
-        teller.classic_group(producer=draw.choice(producers))
+        story.classic_group(producer=draw.choice(producers))
 
     acts: list[tuple[int, Callable[[], None]]] = [
         (6, commit),
-        (3, teller.tombstone),
-        (3, teller.classic_group),
-        (2, teller.group_tombstone),
+        (3, story.tombstone),
+        (3, story.classic_group),
+        (2, story.group_tombstone),
     ]
     if generation.batches:
         acts += [(5, transactional), (4, marker), (1, idempotence), (1, group_in_transaction)]
     if generation.unknown_types:
-        acts.append((1, teller.stranger))
+        acts.append((1, story.stranger))
     weights = [weight for weight, _ in acts]
     for _ in range(draw.choice((1, 2, 3, 4, 6, 9, 14))):
         draw.choices([act for _, act in acts], weights)[0]()
 
 
-def life(teller: Teller) -> None:
-    """A classic group as clients see it: rebalances, commits in and outside of transactions, perhaps its end."""
-    draw = teller.random
-    group = teller.groups[0]
+def life(story: StoryWriter) -> None:
+    """A classic group as clients use it: rebalances, commits in and outside of transactions, perhaps its deletion."""
+    draw = story.random
+    group = story.groups[0]
     for _ in range(draw.choice((1, 2, 3))):
-        teller.classic_group()
+        story.classic_group()
         for _ in range(draw.choice((0, 1, 3))):
-            teller.commit(group)
-        if teller.generation.batches and draw.random() < 0.5:
+            story.commit(group)
+        if story.generation.batches and draw.random() < 0.5:
             for _ in range(draw.choice((1, 2))):
-                teller.commit(group, producer=teller.first_producer)
+                story.commit(group, producer=story.first_producer)
             if draw.random() < 0.7:
-                teller.marker(teller.first_producer)
+                story.marker(story.first_producer)
     if draw.random() < 0.3:
-        teller.group_tombstone()
+        story.group_tombstone()
 
 
-def offsets_only(teller: Teller) -> None:
-    """A group that never joined, and whose offsets may all be gone again."""
-    for _ in range(teller.random.choice((1, 2, 4))):
-        teller.commit()
-        if teller.random.random() < 0.3:
-            teller.events.append(Event(((teller.events[-1].pairs[0][0], None),)))
+def offsets_only(story: StoryWriter) -> None:
+    """A group without members, whose offsets may all be deleted again."""
+    for _ in range(story.random.choice((1, 2, 4))):
+        story.commit()
+        if story.random.random() < 0.3:
+            story.events.append(Event(((story.events[-1].pairs[0][0], None),)))
 
 
-Plot = Callable[[Teller], Any]
+Plot = Callable[[StoryWriter], Any]
 PLOTS: Sequence[tuple[int, str, Plot]] = ((5, "chaos", chaos), (3, "life", life), (2, "offsets", offsets_only))

@@ -1,4 +1,4 @@
-"""Random logs, loaded by real brokers and by us: `make oracle` runs more of the same."""
+"""Random logs, loaded by real brokers and by us; `make oracle` runs more of them."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What no log of the oracle may hold: one such record, and a broker gives up the log partition. Ours reports it and goes on."""
+"""Records that no log of the oracle may hold: a broker gives up the log partition. Our loader reports them and continues."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +17,7 @@ from coordinator_core.log.partitioner import partition_for
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(300)]
 
-#: Longer than any load here takes: the Java coordinator never says that it has given up.
+#: Longer than any load here takes: the Java coordinator does not report that it has given up.
 PATIENCE_SECONDS = 8
 COMMIT = encode(Record(1, OffsetCommitKey("other", "orders", 0), OffsetCommitValue(7, commit_timestamp=1), 0))
 ODD_RECORDS = {
@@ -51,7 +51,7 @@ def test_a_record_that_the_generation_does_not_know(version: str, tmp_path: Path
 
 
 def what_is_loaded(generation: Generation, odd: Mapping[str, tuple[bytes | None, bytes | None]], folder: Path) -> set[str]:
-    """Of the odd records those beside which, in a log partition of its own, a commit is loaded."""
+    """The names of the odd records that do not prevent the load of a commit in the same log partition."""
     builder = LogBuilder(folder)
     groups = {}
     for partition, (what, pair) in enumerate(odd.items()):
@@ -59,6 +59,6 @@ def what_is_loaded(generation: Generation, odd: Mapping[str, tuple[bytes | None,
         commit = Record(1, OffsetCommitKey(group, "orders", 0), OffsetCommitValue(5, commit_timestamp=1), 0)
         (builder.append if generation.batches else builder.append_messages)(partition, [encode(commit), pair])
         groups[what] = group
-    with Trial(generation, Mode.LOADED) as trial, trial.serving(folder) as asker:
-        unloaded = wait_until_loaded(asker, list(groups.values()), PATIENCE_SECONDS)
+    with Trial(generation, Mode.LOADED) as trial, trial.serving(folder) as queries:
+        unloaded = wait_until_loaded(queries, list(groups.values()), PATIENCE_SECONDS)
         return {what for what, group in groups.items() if group not in unloaded}

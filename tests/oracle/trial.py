@@ -1,4 +1,4 @@
-"""One broker of a generation that loads log after log, is asked, and is compared with the tables of the same log."""
+"""One broker of a generation that loads log after log, is queried, and is compared with the tables of the same log."""
 
 import tempfile
 import time
@@ -27,29 +27,29 @@ from pipelines.private.kafka.clients import Clients
 Progress = Callable[[str], None]
 
 SEEDS_PER_ROUND = 10
-#: Also of rounds with fewer seeds: the place of a seed, and with it the names of its groups, does not depend on who else plays.
+#: For rounds with fewer seeds too: the position of a seed, and thus the names of its groups, does not depend on other seeds.
 PARTITIONS = SEEDS_PER_ROUND * PARTITIONS_PER_SEED
 RETENTION_MINUTES = 1440
 RETENTION_MS = RETENTION_MINUTES * 60_000
 _SWEEP_INTERVAL_MS = 2000
 _LIMIT_SECONDS = 60
 _DAY_MS = 86_400_000
-#: What the log of a broker says when a load ends early: Scala, Java.
+#: The broker's log lines after an aborted load: Scala, Java.
 _GAVE_UP = ("Error loading offsets from", "Failed to load metadata from")
-#: Said when all groups are there already (KAFKA-4704; `AnomalyKind.UNEXPECTED_UNLOAD`): nothing is missing then.
+#: Logged once all groups are loaded (KAFKA-4704; `AnomalyKind.UNEXPECTED_UNLOAD`): nothing is missing then.
 _HARMLESS = "Unexpected unload of active group"
 
 
 class Mode(Enum):
-    """When the broker is asked: after it has loaded and before it sweeps, or after its sweep."""
+    """The time of the queries: after the load and before the sweep, or after the sweep."""
 
     LOADED = "as loaded"
     SWEPT = "after the sweep"
 
 
 @dataclass(frozen=True)
-class CoordinatorResult:
-    """What a round came to: how many groups were compared, and the differences with the records behind them."""
+class RoundResult:
+    """The result of a round: the number of groups compared, and the differences with their records."""
 
     groups: int
     differences: tuple[Difference, ...]
@@ -57,7 +57,7 @@ class CoordinatorResult:
 
 
 class Trial:
-    """A broker of `generation` that is asked in one `mode`; use it in a `with`."""
+    """A broker of `generation` that is queried in one `mode`; use it in a `with`."""
 
     def __init__(self, generation: Generation, mode: Mode) -> None:
         self.generation = generation
@@ -87,8 +87,8 @@ class Trial:
     def __exit__(self, *_: object) -> None:
         self._broker.close()
 
-    def round(self, seeds: Sequence[int], *, only: str | None = None, tables: type[Tables] = Tables) -> CoordinatorResult:
-        """Loads the logs of some seeds, no two of them with the same place, and compares. `only` one group, if given."""
+    def round(self, seeds: Sequence[int], *, only: str | None = None, tables: type[Tables] = Tables) -> RoundResult:
+        """Load the logs of some seeds with distinct positions, and compare; only one group, if given."""
         with tempfile.TemporaryDirectory(prefix="oracle-") as folder:
             log = Path(folder) / "log"
             builder = LogBuilder(log)
@@ -99,31 +99,31 @@ class Trial:
             ends = {partition: builder.next_offset(partition) for partition in range(PARTITIONS)}
             for topic, topic_id in self._topic_ids.items():
                 builder.topic_id(topic, topic_id, TOPIC_PARTITIONS)
-            with self.serving(log) as asker:
-                found = self._compare(asker, written, ends, log, tables(Path(folder) / "tables", setting))
+            with self.serving(log) as queries:
+                found = self._compare(queries, written, ends, log, tables(Path(folder) / "tables", setting))
             if self.mode is Mode.SWEPT:
                 records = [record for p in range(PARTITIONS) for record in builder.records(p)]
                 found += tombstone_differences(self.generation, records, self._appended(ends), RETENTION_MS, setting.now_ms)
             groups = sum(len(each.everyone()) for each in written)
-            return CoordinatorResult(groups, tuple(found), _records_of(builder, {each.group for each in found}))
+            return RoundResult(groups, tuple(found), _records_of(builder, {each.group for each in found}))
 
     @contextmanager
     def serving(self, log: Path) -> Iterator[BrokerQueries]:
-        """The broker over the segments in `log`, whether it has loaded them yet or not, and somebody to ask it."""
+        """The broker over the segments in `log`, loaded or still loading, and a connection for queries."""
         self._broker.place_segments(log)
         self._broker.start()
         try:
-            with BrokerQueries(self._broker.bootstrap, self.generation) as asker:
-                yield asker
+            with BrokerQueries(self._broker.bootstrap, self.generation) as queries:
+                yield queries
         finally:
             self._broker.stop()
 
     def _compare(
-        self, asker: BrokerQueries, written: Sequence[SeedLog], ends: Mapping[int, int], log: Path, tables: Tables
+        self, queries: BrokerQueries, written: Sequence[SeedLog], ends: Mapping[int, int], log: Path, tables: Tables
     ) -> list[Difference]:
         sentinels = {partition: group for each in written for partition, group in each.sentinels.items()}
         if self.mode is Mode.LOADED:
-            missing = wait_until_loaded(asker, list(sentinels.values()))
+            missing = wait_until_loaded(queries, list(sentinels.values()))
         else:
             missing = self._wait_until_swept(sentinels, ends)
         refused = self.refused_loads()
@@ -131,14 +131,14 @@ class Trial:
             found = [Difference(group, "its partition", why, self.mode.value) for group, why in missing.items()]
             return [*found, *(Difference("?", "a partition", complaint, self.mode.value) for complaint in refused)]
         groups = [group for each in written for group in each.everyone()]
-        said = BrokerAnswers.collect(asker, groups, PLACES)
+        said = BrokerAnswers.collect(queries, groups, PLACES)
         tables.load(log, seed=sum(each.seed for each in written))
         if self.mode is Mode.SWEPT:
             tables.sweep(int(time.time() * 1000))
         return differences(self.generation, groups, said, tables.ask())
 
     def _wait_until_swept(self, sentinels: Mapping[int, str], ends: Mapping[int, int]) -> dict[str, str]:
-        """Sentinels without a tombstone when the time is over."""
+        """Wait for the sweep; return the sentinels without a tombstone when the time is over."""
         waiting = set(sentinels)
 
         def unswept() -> set[int]:
@@ -155,7 +155,7 @@ class Trial:
         return {sentinels[partition]: "is not swept" for partition in waiting}
 
     def refused_loads(self) -> list[str]:
-        """What the log of the broker says, since it was read last, about partitions that it gave up to load, and why."""
+        """New lines of the broker's log about partitions whose load it aborted, with the reason."""
         with (self._broker.data.parent / "broker.log").open(errors="replace") as file:
             file.seek(self._log_read)
             lines = file.read().splitlines()
@@ -165,7 +165,7 @@ class Trial:
         return [complaint for complaint in complaints if _HARMLESS not in complaint]
 
     def _appended(self, ends: Mapping[int, int]) -> list[LogRecord]:
-        """What the broker has written behind the logs that it was given."""
+        """The records that the broker has appended to the logs it was given."""
         found: list[LogRecord] = []
         for partition, end in ends.items():
             for segment in sorted((self._broker.data / f"__consumer_offsets-{partition}").glob("*.log")):
@@ -183,7 +183,7 @@ def _properties(generation: Generation, mode: Mode) -> dict[str, str]:
     properties = {
         "offsets.retention.minutes": str(RETENTION_MINUTES),
         "offsets.retention.check.interval.ms": str(_SWEEP_INTERVAL_MS if mode is Mode.SWEPT else _DAY_MS),
-        # the log is to stay as it was written
+        # the log must stay as it was written
         "log.cleaner.min.compaction.lag.ms": str(_DAY_MS),
     }
     if generation.modern_groups:
@@ -204,15 +204,17 @@ def _topic_ids(data: Path) -> dict[str, UUID]:
     return found
 
 
-def wait_until_loaded(asker: BrokerQueries, groups: Sequence[str], limit_seconds: float = _LIMIT_SECONDS) -> dict[str, str]:
-    """Groups of which no offset is known when the time is over, and why: Java loaders say that they are not ready, Scala loaders
-    own what they gave up."""
+def wait_until_loaded(queries: BrokerQueries, groups: Sequence[str], limit_seconds: float = _LIMIT_SECONDS) -> dict[str, str]:
+    """Wait for the load; return groups without known offsets when the time is over, and why.
+
+    Java loaders report that they are not ready, Scala loaders own a partition whose load they aborted.
+    """
     waiting = dict.fromkeys(groups, "")
 
     def unloaded() -> dict[str, str]:
         for group in list(waiting):
             try:
-                if asker.offsets([group])[group]:
+                if queries.offsets([group])[group]:
                     del waiting[group]
                 else:
                     waiting[group] = "has no offset"

@@ -1,4 +1,4 @@
-"""Change rows in the driver, or too many for it."""
+"""Change rows collected in the driver, and too many for it."""
 
 import pytest
 from pyspark.errors import PySparkException

@@ -1,4 +1,4 @@
-"""Segments that are not whole: a torn end is told and read once it is whole, damage before it goes into the quarantine."""
+"""Incomplete segments: a torn end is reported and read once it is complete, damage before it is quarantined."""
 
 from pathlib import Path
 
@@ -64,8 +64,8 @@ def test_a_torn_end_is_told_and_read_when_it_is_whole(left_off: int, log: LogBui
     whole = log.segment(0).read_bytes()
     log.tear(0, left_off)
     for _ in range(2):
-        told = run_job(source, tables)
-        assert told == [
+        progress = run_job(source, tables)
+        assert progress == [
             f"{log.segment(0)}: the last {len(whole) - start - left_off} bytes, from byte {start} and offset 1, are an "
             "incomplete batch and were not read; the next run reads it once it is complete"
         ]
@@ -149,7 +149,7 @@ def test_expiry_goes_on_behind_a_torn_end(log: LogBuilder, tmp_path: Path) -> No
     log.append(0, [commit(1), commit(2)])
     log.append(0, [commit(3)])
     log.tear(0, 1)
-    told = run_job(f"segments:{log.directory}", tmp_path / "tables", expiry="apply", now_ms=NOW_MS, era="4")
-    assert [line.partition(",")[0] for line in told][-1].startswith("batch 1: expiry sweep")
+    progress = run_job(f"segments:{log.directory}", tmp_path / "tables", expiry="apply", now_ms=NOW_MS, era="4")
+    assert [line.partition(",")[0] for line in progress][-1].startswith("batch 1: expiry sweep")
     assert committed(tmp_path / "tables") == []
     assert Era.named("4").default_retention_ms < NOW_MS

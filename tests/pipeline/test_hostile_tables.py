@@ -1,4 +1,4 @@
-"""Folders of tables from elsewhere: nothing outside of them is read, whatever their Delta logs say."""
+"""Folders of tables from outside: no file beyond the folder is read, for any content of their Delta logs."""
 
 import json
 import os
@@ -21,7 +21,7 @@ from pipelines.cli import main
 from pipelines.tables.place import local_folder
 from pipelines.tables.store import APP_ID, TableStore
 
-SECRET = "a-row-of-somebody-else"
+SECRET = "a-row-of-another-user"
 COMMIT = f"{1:020}.json"
 CHECKPOINT = f"{1:020}.checkpoint.parquet"
 
@@ -46,7 +46,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def tables(sound: Path, tmp_path: Path) -> Path:
-    """A copy, to be made hostile: DIR/tables, and what must not be read in DIR."""
+    """A copy for a test to manipulate: DIR/tables, and a file in DIR that must not be read."""
     shutil.copytree(sound, tmp_path / "copy")
     return tmp_path / "copy" / "tables"
 
@@ -60,7 +60,7 @@ def drop_checkpoint(tables: Path) -> Path:
 
 
 def change_add(commit: Path, **fields: Any) -> None:
-    """Changes the `add` actions of a commit."""
+    """Change the `add` actions of a commit."""
     actions = [json.loads(line) for line in commit.read_text().splitlines()]
     for action in actions:
         if "add" in action:
@@ -74,7 +74,7 @@ READERS = (QUERY, [*QUERY, "--as-of", "0"], ["check"])
 
 
 def refused(tables: Path, capsys: Captured, *commands: list[str]) -> str:
-    """The one line that commands answer with."""
+    """The one line that commands print."""
     lines = set()
     for command in commands or (QUERY,):
         assert main([*command, "--tables", str(tables)]) == 2
@@ -97,7 +97,7 @@ def test_what_is_sound_is_read(tables: Path, capsys: Captured) -> None:
 
 
 def test_readers_load_neither_spark_nor_a_configuration(tables: Path) -> None:
-    told = "\n".join(
+    program = "\n".join(
         (
             "import sys",
             "from pipelines.cli import main",
@@ -106,7 +106,7 @@ def test_readers_load_neither_spark_nor_a_configuration(tables: Path) -> None:
             "print({'pyspark', 'py4j', 'kafka', 'pipelines.configuration'} & sys.modules.keys())",
         )
     )
-    ran = subprocess.run([sys.executable, "-c", told, tables], capture_output=True, text=True, timeout=60, check=True)
+    ran = subprocess.run([sys.executable, "-c", program, tables], capture_output=True, text=True, timeout=60, check=True)
     assert ran.stdout.endswith("set()\n")
 
 

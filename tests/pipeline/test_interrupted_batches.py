@@ -1,4 +1,4 @@
-"""A batch that was cut off leaves nothing behind, whatever comes next: itself, a longer range, a sweep, or maintenance."""
+"""An interrupted batch leaves no trace, with any successor: itself, a longer range, a sweep, or maintenance."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,14 +34,14 @@ def whole_log() -> Log:
     log.commit(0, 1, group="a")
     log.commit(1, 2, group="a", producer=7)
     log.group([member()], group="b")
-    # from here on the batch that is cut off
+    # the interrupted batch starts here
     log.commit(0, 5, group="a")
     log.marker(7)
     log.group([], group="b")
     log.group_tombstone("b")
     log.commit(0, 9, group="c")
     log.raw(b"\x00\x63", b"")
-    # and this comes only afterwards
+    # and these records follow it
     log.commit(0, 7, group="a")
     log.commit(1, 8, group="d")
     return log
@@ -56,7 +56,7 @@ def applier(root: Path) -> BatchApplier:
 
 @contextmanager
 def dying_before(name: str) -> Iterator[None]:
-    """Dies before the write of this table."""
+    """Fail before the write of this table."""
 
     def write(self: DeltaRsWriter, write: TableWrite) -> int:
         if write.table == name:
@@ -82,7 +82,7 @@ def prepared(root: Path) -> Log:
 
 
 def contents(root: Path) -> dict[str, list[str]]:
-    """All rows but for what counts batches."""
+    """All rows, without columns that count batches."""
     snapshot = Snapshot.open(str(root))
     tables = {name: snapshot.query(f"SELECT * FROM {name}").to_pylist() for name in definitions.WRITE_ORDER[:-1]}
     return {name: sorted(str({**row, "batch_id": None}) for row in rows) for name, rows in tables.items()}
@@ -131,7 +131,7 @@ def test_a_sweep_that_was_cut_off_takes_no_rows_from_the_next_batch(step: str, t
 
 
 def test_what_a_kill_leaves_in_a_log_is_no_part_of_it(tmp_path: Path) -> None:
-    """A file is put into a log under a name of its own first; a kill can come before it gets its real one."""
+    """A file is first put into a log under a temporary name; a kill can happen before it gets its final one."""
     log = prepared(tmp_path)
     complete = contents(tmp_path)
     for name in definitions.WRITE_ORDER:

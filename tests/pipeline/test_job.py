@@ -1,4 +1,4 @@
-"""The whole job on genuine logs: what the brokers answered is what the tables say."""
+"""The whole job on genuine logs: the tables equal the brokers' answers."""
 
 import shutil
 from pathlib import Path
@@ -101,7 +101,7 @@ def test_a_batch_that_comes_again_changes_nothing(tmp_path: Path) -> None:
     run_job(f"segments:{log}", tables, era="3")
     store = TableStore(str(tables))
     versions = {name: store.table(name).version() for name in definitions.WRITE_ORDER}
-    # as if the stream had died before it noted that the batch is done
+    # as if the stream had died before it recorded that the batch is done
     for noted in (tables / "_checkpoint" / "commits").glob("*0*"):
         noted.unlink()
     run_job(f"segments:{log}", tables, era="3")
@@ -142,19 +142,19 @@ def first_half(log: LogBuilder) -> None:
 
 
 def second_half(log: LogBuilder) -> None:
-    """Rewinds, removes and resolves what the first half left."""
+    """Rewinds, removals and resolutions for what the first half left."""
     log.append(0, [commit(60, partition=1), tombstone(partition=2), commit(1, partition=5), commit(2, partition=9)])
     log.marker(0, 7, commit=True)
     log.append(1, [tombstone(group="h"), encode(Record(2, GroupMetadataKey("h"), None, None))])
 
 
 def removal(log: LogBuilder) -> None:
-    """Resolves nothing."""
+    """Only removals."""
     log.append(0, [commit(3, partition=9), tombstone(partition=5)])
 
 
 def test_both_writers_write_the_same(tmp_path: Path, spark: SparkSession) -> None:
-    era = "3"  # the one in which a tombstone and a marker of the same batch can bring a pending commit back
+    era = "3"  # the case in which a tombstone and a marker of the same batch can restore a pending commit
     small, bulk = tmp_path / "small", tmp_path / "bulk"
     log = LogBuilder(tmp_path / "log")
     for write_part in (first_half, second_half, removal):

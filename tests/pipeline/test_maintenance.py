@@ -1,4 +1,4 @@
-"""What `maintain` keeps and what it lets go."""
+"""What `maintain` keeps and what it deletes."""
 
 import os
 import re

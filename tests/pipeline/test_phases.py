@@ -1,4 +1,4 @@
-"""Every batch says how long its phases took: one of the log, a sweep, a maintenance."""
+"""Every batch reports the duration of its phases: one of the log, a sweep, a maintenance."""
 
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Secrets of the configuration reach the brokers and nothing else: no message, no representation, no plan, no file."""
+"""Secrets of the configuration reach the brokers only: no message, no representation, no plan, no file contains them."""
 
 import json
 import traceback
@@ -181,7 +181,7 @@ def test_tables_and_checkpoints(log: str, tmp_path: Path) -> None:
     ],
 )
 def test_errors_of_workers(spark: SparkSession, address: str, protocol: str, named: str) -> None:
-    """They come through Python, Java and Python again, with the traces of all of them."""
+    """They pass through Python, Java and Python again, with the stack traces of all of them."""
     spark.dataSource.register(ConsumerOffsetsDataSource)
     reader = spark.read.format(ConsumerOffsetsDataSource.name())
     for name, value in {**KAFKA, "security_protocol": protocol, "ssl_certfile": "/nowhere.pem"}.items():

@@ -1,4 +1,4 @@
-"""Checkpoints of claims, `_checkpoint/generation-N`: those of earlier claims are removed, by the next run."""
+"""Checkpoints of claims, `_checkpoint/generation-N`: the next run removes those of earlier claims."""
 
 import fcntl
 from pathlib import Path

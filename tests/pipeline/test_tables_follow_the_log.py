@@ -1,4 +1,4 @@
-"""However a log is cut into batches, the tables hold what the loader of the era makes of it: the core's fold is the oracle."""
+"""For every division of a log into batches, the tables equal the state that the loader of the era builds (the core's fold)."""
 
 import tempfile
 from collections.abc import Iterator
@@ -126,7 +126,7 @@ def assert_same(state: GroupState, snapshot: Snapshot, groups: list[str]) -> Non
     }
 
 
-def told(log: Log, era: Era) -> list[_Row]:
+def history_of(log: Log, era: Era) -> list[_Row]:
     """The history of the groups, by one fold of the whole log."""
     fold, found = GroupFold(era), []
     for log_record in log.records:
@@ -152,18 +152,18 @@ def test_tables_equal_the_fold_at_every_cut(era_name: str, operations: list[_Row
         snapshot = Snapshot(store, batch)
         assert_same(state, snapshot, ["a", "b"])
         columns = "group_id, change, member_id, group_type, state, generation, detail, log_offset"
-        assert sorted(rows(snapshot, f"SELECT {columns} FROM group_history"), key=str) == sorted(told(log, era), key=str)
+        assert sorted(rows(snapshot, f"SELECT {columns} FROM group_history"), key=str) == sorted(history_of(log, era), key=str)
         assert check(root) == []
 
 
 def scenarios() -> Iterator[tuple[str, list[_Row], list[int]]]:
-    """Interactions across a batch border that random logs rarely meet."""
+    """Interactions across a batch border that random logs rarely contain."""
     commit, tombstone, marker = ("commit", "a", 0, 7, 5), ("tombstone", "a", 0, -1), ("marker", 7, ControlType.COMMIT)
     yield "a marker ends a transaction of an earlier batch", [commit, marker], [1]
     yield "a plain commit after a pending one wins", [commit, ("commit", "a", 0, -1, 9), marker], [1]
     yield "a tombstone between a pending commit and its marker", [("commit", "a", 0, -1, 9), commit, tombstone, marker], [2]
     yield "a tombstone in a batch of its own", [("commit", "a", 0, -1, 9), commit, tombstone, marker], [2, 3]
-    yield "a tombstone behind the marker", [commit, marker, tombstone], [1]
+    yield "a tombstone after the marker", [commit, marker, tombstone], [1]
     yield "a pending commit older than what stands", [commit, ("commit", "a", 0, -1, 9), tombstone, marker], [2]
     yield "the same key again in the next transaction", [commit, marker, ("commit", "a", 0, 7, 6)], [1]
     yield "an abort across batches", [("commit", "a", 0, -1, 9), commit, ("marker", 7, ControlType.ABORT)], [2]
@@ -183,7 +183,7 @@ def scenarios() -> Iterator[tuple[str, list[_Row], list[int]]]:
         [commit, ("classic", "a", True), ("group_tombstone", "a"), ("marker", 7, ControlType.COMMIT)],
         [3],
     )
-    yield "a hidden group comes back", [("commit", "a", 0, -1, 1), ("group_tombstone", "a"), ("commit", "a", 1, -1, 1)], [1, 2]
+    yield "a hidden group reappears", [("commit", "a", 0, -1, 1), ("group_tombstone", "a"), ("commit", "a", 1, -1, 1)], [1, 2]
     yield (
         "a classic group becomes a consumer group",
         [("classic", "a", False), ("group_tombstone", "a"), ("consumer", "a", 3, False)],

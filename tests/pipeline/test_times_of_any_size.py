@@ -1,4 +1,4 @@
-"""A record may name any time: the tables show the years 1 to 9999, and every command goes on."""
+"""Records with any time: the tables show the years 1 to 9999, and every command continues."""
 
 import io
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A producer has transactions in several log partitions at once; a marker ends what it has pending in its own partition only."""
+"""A producer with transactions in several log partitions: a marker ends what it has pending in its own partition only."""
 
 from pathlib import Path
 from typing import Any

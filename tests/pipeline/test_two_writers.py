@@ -1,4 +1,4 @@
-"""Two writers of the same tables, in every order of their steps: one goes on, the other is told, and the tables are whole."""
+"""Two writers of the same tables, in every order of their steps: one continues, the other fails, the tables are consistent."""
 
 import itertools
 import random
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 ERA = Era.named("4")
 
-#: Where the log is cut into batches; the first is there before the two writers come.
+#: Where the log is cut into batches; the first is applied before the two writers start.
 CUTS = (3, 8, 13)
 
 
@@ -75,7 +75,7 @@ def first_batch(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def prepared(first_batch: Path, tmp_path: Path) -> Copies:
-    """Makes folders of tables that have the first batch."""
+    """Make folders of tables that have the first batch."""
     numbers = itertools.count()
     return lambda: Path(shutil.copytree(first_batch, tmp_path / str(next(numbers))))
 
@@ -103,7 +103,7 @@ def undisturbed(first_batch: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 class Steps(NamedTuple):
-    """Gates that one writer goes through, then the other, and so on; at last both go on to the end, the first one first."""
+    """Gates that one writer passes, then the other, and so on; finally both run to the end, the first one first."""
 
     turns: tuple[int, ...]
 
@@ -145,7 +145,7 @@ def test_a_writer_comes_at_any_step_of_another_one(prepared: Copies, undisturbed
             second.advance()
             first.advance()
             assert second.outcome is None
-            # one that has not claimed the tables yet finds all done; one that has is fenced
+            # a writer that has not claimed the tables yet finds all done; one that has is fenced
             assert (first.outcome is None) is (step <= names.index("claiming"))
             assert_one_went_on(root, (first, second), undisturbed[-1])
 
@@ -216,7 +216,7 @@ def test_a_late_write_is_taken_back_and_the_write_repeated(prepared: Copies) -> 
 def test_spark_does_not_write_beside_another_job(
     prepared: Copies, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Spark appends at whatever version it finds, without a word."""
+    """Spark appends at the next free version and reports no conflict."""
     root = prepared()
     writer = TablesWriter.claim(TableStore(str(root)))
     writer.begin()
@@ -231,7 +231,7 @@ def test_spark_does_not_write_beside_another_job(
 
     monkeypatch.setattr(DeltaSparkWriter, "_write", write)
     ours = spark.createDataFrame(history_row("ours"))
-    # theirs, ours on top of it, both taken back, ours again
+    # theirs, ours after it, both rolled back, ours again
     assert DeltaSparkWriter(writer, spark).write(TableWrite("group_history", ours)) == version + 4
     assert added(root) == ["ours"]
     assert DeltaTable(str(root / "group_history")).history(1)[0]["userMetadata"] == "grouplake generation 2, batch 1, attempt 2"

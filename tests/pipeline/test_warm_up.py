@@ -1,4 +1,4 @@
-"""Reads of nothing, and workers that begin with compiled code."""
+"""Reads without rows, and workers that start with compiled code."""
 
 import subprocess
 import sys

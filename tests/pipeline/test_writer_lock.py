@@ -1,4 +1,4 @@
-"""The lock of a local folder: who comes second is told by whom it is held, and it goes with the process."""
+"""The lock of a local folder: a second writer learns which process holds it, and it ends with the process."""
 
 import fcntl
 import os
@@ -66,8 +66,8 @@ def test_readers_need_no_lock(tmp_path: Path, capfd: pytest.CaptureFixture[str])
 def test_the_lock_goes_with_its_process(tmp_path: Path) -> None:
     holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     assert holder.stdout is not None
-    with holder, holder.stdout as told:
-        assert told.readline() == "True\n"
+    with holder, holder.stdout as output:
+        assert output.readline() == "True\n"
         with pytest.raises(AnotherWriter, match=rf"`grouplake run` \(pid {holder.pid} on "), writer_lock(str(tmp_path), "x"):
             pass
         holder.send_signal(signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""A load by reduction is the load record by record: the same groups, offsets, pending offsets and anomalies."""
+"""A load by reduction equals the load record by record: the same groups, offsets, pending offsets and anomalies."""
 
 from collections.abc import Sequence
 
@@ -15,12 +15,12 @@ from coordinator_core.reduction.bulk_load import load_columns
 from coordinator_core.state.era import Era
 from coordinator_core.state.group_state import GroupState
 
-#: Older ones know no producers; what they make of logs with some nobody has seen.
+#: Older ones know no producers, and their handling of logs with producers has never been observed.
 eras = st.sampled_from([*(era for era in ERAS if Era.named(era).knows_transactions), "3", "4"])
 
 
 def expect_the_same(records: Sequence[LogRecord], era: str, cut: int = 0) -> None:
-    """Loaded by reduction, in two pieces cut at `cut`, and record by record."""
+    """Load by reduction, in two pieces cut at `cut`, and record by record; both must be equal."""
     state = GroupState(Era.named(era), NOW_MS)
     partition = records[0].partition if records else 0
     pieces = [columns_of(part, next_offset=part[-1].offset + 1) for part in (records[:cut], records[cut:]) if part]

@@ -1,4 +1,4 @@
-"""A decoder that remembers what it read answers what one without memory does."""
+"""A decoder that remembers what it read gives the same results as one without memory."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ _values = st.builds(
 
 @st.composite
 def _records(draw: st.DrawFn) -> tuple[bytes, bytes | None]:
-    """A record of one of two groups, some cut off, some with bytes behind them, some with a byte changed."""
+    """A record of one of two groups, some truncated, some with trailing bytes, some with a byte changed."""
     group = GroupMetadataKey(draw(st.sampled_from(["a", "b"])))
     if draw(st.integers(0, 9)) == 0:
         return encode(Record(2, group, None, None))

@@ -29,7 +29,7 @@ from coordinator_core.codec.messages.consumer_protocol import ConsumerProtocolAs
 
 OUTCOMES = (Record, UnknownType, UnknownVersion, Malformed)
 
-#: Bytes that decoders meet: noise, and noise behind a type or version that exists.
+#: Input of decoders: noise, and noise after an existing type or version.
 noise = st.binary(max_size=64)
 keys = noise | st.builds(lambda number, rest: number.to_bytes(2, "big") + rest, st.integers(0, 25), noise)
 values = noise | st.builds(lambda version, rest: version.to_bytes(2, "big") + rest, st.integers(0, 5), noise)

@@ -1,4 +1,4 @@
-"""Columnar codec = scalar codec, whatever the bytes."""
+"""Columnar codec = scalar codec, for any bytes."""
 
 import numpy as np
 from codec_agreement import Pair, columnar, scalar

@@ -1,8 +1,8 @@
 """A coordinator under requests, failing writes, clocks, crashes and fail-overs in any order.
 
-After every step: no request was answered twice, or forgotten; generations never fall; a group has one leader, which is a member;
-no partition is owned twice; whoever waits has a timer that ends the waiting; and the state that the log loads to is the state of
-the coordinator. In the end everybody is answered.
+After every step: every request was answered once or is pending; generations never fall; a group has one leader, which is a
+member; every partition has at most one owner; every parked request has a timer that ends its wait; and the state that the log
+loads to is the state of the coordinator. In the end every request is answered.
 """
 
 from typing import Any
@@ -104,7 +104,7 @@ class CoordinatorMachine(RuleBasedStateMachine):
 
     @rule(group=groups, instances=st.lists(instances, min_size=1, max_size=3), sync=st.booleans())
     def a_rebalance(self, group: str, instances: list[str | None], sync: bool) -> None:
-        """New members come, all join, and mostly all get their assignments."""
+        """New members arrive, all join, and mostly all get their assignments."""
         for instance in instances:
             self.note(self.at.join(group=group, instance=instance, protocols=PROTOCOLS[1]))
         self.everybody_joins(group, PROTOCOLS[1])
@@ -163,7 +163,7 @@ class CoordinatorMachine(RuleBasedStateMachine):
         if not held:
             self.at.delete_offsets(TopicPartition("t", 0), group=group)
 
-    # ---- the world
+    # ---- faults and time
 
     @rule(ms=durations)
     def wait(self, ms: int) -> None:
@@ -183,7 +183,7 @@ class CoordinatorMachine(RuleBasedStateMachine):
 
     @rule(moves=st.sampled_from([None, None, None, None, False, True]))
     def crash(self, moves: bool | None) -> None:
-        """Sometimes the process dies; sometimes another coordinator leads the log partition for a while."""
+        """Crash the process, or let another coordinator lead the log partition for a while."""
         if moves is None:
             return
         if moves:
@@ -197,7 +197,7 @@ class CoordinatorMachine(RuleBasedStateMachine):
         assert [call.request for call in self.at.calls if not call.answered] == []
         self.at.release()
 
-    # ---- what always holds
+    # ---- invariants
 
     @invariant()
     def the_log_loads_to_what_the_coordinator_has(self) -> None:
@@ -255,7 +255,7 @@ class CoordinatorMachine(RuleBasedStateMachine):
 
     @invariant()
     def nobody_is_forgotten(self) -> None:
-        """Who is not answered is parked, or waits for the log; who is parked was not answered."""
+        """A request without a response is parked or waits for the log; a parked request has no response."""
         parked = [t for g in self.live() for m in g for t in (m.awaiting_join, m.awaiting_sync) if t is not None]
         assert all(isinstance(reply, Call) and not reply.answered for reply in parked)
         assert len(set(map(id, parked))) == len(parked)
@@ -286,13 +286,13 @@ class CoordinatorMachine(RuleBasedStateMachine):
             assert group.awaiting_join == sum(member.awaiting_join is not None for member in group.members)
 
     def teardown(self) -> None:
-        """Everybody who waits is answered once the log answers and time passes."""
+        """Require that every pending request is answered once the log answers and time passes."""
         self.at.release()
         for _ in range(20):
             self.at.advance(400_000)
         assert [call.request for call in self.at.calls if not call.answered] == []
 
-    # ---- what a client would know
+    # ---- a client's knowledge
 
     def note(self, call: Call) -> None:
         for call in self.at.calls:
@@ -304,7 +304,7 @@ class CoordinatorMachine(RuleBasedStateMachine):
             self.seen += [(group.group_id, m.member_id) for m in group if (group.group_id, m.member_id) not in self.seen]
 
     def pick(self, which: int) -> tuple[str, str]:
-        """Mostly somebody who is a member now, else one of the last few who ever were, or were given an id."""
+        """Mostly a current member, else one of the last known member ids."""
         now = [(group.group_id, member.member_id) for group in self.live() for member in group]
         pool = now if now and which % 3 else self.seen
         return pool[-1 - which % len(pool)]

@@ -1,6 +1,6 @@
-"""Every sequence of a few events on one key, cut into two ranges at every place.
+"""Every sequence of a few events on one key, cut into two ranges at every position.
 
-All sequences run side by side in one log, each with a group and producers of its own, so that thousands cost one reduction.
+All sequences run in parallel in one log, each with a group and producers of its own, so that thousands cost one reduction.
 """
 
 from itertools import product
@@ -13,7 +13,7 @@ from coordinator_core.codec import Record, encode
 from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommitValue
 from coordinator_core.log.entries import LogRecord
 
-#: Kind of event and which of the story's producers it is of; None for a plain record.
+#: Kind of event and its producer in the story; None for a plain record.
 ONE_PRODUCER = [("value", None), ("value", 0), ("tombstone", None), ("tombstone", 0), ("commit", 0), ("abort", 0)]
 TWO_PRODUCERS = [*ONE_PRODUCER, ("value", 1), ("commit", 1)]
 
@@ -21,7 +21,7 @@ _MARKERS = {"commit": b"\0\0\0\1", "abort": b"\0\0\0\0"}
 
 
 def _log(stories: list[tuple[tuple[str, int | None], ...]]) -> list[LogRecord]:
-    """The stories side by side: their first events come first, then their second ones and so on."""
+    """The stories interleaved: first their first events, then their second ones and so on."""
     records: list[LogRecord] = []
     for step in range(len(stories[0])):
         for number, story in enumerate(stories):

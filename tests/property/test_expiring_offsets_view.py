@@ -1,4 +1,4 @@
-"""Expiry in SQL: the view `expiring_offsets` and the sweep of `--expiry apply` do what the pure functions of the core say."""
+"""Expiry in SQL: the view `expiring_offsets` and the sweep of `--expiry apply` agree with the pure functions of the core."""
 
 import tempfile
 from dataclasses import replace

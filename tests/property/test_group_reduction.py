@@ -1,4 +1,4 @@
-"""However a log is cut into ranges and chunks, what the tasks tell and leave of group records is the fold of the whole log."""
+"""For every division of a log into ranges and chunks, the tasks' rows of group records equal the fold of the whole log."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -70,14 +70,14 @@ def read_by(era: Era, record: LogRecord) -> Record | None:
     return decoded if isinstance(decoded, Record) and era.reads(decoded.record_type, decoded.value_version) else None
 
 
-def row_of(record: LogRecord, told: GroupChange) -> Row:
-    group_id, change, group = told
+def row_of(record: LogRecord, change_of_group: GroupChange) -> Row:
+    group_id, change, group = change_of_group
     state = (group.group_type, group.state, group.generation) if group else (None, None, None)
     return (record.offset, record.timestamp, group_id, change.change, change.member_id, *state, change.detail)
 
 
 class Folded:
-    """A fold, its history, and which record was the last to remove each group."""
+    """A fold, its history, and the last record that removed each group."""
 
     def __init__(self, era: Era) -> None:
         self.era = era
@@ -92,7 +92,7 @@ class Folded:
         if is_settled:
             self.fold.settle(log_record, record, {})
         else:
-            self.history += [row_of(log_record, told) for told in self.fold.apply(log_record, record, {})]
+            self.history += [row_of(log_record, change_of_group) for change_of_group in self.fold.apply(log_record, record, {})]
         if self.fold.registry.removed_at.get(group_id_of(record)) == log_record.offset:
             self.removals[group_id_of(record)] = log_record.offset
 
@@ -123,7 +123,7 @@ def at_once(records: Sequence[LogRecord], era: Era) -> Folded:
     return folded
 
 
-# a removal inside a run is the last one of a group that goes without a tombstone of its own
+# a removal inside a run is the last one of a group that is removed without a tombstone of its own
 @example(
     [
         ("classic", "a", "one", 1, 3),

@@ -1,4 +1,4 @@
-"""Merges into leaves against a dictionary: any writes, leaves of a few rows, so that they split, run empty and overlap."""
+"""Merges into leaves against a dictionary: any writes, leaves of a few rows, so that they split, become empty and overlap."""
 
 import itertools
 import tempfile

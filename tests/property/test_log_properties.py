@@ -1,4 +1,4 @@
-"""Any bytes: the compiled columns say what the scalar reader says, and every slice lies in its buffer."""
+"""Any bytes: the compiled columns agree with the scalar reader, and every slice lies in its buffer."""
 
 from typing import Any
 
@@ -76,7 +76,7 @@ def genuine_segments(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
     ]
 
 
-#: Places are fractions, so that they fit any log; the first bytes of a log, its first header, are hit as often as all others.
+#: Positions are fractions, so that they fit any log; the first bytes of a log, its first header, are hit as often as all others.
 places = st.one_of(st.floats(0, 1, exclude_max=True), st.integers(0, 90))
 interesting_bytes = st.sampled_from((0, 1, 2, 0x7F, 0x80, 0xFF)) | st.integers(0, 255)
 mutations = st.one_of(
@@ -87,7 +87,7 @@ mutations = st.one_of(
 )
 
 
-#: What is done, where, and with what.
+#: Kind of change, position, and bytes.
 Mutation = tuple[str, float | int, Any]
 
 

@@ -1,4 +1,4 @@
-"""Appends, rolls, cleanings, crashes and time in any order: what was flushed is there, or a cleaning was right to take it."""
+"""Appends, rolls, cleanings, crashes and time in any order: flushed records exist, or a cleaning was allowed to remove them."""
 
 import shutil
 import tempfile
@@ -24,7 +24,7 @@ RETENTION_MS = 1000
 
 
 class SegmentLogMachine(RuleBasedStateMachine):
-    """The log that a coordinator would write is appended piece by piece, so that a record's offset is its place there."""
+    """Appends the log that a coordinator would write piece by piece, so that a record's offset is its index there."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -100,26 +100,29 @@ class SegmentLogMachine(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def crash(self, data: st.DataObject) -> None:
-        """The machine dies: of what was not flushed any part of the bytes is left, and perhaps something else behind it."""
+        """Simulate a power failure: any part of the unflushed bytes is left, and perhaps other bytes after it."""
         flushed, end = self.partition.flushed_offset, self.partition.end_offset
         self.log.close()
         last = max(folder_of(self.directory).glob("*.log"))
         size = last.stat().st_size
         kept = data.draw(st.integers(0, size)) if size else 0
-        behind = data.draw(
+        noise = data.draw(
             st.sampled_from([b"", b"\0" * 70, b"garbage that is longer than a batch header is, so that it is read" * 2])
         )
         content = last.read_bytes()
-        last.write_bytes(content[: max(kept, self.safe_bytes(content, flushed))] + behind)
+        last.write_bytes(content[: max(kept, self.safe_bytes(content, flushed))] + noise)
         self.open_again()
         assert flushed <= self.partition.end_offset <= end
-        if behind:
+        if noise:
             (tail,) = self.log.cut_tails()
-            assert (tail.path, tail.position + tail.size) == (last, max(kept, self.safe_bytes(content, flushed)) + len(behind))
+            assert (tail.path, tail.position + tail.size) == (
+                last,
+                max(kept, self.safe_bytes(content, flushed)) + len(noise),
+            )
 
     @staticmethod
     def safe_bytes(content: bytes, flushed: int) -> int:
-        """How far into the segment a flush had come."""
+        """The part of the segment that a flush has covered."""
         position = 0
         while position < len(content) and int.from_bytes(content[position : position + 8], "big") < flushed:
             position += 12 + int.from_bytes(content[position + 8 : position + 12], "big")
@@ -140,7 +143,7 @@ class SegmentLogMachine(RuleBasedStateMachine):
         self.look()
 
     def look(self) -> None:
-        """Everything is as appended, or gone for a reason, and stays gone; a loader cannot tell the difference."""
+        """Every record is as appended or validly removed, and removed ones do not return; a loader gets the same state."""
         found = by_offset(self.partition)
         present = self.present
         assert found.items() <= {record.offset: what(record) for record in present}.items()

@@ -1,11 +1,11 @@
 """A cleaned log loads to the same state.
 
 Brokers themselves make exceptions, and the properties leave these out by name:
-- Scala, a tombstone of a partition with a pending commit: before cleaning the COMMIT brings the offset back, after it does not.
-- Java, simple groups: a commit makes one even if the commit was aborted or removed since, and after cleaning nothing tells so;
-  with the simple group goes the visibility of offsets that an earlier group tombstone hid, and a cleaned-away group tombstone
+- Scala, a tombstone of a partition with a pending commit: before cleaning the COMMIT restores the offset, afterwards it does not.
+- Java, simple groups: a commit makes one even if the commit was aborted or removed since, and after cleaning no record shows it.
+  Without the simple group, offsets that an earlier group tombstone hid are no longer visible, and a cleaned-away group tombstone
   hides nothing any more.
-- Java before 4.2 refuses some cleaned logs of consumer groups (KAFKA-19862); a total state has no such case.
+- Java before 4.2 rejects some cleaned logs of consumer groups (KAFKA-19862); a total state has no such case.
 """
 
 from collections.abc import Iterable

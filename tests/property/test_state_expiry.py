@@ -1,4 +1,4 @@
-"""Sweeps: what has expired stays expired, and what a sweep writes does what the sweep said."""
+"""Sweeps: expired offsets stay expired, and the records of a sweep have the effect that the sweep returned."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

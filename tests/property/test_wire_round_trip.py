@@ -1,4 +1,4 @@
-"""What is written to the wire is read back the same, in every version of every API, here and by the library's own objects."""
+"""Messages in every version of every API survive writing and reading, here and by the library's own objects."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ each_version = pytest.mark.parametrize(("api", "version"), EVERY_VERSION, ids=la
 
 
 def of_asked_topics(response: Any, part: Any) -> Any:
-    """Of a response by topic id the topics that were asked about: no others can stand in it."""
+    """Responses by topic id with the requested topics only: they cannot contain others."""
     if isinstance(response, OffsetCommitResponse):
         asked = {at.topic for at in part.offsets}
         return OffsetCommitResponse({at: error for at, error in response.errors.items() if at.topic in asked})
@@ -39,7 +39,7 @@ def of_asked_topics(response: Any, part: Any) -> Any:
 
 
 def as_the_library_has_it(message: Any, version: int, frame: bytes) -> bytes:
-    """Through the library's own objects."""
+    """The message after a round trip through the library's own objects."""
     return bytes(message[version].decode(frame, header=True).encode(header=True))
 
 

@@ -1,4 +1,4 @@
-"""Records of a test's log as batches for the coordinator's own, and what its folder holds."""
+"""Batches for the coordinator's own log, made from the records of a test, and a comparison of what its folder loads to."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
@@ -32,7 +32,7 @@ def commit(key: bytes, value: bytes | None) -> AppendBatch:
 
 
 def batches_of(records: Iterable[LogRecord]) -> list[AppendBatch]:
-    """One batch for neighbours of one producer outside of markers, one for each marker."""
+    """Put neighbouring records of one producer into one batch; each marker gets a batch of its own."""
     batches = []
     for (producer, _, _), neighbours in groupby(records, key=_batch_key):
         batch = list(neighbours)
@@ -49,7 +49,7 @@ def _batch_key(record: LogRecord) -> tuple[int, bool, int]:
 
 
 def what(record: LogRecord) -> Place:
-    """Everything of a record but where and when: a marker's value has the epoch of its coordinator, which no loader reads."""
+    """A record without its position and time. Of a marker's value the coordinator epoch is left out, which no loader reads."""
     value = None if record.is_control else record.value
     return record.key, value, record.producer_id, record.is_transactional, record.is_control
 
@@ -59,7 +59,7 @@ def by_offset(log: PartitionLog) -> dict[int, Place]:
 
 
 def loads_alike(records: Sequence[LogRecord], model: Sequence[LogRecord]) -> None:
-    """Both load to the same groups and offsets, apart from what brokers forget by cleaning too (`test_state_compaction`)."""
+    """Assert that both load to the same groups and offsets, less what brokers too lose by cleaning (`test_state_compaction`)."""
     (after, _), (before, _) = replay(records, "4"), replay(model, "4")
     assert after.offsets.committed == before.offsets.committed
     assert after.offsets.pending == before.offsets.pending

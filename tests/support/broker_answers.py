@@ -1,4 +1,4 @@
-"""Do the tables say what the broker said? Compares them with an `expected.json`."""
+"""Comparison of the tables with a broker's answers in an `expected.json`."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from pipelines.query.engine import Snapshot
 
 
 def differences(tables: str, expected: dict[str, Any], *, all_names_known: bool = True) -> list[str]:
-    """What differs, in words. Without `all_names_known` assignments of topics that only an id names are left out."""
+    """Differences in words. Without `all_names_known`, assignments of topics known only by id are left out."""
     snapshot = Snapshot.open(tables)
     return _committed(snapshot, expected["committed"]) + _described(snapshot, expected.get("described", {}), all_names_known)
 
@@ -16,7 +16,7 @@ def _committed(snapshot: Snapshot, expected: dict[str, Any]) -> list[str]:
     for row in _rows(
         snapshot, "SELECT group_id, topic, partition, committed_offset, metadata, leader_epoch FROM committed_offsets"
     ):
-        # librdkafka ends the metadata it commits with a NUL, and takes it off again when it reads
+        # librdkafka appends a NUL to the metadata that it commits, and removes it when it reads
         metadata = row["metadata"].rstrip("\0")
         epoch = row["leader_epoch"]
         found.setdefault(row["group_id"], []).append([row["topic"], row["partition"], row["committed_offset"], metadata, epoch])
@@ -28,7 +28,7 @@ def _committed(snapshot: Snapshot, expected: dict[str, Any]) -> list[str]:
 
 
 def _as_long_as(answers: list[list[Any]], rows: list[list[Any]]) -> list[list[Any]]:
-    """Old clients do not tell the leader epoch."""
+    """Ignore the leader epoch where the client did not report one: old clients do not."""
     length = len(answers[0]) if answers else 5
     return [row[:length] for row in rows]
 

@@ -1,6 +1,6 @@
-"""Asks a broker about its groups, over a plain socket, and gives its answers as values: nothing of ours between.
+"""Requests to a broker about its groups over a plain socket, with the answers as values; no product code is involved.
 
-kafka-python encodes what it knows; the describe requests of the new group kinds, which it lacks, are in `describe_layouts`.
+kafka-python encodes what it knows; the describe requests of the new group types, which it lacks, are in `describe_layouts`.
 """
 
 import struct
@@ -27,12 +27,12 @@ Offsets = dict[tuple[str, int], Offset]
 
 
 class NotLoaded(Exception):
-    """The coordinator of a group has not loaded it, or has given up."""
+    """The coordinator has not loaded the group's log partition, or has given it up."""
 
 
 @dataclass(frozen=True)
 class ListedGroup:
-    """What ListGroups says; None where the version of the request does not tell."""
+    """A group as ListGroups returns it; None where the version of the response lacks the field."""
 
     protocol_type: str
     state: str | None
@@ -79,14 +79,14 @@ class BrokerQueries:
         self._connection.close()
 
     def offsets(self, groups: Iterable[str]) -> dict[str, Offsets]:
-        """OffsetFetch for every topic of every group; groups without offsets have none. Raises NotLoaded."""
+        """OffsetFetch for every topic of every group; groups without offsets have an empty entry. Raises NotLoaded."""
         return {
             group: {(topic, p.partition_index): (p.committed_offset, _epoch(p), p.metadata or "") for topic, p in found}
             for group, found in self._offset_fetch({group: None for group in groups}, stable=False)
         }
 
     def unstable(self, asked: Mapping[str, Iterable[tuple[str, int]]]) -> set[tuple[str, str, int]]:
-        """Of these partitions, those that OffsetFetch with `requireStable` (2.5) refuses: an open transaction commits to them."""
+        """Those of these partitions that OffsetFetch with `requireStable` (2.5) rejects: an open transaction commits to them."""
         if self._generation.offset_fetch < _FIRST_WITH_STABLE:
             return set()
         return {
@@ -97,7 +97,7 @@ class BrokerQueries:
         }
 
     def listed(self) -> dict[str, ListedGroup]:
-        """ListGroups, all states and types."""
+        """ListGroups for all states and types."""
         version = self._generation.list_groups
         response = self._connection.ask(ListGroupsRequest(states_filter=[], types_filter=[]), ListGroupsResponse, version)
         if response.error_code:
@@ -170,7 +170,7 @@ class BrokerQueries:
 
 @dataclass(frozen=True)
 class BrokerAnswers:
-    """Everything that a broker said about some groups."""
+    """All answers of a broker about some groups."""
 
     offsets: Mapping[str, Offsets]
     unstable: frozenset[tuple[str, str, int]]
@@ -179,16 +179,16 @@ class BrokerAnswers:
     modern: Mapping[str, DescribedGroup]
 
     @classmethod
-    def collect(cls, asker: BrokerQueries, groups: Sequence[str], places: Sequence[tuple[str, int]]) -> "BrokerAnswers":
-        """Asks everything; for open transactions, about these topics and partitions of every group."""
-        listed = asker.listed()
+    def collect(cls, queries: BrokerQueries, groups: Sequence[str], partitions: Sequence[tuple[str, int]]) -> "BrokerAnswers":
+        """Send every query; ask about open transactions for these topics and partitions of every group."""
+        listed = queries.listed()
         of_kind = {kind: [g for g in groups if g in listed and listed[g].group_type == kind] for kind in DESCRIBE}
-        modern = {group: found for kind, some in of_kind.items() if some for group, found in asker.modern(kind, some).items()}
+        modern = {group: found for kind, some in of_kind.items() if some for group, found in queries.modern(kind, some).items()}
         return cls(
-            asker.offsets(groups),
-            frozenset(asker.unstable(dict.fromkeys(groups, places))),
+            queries.offsets(groups),
+            frozenset(queries.unstable(dict.fromkeys(groups, partitions))),
             listed,
-            asker.classic([group for group in groups if group not in modern]),
+            queries.classic([group for group in groups if group not in modern]),
             modern,
         )
 
@@ -232,8 +232,8 @@ def _described(kind: str, group: Mapping[str, Any]) -> DescribedGroup:
             m["client_id"],
             m["client_host"],
             None if kind == "streams" else tuple(sorted(m["subscribed"])),
-            _places(m["assigned"], sources),
-            _places(m["target"], sources) if "target" in m else None,
+            _partitions(m["assigned"], sources),
+            _partitions(m["target"], sources) if "target" in m else None,
             m["epoch"],
             m.get("regex"),
             m["rack"],
@@ -243,8 +243,8 @@ def _described(kind: str, group: Mapping[str, Any]) -> DescribedGroup:
     return DescribedGroup(group["state"], None, group.get("assignor"), members, group["epoch"], group["assignment_epoch"])
 
 
-def _places(assignment: Mapping[str, Any], sources: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
-    """Topic and partition of what is assigned; of active tasks the partitions of the source topics."""
+def _partitions(assignment: Mapping[str, Any], sources: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
+    """Topic and partition of an assignment; for active tasks, the partitions of the source topics."""
     if "topics" in assignment:
         return tuple(sorted((topic["topic"], p) for topic in assignment["topics"] for p in topic["partitions"]))
     found = {

@@ -1,4 +1,4 @@
-"""What the columnar and the scalar codec make of the same offset commits, in one form, so that tests can compare them."""
+"""Results of the columnar and the scalar codec for the same offset commits, in one form, so that tests can compare them."""
 
 from dataclasses import replace
 from uuid import UUID
@@ -13,7 +13,7 @@ Pair = tuple[bytes | None, bytes | None]
 
 
 def columnar(pairs: list[Pair], keys: KeyDictionary, junk: bytes = b"") -> list[Record | None]:
-    """What the columnar codec makes of the records, None for OTHER; `junk` lies between the slices."""
+    """Results of the columnar codec, None for OTHER; `junk` lies between the slices."""
     buffer = bytearray(junk)
     starts: tuple[list[int], list[int]] = ([], [])
     lengths: tuple[list[int], list[int]] = ([], [])
@@ -56,12 +56,12 @@ def columnar(pairs: list[Pair], keys: KeyDictionary, junk: bytes = b"") -> list[
 
 
 def scalar(pair: Pair) -> Record | None:
-    """The same by the scalar codec."""
+    """Results of the scalar codec in the same form."""
     record = decode(*pair)
     if not isinstance(record, Record) or not isinstance(record.key, OffsetCommitKey):
         return None
     value = record.value
     if not isinstance(value, OffsetCommitValue):
         return record
-    # the columns have no place for tags
+    # the columns do not hold tags
     return Record(record.record_type, record.key, replace(value, unknown_tags=()), record.value_version)

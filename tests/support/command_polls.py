@@ -1,4 +1,4 @@
-"""Polls of the tables by the real commands: `grouplake sql` and `grouplake check` in processes of their own."""
+"""Polls of the tables by the real commands: `grouplake sql` and `grouplake check`, each in its own process."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ from pipelines.tables import definitions
 _COMMAND = "import sys; from pipelines.cli import main; sys.exit(main())"
 _LIMIT_SECONDS = 300
 
-#: Neither text nor the same in runs whose batches have other numbers.
+#: Neither text nor equal in runs whose batch ids differ.
 _LEFT_OUT = ("batch_id",)
 
 
@@ -27,7 +27,7 @@ def _line(table: str) -> str:
     return f"SELECT '{table}' AS name, concat_ws('|', {', '.join(shown)}) AS line FROM {table}"
 
 
-#: Every row of every table in one statement, so that one process sees one state. Rows of `batches` have times: those stay out.
+#: Every row of every table in one statement, so that one process sees one state, without rows of `batches`: they have times.
 EVERYTHING = " UNION ALL ".join(
     [
         *map(_line, definitions.WRITE_ORDER[:-1]),
@@ -38,12 +38,12 @@ EVERYTHING = " UNION ALL ".join(
 
 
 def answer_of(snapshot: Snapshot) -> str:
-    """A short name for what the statement says of an open snapshot."""
+    """A short name for the statement's result over an open snapshot."""
     return _short(snapshot.query(EVERYTHING).to_pylist())
 
 
 def asked(tables: Path) -> tuple[str | None, str]:
-    """What `grouplake sql --format json` answers, as in `answer_of`; None and what it says where it fails."""
+    """The result of `grouplake sql --format json` as in `answer_of`; if it fails, None and its output."""
     ended = _ended("sql", "--tables", str(tables), "--format", "json", EVERYTHING)
     if ended.returncode:
         return None, ended.stderr
@@ -51,7 +51,7 @@ def asked(tables: Path) -> tuple[str | None, str]:
 
 
 def checked(tables: Path) -> str:
-    """What `grouplake check` finds, or fails with; empty where all rules hold."""
+    """The findings or the error of `grouplake check`; empty if all rules hold."""
     ended = _ended("check", "--tables", str(tables))
     return ended.stdout + ended.stderr if ended.returncode else ""
 

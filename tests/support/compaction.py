@@ -7,7 +7,7 @@ from coordinator_core.log.record_batch import control_type
 
 
 def last_stable_offset(records: Iterable[LogRecord]) -> int:
-    """First offset of the oldest open transaction; the cleaner stays below it."""
+    """First offset of the oldest open transaction; the cleaner does not read past it."""
     records = list(records)
     began: dict[int, int] = {}
     for record in records:
@@ -19,10 +19,10 @@ def last_stable_offset(records: Iterable[LogRecord]) -> int:
 
 
 def compacted(records: Iterable[LogRecord], end: int, tombstones_before: int) -> list[LogRecord]:
-    """The log after a cleaning of everything below `end`.
+    """The log after everything below `end` was cleaned.
 
-    Of each key the last record stays; what an aborted transaction wrote does not count and goes; markers stay; tombstones
-    below `tombstones_before` have been kept for `delete.retention.ms` and go.
+    For each key the last record is kept. Records of aborted transactions do not count and are removed, markers are kept.
+    Tombstones below `tombstones_before` are older than `delete.retention.ms` and are removed.
     """
     records = list(records)
     end = min(end, last_stable_offset(records))

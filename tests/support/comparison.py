@@ -1,4 +1,4 @@
-"""Says what differs between a broker's answers and the tables, group by group and in words."""
+"""Differences between a broker's answers and the tables, group by group and in words."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -30,14 +30,14 @@ class Difference:
 
 
 def differences(generation: Generation, groups: Collection[str], broker: BrokerAnswers, tables: Answers) -> list[Difference]:
-    """What differs, of these groups."""
+    """Differences for these groups."""
     return [found for group in sorted(groups) for found in _of_group(generation, group, broker, tables)]
 
 
 def tombstone_differences(
     generation: Generation, records: Iterable[LogRecord], appended: Iterable[LogRecord], retention_ms: int, now_ms: int
 ) -> list[Difference]:
-    """What the sweep of the broker wrote into its log, against the tombstones that ours would write for the same log."""
+    """Tombstones that the broker's sweep wrote into its log, compared with those that our sweep would write for the same log."""
     state = GroupState(Era.named(generation.era), now_ms, retention_ms)
     for record in records:
         state.apply(record, None if record.is_control else decode(record.key, record.value))
@@ -68,7 +68,7 @@ def _of_group(generation: Generation, group: str, broker: BrokerAnswers, tables:
     listed, row = broker.listed.get(group), tables.groups.get(group)
     yield from same("exists", listed is not None, row is not None)
     if row is not None and generation.offset_fetch >= 7:
-        yield from same("open transactions", _places(broker.unstable, group), _places(tables.pending, group))
+        yield from same("open transactions", _partitions(broker.unstable, group), _partitions(tables.pending, group))
     if listed is None or row is None:
         return
     yield from same("protocol type", listed.protocol_type, row["protocol_type"] or "")
@@ -123,7 +123,7 @@ def _modern(
         if member.subscribed is not None:
             yield from same(f"subscription of {member.member_id}", list(member.subscribed), have["subscribed_topics"])
         yield from same(f"epoch of {member.member_id}", member.epoch, have["member_epoch"])
-        # no regular expression is null or empty in a record, and always null in the tables
+        # a missing regular expression is null or empty in a record, and always null in the tables
         yield from same(f"regex of {member.member_id}", member.regex or None, have["subscribed_regex"])
         yield from same(f"rack of {member.member_id}", member.rack, have["rack_id"])
 
@@ -140,10 +140,10 @@ def _identity(same: Any, member: Member, have: Mapping[str, Any]) -> Iterator[Di
 def _without_epochs(generation: Generation, offsets: Offsets) -> Offsets:
     if generation.offset_fetch >= _WITH_LEADER_EPOCH:
         return offsets
-    return {place: (offset, -1, metadata) for place, (offset, _, metadata) in offsets.items()}
+    return {partition: (offset, -1, metadata) for partition, (offset, _, metadata) in offsets.items()}
 
 
-def _places(found: Collection[tuple[str, str, int]], group: str) -> set[tuple[str, int]]:
+def _partitions(found: Collection[tuple[str, str, int]], group: str) -> set[tuple[str, int]]:
     return {(topic, partition) for name, topic, partition in found if name == group}
 
 

@@ -1,4 +1,4 @@
-"""Groups of classic consumers without a coordinator: members join, leave, subscribe, and rebalance by bytes of the protocol."""
+"""Groups of classic consumers without a coordinator: members join, leave, subscribe and rebalance with bytes of the protocol."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ Topics = ClusterMetadata | Mapping[str, int]
 
 
 def assigned(assignor: Assignor, topics: Topics, subscriptions: Mapping[str, Subscription]) -> dict[str, str]:
-    """What an assignor gives to whom."""
+    """The partitions that an assignor gives to each member."""
     metadata = topics if isinstance(topics, ClusterMetadata) else ClusterMetadata.of_counts(topics)
     return {member: text_of(assignment.partitions) for member, assignment in assignor.assign(metadata, subscriptions).items()}
 
@@ -46,7 +46,7 @@ class Member:
 
 
 class ConsumerGroup:
-    """A group whose members all bring the same assignor, of which each keeps its own."""
+    """A group whose members all use the same assignor; each member has its own instance."""
 
     def __init__(self, assignor: Assignor, topics: Topics) -> None:
         self.metadata = topics if isinstance(topics, ClusterMetadata) else ClusterMetadata.of_counts(topics)
@@ -67,7 +67,7 @@ class ConsumerGroup:
         self.members[member].topics = topics
 
     def rebalance(self) -> dict[str, str]:
-        """One rebalance, at the end of which members own what is returned."""
+        """Rebalance once; return the partitions that each member owns afterwards."""
         for member in self.members.values():
             member.owned = self._kept_while_joining(member)
         joined = [(name, member.instance, self._subscription(member)) for name, member in self.members.items()]
@@ -82,14 +82,17 @@ class ConsumerGroup:
         return self.owned()
 
     def settle(self) -> int:
-        """Rebalances until nobody has to give up anything (a cooperative member that does rejoins at once); returns how often."""
+        """Rebalance until no member has to give up a partition; return the number of rebalances.
+
+        After giving up a partition, a cooperative member rejoins immediately.
+        """
         for times in range(1, 10):
             before = self.owned_partitions()
             self.rebalance()
             after = self.owned_partitions()
             if self.protocol is RebalanceProtocol.EAGER or all(before[name] <= after[name] for name in before):
                 return times
-        raise AssertionError("the group rebalances for ever")
+        raise AssertionError("the group does not stop rebalancing")
 
     def owned(self) -> dict[str, str]:
         return {name: text_of(member.owned) for name, member in self.members.items()}

@@ -1,7 +1,7 @@
-"""A group coordinator with a log and a clock, driven from a test: no socket, no thread, no sleeping.
+"""A group coordinator with a log and a clock, driven by a test: no socket, no thread, no sleeping.
 
-Time moves when a test says so. What the coordinator writes goes through bytes into a log at once, or when the test lets it. What
-no version of the protocol of the era could say is left out of requests, as a client of that time would.
+The clock moves when a test moves it. Writes of the coordinator pass as bytes into a log, immediately or when the test releases
+them. Fields that no protocol version of the era has are left out of requests, as a client of that time would do.
 """
 
 from collections.abc import Iterable, Mapping
@@ -65,10 +65,10 @@ SMALL = {
 
 
 class Call:
-    """A request that was sent. `response` fails the test while there is none."""
+    """A request that was sent. Reading `response` fails the test until there is one."""
 
     def __init__(self, request: Any) -> None:
-        # of the coordinator, or of a member that looks for it
+        # about the coordinator, or about a member that looks for it
         self.request = request
         self.answers: list[Any] = []
 
@@ -88,9 +88,9 @@ class Call:
 
 
 class Harness:
-    """The coordinator of two log partitions, of which it leads the one that has GROUP.
+    """The coordinator of two log partitions; it leads the one that has GROUP.
 
-    `hold` keeps writes back until `release`; `append_error` is what the log says instead of taking a write.
+    `hold` delays writes until `release`; `append_error` is the error that the log returns instead of taking a write.
     """
 
     def __init__(self, era: str = "4", **changes: Any) -> None:
@@ -112,7 +112,7 @@ class Harness:
     # ---- the log partitions
 
     def lead(self, partition: int) -> GroupCoordinatorShard:
-        """Loads a log partition, from its log."""
+        """Load a log partition from its log."""
         shard = GroupCoordinatorShard(partition, self.config, self._member_id)
         self.epoch += 1
         assert shard.begin_load(self.epoch, self.now_ms)
@@ -126,26 +126,26 @@ class Harness:
         return self.coordinator.shards[self.partition]
 
     def crash(self) -> None:
-        """The process dies, and another loads the log: what was not answered or not written never will be."""
+        """Stop the process and load the log into another: what was not answered or not written is lost."""
         self.held.clear()
         self.calls.clear()
         self.lead(self.partition)
 
     def release(self) -> None:
-        """The log takes, or refuses, what was held back."""
+        """Let the log take, or reject, the writes that were held."""
         self.hold = False
         held, self.held = self.held, []
         for partition, write in held:
             self._append(self.coordinator.shards[partition], write)
 
     def advance(self, ms: int) -> None:
-        """The clock moves on by this, and what is due happens."""
+        """Advance the clock by this many ms and run the timers that expire."""
         self.now_ms += ms
         for shard in self.coordinator.shards.values():
             self._take(shard, shard.timers_due(self.now_ms))
 
     def send(self, request: Request, partition: int | None = None) -> Call:
-        """A request, to the shard of its group or to the given one."""
+        """Send a request to the shard of its group or to the given one."""
         call = Call(request)
         self.calls.append(call)
         to = self.coordinator.route(request) if partition is None else self.coordinator.shards[partition]
@@ -155,12 +155,12 @@ class Harness:
             call.answers.append(to)
         return call
 
-    def take(self, outcome: CoordinatorResult) -> None:
-        """Delivers an outcome that a test got from the shard itself."""
-        self._take(self.shard, outcome)
+    def take(self, result: CoordinatorResult) -> None:
+        """Deliver a result that a test got directly from the shard."""
+        self._take(self.shard, result)
 
     def loaded(self, partition: int | None = None) -> GroupState:
-        """What the log loads to."""
+        """The state that the log loads to."""
         at = self.partition if partition is None else partition
         state = GroupState(Era.named(self.era), self.shard.context.state.now_ms, self.config.offsets_retention_ms)
         for record in self.logs[at]:
@@ -181,12 +181,12 @@ class Harness:
         self.ids += 1
         return f"{prefix}-{self.ids}"
 
-    def _take(self, shard: GroupCoordinatorShard, outcome: CoordinatorResult) -> None:
-        for answer in outcome.answers:
+    def _take(self, shard: GroupCoordinatorShard, result: CoordinatorResult) -> None:
+        for answer in result.answers:
             assert isinstance(answer.reply, Call)
             answer.reply.answers.append(answer.response)
             assert len(answer.reply.answers) == 1, f"answered twice: {answer.reply.request}"
-        for write in outcome.writes:
+        for write in result.writes:
             self.written += write.records
             if self.hold:
                 self.held.append((shard.partition, write))
@@ -214,7 +214,7 @@ class Harness:
     # ---- requests
 
     def knows(self, api: ApiKey, what: str) -> bool:
-        """Can clients of the era say this?"""
+        """Whether requests of the era can express this."""
         return known_in_era(self.era, api, what)
 
     def instance(self, name: str | None) -> str | None:
@@ -249,7 +249,7 @@ class Harness:
         return self.send(request)
 
     def joined(self, member_id: str = "", **more: Any) -> Any:
-        """Joins, waits for the initial delay, and gives the response."""
+        """Join, wait for the initial rebalance delay, and return the response."""
         call = self.join(member_id, **more)
         self.advance(DELAY_MS + 1)
         return call.response
@@ -316,11 +316,11 @@ class Harness:
         return self.send(TxnMarkerRequest(ProducerEpoch(producer_id, 2), control_type), at).error
 
     def fetch(self, *partitions: TopicPartition, group: str = GROUP, stable: bool = True) -> Any:
-        """OffsetFetch; of everything without partitions."""
+        """OffsetFetch; without partitions, of all of them."""
         return self.ask_for_offsets(*partitions, group=group, stable=stable).response
 
     def ask_for_offsets(self, *partitions: TopicPartition, group: str = GROUP, stable: bool = True) -> Call:
-        """OffsetFetch that may have to wait."""
+        """OffsetFetch that may be parked."""
         stable = stable and self.knows(ApiKey.OFFSET_FETCH, "require_stable")
         return self.send(OffsetFetchRequest(group, partitions or None, stable))
 
@@ -342,14 +342,14 @@ class Harness:
     # ---- situations
 
     def dead_group(self, group: str = GROUP) -> None:
-        """A group that is being deleted: the log has not taken the tombstones yet, and never will here."""
+        """A group that is being deleted: the log has not taken its tombstones yet, and never will here."""
         assert set(self.commit({TopicPartition("t", 0): 1}, group=group).response.errors.values()) == {ErrorCode.NONE}
         self.hold = True
         self.delete(group)
         assert self.group(group).state is ClassicGroupState.DEAD
 
     def stable_member(self, **more: Any) -> Any:
-        """One dynamic member, alone in a Stable group; its JoinGroup response."""
+        """The JoinGroup response of one dynamic member, alone in a Stable group."""
         joined = self.joined(**more)
         assert joined.error is ErrorCode.NONE
         group = more.get("group", GROUP)
@@ -357,13 +357,13 @@ class Harness:
         return joined
 
     def two_joined(self, first_id: str) -> tuple[Any, Any]:
-        """A second member joins a Stable group, and the first with it; the JoinGroup responses of both."""
+        """The JoinGroup responses of both members, after a second member has joined a Stable group and the first has rejoined."""
         second = self.join()
         first = self.join(first_id)
         return first.response, second.response
 
     def static_pair(self, session_ms: int = TIMEOUT_MS) -> tuple[int, str, str]:
-        """Two static members in a Stable group: generation, id of the leader, id of the follower."""
+        """Two static members in a Stable group: generation, member id of the leader, member id of the follower."""
         calls = [self.join(instance=name, protocols=RANGE_OR_ROUND_ROBIN, session_ms=session_ms) for name in (LEADER, FOLLOWER)]
         self.advance(DELAY_MS + 1)
         self.advance(DELAY_MS + 1)
@@ -377,7 +377,7 @@ class Harness:
 
 
 def to_commit(offsets: Mapping[TopicPartition, int | OffsetToCommit]) -> dict[TopicPartition, OffsetToCommit]:
-    """Plain numbers stand for offsets without anything else."""
+    """Commits of plain numbers, which stand for offsets without metadata or leader epoch."""
     return {p: OffsetToCommit(offset) if isinstance(offset, int) else offset for p, offset in offsets.items()}
 
 

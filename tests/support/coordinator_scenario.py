@@ -1,8 +1,8 @@
-"""A scenario for a group coordinator, whoever it is: clients that nobody here wrote make groups of every kind, step by step.
+"""A scenario for any group coordinator: third-party clients create groups of every kind, step by step.
 
-Each step waits for what it caused, so that the same scenario leaves the same records, whatever the speed of the machine. Each
-group is one story. The sweep may come at any time, also while a group waits for its first member to come back with the id that it
-was given: so a group has an offset before that, or a first member that is given none.
+Each step waits for its effects, so that the scenario leaves the same records at any speed of the machine. Each group is one
+story. The sweep may run at any time, also while a group waits for its first member to return with the member id that it was
+given. Therefore a group has an offset before that, or its first member gets no id in advance.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,17 +22,17 @@ from transactional_commits import TransactionalCommits
 from pipelines.private.kafka.clients import Clients
 
 TOPICS: Mapping[str, int] = {"orders": 4, "payments": 4, "clicks": 4}
-#: Long enough for all that a test does with a coordinator: who lives at the end of the scenario lives on.
+#: Longer than everything that a test does with a coordinator: members alive at the end of the scenario stay alive.
 PATIENT_MS = 300_000
 SWEEP_INTERVAL_MS = 500
-#: What a coordinator must be set to: no waiting for a group's first members, short sessions, frequent sweeps.
+#: Required settings of a coordinator: no delay for a group's first members, short sessions, frequent sweeps.
 COORDINATOR_SETTINGS: Mapping[str, int] = {
     "group.initial.rebalance.delay.ms": 0,
     "group.min.session.timeout.ms": 100,
     "group.max.session.timeout.ms": PATIENT_MS,
     "offsets.retention.check.interval.ms": SWEEP_INTERVAL_MS,
 }
-#: A member that is late is so by this.
+#: A late member is late by this.
 _SHORT_MS = 2500
 _LIMIT_SECONDS = 30
 _CONNECT = {"sessioned": b"\x01\x02", "compatible": b"\x00\xff" * 20}
@@ -41,7 +41,7 @@ _SUBSCRIPTION = bytes.fromhex("0001 00000001 0006 6f7264657273 ffffffff 00000000
 
 @dataclass
 class Stage:
-    """Where a scenario is played; what is opened here stays open until the context of `stage` ends."""
+    """The clients of a scenario; everything opened here stays open until the context of `stage` ends."""
 
     bootstrap: str
     clients: Clients
@@ -49,40 +49,42 @@ class Stage:
     open: ExitStack = field(default_factory=ExitStack)
 
     def member(self, group: str, client_id: str, protocols: Mapping[str, bytes], **settings: object) -> ProtocolMember:
-        """A member that sends what it is told to."""
+        """A member that sends only the requests that the scenario asks for."""
         given: dict[str, Any] = {"session_ms": PATIENT_MS, **settings}
         member = ProtocolMember(self.bootstrap, group, client_id, protocols, **given)
         return self.open.enter_context(member)
 
     def first_offset(self, group: str) -> None:
-        """Makes the group, and keeps the sweep away."""
+        """Create the group and protect it from the sweep."""
         simple = self.clients.consumer(group)
         self.clients.commit(simple, [("orders", 0, 1)])
         self.clients.leave(simple)
 
     def state(self, group: str) -> str:
-        """As DescribeGroups says."""
+        """The state, from DescribeGroups."""
         return str(self.admin.describe_groups([group])[group]["group_state"])
 
     def await_state(self, group: str, state: str) -> None:
-        """Until the group is in a state; Dead is gone."""
+        """Wait until the group is in a state; Dead means deleted."""
         eventually(f"{group} is {state}", lambda: self.state(group), equal_to(state), patience_seconds=_LIMIT_SECONDS)
 
     def await_offsets(self, group: str, offsets: Mapping[tuple[str, int], int]) -> None:
-        """Until exactly these are committed."""
+        """Wait until exactly these offsets are committed."""
         wanted = dict(offsets)
         eventually(f"{group} has {wanted}", lambda: self.offsets(group), equal_to(wanted), patience_seconds=_LIMIT_SECONDS)
 
     def offsets(self, group: str) -> dict[tuple[str, int], int]:
-        """As OffsetFetch says."""
+        """The offsets, from OffsetFetch."""
         found = self.admin.list_group_offsets(group)[group]
         return {(tp.topic, tp.partition): each.offset for tp, each in found.items() if each.offset >= 0}
 
 
 @contextmanager
 def stage(bootstrap: str) -> Iterator[Stage]:
-    """Clients of a coordinator whose topics are there. Members of `Stage.member` do not leave when it ends; consumers do, unless
-    the coordinator is gone."""
+    """Clients of a coordinator whose topics exist.
+
+    Members of `Stage.member` do not leave when the context ends; consumers do, unless the coordinator has stopped.
+    """
     with ExitStack() as opened:
         clients = opened.enter_context(Clients(bootstrap))
         admin = KafkaAdminClient(bootstrap_servers=bootstrap)
@@ -91,7 +93,7 @@ def stage(bootstrap: str) -> Iterator[Stage]:
 
 
 def play(on: Stage, version: tuple[int, ...]) -> list[str]:
-    """Plays everything that brokers of a version know; the names of the groups."""
+    """Run every story that brokers of a version support; return the names of the groups."""
     stories = [*_STORIES, *(_STORIES_SINCE_4_3 if version >= (4, 3) else ())]
     for story in stories:
         story(on, _name(story))
@@ -127,7 +129,7 @@ def _confluent_range(on: Stage, group: str) -> None:
 
 
 def _confluent_cooperative(on: Stage, group: str) -> None:
-    """The same with incremental rebalances: partitions are given up in one and given away in the next."""
+    """The same with incremental rebalances: a partition is revoked in one rebalance and assigned in the next."""
     on.first_offset(group)
     settings: dict[str, Any] = {"partition_assignment_strategy": "cooperative-sticky", "session_timeout_ms": PATIENT_MS}
     first = on.clients.consumer(group, ("clicks",), client_id="cooperative-1", **settings)
@@ -141,7 +143,7 @@ def _confluent_cooperative(on: Stage, group: str) -> None:
 
 
 def _confluent_static(on: Stage, group: str) -> None:
-    """A static member comes back as it was, and is taken out by an admin when it does not any more."""
+    """A static member returns under the same id; when it does not return again, an admin removes it."""
 
     def member(number: int) -> Consumer:
         return on.clients.consumer(
@@ -169,7 +171,7 @@ def _confluent_static(on: Stage, group: str) -> None:
 
 
 def _confluent_simple(on: Stage, group: str) -> None:
-    """Commits without a group: forwards, backwards, with much metadata."""
+    """Commits without a group: to greater and to lower offsets, with long metadata."""
     member = on.clients.consumer(group)
     for offset in (900, 950, 20):
         on.clients.commit(member, [("orders", 0, offset), ("clicks", 1, 2**62 + offset)])
@@ -178,7 +180,7 @@ def _confluent_simple(on: Stage, group: str) -> None:
 
 
 def _confluent_altered(on: Stage, group: str) -> None:
-    """An admin resets offsets of a group whose members have gone."""
+    """An admin resets offsets of a group whose members have left."""
     on.first_offset(group)
     member = on.clients.consumer(group, ("payments",), client_id="altered", session_timeout_ms=PATIENT_MS)
     on.clients.settle([member], 4)
@@ -189,7 +191,7 @@ def _confluent_altered(on: Stage, group: str) -> None:
 
 
 def _confluent_deleted(on: Stage, group: str) -> None:
-    """A group with a past is deleted, with offsets of several topics."""
+    """A group that had members is deleted, with offsets of several topics."""
     on.first_offset(group)
     member = on.clients.consumer(group, ("payments",), client_id="deleted", session_timeout_ms=PATIENT_MS)
     on.clients.settle([member], 4)
@@ -199,7 +201,7 @@ def _confluent_deleted(on: Stage, group: str) -> None:
 
 
 def _confluent_simple_deleted(on: Stage, group: str) -> None:
-    """A group that only ever had offsets is deleted, and is there again."""
+    """A group that only ever had offsets is deleted and created again."""
     member = on.clients.consumer(group)
     on.clients.commit(member, _everywhere("payments", 1))
     on.clients.admin.delete_consumer_groups([group])[group].result(20)
@@ -239,7 +241,7 @@ def _python_consumer(on: Stage, group: str) -> None:
 
 
 def _python_altered(on: Stage, group: str) -> None:
-    """Offsets of a group that was not there, set and deleted by an admin; the last of them end it in the next sweep."""
+    """Offsets of a group that did not exist, set and deleted by an admin; the next sweep removes the group without offsets."""
     offsets = {PythonPartition("orders", 0): OffsetAndMetadata(5, "by hand", -1)}
     on.admin.alter_group_offsets(group, offsets)
     on.admin.delete_group_offsets(group, list(offsets))
@@ -250,7 +252,7 @@ def _python_altered(on: Stage, group: str) -> None:
 
 
 def _two_of_connect(on: Stage, group: str) -> None:
-    """Another protocol type: a vote, members that get nothing, a member that brings other metadata, a leader that goes."""
+    """Another protocol type: a vote, members with an empty assignment, a member with new metadata, a leader that leaves."""
     ages = (STATIC, NEW)
     on.first_offset(group)
     one, two = (on.member(group, f"worker-{n}", _CONNECT, protocol_type="connect", age=age) for n, age in enumerate(ages))
@@ -272,7 +274,7 @@ def _two_of_connect(on: Stage, group: str) -> None:
 
 
 def _together_and_apart(on: Stage, group: str) -> None:
-    """Members of three ages of the protocol; two leave with one request, the last alone."""
+    """Members of three ages of the protocol; two leave with one request, then the last one alone."""
     members = [on.member(group, f"m-{n}", {"range": _SUBSCRIPTION}, age=age) for n, age in enumerate((OLD, STATIC, NEW))]
     _gather(members)
     assert members[0].commit([("clicks", 0, 5, -1, "kept for an hour")], retention_ms=3_600_000) == {("clicks", 0): NONE}
@@ -284,7 +286,7 @@ def _together_and_apart(on: Stage, group: str) -> None:
 
 
 def _static_members(on: Stage, group: str) -> None:
-    """A follower and then the leader restart while the group is stable, and live on."""
+    """A follower and then the leader restart while the group is Stable, and stay members."""
 
     def member(number: int, age: Age = NEW) -> ProtocolMember:
         return on.member(group, f"s-{number}", {"range": _SUBSCRIPTION}, age=age, instance_id=f"i-{number}")
@@ -301,7 +303,7 @@ def _static_members(on: Stage, group: str) -> None:
 
 
 def _session_ends(on: Stage, group: str) -> None:
-    """A member that is not heard of any more."""
+    """A member whose session ends without a heartbeat."""
     member = on.member(group, "silent", {"range": _SUBSCRIPTION}, age=OLD, session_ms=_SHORT_MS)
     _alone(member, b"all")
     assert member.commit([("payments", 3, 1, -1, "last words")]) == {("payments", 3): NONE}
@@ -315,7 +317,7 @@ def _two_hasty_members(on: Stage, group: str) -> list[ProtocolMember]:
 
 
 def _does_not_join(on: Stage, group: str) -> None:
-    """A rebalance goes on without the member that takes too long to join."""
+    """A rebalance completes without the member that takes too long to join."""
     members = _two_hasty_members(on, group)
     _gather(members)
     members[0].join()
@@ -323,7 +325,7 @@ def _does_not_join(on: Stage, group: str) -> None:
 
 
 def _does_not_sync(on: Stage, group: str) -> None:
-    """A member that joins and does not sync is out when the time is over (KAFKA-12890)."""
+    """A member that joins and does not sync is removed after the rebalance timeout (KAFKA-12890)."""
     one, two = _two_hasty_members(on, group)
     _alone(one, b"all")
     two.send_join()
@@ -343,7 +345,7 @@ def _alone(member: ProtocolMember, assignment: bytes) -> None:
 
 
 def _gather(members: Sequence[ProtocolMember]) -> None:
-    """They join one after the other, each to a stable group; the first leads."""
+    """Members join one after the other, each a Stable group; the first leads."""
     for count, joining in enumerate(members, 1):
         joining.send_join()
         for member in members[: count - 1]:
@@ -356,7 +358,7 @@ def _gather(members: Sequence[ProtocolMember]) -> None:
 
 
 def _offsets_expire(on: Stage, group: str) -> None:
-    """Offsets with a time of their own (before KIP-211), of which some have passed it."""
+    """Offsets with an expire time of their own (before KIP-211), of which some have expired."""
     simple = on.member(group, "old", {}, age=OLD)
     assert set(simple.commit([("orders", 0, 1, -1, "for a day")], retention_ms=86_400_000).values()) == {NONE}
     expiring = [("orders", 2, 3, -1, ""), ("clicks", 0, 4, -1, ""), ("orders", 1, 2, -1, "")]
@@ -365,14 +367,14 @@ def _offsets_expire(on: Stage, group: str) -> None:
 
 
 def _group_expires(on: Stage, group: str) -> None:
-    """All offsets of a group without members, and it with them."""
+    """All offsets of a group without members expire, and the group with them."""
     simple = on.member(group, "old", {}, age=OLD)
     assert set(simple.commit([("orders", 2, 3, -1, ""), ("clicks", 0, 4, -1, "")], retention_ms=1).values()) == {NONE}
     on.await_state(group, "Dead")
 
 
 def _left_without_offsets(on: Stage, group: str) -> None:
-    """Nothing is left of a group whose members have gone and never committed."""
+    """A group whose members have left without a commit is removed."""
     member = on.member(group, "short", {"range": _SUBSCRIPTION}, age=OLD)
     _alone(member, b"all")
     assert member.leave() == [NONE]
@@ -383,7 +385,7 @@ def _left_without_offsets(on: Stage, group: str) -> None:
 
 
 def _in_transactions(on: Stage, group: str) -> None:
-    """Committed, aborted, committed again over it, and still open."""
+    """Committed, aborted, committed again, and still open."""
     commits = on.open.enter_context(TransactionalCommits(on.bootstrap, group, producer_id=4711))
     commits.commit([("payments", 0, 10, 1, "one"), ("payments", 1, 20, -1, None)])
     commits.end(committed=True)

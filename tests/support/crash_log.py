@@ -1,6 +1,6 @@
-"""A log that grows in steps, with something for every table in each, and where every step ends.
+"""A log that grows in steps, with records for every table in each step, and the end offsets of every step.
 
-Days pass with each step, so that what nobody commits any more expires on the way.
+Days pass between steps, so that offsets without further commits expire along the way.
 """
 
 import random
@@ -18,7 +18,7 @@ PARTITIONS = 3
 STEP_MS = 3 * 86_400_000
 FIRST_MS = 1_700_000_000_000
 
-#: Groups of a partition that commit; the later ones less and less, so that they expire.
+#: Groups of a partition that commit; later ones commit less and less often, so that they expire.
 _GROUPS = 6
 
 
@@ -37,11 +37,11 @@ class CrashLog:
         return f"segments:{self.directory}"
 
     def time_ms(self, step: int) -> int:
-        """When step number `step` was written."""
+        """The time at which step number `step` was written."""
         return FIRST_MS + step * STEP_MS
 
     def grow(self, steps: int = 1) -> None:
-        """Writes further steps."""
+        """Write further steps."""
         for _ in range(steps):
             step = len(self.ends)
             for log in self._logs.values():
@@ -52,7 +52,7 @@ class CrashLog:
             self.ends.append({partition: log.end for partition, log in self._logs.items()})
 
     def records(self, step: int) -> list[LogRecord]:
-        """Every record up to the end of a step."""
+        """All records up to the end of a step."""
         ends = self.ends[step]
         return [r for partition in sorted(ends) for r in self._segments.records(partition) if r.offset < ends[partition]]
 

@@ -1,6 +1,6 @@
-"""ConsumerGroupDescribe, ShareGroupDescribe and StreamsGroupDescribe: their responses as layouts, and who reads these.
+"""Responses of ConsumerGroupDescribe, ShareGroupDescribe and StreamsGroupDescribe as layouts, and a reader of layouts.
 
-A layout is a row of (name, kind): a primitive, `[kind]` for an array, `("nullable", layout)`, or a layout of its own.
+A layout is a row of (name, kind): a primitive, `[kind]` for an array, `("nullable", layout)`, or a nested layout.
 """
 
 from collections.abc import Mapping, Sequence
@@ -132,7 +132,7 @@ def array(texts: Sequence[str]) -> bytes:
 
 
 def _length(length: int) -> bytes:
-    """A compact length: one more, as a varint."""
+    """A compact length: a varint of the length plus one."""
     number, out = length + 1, bytearray()
     while number > 0x7F:
         out.append(number & 0x7F | 0x80)

@@ -1,9 +1,9 @@
-"""Wait for what another process, thread or task does: the one poll loop of the tests.
+"""Wait for an effect of another process, thread or task: the one poll loop of the tests.
 
     eventually("the group is stable", lambda: state("billing"), equal_to("Stable"), unless=job.failure)
 
-A wait fails when the value that it looks at has not changed for `patience_seconds`, so that a slow machine that gets on is
-given more time than one that stands still, and after `LIMIT_SECONDS` in any case.
+A wait fails when the observed value has not changed for `patience_seconds`, so that a slow machine that makes progress gets more
+time than one that makes none, and after `LIMIT_SECONDS` in any case.
 """
 
 import asyncio
@@ -13,13 +13,13 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-#: Below the limit of a whole test (`timeout` in pyproject.toml), so that the message of the wait is the one that is seen.
+#: Below the limit of a whole test (`timeout` in pyproject.toml), so that the message of the wait is the one that is printed.
 LIMIT_SECONDS = 240.0
 _SHOWN = 2000
 
 
 class NotReached(AssertionError):
-    """What was awaited did not happen. The message has the last value, for how long it was that, and how long the wait was."""
+    """The wait failed. The message has the last value, how long it had not changed, and how long the wait took."""
 
 
 def equal_to(wanted: object) -> Callable[[object], bool]:
@@ -43,7 +43,7 @@ def eventually(
 ) -> T:
     """Call `probe` until its value satisfies `until`, and return that value.
 
-    Raises NotReached as the module says, and at once when `unless` returns why it will never happen.
+    Raises NotReached after the limits in the module docstring, and as soon as `unless` returns why the wait cannot succeed.
     """
     wait = _Wait(what, patience_seconds)
     while not until(value := probe()):
@@ -61,7 +61,7 @@ async def eventually_async(
     patience_seconds: float = 30,
     pause_seconds: float = 0.02,
 ) -> T:
-    """`eventually` on an event loop, which goes on between two looks."""
+    """`eventually` on an event loop, which runs other tasks between two probes."""
 
     async def look() -> T:
         return probe()
@@ -80,7 +80,7 @@ async def eventually_awaited(
     patience_seconds: float = 30,
     pause_seconds: float = 0.02,
 ) -> T:
-    """The same for a `probe` that has to be awaited itself."""
+    """`eventually_async` for a `probe` that is a coroutine function."""
     wait = _Wait(what, patience_seconds)
     while not until(value := await probe()):
         wait.goes_on(value, unless())
@@ -89,7 +89,7 @@ async def eventually_awaited(
 
 
 class _Wait:
-    """The time that a wait has taken, and the value that it saw last."""
+    """The duration of a wait, and the last value that it saw."""
 
     def __init__(self, what: str, patience_seconds: float) -> None:
         self._what = what
@@ -100,10 +100,10 @@ class _Wait:
         self._looks = 0
 
     def goes_on(self, value: object, given_up: str | None) -> None:
-        """A look found `value`, which is not what was awaited."""
+        """Note that a probe returned `value`, which does not satisfy the wait; raise NotReached when the time is over."""
         now = time.monotonic()
         self._looks += 1
-        # as text: a value may be the same list each time, with more in it
+        # as text: the value may be the same list object each time, with more elements
         seen = repr(value)
         if seen != self._last:
             self._last, self._changed = seen, now

@@ -1,4 +1,4 @@
-"""Values of which a test knows the type, where the code under test may return others."""
+"""Type checks for values whose type a test knows and the code under test leaves open."""
 
 from collections.abc import Iterable
 from typing import TypeVar
@@ -7,11 +7,11 @@ T = TypeVar("T")
 
 
 def expect(kind: type[T], value: object) -> T:
-    """`value`, which fails the test unless it is a `kind`."""
+    """Return `value`; fail the test unless it is a `kind`."""
     assert isinstance(value, kind), f"expected {kind.__name__}, found {value!r}"
     return value
 
 
 def expect_all(kind: type[T], values: Iterable[object]) -> list[T]:
-    """The same for each of `values`."""
+    """Return `values`; fail the test unless each is a `kind`."""
     return [expect(kind, value) for value in values]

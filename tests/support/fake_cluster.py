@@ -1,4 +1,4 @@
-"""A cluster without sockets: it answers the requests of `KafkaSource` with the library's own messages, and as badly as told."""
+"""A cluster without sockets: it answers `KafkaSource` with the library's own messages, and with scripted errors."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ def batch(base_offset: int, *values: bytes) -> bytes:
 
 @dataclass
 class FakePartition:
-    """A log as batches (base offset, offset behind it, bytes), and who leads it."""
+    """A log as batches (base offset, next offset, bytes), and its leader."""
 
     leader: int = 1
     epoch: int = 0
@@ -45,7 +45,7 @@ class FakePartition:
     epoch_starts: dict[int, int] = field(default_factory=dict)
 
     def elect(self, node: int, *, holding: int | None = None) -> None:
-        """A new leader, which may hold less than the last one: what is behind offset `holding` is lost."""
+        """Elect a new leader, which may have less than the last one: data from offset `holding` on is lost."""
         self.leader, self.epoch = node, self.epoch + 1
         if holding is not None:
             self.batches = [each for each in self.batches if each[1] <= holding]
@@ -53,22 +53,22 @@ class FakePartition:
         self.epoch_starts[self.epoch] = self.high_watermark
 
     def end_of_epoch(self, epoch: int) -> int:
-        """Where the log of a leader epoch ends."""
+        """The end offset of a leader epoch."""
         return min([start for later, start in self.epoch_starts.items() if later > epoch], default=self.high_watermark)
 
     def append(self, *values: bytes, gap: int = 0) -> None:
-        """A batch behind the last, after `gap` offsets that compaction has removed."""
+        """Append a batch after the last one, and after `gap` offsets that compaction has removed."""
         base = self.high_watermark + gap
         self.high_watermark = base + len(values)
         self.batches.append((base, self.high_watermark, batch(base, *values)))
 
     def bytes_from(self, offset: int) -> bytes:
-        """What a broker would read from disk, however long."""
+        """The bytes that a broker would read from disk, without a size limit."""
         return b"".join(data for _, end, data in self.batches if end > offset)
 
 
 class FakeCluster:
-    """Stands for a `KafkaConnection`. `script` holds what to do before each request of a round; `rounds` what was asked."""
+    """Stands for a `KafkaConnection`. `script` has actions before each request of a round; `rounds` has the requests."""
 
     def __init__(self, partitions: Mapping[int, FakePartition]) -> None:
         self.partitions = dict(partitions)
@@ -84,7 +84,7 @@ class FakeCluster:
         self.lookups = 0
 
     def metadata(self, _topic: str | None) -> Any:
-        """Answers at the newest version."""
+        """Answer at the newest version."""
         self.lookups += 1
         partitions = [
             MetadataResponse.MetadataResponseTopic.MetadataResponsePartition(
@@ -100,7 +100,7 @@ class FakeCluster:
         return response
 
     def ask(self, requests: Mapping[int, Callable[[Any], Any]]) -> dict[int, Any]:
-        """One round."""
+        """Answer one round of requests."""
         if self.script:
             self.script.popleft()()
         asked = {node: request(None) for node, request in requests.items()}

@@ -1,4 +1,4 @@
-"""What tests need once on a machine: compiled functions and jars, prepared before the first test starts its time limit."""
+"""One-time preparations of a machine: compiled functions and jars, made before the first test starts its time limit."""
 
 import sys
 from collections.abc import Iterable, Set
@@ -11,10 +11,10 @@ from pipelines.cache.jars import resolved_jars
 from pipelines.cache.kernels import compile_kernels
 from pipelines.private.kafka.distribution import broker_jars
 
-#: The token provider that goes with Spark 4.2 is not in every repository; without Kerberos any version does.
+#: The token provider that matches Spark 4.2 is not in every repository; without Kerberos any version works.
 TOKEN_PROVIDER = "4.0.0"
 
-#: Versions of the brokers that tests start: those that are always run, and those that are marked slow as well.
+#: Versions of the brokers that tests start: those of every run, and those of tests marked slow.
 BROKERS = ("4.1.1",)
 BROKERS_OF_SLOW_TESTS = ("0.10.2.2", "1.1.1", "2.8.2", "3.9.1", "4.3.0")
 #: Releases of the tools, in the same way.
@@ -23,7 +23,7 @@ TOOLS_OF_SLOW_TESTS = ("2.8.2", "3.9.1")
 
 
 def prepare(markers: Set[str]) -> None:
-    """Prepares tests that have these markers. Nothing happens where it was done before, or by another process meanwhile."""
+    """Prepare tests that have these markers. Does nothing where it was done before, or by another process meanwhile."""
     compile_kernels(_progress)
     if "spark" in markers:
         from pipelines.source.spark_kafka import connector_jars
@@ -43,7 +43,7 @@ def prepare(markers: Set[str]) -> None:
 
 
 def without_recording(lines: Iterable[str]) -> list[str]:
-    """The lines of a job but that of the first one on a machine, which records the classes of Spark's JVM."""
+    """The lines of a job without the line of a machine's first run, which records the classes of Spark's JVM."""
     return [line for line in lines if not line.startswith("recording the classes")]
 
 

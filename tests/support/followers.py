@@ -1,4 +1,4 @@
-"""Tables that follow the log of a coordinator while it is written: by the real job, and without Spark."""
+"""Tables that follow the log of a coordinator while it is written: with the real job, and without Spark."""
 
 import threading
 from collections.abc import Mapping
@@ -23,20 +23,20 @@ _LOOK_EVERY_SECONDS = 0.2
 
 
 class Follower(Protocol):
-    """`tables` is their folder."""
+    """Keeps the tables in the folder `tables` up to date."""
 
     tables: Path
 
     def start(self) -> None: ...
 
     def expect_alive(self) -> None:
-        """Raises what has ended it."""
+        """Raise the error that ended it."""
 
     def stop(self) -> None: ...
 
 
 def reached(follower: Follower) -> Mapping[int, int]:
-    """The next offset of every partition, as the last batch says."""
+    """The next offset of every partition, from the last batch."""
     try:
         batch = TableStore(str(follower.tables)).last_batch()
     except UsageError:
@@ -53,23 +53,23 @@ class JobFollower:
         self._job: Job | None = None
 
     def start(self) -> None:
-        """Begins to start: Spark takes a while."""
+        """Start the process without waiting: Spark takes a while."""
         self._job = Job(f"segments:{self._log}", self.tables, trigger="500ms")
 
     def expect_alive(self) -> None:
-        """The job runs, and nothing went wrong in it."""
+        """Assert that the job runs and that it logged no exception."""
         assert self._job is not None
         assert self._job.running, self._job.text
         assert self._job.tracebacks == [], self._job.text
 
     def stop(self) -> None:
-        """Kills it."""
+        """Kill the process."""
         if self._job is not None:
             self._job.__exit__()
 
 
 class ThreadFollower:
-    """What the job does, without Spark, in a thread."""
+    """The work of the job in a thread, without Spark."""
 
     def __init__(self, log: Path, tables: Path) -> None:
         self.tables = tables

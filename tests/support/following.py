@@ -1,4 +1,4 @@
-"""`grouplake run` as a process that follows a cluster, and consumers that go on committing whatever happens to it."""
+"""`grouplake run` as a process that follows a cluster, and consumers that keep committing through any outage."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ _COMMIT_EVERY_SECONDS = 0.1
 
 
 class Job:
-    """A running `grouplake run`; `lines` is what it has told so far."""
+    """A running `grouplake run`; `lines` has its progress so far."""
 
     def __init__(self, source: str, tables: Path, *more: str, trigger: str = "1s") -> None:
         command = ["run", "--source", source, "--tables", str(tables), "--trigger", trigger, *more]
@@ -48,42 +48,42 @@ class Job:
     def running(self) -> bool:
         return self._process.poll() is None
 
-    def told(self, what: str) -> list[str]:
-        """Lines with `what` in them."""
+    def lines_with(self, what: str) -> list[str]:
+        """Lines that contain `what`."""
         return [line for line in self.lines if what in line]
 
     def wait_for(self, what: str, count: int = 1) -> None:
-        """Until so many lines have `what` in them, beside those that had it before."""
-        self.wait_until_told(what, len(self.told(what)) + count)
+        """Wait until `count` more lines contain `what`."""
+        self.wait_until_logged(what, len(self.lines_with(what)) + count)
 
-    def wait_until_told(self, what: str, wanted: int = 1) -> None:
-        """Until so many lines have `what` in them, from the start on."""
+    def wait_until_logged(self, what: str, wanted: int = 1) -> None:
+        """Wait until `wanted` lines contain `what`, counted from the start."""
         eventually(
             f"{wanted} lines of the job have {what!r}",
             lambda: self.lines[-20:],
-            lambda _: len(self.told(what)) >= wanted,
+            lambda _: len(self.lines_with(what)) >= wanted,
             unless=self.failure,
             patience_seconds=LIMIT_SECONDS,
             pause_seconds=0.1,
         )
 
-    def signal(self, number: int, *, everybody: bool = False) -> None:
-        """Sends a signal, to `everybody` in its process group or to the command alone."""
-        (os.killpg if everybody else os.kill)(self._process.pid, number)
+    def signal(self, number: int, *, whole_group: bool = False) -> None:
+        """Send a signal to the whole process group or to the command alone."""
+        (os.killpg if whole_group else os.kill)(self._process.pid, number)
 
     def ended(self, limit_seconds: float = LIMIT_SECONDS) -> int:
-        """Its exit code, once it has one."""
+        """Wait until the process has ended; return its exit code."""
         code = self._process.wait(limit_seconds)
         self._reader.join()
         return code
 
     def failure(self) -> str | None:
-        """Why nothing more will happen, once it has ended."""
+        """The reason why no more lines can appear, once the process has ended."""
         return None if self.running else f"the job has ended:\n{self.text}"
 
     @property
     def tracebacks(self) -> list[str]:
-        """Lines that show an exception of Python or of Java; a job tells what happened in its own words."""
+        """Lines that show an exception of Python or Java; a job reports errors in its own words."""
         return [line for line in self.lines if "Exception" in line or "Traceback" in line]
 
     @property
@@ -97,9 +97,9 @@ class Job:
 
 
 class Committers:
-    """Groups that commit in turn, each higher and higher offsets, until told to stop; `commits` were acknowledged.
+    """Groups that commit in turn, with ascending offsets, until the context ends; `commits` counts acknowledged ones.
 
-    One more group, `workers`, has two members that commit what they own. At the end all leave.
+    The group `workers` has two members, which commit for the partitions that they own. At the end all members leave.
     """
 
     def __init__(self, bootstrap: str, groups: int, topic: str) -> None:
@@ -119,7 +119,7 @@ class Committers:
         self._thread.join()
 
     def wait_for_more(self, count: int) -> None:
-        """Until so many more commits were acknowledged."""
+        """Wait until `count` more commits were acknowledged."""
         eventually(
             f"{count} more commits are acknowledged",
             lambda: self.commits,
@@ -143,7 +143,7 @@ class Committers:
                 offset += 1
 
     def _send(self, member: Consumer, offsets: list[TopicPartition]) -> None:
-        # a commit that waited for its answer would wait for as long as there is no coordinator
+        # a synchronous commit would block until a coordinator is available
         with contextlib.suppress(KafkaException):
             if offsets:
                 member.commit(offsets=offsets, asynchronous=True)

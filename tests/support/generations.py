@@ -1,4 +1,4 @@
-"""The broker generations that are asked, and what a log may hold so that they load it to its end."""
+"""The broker generations that tests query, and the records that a log may hold so that they load it to its end."""
 
 from dataclasses import dataclass
 
@@ -8,11 +8,11 @@ _NEVER_DEFINED = (18, 24, 99, 1000)
 
 @dataclass(frozen=True)
 class Generation:
-    """One release that answers for its era.
+    """One release, which represents its era.
 
-    A loader gives up its partition at a value version that it does not know, and before 3.4.1 (KIP-915) at an unknown record type
-    too, so `offset_versions`, `group_versions` and `unknown_types` are what a log for it may hold. `old_commit_versions` are the
-    value versions of record type 0. Request versions are those that tell most and still name topics.
+    A loader gives up its partition at an unknown value version, and before 3.4.1 (KIP-915) at an unknown record type too.
+    `offset_versions`, `group_versions` and `unknown_types` are what a log for it may hold. `old_commit_versions` are the
+    value versions of record type 0. Request versions are the most detailed ones that still name topics.
     """
 
     version: str

@@ -1,4 +1,4 @@
-"""The logs that real brokers wrote, kept in tests/data."""
+"""Logs in tests/data that real brokers wrote."""
 
 import base64
 import json
@@ -34,7 +34,7 @@ class DumpLine:
 
 
 def segments_dir(version: str, into: Path) -> Path:
-    """Extracts the broker's segment files below `into` and returns the log directory."""
+    """Extract the broker's segment files below `into` and return the log directory."""
     directory = into / f"kafka-{version}"
     if not directory.exists():
         with tarfile.open(DATA / f"kafka-{version}.segments.tar.gz") as archive:
@@ -43,7 +43,7 @@ def segments_dir(version: str, into: Path) -> Path:
 
 
 def records(version: str) -> list[LogRecord]:
-    """The data records that a consumer saw; no transaction markers and no producer ids."""
+    """The data records that a consumer saw, without transaction markers and producer ids."""
     lines = map(json.loads, (DATA / f"kafka-{version}.records.jsonl").read_text().splitlines())
     return [
         LogRecord(line["partition"], line["offset"], line["timestamp"], _decoded(line["key"]), _decoded(line["value"]))
@@ -52,12 +52,12 @@ def records(version: str) -> list[LogRecord]:
 
 
 def expected(version: str) -> Any:
-    """What the broker itself answered while the log was as it is."""
+    """The broker's own answers for the log in this state."""
     return json.loads((DATA / f"kafka-{version}.expected.json").read_text())
 
 
 def dump(version: str) -> list[DumpLine]:
-    """What Kafka's dump tool prints for the segments, a record a line."""
+    """The output of Kafka's dump tool for the segments, one record per line."""
     matches = map(_DUMP_LINE.match, (DATA / f"kafka-{version}.dump.txt").read_text().splitlines())
     return [DumpLine(int(m["partition"]), int(m["offset"]), m["marker"], m.string) for m in matches if m]
 

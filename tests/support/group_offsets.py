@@ -1,4 +1,4 @@
-"""What a coordinator says of a group to a client of another kind: its committed offsets, its state and its members."""
+"""A coordinator's answers about a group, through another client: committed offsets, state and members."""
 
 from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions
 from confluent_kafka.admin import AdminClient

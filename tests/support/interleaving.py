@@ -1,4 +1,4 @@
-"""Runs writers of the tables in threads that take turns at gates, so that every order of their steps can be played."""
+"""Writers of the tables in threads that take turns at gates, so that every order of their steps can be run."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ LIMIT_SECONDS = 300
 
 
 class Actor:
-    """A function in a thread that goes on for a number of gates at a time. `outcome` is None, or the exception that ended it."""
+    """A function in a thread that runs for a number of gates at a time. `outcome` is None, or the exception that ended it."""
 
     def __init__(self, name: str, work: Callable[[], None]) -> None:
         self.outcome: BaseException | None = None
@@ -29,7 +29,7 @@ class Actor:
         self._thread.start()
 
     def advance(self, gates: int | None = None) -> bool:
-        """Goes through that many gates (None: to the end); whether there is more to do."""
+        """Pass that many gates (None: run to the end); return whether there is more to do."""
         if not self._is_over:
             self._steps = 1_000_000 if gates is None else gates
             self._may_go.release()
@@ -37,7 +37,7 @@ class Actor:
         return not self._is_over
 
     def at_gate(self, name: str) -> None:
-        """Called in the thread: waits here when it has done its steps."""
+        """Called in the thread: wait here once the granted steps are done."""
         self.gates.append(name)
         if self._steps == 0:
             self._stopped.release()
@@ -74,7 +74,7 @@ def _gated(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 @contextmanager
 def gates() -> Iterator[None]:
-    """Gates after every named step of a batch, and between what a commit has looked at and its writing."""
+    """Put gates after every named step of a batch, and between a commit's read of the table version and its write."""
     real_commit = TablesWriter.commit
 
     def commit(self: TablesWriter, name: str, change: Any) -> int:

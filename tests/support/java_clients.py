@@ -1,4 +1,4 @@
-"""Kafka's Java client in any version, in a JVM of its own that Python drives through py4j of PySpark: no compiler needed."""
+"""Kafka's Java client in any version, in a JVM of its own that Python drives through PySpark's py4j: no compiler needed."""
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pipelines.cache.jars import java_executable, resolved_jars, spark_jars
 from pipelines.progress import Progress
 
-#: Releases whose clients tests run: those before 2.8 insist on Produce.
+#: Releases whose clients tests run: those before 2.8 require Produce.
 VERSIONS = ("0.11.0.3", "1.0.2", "1.1.1", "2.0.1", "2.3.1", "2.5.1", "2.7.2")
 
 _LOGGING = "org.slf4j:slf4j-simple:1.7.36"
@@ -31,8 +31,10 @@ _CLOSE_SECONDS = 30
 
 
 class JavaMember:
-    """A `KafkaConsumer` that a thread of its own polls until it is closed: old ones do not return from `poll` before they have
-    joined, so members of a group cannot take turns."""
+    """A `KafkaConsumer` that a thread of its own polls until it is closed.
+
+    Old ones do not return from `poll` before they have joined, so members of a group cannot take turns.
+    """
 
     def __init__(self, jvm: Any, settings: Mapping[str, str], topic: str) -> None:
         self._jvm = jvm
@@ -43,11 +45,11 @@ class JavaMember:
         self._failure: BaseException | None = None
         #: Partitions that it owned after its last poll.
         self.owned: frozenset[int] = frozenset()
-        self._thread = threading.Thread(target=self._live, daemon=True)
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def commit(self, offsets: Mapping[int, int]) -> None:
-        """`commitSync` of partition → offset. Raises what the client throws."""
+        """`commitSync` of partition → offset. Raises the exception of the client."""
         done: Future[None] = Future()
 
         def work(consumer: Any) -> None:
@@ -62,18 +64,18 @@ class JavaMember:
         done.result(_CLOSE_SECONDS)
 
     def failure(self) -> str | None:
-        """Why its thread has ended before it was closed."""
+        """The reason why its thread has ended before it was closed."""
         return None if self._failure is None else str(self._failure)
 
     def close(self) -> None:
-        """Leave the group. Raises what the client threw since it began."""
+        """Leave the group. Raises the first exception of the client."""
         self._closing.set()
         self._thread.join(_CLOSE_SECONDS)
         assert not self._thread.is_alive(), "the consumer does not close"
         if self._failure is not None:
             raise self._failure
 
-    def _live(self) -> None:
+    def _run(self) -> None:
         try:
             consumer = self._jvm.org.apache.kafka.clients.consumer.KafkaConsumer(_properties(self._jvm, self._settings))
             topics = self._jvm.java.util.ArrayList()
@@ -127,7 +129,7 @@ class JavaClients:
         )
 
     def produce(self, bootstrap: str, topic: str, value: bytes) -> str:
-        """Send one record and wait: the class of the exception that it ends with, "" for none."""
+        """Send one record and wait: the class of the exception that it ends with, or ""."""
         settings = {"bootstrap.servers": bootstrap, "max.block.ms": "10000", "retries": "3"}
         settings |= {f"{part}.serializer": f"{_BYTES}Serializer" for part in ("key", "value")}
         producer = self._jvm.org.apache.kafka.clients.producer.KafkaProducer(_properties(self._jvm, settings))
@@ -148,7 +150,7 @@ def client_jars(version: str, progress: Progress | None = None) -> Path:
 
 @contextmanager
 def java_clients(version: str) -> Iterator[JavaClients]:
-    """Clients of a release of Kafka. The JVM ends with the context."""
+    """Clients of a Kafka release. The JVM ends with the context."""
     jars = client_jars(version)
     py4j = next(jar for jar in spark_jars() if jar.name.startswith("py4j-"))
     port, token, process = launch_gateway(

@@ -8,9 +8,9 @@ from pipelines.private.kafka.distribution import broker_jars, version_tuple
 from pipelines.progress import Progress
 
 _NEWEST = "4.1.1"
-#: The first release whose `kafka-consumer-groups` is Java in a jar of its own, not Scala beside the broker.
+#: The first release whose `kafka-consumer-groups` is written in Java and has a jar of its own, apart from the broker's.
 _IN_A_JAR_OF_ITS_OWN = (3, 8)
-#: Before 2.4 there is no column for the group.
+#: Tools before 2.4 print no column for the group.
 _FIRST_COLUMNS = ("GROUP", "TOPIC", "CONSUMER-ID")
 
 
@@ -23,12 +23,12 @@ def tools_jars(progress: Progress | None = None, *, version: str = _NEWEST) -> P
 
 
 def consumer_groups(bootstrap: str, *arguments: str, version: str = _NEWEST) -> str:
-    """What `kafka-consumer-groups` of a release prints; AssertionError with all it said when it fails."""
+    """The output of a release's `kafka-consumer-groups`; AssertionError with the whole output when it fails."""
     return _run(version, "--bootstrap-server", bootstrap, "--timeout", "15000", *arguments)
 
 
 def table(printed: str) -> list[dict[str, str]]:
-    """Rows of a printed table by the names of its columns; values of these tools have no spaces."""
+    """Rows of a printed table by the names of its columns; values of these tools contain no spaces."""
     lines = [line.split() for line in printed.splitlines() if line.strip()]
     head = next(number for number, line in enumerate(lines) if line[0] in _FIRST_COLUMNS)
     return [dict(zip(lines[head], line, strict=False)) for line in lines[head + 1 :]]
@@ -50,7 +50,7 @@ def _run(version: str, *arguments: str) -> str:
         *arguments,
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    told = f"{' '.join(arguments)}: {done.stdout}{done.stderr}"
-    assert done.returncode == 0, told
-    assert "Error:" not in done.stdout, told
+    printed = f"{' '.join(arguments)}: {done.stdout}{done.stderr}"
+    assert done.returncode == 0, printed
+    assert "Error:" not in done.stdout, printed
     return done.stdout

@@ -1,4 +1,4 @@
-"""Runs the job in this process, on the test run's one Spark session."""
+"""Run the job in this process, on the test run's one Spark session."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ NOW_MS = 1_795_300_000_000
 
 
 def run_job(source: str, tables: Any, *, era: str = "4", **changed: Any) -> list[str]:
-    """Runs with `available-now`; returns the lines of progress."""
+    """Run with `available-now`; return the lines of progress."""
     configuration = load_configuration(None)
     options = {
         "address": parse_address(source),
@@ -25,7 +25,7 @@ def run_job(source: str, tables: Any, *, era: str = "4", **changed: Any) -> list
         "bulk_rows": configuration.job["bulk_rows"],
         "max_records": 0,
         "tasks": 2,
-        # the session is there already: its jars are those of the fixture
+        # the session exists already: its jars are those of the fixture
         "spark": {**configuration.spark, "delta_jars": "provided"},
         "kafka": {},
     }

@@ -1,10 +1,11 @@
-"""Kills lives of `crash_lives` with `kill -9`, at random moments or at named steps, while a reader looks on.
+"""Kill runs of `killed_runs` with `kill -9`, at random moments or at named steps, while a reader polls the tables.
 
     python tests/support/kill_harness.py FOLDER --kills 200 --seed 1
     python tests/support/kill_harness.py FOLDER --points claimed after:offsets
 
-Every life is a fork of this process, which has everything loaded and no threads of its own, so that a life is as long as its
-work and 200 of them are affordable. What was found goes to standard output as one JSON object; exit code 1 if anything was wrong.
+Every run is a fork of this process, which has loaded everything and has no threads of its own. A run therefore takes only as
+long as its work, and 200 of them are affordable. The report is one JSON object on standard output; exit code 1 if there are
+findings.
 """
 
 import argparse
@@ -24,7 +25,7 @@ from pathlib import Path
 
 from eventually import NotReached, eventually
 
-# threads that a library starts would not be there in a fork
+# threads that a library starts would not exist in a fork
 os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
 
 from command_polls import answer_of, asked, checked
@@ -38,19 +39,19 @@ from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 from pipelines.tables import definitions
 
-#: Lives that are not killed must end by then.
+#: Runs that are not killed must end within this time.
 _LIMIT_SECONDS = 600
 
-#: One poll of so many is made by the commands as well, which take a second each to start.
+#: One poll in this many is also made by the commands, which take a second each to start.
 _COMMANDS_EVERY = 10
 
-#: A snapshot is read again after that many others.
+#: A snapshot is read again after this many others.
 _HELD_FOR = 12
 
 
 @dataclass
 class Report:
-    """What was done and what was wrong."""
+    """Counts of the harness, and its findings in `wrong`."""
 
     kills: int = 0
     rounds: int = 0
@@ -64,7 +65,7 @@ class Report:
 
 
 class Harness:
-    """Kills lives in fresh folders below `folder`."""
+    """Kills runs in fresh folders below `folder`."""
 
     def __init__(self, folder: Path, workload: Workload) -> None:
         self.report = Report()
@@ -75,20 +76,20 @@ class Harness:
         self._states, self._answers, self._span = self._undisturbed()
 
     def kill_at_random(self, kills: int, draw: random.Random) -> None:
-        """Rounds of lives, each killed within a few batches of its first write, until there were enough."""
+        """Make rounds of runs, each killed within a few batches of its first write, until `kills` is reached."""
         while self.report.kills < kills:
             with self._round() as root:
                 while self.report.kills < kills:
-                    ended = self._life(root, after_seconds=draw.random() * self._span / 4)
+                    ended = self._killed_run(root, after_seconds=draw.random() * self._span / 4)
                     if ended:
                         break
                 self._finish(root)
 
     def kill_at(self, points: list[str]) -> None:
-        """One round, a life for each point in turn."""
+        """Make one round with one run for each point in turn."""
         with self._round() as root:
             for point in points:
-                if self._life(root, point=point):
+                if self._killed_run(root, point=point):
                     self.report.wrong.append(f"{point} was not reached")
                     break
             self._finish(root)
@@ -97,45 +98,45 @@ class Harness:
     def _round(self) -> Iterator[Path]:
         self.report.rounds += 1
         root = self._folder / f"round-{self.report.rounds}"
-        told = self._folder / f"reader-{self.report.rounds}.json"
+        results = self._folder / f"reader-{self.report.rounds}.json"
         stop = self._folder / f"stop-{self.report.rounds}"
-        # with no time to keep files for, `maintain` takes them from under readers
-        reader = _fork(lambda: _read(root, self._states, self._answers, stop, told)) if self._workload.vacuum_hours else None
+        # with no retention for files, `maintain` deletes files that a reader still needs
+        reader = _fork(lambda: _read(root, self._states, self._answers, stop, results)) if self._workload.vacuum_hours else None
         try:
             yield root
         finally:
             stop.touch()
             if reader is not None and _ended(reader) != 0:
                 self.report.wrong.append("the reader ended with an error")
-            found = json.loads(told.read_text()) if told.exists() else {}
+            found = json.loads(results.read_text()) if results.exists() else {}
             self.report.polls += found.get("polls", 0)
             self.report.read_again += found.get("read_again", 0)
             self.report.commands += found.get("commands", 0)
             self.report.states_seen += found.get("states", 0)
             self.report.wrong += found.get("wrong", [])
 
-    def _life(self, root: Path, *, after_seconds: float | None = None, point: str | None = None) -> bool:
-        """Whether the life came to its end before it was killed."""
+    def _killed_run(self, root: Path, *, after_seconds: float | None = None, point: str | None = None) -> bool:
+        """Return whether the run ended before it was killed."""
         begun, begins = os.pipe()
 
-        def live() -> None:
+        def work() -> None:
             if point is not None:
                 os.environ[failpoints.VARIABLE] = point
             os.write(begins, b"!")
-            self._workload.live(root)
+            self._workload.run(root)
 
-        life = _fork(live)
+        child = _fork(work)
         os.close(begins)
         os.read(begun, 1)
         os.close(begun)
         if after_seconds is not None:
             time.sleep(after_seconds)
-            os.kill(life, signal.SIGKILL)
-        status = _ended(life)
+            os.kill(child, signal.SIGKILL)
+        status = _ended(child)
         if status == 0:
             return True
         if status != -signal.SIGKILL:
-            self.report.wrong.append(f"a life ended with {status}")
+            self.report.wrong.append(f"a run ended with {status}")
             return True
         self.report.kills += 1
         self.report.interrupted[_left_behind(root)] += 1
@@ -144,10 +145,10 @@ class Harness:
         return False
 
     def _finish(self, root: Path) -> None:
-        """What is left of the work, undisturbed; then the tables are to be as if all of it had been."""
+        """Do the remaining work undisturbed; then the tables must equal those of an undisturbed run."""
 
         def verify() -> None:
-            self._workload.live(root)
+            self._workload.run(root)
             found = digest(contents_of(Snapshot.open(str(root))))
             assert found == self._states[-1], "tables differ from those of an undisturbed run"
             assert check(str(root)) == [], check(str(root))
@@ -156,26 +157,26 @@ class Harness:
             self.report.wrong.append(f"{root}: not whole after the restart")
 
     def _undisturbed(self) -> tuple[list[str], list[str], float]:
-        """Digests of the states that readers may see, what the commands answer to each, and how long a life takes alone."""
-        told = self._folder / "undisturbed.pickle"
+        """Digests of the states that readers may see, the commands' answers to each, and how long a run takes alone."""
+        results = self._folder / "undisturbed.pickle"
 
-        def live() -> None:
+        def run() -> None:
             states = self._workload.states(self._folder / "undisturbed")
-            # files of old states stay only where readers are given time
+            # files of old states are kept only where the retention for readers is not zero
             kept = range(len(states)) if self._workload.vacuum_hours else ()
             answers = [answer_of(Snapshot.open(str(self._folder / "undisturbed"), str(number))) for number in kept]
             started = time.monotonic()
-            self._workload.live(self._folder / "timed")
+            self._workload.run(self._folder / "timed")
             span = time.monotonic() - started
-            told.write_bytes(pickle.dumps(([digest(state) for state in states], answers, span)))
+            results.write_bytes(pickle.dumps(([digest(state) for state in states], answers, span)))
 
-        assert _ended(_fork(live)) == 0
-        undisturbed: tuple[list[str], list[str], float] = pickle.loads(told.read_bytes())
+        assert _ended(_fork(run)) == 0
+        undisturbed: tuple[list[str], list[str], float] = pickle.loads(results.read_bytes())
         return undisturbed
 
 
-def _read(root: Path, states: list[str], answers: list[str], stop: Path, told: Path) -> None:
-    """Polls what `sql` and `check` do, and reads a held snapshot again later, until told to stop."""
+def _read(root: Path, states: list[str], answers: list[str], stop: Path, results: Path) -> None:
+    """Poll what `sql` and `check` do, and read a held snapshot again later, until the stop file exists."""
     wrong: list[str] = []
     seen: dict[str, int] = {}
     polls = read_again = commands = 0
@@ -186,7 +187,7 @@ def _read(root: Path, states: list[str], answers: list[str], stop: Path, told: P
             state = digest(contents_of(snapshot))
             findings = check(str(root))
         except UsageError as error:
-            # there is nothing to be seen before the first batch
+            # readers see no state before the first batch
             if seen:
                 wrong.append(f"a reader met: {error}")
             continue
@@ -202,7 +203,7 @@ def _read(root: Path, states: list[str], answers: list[str], stop: Path, told: P
             answer, failure = asked(root)
             if answer not in answers:
                 wrong.append(f"`grouplake sql` met what the log never had: {failure}")
-            elif max(place for place, known in enumerate(answers) if known == answer) < max(seen.values()):
+            elif max(number for number, known in enumerate(answers) if known == answer) < max(seen.values()):
                 wrong.append("`grouplake sql` saw the tables go back")
             wrong += filter(None, [checked(root)])
         if held is None:
@@ -213,11 +214,11 @@ def _read(root: Path, states: list[str], answers: list[str], stop: Path, told: P
                 wrong.append("a snapshot changed under its reader")
             held = None
     counts = {"polls": polls, "read_again": read_again, "commands": commands, "states": len(seen)}
-    told.write_text(json.dumps({**counts, "wrong": wrong}))
+    results.write_text(json.dumps({**counts, "wrong": wrong}))
 
 
 def _left_behind(root: Path) -> str:
-    """What a kill interrupted, by the newest change under the folder of tables."""
+    """The table that a kill interrupted: the one with the newest log entry under the folder of tables."""
     logs = {path.parent.parent.name: path.stat().st_mtime_ns for path in root.glob("*/_delta_log/*.json")}
     return max(logs, key=lambda name: logs[name]) if logs else "nothing"
 

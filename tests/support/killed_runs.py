@@ -1,7 +1,7 @@
-"""What a killed process was doing: stages of the job and maintenance over a log of `CrashLog`, without Spark.
+"""The work of a process that tests kill: stages of the job and maintenance over a log of `CrashLog`, without Spark.
 
-A life goes on where the tables end, as an operator's script would that starts everything again. Each stage is some steps of the
-log, a batch each, then an expiry sweep, then `maintain`.
+A run continues where the tables end, as an operator's script that restarts everything would. Each stage is some steps of the
+log, one batch each, then an expiry sweep, then `maintain`.
 """
 
 from dataclasses import dataclass
@@ -29,13 +29,13 @@ from pipelines.tables.writer_lock import writer_lock
 ERA = Era.named("4")
 STEPS_PER_STAGE = 3
 
-#: History older than this goes with maintenance.
+#: Maintenance deletes history older than this.
 _HISTORY_DAYS = 12
 
 
 @dataclass(frozen=True)
 class Workload:
-    """What every life works at."""
+    """The work of every run."""
 
     log: CrashLog
     vacuum_hours: int
@@ -45,8 +45,8 @@ class Workload:
         steps = range(len(self.log.ends))
         return [steps[first : first + STEPS_PER_STAGE] for first in steps[::STEPS_PER_STAGE]]
 
-    def live(self, root: Path) -> None:
-        """A whole life: everything that is left to do."""
+    def run(self, root: Path) -> None:
+        """Run to the end: do all work that is left."""
         done = self._steps_done(root)
         for stage in self.stages:
             if stage[-1] + 1 >= done:
@@ -54,25 +54,25 @@ class Workload:
                 maintain(str(root), self._limits, _time(self.log.time_ms(stage[-1])), lambda _line: None)
 
     def apply(self, root: Path, before: int, last_step: int) -> None:
-        """One batch from the end of step `before` (-1: the beginning) to that of `last_step`, and a sweep."""
+        """Apply one batch from the end of step `before` (-1: the beginning) to that of `last_step`, and a sweep."""
         self._apply(root, [(before, last_step)], last_step)
 
     def states(self, root: Path) -> list[dict[str, list[str]]]:
-        """Lives undisturbed, and says what is in the tables after every batch, sweep and maintenance."""
+        """Run undisturbed, and return the contents of the tables after every batch, sweep and maintenance."""
         found: list[dict[str, list[str]]] = []
         finish = TablesWriter.finish
 
         def finished(writer: TablesWriter, batch: Batch) -> Batch:
-            told = finish(writer, batch)
+            last = finish(writer, batch)
             found.append(contents_of(Snapshot.open(str(root))))
-            return told
+            return last
 
         with patch.object(TablesWriter, "finish", finished):
-            self.live(root)
+            self.run(root)
         return found
 
     def warm_up(self) -> None:
-        """Loads what every life needs; starts no thread, so that processes can be forked afterwards."""
+        """Load what every run needs, without starting a thread, so that processes can be forked afterwards."""
         self._change_rows({}, self.log.ends[0])
 
     @property
@@ -80,7 +80,7 @@ class Workload:
         return Maintenance(history_days=_HISTORY_DAYS, vacuum_hours=self.vacuum_hours, target_file_mb=16)
 
     def _apply(self, root: Path, spans: list[tuple[int, int]], last_step: int) -> None:
-        """The job, as `grouplake run --expiry apply` goes about it."""
+        """Apply batches and a sweep as `grouplake run --expiry apply` does."""
         store = TableStore(str(root))
         with writer_lock(store.root, "test of crashes"):
             store.create()

@@ -11,13 +11,13 @@ from coordinator_core.log.columns import RecordColumns, to_log_records
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.sources.kafka import KafkaSource
 
-#: librdkafka tells stderr about every broker that goes away; tests stop brokers on purpose.
+#: librdkafka logs every lost broker to stderr; tests stop brokers on purpose.
 QUIET = {"log_level": 0}
 
 
 @dataclass(frozen=True, slots=True)
 class SeenRecord:
-    """What any client can see of a record."""
+    """The part of a record that any client can see."""
 
     partition: int
     offset: int
@@ -27,7 +27,7 @@ class SeenRecord:
 
 
 def create_topic(bootstrap: str, name: str, partitions: int = 1, **settings: str) -> None:
-    """A new topic, and the wait until brokers tell of it. Underscores in `settings` stand for dots."""
+    """Create a topic and wait until brokers list it. Underscores in `settings` stand for dots."""
     admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
     config = {setting.replace("_", "."): value for setting, value in settings.items()}
     admin.create_topics([NewTopic(name, partitions, 1, config=config)])[name].result(20)
@@ -35,14 +35,14 @@ def create_topic(bootstrap: str, name: str, partitions: int = 1, **settings: str
 
 
 def delete_topic(bootstrap: str, name: str) -> None:
-    """Delete a topic, and the wait until it is gone."""
+    """Delete a topic and wait until brokers no longer list it."""
     admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
     admin.delete_topics([name])[name].result(20)
     eventually(f"topic {name} is gone", lambda: name not in admin.list_topics(timeout=10).topics)
 
 
 def wait_for_topic(admin: AdminClient, name: str) -> None:
-    """Until every partition of a topic has a leader."""
+    """Wait until every partition of a topic has a leader."""
 
     def has_leaders() -> bool:
         found = admin.list_topics(name, timeout=10).topics[name]
@@ -100,7 +100,7 @@ def read_all(log: KafkaSource) -> list[LogRecord]:
 
 
 def records_of(pieces: Iterable[tuple[int, RecordColumns]]) -> list[LogRecord]:
-    """The rows of what `read_many` gives, ordered; none of it damaged."""
+    """The ordered rows of a `read_many` result; asserts that no record is damaged."""
     records: list[LogRecord] = []
     for partition, columns in pieces:
         assert columns.damages == ()
@@ -109,7 +109,7 @@ def records_of(pieces: Iterable[tuple[int, RecordColumns]]) -> list[LogRecord]:
 
 
 def visible(records: Iterable[LogRecord]) -> list[SeenRecord]:
-    """What a client would see of our records: no control records."""
+    """The records that a client would see: all but control records."""
     return [
         SeenRecord(each.partition, each.offset, each.timestamp, each.key, each.value) for each in records if not each.is_control
     ]

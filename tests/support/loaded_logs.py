@@ -35,7 +35,7 @@ def log_records(version: str) -> tuple[LogRecord, ...]:
 
 @cache
 def topic_ids(version: str) -> dict[UUID, str]:
-    """Topic ids as the `partition.metadata` files name them."""
+    """Topic ids from the `partition.metadata` files."""
     named = {}
     for path, data in _files(version).items():
         partition, topic_id = partition_of(path.parent.name), parse_topic_id(data.decode(errors="replace"))

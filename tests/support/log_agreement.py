@@ -1,4 +1,4 @@
-"""The compiled columns say what the scalar reader says, whatever the bytes."""
+"""Comparison of the compiled columns with the scalar reader, for any bytes."""
 
 from coordinator_core.log.columns import RecordColumns, end_of, parse_columns, to_log_records
 from coordinator_core.log.damage import ENDS_READING, Damage
@@ -7,7 +7,7 @@ from coordinator_core.log.reader import NO_END, frames, read_log
 
 
 def check(data: bytes, start: int = 0, end: int | None = None) -> RecordColumns:
-    """Asserts that both readers agree, and that every slice lies in its buffer; the columns."""
+    """Assert that both readers agree, and that every slice lies in its buffer; return the columns."""
     columns = parse_columns(data, start, end)
     items = list(read_log(data, 3, start, NO_END if end is None else end))
     assert list(to_log_records(columns, 3)) == [item for item in items if isinstance(item, LogRecord)]

@@ -1,6 +1,6 @@
 """A log of `__consumer_offsets`, written record by record in a test, and the state that it loads to.
 
-Everything goes through bytes: records are encoded when they are appended and decoded when they are replayed.
+Records pass through bytes: they are encoded when appended and decoded when replayed.
 """
 
 from collections.abc import Iterable
@@ -61,7 +61,7 @@ class Log:
         leader_epoch: int = -1,
         topic_id: UUID = ZERO_UUID,
     ) -> LogRecord:
-        """An offset commit, inside of a transaction when a producer is given; version 1 when it has an expire time."""
+        """An offset commit, in a transaction if a producer is given; value version 1 if it has an expire time."""
         value = OffsetCommitValue(offset, leader_epoch, "", at, expires, topic_id)
         key = OffsetCommitKey(group, topic, partition)
         return self.append(Record(record_type, key, value, version if expires == -1 else 1), producer=producer)
@@ -81,7 +81,7 @@ class Log:
         version: int = 3,
         timestamp: int = -1,
     ) -> LogRecord:
-        """A classic group; without members also without protocol."""
+        """A classic group; without members it has no protocol either."""
         members = tuple(members)
         value = GroupMetadataValue(protocol_type, generation, protocol if members else None, leader, timestamp, members)
         return self.append(Record(2, GroupMetadataKey(group), value, version))
@@ -122,7 +122,7 @@ class Log:
         return self.raw(*encode(record), producer=producer)
 
     def raw(self, key: bytes | None, value: bytes | None, *, producer: int = -1) -> LogRecord:
-        """Any bytes."""
+        """Arbitrary bytes."""
         return self._append(self._record(key, value, producer))
 
     def load(self, era: str = "3") -> GroupState:
@@ -167,7 +167,7 @@ def member(
 
 
 def offsets(state: GroupState, group: str = GROUP) -> dict[int, int]:
-    """Committed offsets of TOPIC as fetched."""
+    """Committed offsets of TOPIC, as OffsetFetch returns them."""
     return {p.partition: commit.offset for p, commit in state.committed(group).items() if p.topic == TOPIC}
 
 

@@ -1,13 +1,13 @@
-"""Records that a broker loses, as with a disk whose cache was not written back."""
+"""Loss of records on a stopped broker, as with a disk whose cache was not written back."""
 
 import os
 from pathlib import Path
 
 
 def cut_log(folder: Path, offset: int) -> None:
-    """Takes the batches from `offset` on out of the only segment of a partition, whose broker is down.
+    """Cut off the batches from `offset` on in the only segment of a partition, whose broker is stopped.
 
-    The indexes go as well; the broker makes new ones.
+    The indexes are deleted as well; the broker rebuilds them.
     """
     (segment,) = folder.glob("*.log")
     data, position = segment.read_bytes(), 0

@@ -16,7 +16,7 @@ _HTML_LINK = re.compile(r'\b(?:href|src|srcset)="([^"\s]+)"')
 
 
 def page_id(page: Path) -> str:
-    """How tests name a page."""
+    """The name of a page in test ids."""
     return str(page.relative_to(ROOT))
 
 
@@ -31,7 +31,7 @@ class Block:
 
 
 def blocks(page: Path) -> list[Block]:
-    """Fenced blocks, in order. One without a closing fence takes the rest of the page."""
+    """Fenced blocks, in order. A block without a closing fence extends to the end of the page."""
     text = page.read_text(encoding="utf-8")
     return [_block(token, text.splitlines()) for token in _PARSER.parse(text) if token.type == "fence"]
 
@@ -50,7 +50,7 @@ def prose(page: Path) -> str:
 
 
 def links(page: Path) -> list[str]:
-    """Targets of links and images, those of HTML too."""
+    """Targets of links and images, including those in HTML."""
     found = []
     for token in _inline(page):
         if token.type in ("html_block", "html_inline"):
@@ -60,7 +60,7 @@ def links(page: Path) -> list[str]:
 
 
 def anchors(page: Path) -> set[str]:
-    """Names that headings get when the page is shown; the second of the same name has -1 at its end."""
+    """Anchors that headings get when the page is rendered; the second of the same name ends in -1."""
     tokens = _PARSER.parse(page.read_text(encoding="utf-8"))
     seen: dict[str, int] = {}
     for opening, title in pairwise(tokens):

@@ -1,4 +1,4 @@
-"""A crowd of group members in front of the pure coordinator: requests and responses handed over, time as the test says."""
+"""A crowd of group members in front of the pure coordinator: messages are passed on directly, and the test has the clock."""
 
 from collections.abc import Iterator
 
@@ -22,7 +22,7 @@ def found(request: FindCoordinatorRequest, error: ErrorCode = ErrorCode.NONE) ->
 
 
 class Crowd:
-    """Members by name. `events` has what they told, in order."""
+    """Members by name. `events` has their events, in order."""
 
     def __init__(self, harness: Harness, topics: dict[str, int]) -> None:
         self.harness = harness
@@ -37,27 +37,27 @@ class Crowd:
         return self.members[name]
 
     def leave(self, name: str) -> None:
-        """The member says that it leaves, if it is one to say so."""
+        """Leave the group with LeaveGroup, if the member sends one."""
         self._take(name, self.members[name].leave())
         del self.members[name], self._calls[name]
 
     def vanish(self, name: str) -> None:
-        """The member says nothing more."""
+        """Stop sending requests."""
         del self.members[name], self._calls[name]
 
     def send(self, name: str, request: Request) -> None:
-        """A commit or a fetch of a member."""
+        """Send a commit or a fetch of a member."""
         self._take(name, Effects((), (request,)))
 
     def run(self, ms: int, step_ms: int = 10) -> None:
-        """Time goes on in steps; everybody does what is due, until nothing is left to do at that time."""
+        """Advance the clock in steps and run every timer that expires, until no work is left for that time."""
         for _ in range(ms // step_ms):
             self.harness.advance(step_ms)
             while any([self._turn(name) for name in list(self.members)]):
                 pass
 
     def crash(self) -> None:
-        """The coordinator dies and loads what the log has; connections break."""
+        """Stop the coordinator and load the log into a new one; connections break."""
         self.harness.crash()
         for name, member in self.members.items():
             self._calls[name].clear()

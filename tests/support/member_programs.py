@@ -22,7 +22,7 @@ _END_SECONDS = 30
 
 
 def go_member(client: str, progress: Progress | None = None) -> list[str]:
-    """The command of `tests/clients/go/CLIENT`. Skips the test where there is no Go."""
+    """The command of `tests/clients/go/CLIENT`. Skips the test if Go is not installed."""
     go = _toolchain("go", "Go 1.24 or newer")
 
     def build(sources: Path, target: Path) -> None:
@@ -32,7 +32,7 @@ def go_member(client: str, progress: Progress | None = None) -> list[str]:
 
 
 def kafkajs_member(progress: Progress | None = None) -> list[str]:
-    """The command of `tests/clients/kafkajs`. Skips the test where there is no Node.js."""
+    """The command of `tests/clients/kafkajs`. Skips the test if Node.js is not installed."""
     node, npm = (_toolchain(name, "Node.js 18 or newer, with npm") for name in ("node", "npm"))
 
     def build(sources: Path, target: Path) -> None:
@@ -43,7 +43,7 @@ def kafkajs_member(progress: Progress | None = None) -> list[str]:
 
 
 def build_members(progress: Progress) -> None:
-    """Builds what this machine has the toolchains for."""
+    """Build the members whose toolchains are installed."""
     if shutil.which("go"):
         go_member("franz", progress)
     if shutil.which("node") and shutil.which("npm"):
@@ -51,7 +51,7 @@ def build_members(progress: Progress) -> None:
 
 
 class MemberProgram:
-    """One member. Like `JavaMember`, but that it commits `offset + partition` for every partition that it owns."""
+    """One member. Like `JavaMember`, except that it commits `offset + partition` for every partition that it owns."""
 
     def __init__(self, command: Sequence[str], bootstrap: str, group: str, topic: str, client_id: str, *more: str) -> None:
         self._client_id = client_id
@@ -71,18 +71,18 @@ class MemberProgram:
         self._reader.start()
 
     def commit(self, offset: int) -> None:
-        """Commit, and wait until the client says that it is done."""
+        """Commit, and wait until the client confirms it."""
         assert self._process.stdin is not None
         before = self._committed
         self._process.stdin.write(f"commit {offset}\n")
         eventually(f"{self._client_id} has committed", lambda: self._committed, lambda count: count > before, unless=self.failure)
 
     def failure(self) -> str | None:
-        """Why the process has ended before it was closed."""
+        """The reason why the process has ended before it was closed."""
         return None if self._process.poll() is None else f"{self._client_id} has ended: {self._said()}"
 
     def close(self) -> None:
-        """Leave the group. AssertionError unless the process ends well."""
+        """Leave the group. AssertionError unless the process exits with code 0."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait(_END_SECONDS)
@@ -92,7 +92,7 @@ class MemberProgram:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Kill it if it still runs."""
+        """Kill the process if it still runs."""
         self._process.kill()
         self._process.wait()
         self._reader.join()
@@ -121,9 +121,9 @@ def _toolchain(name: str, wanted: str) -> str:
 
 
 def _built(name: str, build: Callable[[Path, Path], None], progress: Progress | None) -> Path:
-    """The folder of what `build` makes of `tests/clients/NAME`, in the cache under the digest of its sources.
+    """The folder with the result of `build` for `tests/clients/NAME`, in the cache under the digest of its sources.
 
-    Safe against other processes that do the same at the same time: the folder appears complete or not at all.
+    Safe against other processes that build the same at the same time: the folder appears complete or not at all.
     """
     sources = _SOURCES / name
     digest = hashlib.sha256()
@@ -139,7 +139,7 @@ def _built(name: str, build: Callable[[Path, Path], None], progress: Progress | 
             build(sources, partial)
             partial.rename(folder)
         except OSError:
-            # another process was quicker; its folder is as good as ours
+            # another process was faster; its folder is equivalent
             if not folder.exists():
                 raise
         finally:

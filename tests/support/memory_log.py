@@ -1,4 +1,4 @@
-"""A log of the coordinator in memory, that fails when a test says so."""
+"""A coordinator's log in memory, which fails on demand."""
 
 from collections.abc import Iterator, Sequence
 from uuid import UUID
@@ -11,8 +11,10 @@ from coordinator_core.segment_log.errors import AppendFailed, PartitionFailed
 
 
 class MemoryPartition:
-    """Keeps what is appended; `appends` has the number of batches of each call. `refuses` and `broken` are what it says
-    instead."""
+    """Keeps what is appended; `appends` has the number of batches of each call.
+
+    `refuses` and `broken` are errors that it raises instead of appending.
+    """
 
     def __init__(self, partition: int) -> None:
         self.partition = partition
@@ -82,4 +84,4 @@ class MemoryLog:
         return None
 
     def clean(self, now_ms: int) -> None:
-        """There is nothing to clean."""
+        """Do nothing: there is nothing to clean."""

@@ -1,4 +1,4 @@
-"""Clients without a group: they commit and delete offsets, one request after the other, and know what may be there."""
+"""Clients without members: each commits and deletes offsets, one request after the other, and knows which may be committed."""
 
 import asyncio
 from collections import Counter
@@ -23,13 +23,16 @@ from coordinator_core.state.offsets import TopicPartition
 _PARTITIONS = 4
 _AGAIN_SECONDS = 0.05
 _NOT_YET = {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR}
-#: In a hundred; the rest are commits.
+#: In percent; the rest are commits.
 _DELETED_OFFSETS, _DELETED_GROUPS = 15, 5
 
 
 class OffsetClient:
-    """Has a group of its own. `possible` are the offsets that may be committed, INVALID_OFFSET for none: what was answered last,
-    and whatever was sent since without an answer. `findings` tell of anything else."""
+    """A client with a group of its own.
+
+    `possible` are the offsets that may be committed, INVALID_OFFSET for none: the last one acknowledged, and all sent since then
+    without a response. `findings` lists any other offset found.
+    """
 
     def __init__(self, server: Address, group: str, topic: str, seed: int, pause_seconds: float) -> None:
         self.group = group
@@ -47,10 +50,10 @@ class OffsetClient:
         self._offset = 0
 
     async def run(self) -> None:
-        """Until it is cancelled. Whenever the connection breaks, it looks first what is there."""
+        """Send requests until cancelled. After a connection has broken, fetch and check the committed offsets first."""
         while True:
             try:
-                connection = await connect(*self._server, ConnectionSettings(client_id=f"clerk-{self.group}"))
+                connection = await connect(*self._server, ConnectionSettings(client_id=f"client-{self.group}"))
             except ClientError:
                 await self._wait(_AGAIN_SECONDS)
                 continue
@@ -76,11 +79,11 @@ class OffsetClient:
             if answer.error not in _NOT_YET:
                 break
             await self._wait(_AGAIN_SECONDS)
-        for place, may_be in self.possible.items():
-            found = answer.offsets[place].offset
+        for partition, may_be in self.possible.items():
+            found = answer.offsets[partition].offset
             if found not in may_be:
-                self.findings.append(f"{self.group} {place}: {found} is not in {sorted(may_be)}")
-            self.possible[place] = {found}
+                self.findings.append(f"{self.group} {partition}: {found} is not in {sorted(may_be)}")
+            self.possible[partition] = {found}
         self.counts["looks"] += 1
 
     async def _act(self, connection: BrokerConnection) -> None:
@@ -90,23 +93,23 @@ class OffsetClient:
                 connection, ApiKey.DELETE_GROUPS, DeleteGroupRequest(self.group), tuple(self.possible), INVALID_OFFSET
             )
             return
-        place = self._draw.choice(tuple(self.possible))
+        partition = self._draw.choice(tuple(self.possible))
         if chance < _DELETED_GROUPS + _DELETED_OFFSETS:
-            request = OffsetDeleteRequest(self.group, (place,))
-            await self._change(connection, ApiKey.OFFSET_DELETE, request, (place,), INVALID_OFFSET)
+            request = OffsetDeleteRequest(self.group, (partition,))
+            await self._change(connection, ApiKey.OFFSET_DELETE, request, (partition,), INVALID_OFFSET)
             return
         self._offset += 1
-        commit = OffsetCommitRequest(self.group, {place: OffsetToCommit(self._offset, metadata=f"{self._offset}")})
-        await self._change(connection, ApiKey.OFFSET_COMMIT, commit, (place,), self._offset)
+        commit = OffsetCommitRequest(self.group, {partition: OffsetToCommit(self._offset, metadata=f"{self._offset}")})
+        await self._change(connection, ApiKey.OFFSET_COMMIT, commit, (partition,), self._offset)
 
     async def _change(
-        self, connection: BrokerConnection, api: ApiKey, request: Any, places: Sequence[TopicPartition], offset: int
+        self, connection: BrokerConnection, api: ApiKey, request: Any, partitions: Sequence[TopicPartition], offset: int
     ) -> None:
-        before = {place: self.possible[place] for place in places}
-        self.possible |= {place: may_be | {offset} for place, may_be in before.items()}
+        before = {partition: self.possible[partition] for partition in partitions}
+        self.possible |= {partition: may_be | {offset} for partition, may_be in before.items()}
         answer: Any = await connection.ask(api, request)
         errors = {answer.error} if hasattr(answer, "error") else set()
         errors |= set(answer.errors.values()) if hasattr(answer, "errors") else set()
         failed = errors - {ErrorCode.NONE}
-        self.possible |= before if failed else {place: {offset} for place in places}
+        self.possible |= before if failed else {partition: {offset} for partition in partitions}
         self.counts[f"{api.name} {'/'.join(sorted(error.name for error in failed)) or 'NONE'}"] += 1

@@ -1,6 +1,6 @@
-"""Logs of offset commits, tombstones and markers as hypothesis strategies, and what a reduction should say about them.
+"""Logs of offset commits, tombstones and markers as Hypothesis strategies, and the reduction that they must lead to.
 
-Few groups, keys and producers, so that events meet; some records are odd on purpose.
+There are few groups, keys and producers, so that events meet; some records are odd on purpose.
 """
 
 import itertools
@@ -68,7 +68,7 @@ _COMMITS = [
 ]
 _TOMBSTONES = [encode(Record(record_type, key, None, None)) for key in _KEYS for record_type in (1, 1, 0)]
 
-#: (producer id, is transactional): odd, but possible, are a producer id without a transaction (idempotence) and the reverse.
+#: (producer id, is transactional). Odd but possible: a producer id without a transaction (idempotence), and the reverse.
 _plain = st.tuples(st.sampled_from([-1] * 5 + [1]), st.just(False))
 _transactional = st.tuples(st.sampled_from([1, 2] * 4 + [-1]), st.just(True))
 _events = st.one_of(
@@ -97,7 +97,7 @@ cuts = st.lists(st.integers(0, 16), max_size=4)
 
 @dataclass
 class Story:
-    """What a straightforward fold over a range from nothing says of each key: its operations in the order of taking effect."""
+    """A plain fold over a range that starts from nothing; for each key its operations in the order in which they take effect."""
 
     effects: dict[Key, list[tuple[str, int]]] = field(default_factory=dict)
     standing: dict[Key, tuple[int, int]] = field(default_factory=dict)
@@ -129,12 +129,12 @@ class Story:
 
 
 def story(records: Sequence[LogRecord], era: Era) -> Story:
-    """Fold the records with dicts, by the rules of the reference and nothing else."""
-    told = Story()
+    """Fold the records with dicts, by the rules of the reference alone."""
+    fold = Story()
     java = era.tombstone_scope is TombstoneScope.JAVA
     for record in records:
         if record.is_control:
-            _tell_control(told, record, era)
+            _add_control(fold, record, era)
             continue
         decoded = decode(record.key, record.value)
         if (
@@ -142,39 +142,39 @@ def story(records: Sequence[LogRecord], era: Era) -> Story:
             or not isinstance(decoded.key, OffsetCommitKey)
             or not era.reads(decoded.record_type, decoded.value_version)
         ):
-            told.others.append(record.offset)
+            fold.others.append(record.offset)
             continue
         key = Key(decoded.key.group, decoded.key.topic, decoded.key.partition)
         transactional = era.knows_transactions and (record.producer_id != -1 if java else record.is_transactional)
         if isinstance(decoded.value, OffsetCommitValue):
-            told.values[key] = record.offset
+            fold.values[key] = record.offset
             if decoded.value.topic_id != ZERO_UUID:
-                told.topic_ids.add((decoded.value.topic_id, key.topic))
+                fold.topic_ids.add((decoded.value.topic_id, key.topic))
             at = (record.offset, decoded.value.offset)
             if transactional:
-                told.pending.setdefault(record.producer_id, {})[key] = at
+                fold.pending.setdefault(record.producer_id, {})[key] = at
             else:
-                told.commit(key, at)
+                fold.commit(key, at)
             continue
-        told.tombstones[key] = record.offset
+        fold.tombstones[key] = record.offset
         if java:
-            for pending in told.pending.values():
+            for pending in fold.pending.values():
                 pending.pop(key, None)
         if transactional and not java:
-            told.pending.get(record.producer_id, {}).pop(key, None)
+            fold.pending.get(record.producer_id, {}).pop(key, None)
         else:
-            told.remove(key, record.offset)
-    return told
+            fold.remove(key, record.offset)
+    return fold
 
 
-def _tell_control(told: Story, record: LogRecord, era: Era) -> None:
+def _add_control(fold: Story, record: LogRecord, era: Era) -> None:
     kind = control_type(record.key)
     if kind is None or not era.knows_transactions:
-        told.others.append(record.offset)
+        fold.others.append(record.offset)
         return
     if kind not in (ControlType.COMMIT, ControlType.ABORT) and era.tombstone_scope is TombstoneScope.JAVA:
         return
-    told.markers.setdefault(record.producer_id, (record.offset, "COMMIT" if kind == ControlType.COMMIT else "ABORT"))
-    for key, at in told.pending.pop(record.producer_id, {}).items():
-        if kind == ControlType.COMMIT and (key not in told.standing or told.standing[key][0] < at[0]):
-            told.commit(key, at)
+    fold.markers.setdefault(record.producer_id, (record.offset, "COMMIT" if kind == ControlType.COMMIT else "ABORT"))
+    for key, at in fold.pending.pop(record.producer_id, {}).items():
+        if kind == ControlType.COMMIT and (key not in fold.standing or fold.standing[key][0] < at[0]):
+            fold.commit(key, at)

@@ -1,15 +1,15 @@
-"""What any user of the machine may see of a process and of those that it has started."""
+"""The data about a process and its descendants that any user of the machine can read."""
 
 from collections import defaultdict
 from pathlib import Path
 
 
 def family(pid: int) -> set[int]:
-    """The process and its descendants, as far as they live."""
+    """The process and its running descendants."""
     children: dict[int, set[int]] = defaultdict(set)
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
-            # the name in parentheses may hold anything
+            # the name in parentheses may contain any character
             parent = int(stat.read_text().rpartition(")")[2].split()[1])
         except OSError:
             continue

@@ -1,4 +1,4 @@
-"""One connection that speaks Kafka's protocol in kafka-python's messages, in versions that a test wants, one thing at a time."""
+"""One connection that speaks Kafka's protocol with kafka-python's messages, in versions of the test's choice."""
 
 import socket
 import struct
@@ -9,9 +9,9 @@ _ANSWER_SECONDS = 60
 
 
 class ProtocolConnection:
-    """For one thread. Answers come in the order of the requests. Close it, or use it in a `with`.
+    """For one thread. Responses arrive in the order of the requests. Close it, or use it in a `with`.
 
-    Raises ConnectionError when the other side hangs up.
+    Raises ConnectionError when the peer closes the connection.
     """
 
     def __init__(self, bootstrap: str, client_id: str) -> None:
@@ -32,13 +32,13 @@ class ProtocolConnection:
         self._socket.close()
 
     def send(self, request: Any, version: int) -> None:
-        """Without waiting for the answer."""
+        """Send without waiting for the response."""
         request.API_VERSION = version
         request.with_header(0, self._client_id)
         self.send_bytes(request.encode(header=True))
 
     def receive(self, response: Any, version: int) -> Any:
-        """The next answer, which is a `response` of that version."""
+        """The next response, read as a `response` of that version."""
         return response.decode(self.receive_bytes(), version=version, header=True)
 
     def ask(self, request: Any, response: Any, version: int) -> Any:
@@ -46,7 +46,7 @@ class ProtocolConnection:
         return self.receive(response, version)
 
     def send_bytes(self, frame: bytes) -> None:
-        """A request with its header."""
+        """Send a request with its header."""
         self._socket.sendall(struct.pack(">i", len(frame)) + frame)
 
     def receive_bytes(self) -> bytes:

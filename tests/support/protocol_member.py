@@ -1,4 +1,4 @@
-"""A member of a classic group that does nothing by itself: it asks when a test says so, in versions of some age."""
+"""A member of a classic group that is driven by a test: it sends a request when a test calls for it, in versions of some age."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ _LIMIT_SECONDS = 30
 
 @dataclass(frozen=True)
 class Age:
-    """Versions of the requests that a client of some time sends."""
+    """Versions of the requests that a client of some age sends."""
 
     join: int
     sync: int
@@ -39,17 +39,17 @@ class Age:
     commit: int
 
 
-#: Before member ids were given out first, with flat LeaveGroup and commits that may say how long they are to be kept.
+#: Before member ids were required first (KIP-394): LeaveGroup for one member, and commits with a retention time.
 OLD = Age(join=2, sync=1, heartbeat=1, leave=1, commit=2)
-#: The first versions with static members; the protocol is not told to SyncGroup.
+#: The first versions with static members; SyncGroup does not carry the protocol.
 STATIC = Age(join=5, sync=3, heartbeat=3, leave=3, commit=7)
 NEW = Age(join=9, sync=5, heartbeat=4, leave=5, commit=9)
 
 
 class ProtocolMember:
-    """Use it in a `with`, which closes the connection and nothing else: the group is not told.
+    """A member to use in a `with`, which closes the connection and sends no LeaveGroup.
 
-    Assertions fail when an answer is an error that the test did not ask for.
+    Assertions fail when a response has an error that the test did not expect.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class ProtocolMember:
     # ---- joining
 
     def send_join(self) -> None:
-        """JoinGroup, without waiting; a member that has no id yet gets one first, in versions that want that."""
+        """Send JoinGroup without waiting; in versions that require a member id, a new member requests one first."""
         self._send_join()
         if self.age.join >= 4 and self.member_id == "" and self.instance_id is None:
             refused = self._connection.receive(JoinGroupResponse, self.age.join)
@@ -123,7 +123,7 @@ class ProtocolMember:
         self._connection.send(request, self.age.join)
 
     def send_sync(self, assignments: Mapping[str, bytes] | None = None) -> None:
-        """SyncGroup, without waiting; `assignments` by member id, of a leader."""
+        """Send SyncGroup without waiting; `assignments` by member id, from a leader."""
         given = [
             SyncGroupRequest.SyncGroupRequestAssignment(member_id=member, assignment=assignment)
             for member, assignment in (assignments or {}).items()
@@ -148,17 +148,17 @@ class ProtocolMember:
         self.send_sync(assignments)
         return self.receive_sync()
 
-    # ---- being a member
+    # ---- requests of a member
 
     def heartbeat(self) -> int:
-        """The error."""
+        """The error of one heartbeat."""
         request = HeartbeatRequest(
             group_id=self.group, generation_id=self.generation, member_id=self.member_id, group_instance_id=self.instance_id
         )
         return int(self._connection.ask(request, HeartbeatResponse, self.age.heartbeat).error_code)
 
     def await_rebalance(self) -> None:
-        """Until heartbeats are told that the group rebalances."""
+        """Send heartbeats until one reports that the group rebalances."""
         other_than_none = eventually(
             f"{self.group} rebalances", self.heartbeat, lambda error: error != NONE, patience_seconds=_LIMIT_SECONDS
         )
@@ -170,7 +170,7 @@ class ProtocolMember:
         *,
         retention_ms: int = -1,
     ) -> dict[tuple[str, int], int]:
-        """Commits (topic, partition, offset, leader epoch, metadata) as the member that it is; errors by partition."""
+        """Commit (topic, partition, offset, leader epoch, metadata) as this member; return errors by partition."""
         topics: dict[str, list[Any]] = {}
         topic_class = OffsetCommitRequest.OffsetCommitRequestTopic
         for topic, partition, offset, leader_epoch, metadata in offsets:
@@ -201,7 +201,7 @@ class ProtocolMember:
         }
 
     def leave(self, *others: "ProtocolMember") -> list[int]:
-        """LeaveGroup for this member and, from v3 on, for others; their errors."""
+        """LeaveGroup for this member and, from v3 on, for others; return their errors."""
         identity = LeaveGroupRequest.MemberIdentity
         members = [
             identity(member_id=each.member_id, group_instance_id=each.instance_id, reason=None) for each in (self, *others)
@@ -213,7 +213,10 @@ class ProtocolMember:
 
 
 def finish_rebalance(members: Sequence[ProtocolMember], assignments: Sequence[bytes | None]) -> None:
-    """All have sent JoinGroup. The leader gives each its assignment, in their order, and names none that is to get None."""
+    """Complete a rebalance in which all members have sent JoinGroup.
+
+    The leader assigns to each member in their order; its request leaves out members whose assignment is None.
+    """
     for member in members:
         member.receive_join()
     given = {m.member_id: data for m, data in zip(members, assignments, strict=True) if data is not None}

@@ -1,4 +1,4 @@
-"""Metadata whose replicas are in racks, laid out as Kafka's assignor tests lay them out."""
+"""Metadata with replicas in racks, laid out as in Kafka's assignor tests."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,7 +8,7 @@ from coordinator_core.assignors import Assignment, ClusterMetadata, PartitionInf
 
 
 def racked(topics: Mapping[str, int], replicas: int, broker_racks: Sequence[str | None]) -> ClusterMetadata:
-    """Replicas of partitions on brokers next to each other; the next partition begins one broker further, through all topics."""
+    """Replicas of a partition on consecutive brokers; the next partition begins one broker further, through all topics."""
     known = {}
     first = 0
     for topic, count in topics.items():
@@ -25,7 +25,7 @@ def _info(number: int, first: int, replicas: int, broker_racks: Sequence[str | N
 def mismatches(
     metadata: ClusterMetadata, subscriptions: Mapping[str, Subscription], assignments: Mapping[str, Assignment]
 ) -> str:
-    """Partitions that no broker in the rack of their owner has."""
+    """Partitions without a replica in the rack of their owner."""
     return text_of(
         tuple(
             partition

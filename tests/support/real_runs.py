@@ -1,4 +1,4 @@
-"""`grouplake` commands in processes and sessions of their own, so that all of one can be killed, or only its driver."""
+"""`grouplake` commands in processes and sessions of their own, so that a whole session can be killed, or only its driver."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ from pipelines.cli import main
 sys.exit(main())
 """
 
-#: A file system without locks, for those that must get past the lock of a local folder.
+#: A file system without locks, for commands that must get past the lock of a local folder.
 _UNLOCKED = (
     """
 import errno, fcntl
@@ -33,35 +33,35 @@ fcntl.flock = flock
 
 
 class RealRun:
-    """A running command. Its progress goes to a file."""
+    """A running command. Its progress is written to a file."""
 
-    def __init__(self, arguments: Sequence[str], told: Path, *, fault: str | None = None, unlocked: bool = False) -> None:
-        self._told = told
+    def __init__(self, arguments: Sequence[str], output: Path, *, fault: str | None = None, unlocked: bool = False) -> None:
+        self._output = output
         environment = {**os.environ, **({failpoints.VARIABLE: fault} if fault else {})}
         python = [sys.executable, "-c", _UNLOCKED if unlocked else _COMMAND]
-        with told.open("w") as progress:
+        with output.open("w") as progress:
             self.process = subprocess.Popen(
                 [*python, *arguments], stderr=progress, stdout=progress, env=environment, start_new_session=True
             )
 
     @property
-    def told(self) -> str:
-        """What the command has said so far."""
-        return self._told.read_text()
+    def output(self) -> str:
+        """The output of the command so far."""
+        return self._output.read_text()
 
     def wait(self) -> int:
-        """Exit code; negative for the signal that ended it."""
+        """Wait for the end; return the exit code, negative for the signal that ended it."""
         return self.process.wait(LIMIT_SECONDS)
 
     def wait_until(self, condition: Callable[[], bool]) -> bool:
-        """Waits for `condition`; False when the command ended before."""
+        """Wait for `condition`; return False if the command ended first."""
 
         def met_or_ended() -> str:
-            return "met" if condition() else "ended" if self.process.poll() is not None else self.told
+            return "met" if condition() else "ended" if self.process.poll() is not None else self.output
 
         wanted = ("met", "ended")
         found = eventually(
-            "the command comes there, or ends",
+            "the command meets the condition, or ends",
             met_or_ended,
             lambda state: state in wanted,
             patience_seconds=LIMIT_SECONDS,
@@ -70,7 +70,7 @@ class RealRun:
         return found == "met"
 
     def has_ended_after(self, seconds: float) -> bool:
-        """Waits for so long, or until it ends, whether it has."""
+        """Wait this long or until the command ends; return whether it has ended."""
         try:
             self.process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -78,29 +78,29 @@ class RealRun:
         return True
 
     def is_halted(self) -> bool:
-        """Whether a process of it has reached a fault point that halts."""
+        """Whether a process of the session halts at a failpoint."""
         return any(state == "T" for state in _session(self.process.pid).values())
 
     def kill_all(self) -> None:
-        """As a machine that loses its power: driver, JVM and Python workers at once."""
+        """Kill driver, JVM and Python workers together, as a power failure does."""
         for pid in (*_session(self.process.pid), self.process.pid):
             _kill(pid)
         self.process.wait()
 
     def kill_driver(self) -> None:
-        """Only the process that was started; JVM and workers find out by themselves."""
+        """Kill only the process that was started; JVM and workers detect it themselves."""
         _kill(self.process.pid)
         self.process.wait()
 
-    def go_on(self) -> None:
-        """Ends the halt."""
+    def resume(self) -> None:
+        """End the halt."""
         self.process.send_signal(signal.SIGCONT)
 
 
 @contextmanager
-def real_run(arguments: Sequence[str], told: Path, *, fault: str | None = None, unlocked: bool = False) -> Iterator[RealRun]:
-    """A command that leaves no process behind."""
-    run = RealRun(arguments, told, fault=fault, unlocked=unlocked)
+def real_run(arguments: Sequence[str], output: Path, *, fault: str | None = None, unlocked: bool = False) -> Iterator[RealRun]:
+    """A command that leaves no process running."""
+    run = RealRun(arguments, output, fault=fault, unlocked=unlocked)
     try:
         yield run
     finally:

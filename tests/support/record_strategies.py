@@ -16,14 +16,14 @@ INT_RANGES = {
     "int64": (-(2**63), 2**63 - 1),
 }
 
-#: Names as they occur, and the ones that do not: empty, beyond the basic plane, with a NUL, longer than one varint byte can say.
+#: Usual names, and unusual ones: empty, outside of the basic plane, with a NUL, longer than a one-byte varint can express.
 texts = st.one_of(
     st.sampled_from(["", "orders", "g", "ключ", "\x00", "𝄞", "x" * 127, "x" * 128, "é" * 200]),
     st.text(st.characters(codec="utf-8"), max_size=8),
 )
 blobs = st.binary(max_size=12) | st.binary(min_size=127, max_size=130)
 
-#: (record type, value version) of everything the codec knows.
+#: (record type, value version) of everything that the codec knows.
 TYPES_AND_VERSIONS = [
     (number, version) for number, of in sorted(catalog().record_types.items()) for version in range(of.value.highest + 1)
 ]

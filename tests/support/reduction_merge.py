@@ -21,7 +21,7 @@ def key_of(row: Row) -> Key:
 
 
 def merge(committed: dict[Key, Row], pending: dict[tuple[int, Key], Row], reduction: Reduction) -> None:
-    """Apply a reduction to what is committed and pending."""
+    """Apply a reduction to the committed and pending offsets."""
     commits = {key_of(row): row for row in reduction.commits.to_pylist()}
     removed_at = {key_of(row): row["log_offset"] for row in reduction.tombstones.to_pylist()}
     markers = {row["producer_id"]: row for row in reduction.markers.to_pylist()}

@@ -1,4 +1,4 @@
-"""Every kind of group that a real client can make, on a live broker, and what the broker itself then answers.
+"""Every kind of group that a real client can create, on a live broker, and the broker's own answers about them.
 
 The answers have the form of tests/data/*.expected.json: `committed` group → [topic, partition, offset, metadata, leader epoch],
 `described` group → state, assignor, simple, members [client id, instance id, [[topic, partition]…]]; and `high_watermarks`.
@@ -29,7 +29,7 @@ _TRANSACTIONS: dict[str, tuple[tuple[str, int], ...]] = {
 
 @contextmanager
 def played(bootstrap: str, version: str) -> Iterator[dict[str, Any]]:
-    """Plays everything that a broker of `version` can; while the context lasts, members live and the answers stay true."""
+    """Run every story that a broker of `version` supports; while the context lasts, members live and the answers stay valid."""
     number = version_tuple(version)
     with Clients(bootstrap) as clients:
         clients.create_topics(TOPICS, PARTITIONS)
@@ -46,7 +46,7 @@ def played(bootstrap: str, version: str) -> Iterator[dict[str, Any]]:
 
 
 def answers(clients: Clients, bootstrap: str, groups: list[str]) -> dict[str, Any]:
-    """What the broker says of `groups` now."""
+    """The broker's current answers about `groups`."""
     with KafkaSource(f"kafka://{bootstrap}/__consumer_offsets") as log:
         high_watermarks = log.end_offsets()
     return {

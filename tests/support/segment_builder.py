@@ -12,14 +12,14 @@ from coordinator_core.log.message_set import write_message_set
 from coordinator_core.log.partition_metadata import format_topic_id
 from coordinator_core.log.record_batch import BatchRecord, control_type, end_transaction_marker, write_batch
 
-#: Timestamp of the first record of every partition, ms; each further record is a millisecond later.
+#: Timestamp of the first record of every partition, in ms; each further record is a millisecond later.
 FIRST_TIMESTAMP = 1_700_000_000_000
 
 Pairs = Sequence[tuple[bytes | None, bytes | None]]
 
 
 class LogBuilder:
-    """Writes `TOPIC-N/*.log` below `directory`, at once. `records(N)` is what any reader must find there."""
+    """Writes `TOPIC-N/*.log` below `directory`, without buffering. `records(N)` is what any reader must find there."""
 
     def __init__(self, directory: Path, topic: str = "__consumer_offsets") -> None:
         self.directory = directory
@@ -97,33 +97,33 @@ class LogBuilder:
         return self._written(partition, data, [record])[0]
 
     def empty_batch(self, partition: int, offsets: int = 1, *, producer_id: int = 1) -> None:
-        """A batch whose records compaction took, all `offsets` of them."""
+        """A batch of `offsets` records, all of which compaction has removed."""
         base = self.next_offset(partition)
         data = write_batch([], base_offset=base, last_offset=base + offsets - 1, producer_id=producer_id, producer_epoch=0)
         self._written(partition, data, [])
         self._next_offset[partition] = base + offsets
 
     def skip(self, partition: int, offsets: int) -> None:
-        """A gap: batches that compaction took as a whole. In front of everything it is where the log starts."""
+        """A gap: batches that compaction removed as a whole. Before any record it is where the log starts."""
         self._next_offset[partition] = self.next_offset(partition) + offsets
 
     def roll(self, partition: int) -> Path:
-        """Starts a new segment, empty for now."""
+        """Start a new segment, empty for now."""
         path = self._path(partition, self.next_offset(partition))
         path.touch()
         self._segment[partition] = path
         return path
 
     def tear(self, partition: int, left_off: int) -> None:
-        """Cuts the last bytes off, as a crash would. `records` still has what they held."""
+        """Cut off the last bytes, as a crash would. `records` still includes the records that they held."""
         path = self.segment(partition)
         with path.open("r+b") as file:
             file.truncate(path.stat().st_size - left_off)
 
     def rewrite(self, partition: int, records: Iterable[LogRecord]) -> None:
-        """Replaces the partition by these records in one segment, batches kept together, as a cleaner does with `compact`ed ones.
+        """Replace the partition by these records in one segment, batches kept together, as a cleaner does with `compact`ed ones.
 
-        The end offset stays, by an empty batch where the last records are gone.
+        The end offset is preserved, by an empty batch where the last records were removed.
         """
         end = self.next_offset(partition)
         for path in self.segment(partition).parent.glob("*.log"):
@@ -145,14 +145,14 @@ class LogBuilder:
             self.empty_batch(partition, end - self.next_offset(partition))
 
     def topic_id(self, topic: str, topic_id: UUID, partitions: int = 1) -> None:
-        """The `partition.metadata` files of a topic's partitions."""
+        """Write the `partition.metadata` files of a topic's partitions."""
         for partition in range(partitions):
             folder = self.directory / f"{topic}-{partition}"
             folder.mkdir(parents=True, exist_ok=True)
             (folder / "partition.metadata").write_text(format_topic_id(topic_id))
 
     def records(self, partition: int) -> list[LogRecord]:
-        """Everything written so far and not removed, control records included."""
+        """All records written so far and not removed, control records included."""
         return list(self._records.get(partition, []))
 
     def next_offset(self, partition: int) -> int:
@@ -160,7 +160,7 @@ class LogBuilder:
         return self._next_offset.get(partition, 0)
 
     def segment(self, partition: int) -> Path:
-        """The segment that is being written."""
+        """The active segment."""
         if partition not in self._segment:
             self._segment[partition] = self._path(partition, self.next_offset(partition))
         return self._segment[partition]
@@ -191,9 +191,9 @@ def compact(
 ) -> list[LogRecord]:
     """What a cleaner may leave of the records of one partition (`LogCleaner`, KIP-98).
 
-    Cleaned are offsets below `upto` and below the first open transaction. There, of the records with the same key the last one
-    stays, records of aborted transactions and without key go. Tombstones and the markers of transactions without any record left
-    may go once their retention is over: `drop_tombstones`, `drop_markers`.
+    It cleans offsets below `upto` and below the first open transaction. There it keeps the last record of each key, and removes
+    records of aborted transactions and without key. After their retention it may remove tombstones, and markers of transactions
+    without any record left: `drop_tombstones`, `drop_markers`.
     """
     outcome = _transaction_outcomes(records)
     unstable = min((offset for offset, word in outcome.items() if word == "open"), default=None)
@@ -235,7 +235,7 @@ def _without_lone_markers(records: Sequence[LogRecord]) -> list[LogRecord]:
 
 
 def _in_batches(records: Sequence[LogRecord]) -> list[LogRecord]:
-    """`batch_offset` again as the first record that is left of each batch."""
+    """The records with `batch_offset` set to the first remaining record of each batch."""
     regrouped: list[LogRecord] = []
     for _, batch in groupby(records, key=lambda record: record.batch_offset):
         kept = list(batch)

@@ -1,7 +1,7 @@
-"""A coordinator in a process that is killed again and again, a crowd of members and some clerks that go on, tables that follow.
+"""A coordinator in a process that is killed repeatedly, a crowd of members, offset clients, and tables that follow the log.
 
-What is compared, and when: after every start that comes to it, what was acknowledged; while the crowd pauses, everything that the
-coordinator answers with everything in the tables.
+After every start that completes, acknowledged commits are compared. While the crowd pauses, all answers of the coordinator are
+compared with the contents of the tables.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ TOPIC, TOPIC_PARTITIONS = "orders", 30
 LOG_PARTITIONS = 4
 _GENERATION = GENERATIONS["4.3.0"]
 _PATIENCE_SECONDS = 180
-#: Shares of lives that find a torn tail, and that are killed before they listen, or soon after.
+#: Shares of runs that find a torn tail, and that are killed before or soon after they listen.
 _TORN, _CUT_SHORT = 0.3, 0.15
 _BUSY_SECONDS = 10
 _QUIET = {"Stable", "Empty"}
@@ -47,11 +47,11 @@ _QUIET = {"Stable", "Empty"}
 
 @dataclass(frozen=True)
 class Load:
-    """How much of everything. Times in ms; `segment_bytes` are small so that segments roll and are cleaned all the time."""
+    """Sizes and rates of the load. Times in ms; `segment_bytes` is small so that segments roll and are cleaned all the time."""
 
     crowd: CrowdSettings
-    clerks: int = 5
-    clerk_pause_ms: int = 20
+    offset_clients: int = 5
+    client_pause_ms: int = 20
     segment_bytes: int = 60_000
     cleaner_interval_ms: int = 250
     seed: int = 1
@@ -59,7 +59,7 @@ class Load:
 
 @dataclass
 class Report:
-    """What was counted."""
+    """Counts of a soak test."""
 
     kills: int = 0
     killed_while_starting: int = 0
@@ -69,42 +69,42 @@ class Report:
     groups_compared: int = 0
     checks_of_acknowledged: int = 0
     checks_of_tables: int = 0
-    lives: Counter[str] = field(default_factory=Counter)
+    runs: Counter[str] = field(default_factory=Counter)
 
 
-class Storm:
-    """For one event loop. `begin` starts everything, `end` ends it."""
+class SoakTest:
+    """A soak test on one event loop. `begin` starts everything, `end` stops it."""
 
-    def __init__(self, directory: Path, weather: Load, follower: Follower) -> None:
+    def __init__(self, directory: Path, load: Load, follower: Follower) -> None:
         self.report = Report()
         self.directory = directory
         self.follower = follower
-        self._weather = weather
-        self._draw = random.Random(weather.seed)
-        # the same in every life: clients look for the coordinator where it was
+        self._load = load
+        self._draw = random.Random(load.seed)
+        # the same port in every run: clients reconnect to the address that they know
         self._reserved = PortReservation()
         self._port = self._reserved.port
-        self._coordinator = self._next_life()
+        self._coordinator = self._next_run()
         address = "127.0.0.1", self._port
-        self.crowd = Crowd([address], weather.crowd)
-        self.clerks = [
-            OffsetClient(address, f"clerk-{number}", TOPIC, weather.seed + number, weather.clerk_pause_ms / 1000)
-            for number in range(weather.clerks)
+        self.crowd = Crowd([address], load.crowd)
+        self.offset_clients = [
+            OffsetClient(address, f"offsets-{number}", TOPIC, load.seed + number, load.client_pause_ms / 1000)
+            for number in range(load.offset_clients)
         ]
         self._script: asyncio.Task[None] | None = None
-        self._clerks: list[asyncio.Task[None]] = []
+        self._client_tasks: list[asyncio.Task[None]] = []
         self._generations: dict[str, int] = {}
 
     async def begin(self) -> None:
-        """Coordinator, tables, crowd."""
+        """Start coordinator, tables, crowd and offset clients."""
         await asyncio.to_thread(self._coordinator.start)
         self.follower.start()
         self._script = asyncio.create_task(self.crowd.run())
-        self._clerks = [asyncio.create_task(clerk.run()) for clerk in self.clerks]
+        self._client_tasks = [asyncio.create_task(client.run()) for client in self.offset_clients]
 
     async def end(self) -> None:
-        """Leaves nothing running."""
-        tasks = [*self._clerks, *([self._script] if self._script else [])]
+        """Stop everything."""
+        tasks = [*self._client_tasks, *([self._script] if self._script else [])]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -115,20 +115,20 @@ class Storm:
 
     @property
     def is_over(self) -> bool:
-        """The script of the crowd has ended."""
+        """Whether the script of the crowd has ended."""
         assert self._script is not None
         return self._script.done()
 
     # ---- kills
 
     async def kill(self) -> None:
-        """Kill -9 and the next life, which may be killed before it is up, or find a batch that was cut short."""
+        """Kill -9 and start the next run, which may be killed before it listens, or find a batch that was cut short."""
         self._see_generations()
         await asyncio.to_thread(self._coordinator.kill)
         self.report.kills += 1
         if self._draw.random() < _TORN:
             self._tear()
-        self._coordinator = self._next_life()
+        self._coordinator = self._next_run()
         if self._draw.random() < _CUT_SHORT:
             await self._kill_while_it_starts(self._draw.uniform(0.2, 2.0))
         await asyncio.to_thread(self._coordinator.start)
@@ -138,21 +138,21 @@ class Storm:
         await asyncio.sleep(seconds)
         self.report.kills += 1
         self.report.killed_while_starting += not starting.done()
-        # a machine that stood still may not have made the process yet
+        # on a stalled machine the process may not exist yet
         with suppress(PrivateCoordinatorError):
             os.kill(self._coordinator.pid, signal.SIGKILL)
         await asyncio.gather(starting, return_exceptions=True)
         self._coordinator.kill()
 
-    async def load_for(self, seconds: float) -> None:
-        """Some time of a life, whether it has loaded then or not."""
+    async def run_while_loading(self, seconds: float) -> None:
+        """Let a run live for a while, whether it has finished loading or not."""
         self.report.ended_while_loading += 1
         await asyncio.sleep(seconds)
 
-    async def live(self, seconds: float, *, until_busy: bool) -> None:
-        """Some time of a life that has loaded; first comes what was acknowledged before.
+    async def run_loaded(self, seconds: float, *, until_busy: bool) -> None:
+        """Wait until a run has loaded, check what was acknowledged before, and let it live for a while.
 
-        `until_busy` waits for the commit of a member before that time begins, so that slow machines have lives with traffic too.
+        `until_busy` waits for the commit of a member before that time begins, so that slow machines have runs with traffic too.
         """
         acknowledged, commits = dict(self.crowd.acknowledged), self.crowd.counts["commit NONE"]
         await asyncio.to_thread(self._coordinator.wait_until_loaded)
@@ -163,10 +163,10 @@ class Storm:
                 await eventually_async("a commit", lambda: self.crowd.counts["commit NONE"], more, patience_seconds=_BUSY_SECONDS)
         await asyncio.sleep(seconds)
 
-    def _next_life(self) -> PrivateCoordinator:
-        weather = self._weather
+    def _next_run(self) -> PrivateCoordinator:
+        load = self._load
         fsync = self._draw.choice(("always", "interval", "never"))
-        self.report.lives[fsync] += 1
+        self.report.runs[fsync] += 1
         return PrivateCoordinator(
             self.directory,
             topics={TOPIC: TOPIC_PARTITIONS},
@@ -176,14 +176,14 @@ class Storm:
             group_min_session_timeout_ms=500,
             group_initial_rebalance_delay_ms=50,
             offsets_topic_num_partitions=LOG_PARTITIONS,
-            offsets_topic_segment_bytes=weather.segment_bytes,
-            log_cleaner_interval_ms=weather.cleaner_interval_ms,
+            offsets_topic_segment_bytes=load.segment_bytes,
+            log_cleaner_interval_ms=load.cleaner_interval_ms,
             log_min_cleanable_ratio=0.1,
             log_delete_retention_ms=60_000,
         )
 
     def _tear(self) -> None:
-        """As if the kill had come in the middle of a write: the beginning of a batch that is next."""
+        """Append the beginning of a next batch, as if the kill had interrupted a write."""
         number = self._draw.randrange(LOG_PARTITIONS)
         end = SegmentSource(self.directory).end_offsets()[number]
         (*_, last) = sorted(self.directory.glob(f"*-{number}/*.log"))
@@ -197,14 +197,14 @@ class Storm:
 
     async def _check_acknowledged(self, acknowledged: Mapping[tuple[str, TopicPartition], int]) -> None:
         groups = sorted({group for group, _ in self.crowd.acknowledged})
-        found = await asyncio.to_thread(self._asked_offsets, groups)
+        found = await asyncio.to_thread(self._fetched_offsets, groups)
         missing = (-1, -1, "")
         wrong = [
             f"{group} {at}: {offset} was acknowledged, {found[group].get(at, missing)[0]} is there"
             for (group, at), offset in acknowledged.items()
             if found[group].get(at, missing)[0] < offset
         ]
-        sent: dict[tuple[str, tuple[str, int]], int] = {place: offset for place, offset in self.crowd.sent.items()}
+        sent: dict[tuple[str, tuple[str, int]], int] = {partition: offset for partition, offset in self.crowd.sent.items()}
         wrong += [
             f"{group} {at}: {offset} is there, {sent.get((group, at), 0)} was the largest that was sent"
             for group, offsets in found.items()
@@ -214,41 +214,41 @@ class Storm:
         assert wrong == []
         self.report.checks_of_acknowledged += 1
 
-    def _asked_offsets(self, groups: Sequence[str]) -> Mapping[str, Mapping[tuple[str, int], tuple[int, int, str]]]:
-        with BrokerQueries(self._coordinator.bootstrap, _GENERATION) as asker:
-            return asker.offsets(groups)
+    def _fetched_offsets(self, groups: Sequence[str]) -> Mapping[str, Mapping[tuple[str, int], tuple[int, int, str]]]:
+        with BrokerQueries(self._coordinator.bootstrap, _GENERATION) as queries:
+            return queries.offsets(groups)
 
     def expect_no_findings(self) -> None:
-        """Of the clerks, and of members that gave up."""
-        assert [finding for clerk in self.clerks for finding in clerk.findings] == []
+        """Assert that neither offset clients nor members that gave up have findings."""
+        assert [finding for client in self.offset_clients for finding in client.findings] == []
         assert self.crowd.failures == []
 
     # ---- tables
 
     async def check_tables(self) -> None:
-        """In the middle of everything."""
+        """Check the rules of the tables while everything runs."""
         self.follower.expect_alive()
         if reached(self.follower):
             assert await asyncio.to_thread(check, str(self.follower.tables)) == []
             self.report.checks_of_tables += 1
 
     async def compare(self) -> None:
-        """Everybody pauses, until the tables have what the log has: they say what the coordinator says."""
+        """Pause all clients until the tables have reached the end of the log, and compare tables and coordinator."""
         async with asyncio.timeout(_PATIENCE_SECONDS):
             await self.crowd.pause()
-            for clerk in self.clerks:
-                clerk.going.clear()
-            await asyncio.gather(*(clerk.idle.wait() for clerk in self.clerks))
+            for client in self.offset_clients:
+                client.going.clear()
+            await asyncio.gather(*(client.idle.wait() for client in self.offset_clients))
             await eventually_awaited("nothing moves", self._compared, patience_seconds=_PATIENCE_SECONDS, pause_seconds=0.1)
-        for clerk in self.clerks:
-            clerk.going.set()
+        for client in self.offset_clients:
+            client.going.set()
         self.crowd.resume()
 
     async def _compared(self) -> bool:
-        """False when something moved meanwhile."""
+        """Compare once; False if the log or a group changed meanwhile."""
         assert await self.crowd.settle(_PATIENCE_SECONDS * 1000), self.crowd.counts
         ends = self._ends()
-        said = await asyncio.to_thread(self._asked)
+        said = await asyncio.to_thread(self._answers)
         if said is None:
             return False
 
@@ -284,12 +284,12 @@ class Storm:
     def _ends(self) -> dict[int, int]:
         return SegmentSource(self.directory).end_offsets()
 
-    def _asked(self) -> BrokerAnswers | None:
-        """None while a group rebalances."""
-        with BrokerQueries(self._coordinator.bootstrap, _GENERATION) as asker:
+    def _answers(self) -> BrokerAnswers | None:
+        """All answers of the coordinator; None while a group rebalances."""
+        with BrokerQueries(self._coordinator.bootstrap, _GENERATION) as queries:
             try:
-                groups = sorted(asker.listed())
-                said = BrokerAnswers.collect(asker, groups, [(TOPIC, 0)])
+                groups = sorted(queries.listed())
+                said = BrokerAnswers.collect(queries, groups, [(TOPIC, 0)])
             except NotLoaded:
                 return None
         return said if {group.state for group in said.listed.values()} <= _QUIET else None
@@ -308,29 +308,29 @@ class Storm:
         return {group: (min(found[group]), leaders[group][0]) for group in found}
 
     def _see_generations(self) -> None:
-        """The greatest generation in which a member of a group ever had its partitions."""
+        """Note the greatest generation in which a member of each group had its partitions."""
         for group, member in self._members():
             if member.state is MemberState.STABLE:
                 self._generations[group] = max(member.generation, self._generations.get(group, 0))
 
     def _members(self) -> Iterator[tuple[str, GroupMember]]:
         for number, runner in self.crowd.runners.items():
-            yield self._weather.crowd.group_of(number), runner.member
+            yield self._load.crowd.group_of(number), runner.member
 
     def expect_generations_to_grow(self) -> None:
-        """In the history of the groups of the crowd, which are never deleted."""
+        """Assert that generations never fall in the history of the crowd's groups, which are never deleted."""
         query = "SELECT group_id, generation FROM group_history WHERE generation IS NOT NULL ORDER BY group_id, log_offset"
         rows = [(row["group_id"], row["generation"]) for row in Snapshot.open(str(self.follower.tables)).query(query).to_pylist()]
         assert [pair for pair in pairwise(rows) if pair[0][0] == pair[1][0] and pair[0][1] > pair[1][1]] == []
 
     def said(self) -> str:
-        """Numbers for people."""
+        """Counts for the log of a test."""
         counts, report = self.crowd.counts, self.report
         events = Counter(line["event"] for line in self._coordinator.told())
-        clerks = sum((clerk.counts for clerk in self.clerks), Counter[str]())
+        offset_clients = sum((client.counts for client in self.offset_clients), Counter[str]())
         return (
-            f"{self._weather.crowd.members} members in {self._weather.crowd.groups} groups: {counts['join']} joins, "
+            f"{self._load.crowd.members} members in {self._load.crowd.groups} groups: {counts['join']} joins, "
             f"{counts['leave']} leaves, {counts['crash']} crashes; {events['group rebalances']} rebalances; "
             f"{events['tail cut off']} torn tails cut off; commits of {counts['commit NONE']:,} partitions acknowledged; "
-            f"crowd: {dict(counts)}, clerks: {dict(clerks)}; {report}"
+            f"crowd: {dict(counts)}, offset clients: {dict(offset_clients)}; {report}"
         )

@@ -94,7 +94,7 @@ def markers(draw: st.DrawFn) -> Step:
 
 @st.composite
 def classic_groups(draw: st.DrawFn, version: int = 1) -> Step:
-    """A group record: with members or not, of any protocol type."""
+    """A group record: with members or without, of any protocol type."""
     group, generation, timestamp = draw(GROUPS), draw(EPOCHS), draw(st.just(-1) | TIMES)
     members = [member(m, topics=[draw(st.sampled_from(["foo", "t"]))]) for m in draw(st.sets(MEMBERS))]
     protocol_type = draw(st.sampled_from(["consumer", "consumer", "connect", ""]))
@@ -120,7 +120,7 @@ def regular_expressions(draw: st.DrawFn) -> Step:
 
 
 def strange_records() -> st.SearchStrategy[Step]:
-    """Any record that the layouts can express, and bytes that are none."""
+    """Any record that the layouts can express, and bytes that are not a record."""
     encoded = (any_records() | any_tombstones()).map(encode)
     blobs = st.none() | st.binary(max_size=12)
     return (encoded | st.tuples(blobs, blobs)).map(lambda pair: lambda log: log.raw(*pair))
@@ -131,7 +131,7 @@ def group_tombstones() -> st.SearchStrategy[Step]:
 
 
 def any_steps() -> st.SearchStrategy[Step]:
-    """Everything at any time, whether a coordinator would write it or not."""
+    """All kinds of records at any time, including those that a coordinator would not write."""
     return st.one_of(
         commits(),
         offset_tombstones(),
@@ -168,7 +168,7 @@ class WellBehavedGroup:
     members: tuple[str, ...] = ()
 
     def become_classic(self, log: Log, member_ids: frozenset[str]) -> None:
-        """A rebalance of a classic group ends."""
+        """Complete a rebalance of a classic group."""
         if self.kind == "consumer":
             self.delete(log)
         self.kind, self.epoch = "classic", self.epoch + 1
@@ -176,7 +176,7 @@ class WellBehavedGroup:
         log.group(members, group=self.group_id, generation=self.epoch, version=self.version, timestamp=self.epoch)
 
     def join(self, log: Log, member_id: str) -> None:
-        """A member of the consumer protocol joins and gets everything."""
+        """A member of the consumer protocol joins and is assigned all partitions."""
         if not self.java:
             return
         if self.kind == "classic":
@@ -209,8 +209,8 @@ class WellBehavedGroup:
 def well_behaved_logs(draw: st.DrawFn, *, java: bool, transactions: bool, version: int) -> Log:
     """A log as a coordinator of the era writes it.
 
-    Offset tombstones are outside of transactions (none writes others) and, for Scala, of partitions without a pending commit:
-    there the loader itself gives another answer once the log is cleaned.
+    Offset tombstones are written outside of transactions, as by every coordinator. For Scala, they also avoid partitions with a
+    pending commit: there the loader itself gives another answer once the log is cleaned.
     """
     log = Log()
     groups = {group_id: WellBehavedGroup(group_id, java, version) for group_id in ("a", "b")}

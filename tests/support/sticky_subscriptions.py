@@ -1,4 +1,4 @@
-"""Subscriptions of members that tell what they own, each in the way of its assignor, and what a balanced assignment is."""
+"""Subscriptions that carry owned partitions, each in its assignor's format, and a check of balanced assignments."""
 
 from collections.abc import Iterable, Mapping
 
@@ -23,8 +23,8 @@ def sticky_member(
 def improvement(
     metadata: ClusterMetadata, subscriptions: Mapping[str, Subscription], ownership: Mapping[str, Iterable[TopicPartition]]
 ) -> str | None:
-    """A partition whose move would make shares more equal, or one that is assigned twice, to nobody, or to somebody that doesn't
-    want it; None where all is well."""
+    """An assignment error, or None: a partition whose move would make shares more equal, or that is assigned twice, to no member,
+    or to a member that is not subscribed to it."""
     owner: dict[TopicPartition, str] = {}
     for member, owned in ownership.items():
         for partition in owned:
@@ -39,7 +39,7 @@ def improvement(
         for info in metadata.topics[topic] if wanting else ():
             partition = TopicPartition(topic, info.partition)
             if partition not in owner:
-                return f"{partition} belongs to nobody"
+                return f"{partition} has no owner"
             poorest = min(wanting, key=size.__getitem__)
             if size[poorest] + 1 < size[owner[partition]]:
                 return f"{partition} of {owner[partition]} would better belong to {poorest}"

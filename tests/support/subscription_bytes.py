@@ -1,6 +1,6 @@
-"""Bytes where the subscription of a classic consumer should be, and what loaders since 2.4 make of them."""
+"""Bytes in place of the subscription of a classic consumer, and how loaders since 2.4 handle them."""
 
-#: What is odd → the bytes. The topics of the group are unknown, or those that can be read.
+#: Defect → the bytes. The topics of the group are unknown, or those that can be read.
 TAKEN = {
     "nothing": b"",
     "half a version": b"\0",
@@ -15,7 +15,7 @@ TAKEN = {
     "a negative version": b"\xff\xff\0\0\0\x01\0\x01a\xff\xff\xff\xff",
 }
 
-#: The partition is given up: not one of its groups is loaded.
+#: The loader gives up the partition: it loads no group from it.
 REFUSED = {
     "more topics than bytes": b"\0\0\0\0\0\x09",
     "null for topics": b"\0\0\xff\xff\xff\xff",

@@ -1,4 +1,4 @@
-"""What the tables answer, where a coordinator could be asked the same."""
+"""The tables' answers to the queries that a coordinator can answer too."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from pipelines.query.engine import Snapshot
 
 @dataclass(frozen=True)
 class Answers:
-    """What the tables say, by group; times and places left out."""
+    """The tables' answers by group, without times and log positions."""
 
     offsets: Mapping[str, dict[tuple[str, int], tuple[int, int, str]]]
     pending: frozenset[tuple[str, str, int]]
@@ -20,7 +20,7 @@ class Answers:
 
 
 def answers(root: Path) -> Answers:
-    """Everything in the tables under `root` that a coordinator could be asked as well."""
+    """All rows under `root` that correspond to an answer of a coordinator."""
     snapshot = Snapshot.open(str(root))
     offsets: dict[str, dict[tuple[str, int], tuple[int, int, str]]] = {}
     columns = "group_id, topic, partition, committed_offset, leader_epoch, metadata"

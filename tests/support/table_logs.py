@@ -1,4 +1,4 @@
-"""A log of log_builder brought into tables as the job does it, without Spark."""
+"""A log of log_builder applied to tables as the job does it, without Spark."""
 
 from collections.abc import Iterable
 
@@ -25,8 +25,10 @@ def change_table(log: Log, era: Era, start: int, end: int, retention_ms: int | N
 def applied(
     log: Log, era: Era, cuts: Iterable[int], root: str, *, retention_ms: int | None = None, again: bool = True
 ) -> TableStore:
-    """Tables of the log, cut into batches at `cuts`; `again` hands every batch in twice, as a stream does that died before it
-    noted the batch."""
+    """Tables of the log, cut into batches at `cuts`.
+
+    `again` applies every batch twice, as a stream does that died before it recorded the batch as done.
+    """
     retention_ms = era.default_retention_ms if retention_ms is None else retention_ms
     store = TableStore(root)
     store.create()

@@ -13,7 +13,7 @@ from protocol_connection import ProtocolConnection
 
 from coordinator_core.log.partitioner import partition_for
 
-#: The last version that asks no transaction coordinator (KIP-890).
+#: The last version that does not involve a transaction coordinator (KIP-890).
 _COMMIT_VERSION = 3
 _MARKER_VERSION = 1
 _COORDINATOR_EPOCH = 5
@@ -35,7 +35,7 @@ class TransactionalCommits:
         self._connection.close()
 
     def commit(self, offsets: Iterable[tuple[str, int, int, int, str | None]]) -> None:
-        """(topic, partition, offset, leader epoch, metadata)."""
+        """Commit (topic, partition, offset, leader epoch, metadata)."""
         topic_class = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
         topics: dict[str, list[Any]] = {}
         for topic, partition, offset, leader_epoch, metadata in offsets:
@@ -62,7 +62,7 @@ class TransactionalCommits:
         assert errors == {0}, answer
 
     def end(self, *, committed: bool) -> None:
-        """The marker of the transaction."""
+        """Write the marker of the transaction."""
         marker_class = WriteTxnMarkersRequest.WritableTxnMarker
         topic = marker_class.WritableTxnMarkerTopic(name="__consumer_offsets", partition_indexes=[self._partition])
         marker = marker_class(

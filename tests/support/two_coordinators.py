@@ -1,4 +1,4 @@
-"""One scenario played to two coordinators at the same time, a real broker's and ours, and all they say about it."""
+"""One scenario run on two coordinators at the same time, a real broker and ours, with all answers and records of both."""
 
 import shutil
 import time
@@ -23,13 +23,13 @@ from pipelines.private.kafka.distribution import version_tuple
 
 LOG_PARTITIONS = 4
 OFFSETS_TOPIC = "__consumer_offsets"
-_PLACES = [(topic, partition) for topic, partitions in TOPICS.items() for partition in range(partitions)]
+_PARTITIONS = [(topic, partition) for topic, partitions in TOPICS.items() for partition in range(partitions)]
 _LOAD_SECONDS = 60
 
 
 @dataclass(frozen=True)
 class Performance:
-    """What a coordinator said and wrote, as brokers of a version do. `log` is its folder; nobody writes it any more."""
+    """All answers and records of a coordinator, as brokers of a version give them. `log` is its folder, not written any more."""
 
     version: str
     era: str
@@ -40,8 +40,8 @@ class Performance:
     ended_ms: int
 
     def written(self) -> dict[str, list[Written]]:
-        """By group; see `written_records`."""
-        # brokers of 4.3 add the id of a topic that was named; of those before, and ours, only commits by id have one
+        """Records by group; see `written_records`."""
+        # brokers of 4.3 add the id of a topic that was named; for earlier ones, and ours, only commits by id have one
         with_topic_ids = version_tuple(self.version) < (4, 3)
         in_order = self.era == "4"
         return written(self.log, self.started_ms, self.ended_ms, in_order=in_order, with_topic_ids=with_topic_ids)
@@ -49,7 +49,7 @@ class Performance:
 
 @dataclass(frozen=True)
 class TwoPerformances:
-    """`broker` is stopped, and may be started again."""
+    """Both results. `broker` is stopped and may be started again."""
 
     broker: PrivateBroker
     theirs: Performance
@@ -57,28 +57,28 @@ class TwoPerformances:
 
 
 def generation_of(version: str) -> Generation:
-    """How a broker of a version, and ours that is as it, are asked."""
+    """The generation for queries of a broker version, and of our coordinator in the same era."""
     known = "3.9.1" if version_tuple(version) < (4,) else "4.3.0"
     return replace(GENERATIONS[known], version=version)
 
 
 def scenario_broker(version: str) -> PrivateBroker:
-    """A broker that is not started, set as the scenario needs it."""
+    """A broker that is not started, with the settings of the scenario."""
     settings = {name: str(value) for name, value in COORDINATOR_SETTINGS.items()}
-    # the commits of transactions come without a transaction coordinator that could be asked
+    # commits in transactions arrive without a transaction coordinator that could verify them
     settings["transaction.partition.verification.enable"] = "false"
     return PrivateBroker(version, offsets_partitions=LOG_PARTITIONS, properties=settings)
 
 
 def our_coordinator(era: str, directory: Path, **settings: int | str | float) -> PrivateCoordinator:
-    """A coordinator that is not started, set in the same way."""
+    """A coordinator that is not started, with the same settings."""
     given: dict[str, Any] = {name.replace(".", "_"): value for name, value in COORDINATOR_SETTINGS.items()} | settings
     return PrivateCoordinator(directory, topics=TOPICS, era=era, offsets_topic_num_partitions=LOG_PARTITIONS, **given)
 
 
 @contextmanager
 def played_to_both(version: str, directory: Path) -> Iterator[TwoPerformances]:
-    """The scenario of brokers of a version; the broker goes away with the context."""
+    """Run the scenario of brokers of a version on both; the broker is deleted with the context."""
     generation = generation_of(version)
     with scenario_broker(version) as broker, our_coordinator(generation.era, directory / "ours") as ours:
         prepare(broker)
@@ -92,15 +92,15 @@ def played_to_both(version: str, directory: Path) -> Iterator[TwoPerformances]:
 
 
 def prepare(broker: PrivateBroker) -> None:
-    """Topics of the scenario, and the broker's own for offsets."""
+    """Create the topics of the scenario, and the broker's own topic for offsets."""
     with Clients(broker.bootstrap) as clients:
         clients.create_topics(TOPICS, 4)
         _await_coordinators(clients)
 
 
 def _await_coordinators(clients: Clients) -> None:
-    """Until every log partition is loaded; of a broker, whoever asks first makes the topic."""
-    names = {partition_for(name := f"nobody-{number}", LOG_PARTITIONS): name for number in range(10 * LOG_PARTITIONS)}
+    """Wait until every log partition is loaded; on a broker, the first request creates the topic."""
+    names = {partition_for(name := f"probe-{number}", LOG_PARTITIONS): name for number in range(10 * LOG_PARTITIONS)}
     for name in names.values():
         clients.committed(name, ["orders"], 1)
 
@@ -112,37 +112,37 @@ def perform(
     end: Callable[[], None],
     then: Callable[[Stage], Sequence[str]] | None = None,
 ) -> Performance:
-    """Plays, `then` something more with other groups, asks, and ends the coordinator while members still live."""
+    """Run the scenario, then `then` with other groups, collect the answers, and stop the coordinator while members still live."""
     started_ms = int(time.time() * 1000)
     with stage(bootstrap) as on:
         _await_coordinators(on.clients)
         groups = play(on, version_tuple(generation.version))
         if then is not None:
             groups += then(on)
-        # kafka-python leaves sockets behind when it looks for a broker that has ended
+        # kafka-python leaks sockets when it looks for a broker that has ended
         on.admin.close()
-        with BrokerQueries(bootstrap, generation) as asker:
-            answers = everything(asker, groups)
+        with BrokerQueries(bootstrap, generation) as queries:
+            answers = everything(queries, groups)
         end()
     return Performance(generation.version, generation.era, log, groups, answers, started_ms, int(time.time() * 1000))
 
 
-def everything(asker: BrokerQueries, groups: Sequence[str]) -> BrokerAnswers:
-    """All that a coordinator says about groups; the order of members means nothing."""
-    answers = BrokerAnswers.collect(asker, groups, _PLACES)
+def everything(queries: BrokerQueries, groups: Sequence[str]) -> BrokerAnswers:
+    """All answers of a coordinator about groups; the order of members is not significant."""
+    answers = BrokerAnswers.collect(queries, groups, _PARTITIONS)
     return replace(answers, classic={name: _sorted(group) for name, group in answers.classic.items()})
 
 
-def once_loaded(asker: BrokerQueries, expected: BrokerAnswers, groups: Sequence[str]) -> BrokerAnswers:
-    """The same, as soon as all the offsets that are expected are there, or the time is over."""
+def once_loaded(queries: BrokerQueries, expected: BrokerAnswers, groups: Sequence[str]) -> BrokerAnswers:
+    """The same, once all expected offsets are loaded or the time is over."""
     with suppress(NotReached):
         eventually(
             "the offsets are loaded",
-            lambda: _has_offsets(asker, groups, expected.offsets),
+            lambda: _has_offsets(queries, groups, expected.offsets),
             patience_seconds=_LOAD_SECONDS,
             pause_seconds=0.1,
         )
-    return everything(asker, groups)
+    return everything(queries, groups)
 
 
 def without_ids(performance: Performance) -> BrokerAnswers:
@@ -161,9 +161,9 @@ def without_ids(performance: Performance) -> BrokerAnswers:
     return replace(performance.answers, classic=classic)
 
 
-def _has_offsets(asker: BrokerQueries, groups: Sequence[str], expected: Mapping[str, Offsets]) -> bool:
+def _has_offsets(queries: BrokerQueries, groups: Sequence[str], expected: Mapping[str, Offsets]) -> bool:
     try:
-        return asker.offsets(groups) == expected
+        return queries.offsets(groups) == expected
     except NotLoaded:
         return False
 

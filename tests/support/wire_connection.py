@@ -1,4 +1,4 @@
-"""A client of one connection that speaks to a coordinator in bytes."""
+"""A client with one connection that exchanges bytes with a coordinator."""
 
 import socket
 from typing import Any
@@ -23,7 +23,7 @@ class Wire:
         self._number = 0
 
     def frame(self, api: AnyApiKey, version: int, *parts: Part) -> bytes:
-        """A request with its length."""
+        """A request with its length prefix."""
         self._number += 1
         data = write_request(api, version, parts, self._number, "wire")
         return len(data).to_bytes(4) + data
@@ -32,7 +32,7 @@ class Wire:
         self.socket.sendall(self.frame(api, version, *parts))
 
     def receive(self) -> bytes:
-        """The next frame; b"" when the connection has ended."""
+        """The next frame; b"" after the connection has ended."""
         try:
             size = self._take(4)
             return self._take(int.from_bytes(size)) if size else b""
@@ -49,7 +49,7 @@ class Wire:
         return data
 
     def ask(self, api: AnyApiKey, version: int, *parts: Part) -> Any:
-        """The response to the only part."""
+        """Send a request of one part; return its response."""
         self.send(api, version, *parts)
         frame = self.receive()
         if not frame:

@@ -1,4 +1,4 @@
-"""Requests and responses of every API and version that the wire speaks, as Hypothesis strategies: what that version can say."""
+"""Hypothesis strategies for the requests and responses of every supported API and version, with what that version can express."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -97,7 +97,7 @@ def _places(by_id: bool = False) -> st.SearchStrategy[TopicPartition]:
 
 
 def _in_order(places: Any) -> tuple[TopicPartition, ...]:
-    """As they stand on the wire: under their topics, each once."""
+    """Partitions in wire order: grouped by topic, each once."""
     topics: dict[str, list[TopicPartition]] = {}
     for place in dict.fromkeys(places):
         topics.setdefault(place.topic, []).append(place)

@@ -1,7 +1,7 @@
-"""What a coordinator wrote into `__consumer_offsets`, group by group, with placeholders where two runs cannot be the same.
+"""Records that a coordinator wrote into `__consumer_offsets`, by group, with placeholders for values that differ between runs.
 
 Placeholders stand for member ids (the random part), times and topic ids. Only these are replaced: a record is decoded, changed
-and encoded again by a codec of which it is asserted here that it gives back the very bytes that were in the log.
+and encoded again, by a codec that is asserted here to reproduce the original bytes.
 """
 
 import re
@@ -41,7 +41,7 @@ class Written:
 
 @dataclass
 class Placeholders:
-    """What stands for what, in one log. `started_ms` and `ended_ms` are the bounds that every time must lie in."""
+    """The placeholders of one log. `started_ms` and `ended_ms` bound every time in it."""
 
     started_ms: int
     ended_ms: int
@@ -98,10 +98,10 @@ class Placeholders:
 def written(
     log: Path, started_ms: int, ended_ms: int, *, in_order: bool, with_topic_ids: bool = True
 ) -> dict[str, list[Written]]:
-    """By group, in the order of the log; markers are those of `producer N`.
+    """Records by group, in the order of the log; markers are listed under `producer N`.
 
-    Tombstones that follow each other are sorted: brokers take them from a hash map. So are the records of one batch unless they
-    are `in_order`: Scala brokers put the commits of a request into a hash map first. Without `with_topic_ids` no commit has one.
+    Consecutive tombstones are sorted: brokers read them from a hash map. So are the records of one batch unless they are
+    `in_order`: Scala brokers put the commits of a request into a hash map first. Without `with_topic_ids`, topic ids are removed.
     """
     source = SegmentSource(log)
     starts, ends = source.earliest_offsets(), source.end_offsets()
@@ -137,7 +137,7 @@ def _tombstones_sorted(written: Sequence[Written]) -> Iterator[Written]:
 
 
 def differences(theirs: Mapping[str, Sequence[Written]], ours: Mapping[str, Sequence[Written]]) -> list[str]:
-    """Records that one has where the other has none or another, as lines to read."""
+    """Lines that describe records which differ or exist on one side only."""
     found = []
     for group in sorted(theirs.keys() | ours.keys()):
         expected, have = list(theirs.get(group, ())), list(ours.get(group, ()))

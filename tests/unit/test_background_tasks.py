@@ -1,4 +1,4 @@
-"""Tasks beside the partition loops: an error that nobody expected is reported everywhere, and the task goes on."""
+"""Tasks beside the partition loops: an unexpected error is logged, counted and shown by /health, and the task continues."""
 
 import asyncio
 import io

@@ -1,4 +1,4 @@
-"""The tables that benchmarks make are those that the job would have made, and small runs of the benchmarks end well."""
+"""The tables that benchmarks make equal those of the job, and small runs of the benchmarks succeed."""
 
 from pathlib import Path
 from typing import Any

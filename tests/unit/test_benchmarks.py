@@ -1,4 +1,4 @@
-"""Every benchmark runs at a toy size, and what it asserts about its own measurements holds. Numbers are of no interest here."""
+"""Every benchmark runs at a toy size, and its assertions about its own measurements hold; the numbers are ignored."""
 
 import re
 from pathlib import Path
@@ -71,6 +71,6 @@ def test_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def _rows(capsys: pytest.CaptureFixture[str]) -> int:
-    """Rows of all tables, less their heads."""
+    """Rows of all tables, without their heads."""
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
     return len(lines) - 2 * sum(bool(re.fullmatch(r"(\|---)+\|", line)) for line in lines)

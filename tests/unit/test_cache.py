@@ -1,4 +1,4 @@
-"""The cache: what processes use stays, what no process uses can be removed, also after a kill."""
+"""The cache: entries in use are kept, entries without a process can be removed, also after a kill."""
 
 import os
 import subprocess

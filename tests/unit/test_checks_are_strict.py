@@ -1,4 +1,4 @@
-"""The static checks of pyproject.toml are as strict as they can be; what they let through has its reason beside it."""
+"""The static checks of pyproject.toml are as strict as possible; every exception has its reason beside it."""
 
 import re
 import tomllib

@@ -1,4 +1,4 @@
-"""Archives of loaded classes: one per class path, found only when complete, and nothing left of those that were not."""
+"""Archives of loaded classes: one per class path, found only when complete; incomplete ones are removed."""
 
 import os
 import re
@@ -27,7 +27,7 @@ def jar(folder: Path, name: str, content: str = "classes") -> Path:
 
 
 def recording(archive: ClassArchive) -> tuple[Path, Recording]:
-    """What a JVM is to write, and the recording."""
+    """The archive that a JVM must write, and the recording."""
     use = archive.use(records=True)
     found = re.search(r"-XX:ArchiveClassesAtExit=(\S+)", use.options)
     assert found is not None
@@ -101,7 +101,7 @@ def test_the_recording_of_a_killed_session_is_removed_at_the_next_start_but_not_
     archive, other = (ClassArchive.of([jar(tmp_path, name)], "") for name in ("a.jar", "b.jar"))
     file, made = recording(archive)
     file.write_bytes(bytes(1000))
-    # the JVM has inherited the lock, and goes on when the process that started it is gone
+    # the JVM has inherited the lock, and runs on after the process that started it has ended
     jvm = subprocess.Popen(
         [sys.executable, "-c", _JVM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=(made.descriptor,)
     )

@@ -1,4 +1,4 @@
-"""A classic group takes the members that did not change from the group as it was: the same as reading them anew."""
+"""A classic group reuses its unchanged members: the result equals reading them anew."""
 
 from dataclasses import replace
 

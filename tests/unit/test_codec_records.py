@@ -23,7 +23,7 @@ COMMIT_KEY = bytes.fromhex("0001 0001 67 0001 74 00000003")
 TOPIC_ID = UUID("00000001-0002-0003-0004-000000000005")
 TOPIC_ID_HEX = "00000001 0002 0003 0004 000000000005"
 GROUP_KEY = "0001 67"
-#: What a caller may pass for a text although its type says no.
+#: Values that a caller may pass for a text although its type forbids them.
 NULL: Any = None
 MEMBER_KEY = "0001 67 0001 6d"
 

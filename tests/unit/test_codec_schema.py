@@ -1,4 +1,4 @@
-"""The schema files, and what the loader refuses."""
+"""The schema files, and the errors of their loader."""
 
 import copy
 from typing import Any

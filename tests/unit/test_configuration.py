@@ -1,4 +1,4 @@
-"""Configuration: defaults, profiles, files, the environment; what is unknown is refused."""
+"""Configuration: defaults, profiles, files, the environment; unknown keys are rejected."""
 
 from pathlib import Path
 
@@ -84,7 +84,7 @@ def test_secrets_are_marked_in_the_defaults() -> None:
 
 
 def coordinator_of(name: str) -> CoordinatorConfig:
-    """As `grouplake coordinator --conf NAME` gets it."""
+    """The configuration that `grouplake coordinator --conf NAME` gets."""
     return coordinator_options("127.0.0.1:9092", "log", load_configuration(name).coordinator).config
 
 

@@ -39,7 +39,7 @@ START_MS = 1_700_000_000_000
 
 class Heard(Observer):
     def __init__(self) -> None:
-        self.told: list[GroupEvent] = []
+        self.emitted: list[GroupEvent] = []
         self.failures: list[str] = []
         self.refusals: list[str] = []
         self.bugs: list[str] = []
@@ -48,7 +48,7 @@ class Heard(Observer):
         self.bugs.append(f"{where}: {error}")
 
     def group_events(self, _partition: int, group_events: Iterable[GroupEvent]) -> None:
-        self.told += group_events
+        self.emitted += group_events
 
     def failed(self, _partition: int, reason: str) -> None:
         self.failures.append(reason)
@@ -269,16 +269,16 @@ def test_a_log_that_cannot_be_read_fails_the_partition() -> None:
 def test_timers_follow_the_clock_that_is_given() -> None:
     async def work(at: Running) -> None:
         member_id = (await at.send(join(""))).member_id
-        assert not at.heard.told[1:]
+        assert not at.heard.emitted[1:]
         at.now_ms += 10_001
         at.service.loops[at.number]._timer_fired()
         await eventually_async(
             "the member is removed",
-            lambda: at.heard.told,
-            lambda told: any(isinstance(fact, MemberRemoved) for fact in told),
+            lambda: at.heard.emitted,
+            lambda emitted: any(isinstance(fact, MemberRemoved) for fact in emitted),
             pause_seconds=0.001,
         )
-        assert at.heard.told[-1] == MemberRemoved("g", member_id, "did not rejoin with its member id in time")
+        assert at.heard.emitted[-1] == MemberRemoved("g", member_id, "did not rejoin with its member id in time")
 
     run(work)
 

@@ -32,7 +32,7 @@ def test_member_ids_are_required_since_version_4() -> None:
 def test_what_a_coordinator_offers(
     era: str, join: tuple[int, int], commit: tuple[int, int], fetch: tuple[int, int], apis: int
 ) -> None:
-    """Versions of 0.10.2.2, 2.0.1, 2.3.1, 3.9.1 and 4.3.0, as far as they are spoken today."""
+    """Versions of 0.10.2.2, 2.0.1, 2.3.1, 3.9.1 and 4.3.0, as far as current clients use them."""
     versions = offered(era)
     assert len(versions) == apis
     found = [(versions[api].start, versions[api][-1]) for api in (ApiKey.JOIN_GROUP, ApiKey.OFFSET_COMMIT, ApiKey.OFFSET_FETCH)]
@@ -50,7 +50,7 @@ def test_what_an_era_knows() -> None:
     ("era", "produce", "fetch"), [("0.9", 2, 0), ("0.10", 2, 0), ("1", 6, 0), ("2", 7, 0), ("3", 11, 0), ("4", 13, 4)]
 )
 def test_what_it_offers_beside_groups(era: str, produce: int, fetch: int) -> None:
-    """Java clients before 2.8 and franz-go insist on Produce; Sarama sends the Fetch of the Kafka that it is set to."""
+    """Java clients before 2.8 and franz-go require Produce; Sarama sends the Fetch of its configured Kafka release."""
     versions = cluster_versions(era)
     assert versions[ClusterApiKey.PRODUCE] == range(produce + 1)
     assert versions[ClusterApiKey.FETCH].start == fetch

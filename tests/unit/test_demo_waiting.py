@@ -1,4 +1,4 @@
-"""The demonstration waits for as long as there is progress."""
+"""The demonstration waits as long as there is progress."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -51,7 +51,7 @@ def test_python_runs(page: Path) -> None:
     namespace: dict[str, object] = {"__name__": "page"}
     for block in blocks(page):
         if block.language == "python":
-            # blank lines in front, so that a traceback has the line of the page
+            # blank lines before it, so that a traceback has the line of the page
             exec(compile("\n" * block.line + block.text, str(page), "exec"), namespace)
 
 

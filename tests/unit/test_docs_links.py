@@ -1,4 +1,4 @@
-"""Links between pages lead somewhere, headings included, and every page is in an index."""
+"""Links between pages have existing targets, headings included, and every page is in an index."""
 
 from pathlib import Path
 

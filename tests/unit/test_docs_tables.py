@@ -1,4 +1,4 @@
-"""docs/tables.md describes every table and view, with the columns that the DDL has."""
+"""docs/tables.md describes every table and view, with the columns of the DDL."""
 
 import re
 import runpy

@@ -1,4 +1,4 @@
-"""A signal to the whole process group ends the JVM too; what in this process talks to it keeps quiet about that."""
+"""A signal to the whole process group ends the JVM too; its clients in this process log no errors about that."""
 
 import logging
 import socket
@@ -39,7 +39,7 @@ def test_the_server_of_accumulators_is_hung_up_on(
     if expected:
         expect_the_end_of_the_jvm()
     jvm.close()
-    # the server takes one after the other: the first has been dealt with once the second is greeted
+    # the server handles one after the other: the first is done once the second is greeted
     greeted(server).close()
     server.shutdown()
     assert ("Traceback" in capfd.readouterr().err) is not expected

@@ -1,4 +1,4 @@
-"""What a batch raises reaches Spark as one line: Spark searches it with a pattern that overflows on long texts."""
+"""An error of a batch reaches Spark as one line: Spark searches it with a pattern that overflows on long texts."""
 
 import traceback
 

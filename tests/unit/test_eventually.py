@@ -1,4 +1,4 @@
-"""The one poll loop of the tests: what it returns, when it gives up, and what it says then."""
+"""The one poll loop of the tests: its result, its limits, and its message at the end."""
 
 import ast
 import asyncio
@@ -63,7 +63,7 @@ def test_an_event_loop_goes_on_meanwhile() -> None:
 
 
 def poll_loops(path: Path) -> Iterator[str]:
-    """Loops that look, sleep and look again, and those that assert a deadline."""
+    """Loops that probe, sleep and probe again, and those that assert a deadline."""
     for loop in ast.walk(ast.parse(path.read_text())):
         deadlines = (each for each in ast.walk(loop) if isinstance(each, ast.Assert) and called(each) & {"monotonic", "time"})
         if isinstance(loop, ast.While) and ("sleep" in called(loop) or any(deadlines)):

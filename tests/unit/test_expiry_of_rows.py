@@ -1,4 +1,4 @@
-"""`expires_at` for plain values, as a row of a table has them: the numbers that the SQL view must give too."""
+"""`expires_at` for plain values, as in a row of a table: the numbers that the SQL view must give too."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -36,7 +36,7 @@ CONSUMER = GroupRow("consumer", "Empty", "consumer", None, ())
 SUBSCRIBED_CONSUMER = GroupRow("consumer", "Reconciling", "consumer")
 SHARE = GroupRow("share", "Empty", "share", None, ())
 
-#: group, then the answer (plain commit, explicit expire time) of eras 0.9–1, 2, 3, 4; retention is 1000
+#: group, then the result (plain commit, explicit expire time) of eras 0.9–1, 2, 3, 4; retention is 1000
 TABLE = [
     (SIMPLE, (1101, 501), (1100, 500), (1100, 500), (1100, 500)),
     (EMPTY, (1101, 501), (1200, 500), (1200, 500), (1200, 500)),

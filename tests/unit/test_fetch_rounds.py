@@ -1,4 +1,4 @@
-"""How a reader of several brokers goes on: leaders that move, responses too small, gaps, logs that shrink. No broker needed."""
+"""Reading from several brokers in rounds: leaders that move, responses too small, gaps, logs that shrink. No broker needed."""
 
 from typing import Any
 from uuid import UUID
@@ -248,7 +248,7 @@ def test_a_connection_that_failed_at_first_sight_is_not_kept(cluster: FakeCluste
 
 
 def without(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch, number: int, instead: int | None) -> None:
-    """Answers leave partition `number` out, or tell it under another number."""
+    """Responses leave partition `number` out, or name another number for it."""
     answer = cluster._answer
 
     def changed(node: int, request: object) -> object:

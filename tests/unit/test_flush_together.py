@@ -1,4 +1,4 @@
-"""Partitions that are forced to the disk together, by fsyncs that no Python sees."""
+"""Partitions that are flushed together, by fsyncs outside of the interpreter."""
 
 import os
 from pathlib import Path
@@ -12,7 +12,7 @@ from coordinator_core.segment_log.settings import SegmentLogSettings
 
 
 def descriptor_of(folder: Path) -> int:
-    """Of the segment of a partition that this process writes."""
+    """The descriptor with which this process writes the segment of a partition."""
     path = str(max(folder.glob("*.log")))
     for name in os.listdir("/proc/self/fd"):
         try:
@@ -27,7 +27,7 @@ def test_all_are_durable_but_the_one_that_the_system_refuses(tmp_path: Path) -> 
     log = SegmentLog.open(tmp_path, "t", 4, SegmentLogSettings())
     for number in range(3):
         log.partition(number).append([commit(b"a", b"1")] * (number + 1), NOW_MS)
-    # what cannot be forced to a disk
+    # a pipe cannot be flushed to a disk
     reader, writer = os.pipe()
     os.dup2(writer, descriptor_of(tmp_path / "t-1"))
     first, second, third, untouched = log.flush(range(4))

@@ -1,4 +1,4 @@
-"""The genuine logs give the state that their brokers answered with."""
+"""The genuine logs load to the state of their brokers' answers."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from coordinator_core.state.views import GroupView, MemberView
 
 
 def committed_rows(state: GroupState, group_id: str) -> list[list[object]]:
-    # The C client that wrote the logs ends metadata with a NUL byte and hides it when it reads.
+    # The C client that wrote the logs ends metadata with a NUL byte and removes it when it reads.
     return sorted(
         [partition.topic, partition.partition, commit.offset, commit.metadata.rstrip("\0")]
         for partition, commit in state.committed(group_id).items()

@@ -1,4 +1,4 @@
-"""What the coordinator tells to whoever watches: which group, and why."""
+"""Events that the coordinator emits to observers: the group, and the reason."""
 
 from coordinator_harness import DELAY_MS, GROUP, START_MS, TIMEOUT_MS, Harness
 
@@ -25,7 +25,7 @@ from coordinator_core.coordinator.shard import GroupCoordinatorShard
 
 
 class Watched:
-    """A shard whose log takes everything at once; collects what it tells."""
+    """A shard whose log takes everything immediately; collects the emitted events."""
 
     def __init__(self) -> None:
         config = Harness("4").config
@@ -33,26 +33,26 @@ class Watched:
         self.shard = GroupCoordinatorShard(0, config, lambda name: f"{name}-id")
         self.shard.begin_load(1, self.now_ms)
         self.end_offset = 0
-        self.told: list[object] = []
+        self.emitted: list[object] = []
         self.take(self.shard.finish_load(self.now_ms))
 
-    def take(self, outcome: CoordinatorResult) -> None:
-        self.told += outcome.group_events
-        for write in outcome.writes:
+    def take(self, result: CoordinatorResult) -> None:
+        self.emitted += result.group_events
+        for write in result.writes:
             base = self.end_offset
             self.end_offset += max(len(write.records), 1)
             self.take(self.shard.appended(write, base, self.now_ms))
 
     def tells(self, request: Request) -> list[object]:
-        self.told.clear()
+        self.emitted.clear()
         self.take(self.shard.handle(request, "reply_handle", self.now_ms))
-        return self.told
+        return self.emitted
 
     def later(self, ms: int) -> list[object]:
-        self.told.clear()
+        self.emitted.clear()
         self.now_ms += ms
         self.take(self.shard.timers_due(self.now_ms))
-        return self.told
+        return self.emitted
 
 
 def join(member_id: str = "", reason: str | None = None) -> JoinGroupRequest:
@@ -85,6 +85,6 @@ def test_a_session_that_ends() -> None:
     at.tells(join("c-id"))
     at.later(DELAY_MS)
     at.tells(SyncGroupRequest(GROUP, 1, "c-id"))
-    told = at.later(TIMEOUT_MS + 1)
-    assert told[0] == MemberRemoved(GROUP, "c-id", "session timeout")
-    assert told[1] == RebalanceBegan(GROUP, "Stable", 1, "member c-id was removed: session timeout")
+    emitted = at.later(TIMEOUT_MS + 1)
+    assert emitted[0] == MemberRemoved(GROUP, "c-id", "session timeout")
+    assert emitted[1] == RebalanceBegan(GROUP, "Stable", 1, "member c-id was removed: session timeout")

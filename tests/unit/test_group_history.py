@@ -14,7 +14,7 @@ from coordinator_core.state.views import GroupView
 
 
 def views(log: Log) -> list[GroupView | None]:
-    """The view of the group after each record of the log, with None in front."""
+    """The view of the group after each record of the log, with None before the first."""
     found: list[GroupView | None] = [None]
     for end in range(1, log.end + 1):
         part = Log()

@@ -1,4 +1,4 @@
-"""What answers at the address is no broker, or a broken one: an error at once, and no memory for what it promises."""
+"""Servers that are not brokers, or broken ones: an error on the first response, and no memory for the sizes that they claim."""
 
 import socket
 import threading
@@ -11,7 +11,7 @@ import pytest
 from coordinator_core.log.errors import LogUnreachable
 from coordinator_core.sources.kafka import KafkaSource
 
-#: Correlation id of a request, where the length has four bytes and key and version two each.
+#: Correlation id of a request, after four bytes of length and two each of key and version.
 CORRELATION_ID = slice(8, 12)
 
 
@@ -21,7 +21,7 @@ def framed(body: bytes) -> bytes:
 
 @pytest.fixture
 def listener() -> Iterator[Callable[[Callable[[bytes], bytes]], str]]:
-    """Starts to answer every request by a function of its bytes; the address."""
+    """Answers every request by a function of its bytes; returns the address."""
     opened: list[socket.socket] = []
 
     def start(answer: Callable[[bytes], bytes]) -> str:

@@ -1,4 +1,4 @@
-"""Downloads through Ivy: their progress, and an end only where there is none. A shell script stands for Java."""
+"""Downloads through Ivy: their progress, and their end. A shell script stands for Java."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def lines(folder: Path, script: str) -> list[str]:
-    """What is reported while the script runs instead of Java."""
+    """The lines reported while the script runs instead of Java."""
     java, target = folder / "java", folder / "target"
     java.write_text(f"#!/bin/sh\ncd {target}\n{script}")
     java.chmod(0o755)

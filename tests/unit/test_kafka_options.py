@@ -1,4 +1,4 @@
-"""Addresses and connection options: what they become, and what is refused, by name and without secrets."""
+"""Addresses and connection options: how they are parsed, and errors by name and without secrets."""
 
 import logging
 from pathlib import Path

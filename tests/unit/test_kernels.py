@@ -1,4 +1,4 @@
-"""Where compiled functions are kept."""
+"""The location of compiled functions."""
 
 import os
 import shutil

@@ -58,7 +58,7 @@ def test_numbers_stay_while_the_dictionary_grows() -> None:
 
 
 def test_hashes_use_all_their_bits() -> None:
-    """Clustered hashes would be right, and slow."""
+    """With clustered hashes, lookups would be correct and slow."""
     keys = [key("g", i) for i in range(4096)]
     lengths = np.array([len(k) for k in keys], np.int32)
     hashes = np.empty(len(keys), np.uint64)

@@ -1,4 +1,4 @@
-"""`leader-epoch-checkpoint`: as brokers write it, and whatever else may lie in its place."""
+"""`leader-epoch-checkpoint`: as brokers write it, and other content in its place."""
 
 from pathlib import Path
 

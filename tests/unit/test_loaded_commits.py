@@ -1,4 +1,4 @@
-"""Offsets of a load become objects when somebody asks, a block of groups at a time."""
+"""Offsets of a load become objects on first access, a block of groups at a time."""
 
 from collections.abc import Iterable
 
@@ -16,7 +16,7 @@ def commit(offset: int) -> CommittedOffset:
 
 
 class Made:
-    """Makes objects of rows, and counts them."""
+    """Makes objects from rows, and counts them."""
 
     def __init__(self) -> None:
         self.count = 0

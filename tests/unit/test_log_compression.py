@@ -62,7 +62,7 @@ def test_lz4_blocks_are_independent_as_java_demands() -> None:
 
 @pytest.fixture
 def limit(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
-    """Sets the limit that the environment names."""
+    """Set the limit in the environment."""
 
     def to(megabytes: str) -> None:
         monkeypatch.setenv(LIMIT_VARIABLE, megabytes)
@@ -109,7 +109,7 @@ print(len(payload), len(columns), (resource.getrusage(resource.RUSAGE_SELF).ru_m
 
 
 def test_memory_of_the_worst_batch() -> None:
-    """A few kilobytes that become as many records as the limit allows: memory is a multiple of that, not of what is claimed."""
+    """A few kilobytes that become as many records as the limit allows: memory is a multiple of that, not of the claimed size."""
     environment = dict(os.environ, GROUPLAKE_MAX_BATCH_MB="16")
     ran = subprocess.run([sys.executable, "-c", BOMB], env=environment, capture_output=True, text=True, timeout=120, check=True)
     size, rows, times = map(int, ran.stdout.split())

@@ -1,4 +1,4 @@
-"""Ranges that end inside of compressed messages of magic 0 or 1, whose offset is that of the last one that they wrap."""
+"""Ranges that end inside of compressed messages of magic 0 or 1, whose offset is that of their last wrapped message."""
 
 from pathlib import Path
 

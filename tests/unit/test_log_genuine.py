@@ -1,4 +1,4 @@
-"""Segments that brokers wrote: what is read from them is what a consumer saw and what Kafka's dump tool prints."""
+"""Segments that brokers wrote: the records read equal those of a consumer and of Kafka's dump tool."""
 
 import re
 from pathlib import Path
@@ -37,7 +37,7 @@ def segment_files(version: str, tmp_path: Path) -> list[Path]:
 def test_data_records_are_those_a_consumer_saw(version: str, tmp_path: Path) -> None:
     found = {(r.partition, r.offset): (r.timestamp, r.key, r.value) for r in everything(version, tmp_path) if not r.is_control}
     seen = {(r.partition, r.offset): (r.timestamp, r.key, r.value) for r in genuine.records(version)}
-    # The broker of 0.10.2.2 wrote one more, when the consumer had read to the end.
+    # The broker of 0.10.2.2 wrote one more after the consumer had read to the end.
     later = {(11, 43)} if version == "0.10.2.2" else set()
     assert found.keys() - seen.keys() == later
     assert {place: found[place] for place in seen} == seen

@@ -15,7 +15,7 @@ RECORDS = [
     BatchRecord(105, 1_500_000_000_001, b"", None),
 ]
 OLD = (Compression.NONE, Compression.GZIP, Compression.SNAPPY, Compression.LZ4)
-#: aiokafka refuses LZ4 in magic 0, the one with the wrong checksum.
+#: aiokafka rejects LZ4 in magic 0, the variant with the wrong checksum.
 SHARED = [(magic, codec) for magic in (0, 1) for codec in OLD if (magic, codec) != (0, Compression.LZ4)]
 
 

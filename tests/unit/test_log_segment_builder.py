@@ -1,4 +1,4 @@
-"""The builder that other tests stand on: what it says it wrote is what is there, and its compaction is legal."""
+"""The builder that other tests rely on: its segments contain the records that it lists, and its compaction is legal."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Whatever becomes of a member, whoever sent a commit through it hears of it."""
+"""A caller that sends a commit through a member gets its result, even if the member fails or leaves."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -21,7 +21,7 @@ HERE = Node(0, "127.0.0.1", 9)
 
 
 class Link:
-    """A connection on which answers come when the test says so."""
+    """A connection on which responses arrive when the test sends them."""
 
     def __init__(self) -> None:
         self.sent: list[asyncio.Future[Any]] = []
@@ -32,7 +32,7 @@ class Link:
 
 
 class Links:
-    """Gives a link, or never does."""
+    """Returns a link, or never does."""
 
     settings = ConnectionSettings()
 
@@ -79,7 +79,7 @@ def test_an_answer_to_a_member_that_looks_for_its_coordinator_again() -> None:
         link = Link()
         runner = running(link)
         first = runner.send(runner.member.commit(OFFSETS))
-        # the member joins beside
+        # the member joins concurrently
         await eventually_async("both have sent their request", lambda: len(link.sent), equal_to(2), pause_seconds=0)
         second = runner.send(runner.member.commit(OFFSETS))
         runner.member.disconnected(0)

@@ -1,4 +1,4 @@
-"""Groups of the new protocols as brokers of 4.3 describe them, where their records leave it open."""
+"""Groups of the new protocols as brokers of 4.3 describe them, where their records are ambiguous."""
 
 from uuid import UUID
 

@@ -1,7 +1,7 @@
-"""What differs on macOS, forced on the platform of the test: durable files, locks, the limit of open files.
+"""Code paths of macOS, forced on the platform of the test: durable files, locks, the limit of open files.
 
-`AS_ON_MACOS` runs before anything is imported: the C library has no `__errno_location`, `fcntl` has F_FULLFSYNC, locks of the two
-kinds exclude each other also within a process, and an unlimited number of files cannot be asked for.
+`AS_ON_MACOS` runs before any import: the C library has no `__errno_location`, `fcntl` has F_FULLFSYNC, locks of the two
+kinds exclude each other also within a process, and an unlimited number of files cannot be requested.
 """
 
 import errno

@@ -1,4 +1,4 @@
-"""Change rows packed for the JVM come out as they went in."""
+"""Change rows packed for the JVM are unpacked without change."""
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,7 +29,7 @@ def test_packed_rows_come_out_as_they_went_in(size: int, monkeypatch: pytest.Mon
     batches = [commits(300), records(None, b"", b"x" * 5000, b"y"), commits(1), commits(200).slice(50, 100)]
     through = pa.Table.from_batches(packed(batches), PACKED_SCHEMA)
     assert table_of(through).equals(pa.Table.from_batches(batches, SCHEMA))
-    # Spark hands on a part of them as well, and in other pieces
+    # Spark also passes on a part of them, in other pieces
     some = table_of(through.filter(pc.equal(through["kind"], "record")).combine_chunks())
     assert some.equals(pa.Table.from_batches(batches[1:2], SCHEMA))
 

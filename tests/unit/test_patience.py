@@ -1,4 +1,4 @@
-"""How long brokers are waited for, and what is said meanwhile."""
+"""The time that a reader waits for brokers, and its messages meanwhile."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""Fixed ports lie below the ephemeral range, and a reserved one is nobody else's."""
+"""Fixed ports lie below the ephemeral range, and a reserved one is not given out twice."""
 
 import re
 import socket
@@ -14,9 +14,9 @@ from pipelines.private.kafka import ports
 from pipelines.private.kafka.ports import NoPort, PortReservation
 
 ROOT = Path(__file__).parents[2]
-#: As Linux has it by default; clients and `port 0` take theirs from here.
+#: Linux' default range; clients and `port 0` take theirs from it.
 EPHEMERAL = range(32_768, 61_000)
-#: HOST:PORT, or a port that is given a name.
+#: HOST:PORT, or a port that is assigned to a name.
 _PORT = re.compile(r"(?<=[\w\].]):(\d{4,5})\b|\bport\s*=\s*(\d{4,5})\b")
 
 

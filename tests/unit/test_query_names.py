@@ -1,4 +1,4 @@
-"""A query opens what it names, and nothing else."""
+"""A query opens only the tables that it names."""
 
 import re
 from pathlib import Path
@@ -32,7 +32,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Recorder(TableStore):
-    """Tables that remember which of them were opened."""
+    """Tables that record which of them were opened."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(str(root))

@@ -1,4 +1,4 @@
-"""Query results as text: every column type of the tables in every format, and what SQL can make besides."""
+"""Query results as text: every column type of the tables in every format, and other types of SQL."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""requirements.lock has a version of every dependency that pyproject.toml names, and one that it allows."""
+"""requirements.lock has a permitted version of every dependency that pyproject.toml names."""
 
 import re
 import tomllib

@@ -1,4 +1,4 @@
-"""Opening, appending, flushing, rolling, and what happens when the system refuses."""
+"""Opening, appending, flushing, rolling, and errors of the operating system."""
 
 import errno
 import os
@@ -163,11 +163,11 @@ def test_flush_says_how_far(log: SegmentLog) -> None:
     assert partition.flush() == partition.flushed_offset == 1
 
 
-# ---- the system refuses
+# ---- errors of the operating system
 
 
 def test_a_full_disk_leaves_everything_as_it_was(log: SegmentLog, tmp_path: Path) -> None:
-    """The limit on file sizes stands for the end of the disk: the write is cut short, and the next one fails."""
+    """A limit on file sizes stands for a full disk: the write is cut short, and the next one fails."""
     partition = log.partition(0)
     partition.append([commit(b"a", b"1")], NOW_MS)
     path = newest(tmp_path)
@@ -265,7 +265,7 @@ def test_a_tail_cut_at_any_byte(tmp_path: Path, behind: bytes, step: int) -> Non
         torn = whole[:kept] + behind
         path.write_bytes(torn)
         log = opened(tmp_path, SETTINGS)
-        # zeros may be what was cut off
+        # zeros may be the rest of a write that was cut off
         batches = 3 if torn.startswith(whole[: 3 * size]) else 2
         assert log.partition(0).end_offset == batches
         cut = [(tail.path, tail.position, tail.size, tail.offset) for tail in log.cut_tails()]

@@ -48,7 +48,7 @@ def in_transaction(*pairs: tuple[bytes, bytes]) -> AppendBatch:
 
 
 def left(log: SegmentLog) -> list[int]:
-    """Offsets that are still there."""
+    """Remaining offsets."""
     return sorted(by_offset(log.partition(0)))
 
 
@@ -255,7 +255,7 @@ def test_a_kill_at_any_step_of_the_swap_loses_nothing(tmp_path: Path, monkeypatc
                 killed = True
             else:
                 killed = False
-        # the lock and the files go with the process
+        # the lock and the files are released with the process
         log.close()
         source = SegmentSource(directory)
         followed = {r.key: r.value for c in source.read_columns(0, 0) for r in to_log_records(c, 0) if not r.is_control}
@@ -277,7 +277,7 @@ def test_a_kill_at_any_step_of_the_swap_loses_nothing(tmp_path: Path, monkeypatc
 
 
 def _kill_at(patch: pytest.MonkeyPatch, step: int, *, links: bool) -> list[int]:
-    """The operations on files, of which the one numbered `step` is not done any more."""
+    """Let file operations raise Killed from number `step` on; return their counter."""
     calls = [0]
 
     def counted(real: Callable[..., Any]) -> Callable[..., Any]:
@@ -306,7 +306,7 @@ def _kill_at(patch: pytest.MonkeyPatch, step: int, *, links: bool) -> list[int]:
     ],
 )
 def test_leftovers_of_a_broker(tmp_path: Path, leftovers: list[str], names: list[str]) -> None:
-    """By its rules: `.swap` takes its place, unless a `.cleaned` says that it is half of something."""
+    """By the broker's rules: `.swap` replaces its segment, unless a `.cleaned` shows that the swap is incomplete."""
     log = opened(tmp_path, SETTINGS)
     for value in (b"1", b"2"):
         append(log, *[commit(b"a", value)] * 4)

@@ -1,4 +1,4 @@
-"""Others read the folder while the coordinator writes, rolls and cleans it."""
+"""Other processes read the folder while the coordinator writes, rolls and cleans it."""
 
 import json
 import threading
@@ -25,7 +25,7 @@ SETTINGS = SegmentLogSettings(delete_retention_ms=3_600_000)
 
 
 class Follower:
-    """Reads whatever is new, again and again, and folds it: the last value of each key."""
+    """Reads new records repeatedly, and folds them: the last value of each key."""
 
     def __init__(self, directory: Path, chunk_bytes: int = 1000) -> None:
         self._source = SegmentSource(directory)
@@ -47,7 +47,7 @@ class Follower:
 
 @contextmanager
 def again_and_again(*actions: Callable[[], object]) -> Iterator[None]:
-    """Each action in a thread of its own until the end of the block; what it raises fails the test."""
+    """Run each action repeatedly in a thread of its own until the end of the block; an exception in it fails the test."""
     done, failures = threading.Event(), []
 
     def run(action: Callable[[], object]) -> None:
@@ -136,7 +136,7 @@ def test_segments_and_show_read_it(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def cut_off(directory: Path, batches: int) -> None:
-    """A power failure: the newest segment without its last `batches`; what is left of it."""
+    """Cut the last `batches` off the newest segment, as a power failure would."""
     path = max(folder_of(directory).glob("*.log"))
     with path.open("r+b") as file:
         whole = batches_of(file.read())[0]

@@ -1,4 +1,4 @@
-"""Messages of magic 0 and 1 are whole, though this log does not keep them: opening refuses the folder and changes no byte."""
+"""Valid messages of magic 0 and 1, which this log does not keep: opening rejects the folder and changes no byte."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The clock, addresses, settings, health and the lines of the log."""
+"""The clock, addresses, settings, health and the log lines."""
 
 import io
 import json

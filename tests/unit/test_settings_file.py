@@ -1,4 +1,4 @@
-"""Settings that reach a JVM in a file; that they do not become arguments is tested with a JVM (`tests/e2e/test_signals.py`)."""
+"""Settings that reach a JVM in a file. A test with a JVM checks that they are not arguments (`tests/e2e/test_signals.py`)."""
 
 import os
 import shlex

@@ -1,4 +1,4 @@
-"""Which statements `grouplake sql` runs: no other, however it is dressed up."""
+"""The statements that `grouplake sql` runs; all others are rejected in any disguise."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from pipelines.query.statement import is_reading
 
 COPY = "COPY (SELECT 1 AS a) TO '{file}'"
 
-#: Each of these writes a file or a table, runs what it only seems to explain, or would with a little help of the dialect.
+#: Each of these writes a file or a table, executes the statement that it claims to explain, or would in a similar dialect.
 DOING = (
     COPY,
     f"/* SELECT */ {COPY}",
@@ -46,7 +46,7 @@ DOING = (
     "'SELECT'",
 )
 
-#: Where other engines read files.
+#: Places from which other engines read files.
 FILES = (
     "SELECT * FROM '/etc/passwd'",
     'SELECT * FROM "/etc/passwd"',

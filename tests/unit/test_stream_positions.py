@@ -1,4 +1,4 @@
-"""Where a stream stands, and what it does when the log does not go on from there. No broker, no Spark session."""
+"""The position of a stream, and its reaction to a log that does not continue there. No broker, no Spark session."""
 
 from pathlib import Path
 from uuid import UUID

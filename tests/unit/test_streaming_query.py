@@ -1,4 +1,4 @@
-"""Queries that Spark could not give a worker in time."""
+"""Queries for which Spark could not start a worker in time."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ SLOW = "org.apache.spark.SparkException: Python worker failed to connect back."
 
 
 class Query:
-    """A query that ends by an error, or by itself."""
+    """A query that ends with an error, or by itself."""
 
     def __init__(self, error: str | None) -> None:
         self._error = error
@@ -25,7 +25,7 @@ class Query:
 
 
 class FollowingQuery:
-    """A query that is still in the state of its turn when it is looked at, and ends by itself after the last."""
+    """A query whose state changes with each look at it, and that ends by itself after the last state."""
 
     def __init__(self, *states: tuple[str, object]) -> None:
         self._left = list(states)
@@ -40,7 +40,7 @@ class FollowingQuery:
 
 
 def readiness(*queries_in_turn: "FollowingQuery | Query") -> list[int]:
-    """How many looks were left each time that the query was reported as ready."""
+    """The number of looks left each time that the query was reported as ready."""
     started: list[FollowingQuery | Query] = []
     left = list(queries_in_turn)
 

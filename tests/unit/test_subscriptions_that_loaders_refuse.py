@@ -1,4 +1,4 @@
-"""One member with a bad subscription, and brokers since 2.4 give up the log partition: reported as an anomaly, and loaded."""
+"""An invalid subscription, for which brokers since 2.4 give up the log partition, is reported as an anomaly and loaded."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""A store's tables are at their newest version, whoever wrote it and whatever is left of the log."""
+"""A store reads its tables at their newest version, for any writer and any remaining part of the log."""
 
 from pathlib import Path
 from unittest import mock

@@ -1,4 +1,4 @@
-"""A broker that goes away in the middle of a TLS handshake is away, not distrusted."""
+"""A broker that closes the connection during a TLS handshake is unavailable, not untrusted."""
 
 import socket
 import threading

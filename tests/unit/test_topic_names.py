@@ -1,4 +1,4 @@
-"""Which records make the job ask for the names of topic ids: the schemas say it."""
+"""Records that make the job request the names of topic ids, according to the schemas."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +17,7 @@ NEW_TYPE = 99
 
 
 def new_catalog(**topic: str) -> Catalog:
-    """Of one record type that nobody has seen yet; `topic` are the types of the fields of what is in its value."""
+    """A catalog with one unknown record type; `topic` are the types of the fields in its value."""
     group_id = {"name": "groupId", "type": "string"}
     value = {"name": "topicPartitions", "type": "[]TopicPartitions"}
     # their dataclass has the id of a topic, or id and name

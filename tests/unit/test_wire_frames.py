@@ -1,4 +1,4 @@
-"""Frames that are not as they should be, and what of the protocol no round trip shows."""
+"""Malformed frames, and parts of the protocol that no round trip covers."""
 
 import struct
 from uuid import UUID
@@ -94,8 +94,8 @@ def test_unknown_apis_and_versions_keep_the_header() -> None:
 def test_unknown_versions_of_api_versions_are_answered_as_v0() -> None:
     refused = write_refusal(RequestHeader(18, 99, 7, None), ErrorCode.UNSUPPORTED_VERSION)
     assert refused == struct.pack(">ihihhh", 7, 35, 1, 18, 0, 4)
-    (told,) = read_response(ClusterApiKey.API_VERSIONS, 4, refused).parts
-    assert expect(ApiVersionsResponse, told).error is ErrorCode.UNSUPPORTED_VERSION
+    (part,) = read_response(ClusterApiKey.API_VERSIONS, 4, refused).parts
+    assert expect(ApiVersionsResponse, part).error is ErrorCode.UNSUPPORTED_VERSION
     assert write_refusal(RequestHeader(12, 99, 7, None), ErrorCode.UNSUPPORTED_VERSION) is None
 
 
@@ -125,8 +125,8 @@ def test_commits_of_unknown_topic_ids() -> None:
     request = read_request(write_request(ApiKey.OFFSET_COMMIT, 10, (sent,), 7), Peer("", NAMES))
     assert expect(OffsetCommitRequest, request.parts[0]).offsets == {at: known}
     answer = write_response(request, (OffsetCommitResponse({at: ErrorCode.NONE}),))
-    (told,) = read_response(ApiKey.OFFSET_COMMIT, 10, answer, {**NAMES, other: "gone"}).parts
-    assert expect(OffsetCommitResponse, told).errors == {
+    (part,) = read_response(ApiKey.OFFSET_COMMIT, 10, answer, {**NAMES, other: "gone"}).parts
+    assert expect(OffsetCommitResponse, part).errors == {
         at: ErrorCode.NONE,
         TopicPartition("gone", 3): ErrorCode.UNKNOWN_TOPIC_ID,
     }
@@ -139,8 +139,8 @@ def test_fetches_of_unknown_topic_ids() -> None:
     request = read_request(write_request(ApiKey.OFFSET_FETCH, 10, (sent,), 7), Peer("", NAMES))
     assert request.parts == (OffsetFetchRequest("g", (at,), False, {"t1": IDS["t1"]}),)
     answer = write_response(request, (OffsetFetchResponse(ErrorCode.NONE, {at: FetchedOffset(5)}),))
-    (told,) = read_response(ApiKey.OFFSET_FETCH, 10, answer, {**NAMES, other: "gone"}).parts
-    assert expect(OffsetFetchResponse, told).offsets == {
+    (part,) = read_response(ApiKey.OFFSET_FETCH, 10, answer, {**NAMES, other: "gone"}).parts
+    assert expect(OffsetFetchResponse, part).offsets == {
         at: FetchedOffset(5),
         gone: FetchedOffset(error=ErrorCode.UNKNOWN_TOPIC_ID),
     }
@@ -150,8 +150,8 @@ def test_oldest_fetch_tells_its_error_at_every_partition() -> None:
     at = TopicPartition("t", 1)
     request = read_request(write_request(ApiKey.OFFSET_FETCH, 1, (OffsetFetchRequest("g", (at,)),), 7))
     answer = write_response(request, (OffsetFetchResponse(ErrorCode.NOT_COORDINATOR, {}),))
-    (told,) = read_response(ApiKey.OFFSET_FETCH, 1, answer).parts
-    assert expect(OffsetFetchResponse, told).offsets == {at: FetchedOffset(error=ErrorCode.NOT_COORDINATOR)}
+    (part,) = read_response(ApiKey.OFFSET_FETCH, 1, answer).parts
+    assert expect(OffsetFetchResponse, part).offsets == {at: FetchedOffset(error=ErrorCode.NOT_COORDINATOR)}
 
 
 def test_what_a_version_has_no_room_for() -> None:
@@ -166,7 +166,7 @@ def test_what_a_version_has_no_room_for() -> None:
 
 
 def test_what_is_kept_is_what_the_library_writes() -> None:
-    """The second heartbeat and the second answer come from what is kept, with the number of their own request."""
+    """The second heartbeat and the second response are served from the cache, with the correlation id of their own request."""
     for number in (1, 2):
         request = read_request(write_request(ApiKey.HEARTBEAT, 4, (HEARTBEAT,), number, "c"))
         assert (request.parts, request.header.correlation_id) == ((HEARTBEAT,), number)

@@ -17,7 +17,7 @@ EMPTY, PREPARING_REBALANCE, COMPLETING_REBALANCE, STABLE, DEAD = ClassicGroupSta
 FOO_0, FOO_1 = TopicPartition("foo", 0), TopicPartition("foo", 1)
 COMMITTED = {FOO_0: 23, FOO_1: 455, TopicPartition("bar", 0): 8992}
 GROUP_TOMBSTONE = Record(2, GroupMetadataKey(GROUP), None, None)
-#: What 0.10.2 makes of errors of the log: when a group is stored, and when offsets are.
+#: How 0.10.2 maps errors of the log: when a group is stored, and when offsets are.
 GROUP_ERRORS = {
     ErrorCode.NONE: ErrorCode.NONE,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -63,7 +63,7 @@ def store_group(log: Log) -> None:
 
 
 def removed(at: Harness, before: int) -> list[Record]:
-    """What a sweep wrote, tombstones only."""
+    """The records that a sweep wrote, which must be tombstones."""
     assert all(record.value is None for record in at.written[before:])
     return at.written[before:]
 
@@ -155,7 +155,7 @@ def test_a_commit_without_a_generation(at: Harness) -> None:
 
 @pytest.mark.parametrize("error", [error for error in OFFSET_ERRORS if error is not ErrorCode.NONE])
 def test_errors_when_offsets_are_committed(at: Harness, error: ErrorCode) -> None:
-    """testCommitOffsetFailure, testCommitOffsetWhenCoordinatorHasMoved; nothing stays pending, nothing is committed."""
+    """testCommitOffsetFailure, testCommitOffsetWhenCoordinatorHasMoved; no offset stays pending or is committed."""
     at.append_error = error
     assert errors(at.commit({FOO_0: 37}).response) == {OFFSET_ERRORS[error]}
     at.append_error = None

@@ -1,4 +1,4 @@
-"""What the older coordinators do otherwise, each beside those that came before and after it; after `GroupCoordinator.scala` of
+"""Differences between the older coordinators, each compared with its predecessor and successor; after `GroupCoordinator.scala` of
 0.10.0, 0.10.2, 2.0 and 2.3."""
 
 from typing import Any
@@ -32,7 +32,7 @@ eras = pytest.mark.parametrize("era", ALL)
 
 
 def completing(at: Harness, **more: Any) -> tuple[str, int]:
-    """A group whose leader is to assign: its member and its generation."""
+    """A group whose leader has yet to assign: its member and its generation."""
     joined = at.joined(**more)
     assert at.state is COMPLETING_REBALANCE
     return joined.member_id, joined.generation
@@ -61,12 +61,12 @@ def test_defaults_of_their_time(era: str, session_ms: int, delay_ms: int, retent
     assert CoordinatorConfig(era, offsets_retention_minutes=5).offsets_retention_ms == 300_000
 
 
-# ---- what is written
+# ---- records
 
 
 @pytest.mark.parametrize(("era", "version"), [("0.9", 0), ("0.10", 1), ("1", 1), ("2", 3), ("3", 3), ("4", 3)])
 def test_the_version_of_group_records(era: str, version: int) -> None:
-    """A member of 0.9 has its session timeout for a rebalance timeout, and loads so."""
+    """A member of 0.9 uses its session timeout as rebalance timeout, also when loaded."""
     at = Harness(era)
     joined = at.stable_member(rebalance_ms=700)
     record = at.written[-1]
@@ -82,7 +82,7 @@ def test_the_version_of_group_records(era: str, version: int) -> None:
 @pytest.mark.parametrize(("era", "version"), [("0.9", 1), ("0.10", 1), ("1", 1), ("2", 3), ("3", 3), ("4", 4)])
 @pytest.mark.parametrize("transactional", [False, True])
 def test_the_version_of_commits_and_when_they_expire(era: str, version: int, transactional: bool) -> None:
-    """Up to 2.0, each says when it expires: after the retention of the broker unless it names its own."""
+    """Up to 2.0, each commit records its expiry: after the retention of the broker unless the commit names its own."""
     at = Harness(era)
     if not transactional:
         at.commit({FOO: OffsetToCommit(5, 2, None)})
@@ -98,7 +98,7 @@ def test_the_version_of_commits_and_when_they_expire(era: str, version: int, tra
 
 @eras
 def test_a_retention_of_its_own(era: str) -> None:
-    """v2–v4 of OffsetCommit; up to 2.0 expired the millisecond after, from 2.1 on with the millisecond."""
+    """v2–v4 of OffsetCommit; up to 2.0 offsets expired the millisecond after, from 2.1 on with the millisecond."""
     at = Harness(era)
     at.commit({FOO: 5}, retention_ms=1000)
     assert at.written[-1].value == OffsetCommitValue(5, -1, "", at.now_ms, at.now_ms + 1000)
@@ -112,7 +112,7 @@ def test_a_retention_of_its_own(era: str) -> None:
 
 @eras
 def test_the_offsets_of_a_group_in_use(era: str) -> None:
-    """Up to 2.0 they expire as all others."""
+    """Up to 2.0 they expire like all others."""
     at = Harness(era, group_max_session_timeout_ms=2**31 - 1)
     joined = at.stable_member(session_ms=2**31 - 1)
     at.commit({FOO: 5}, joined.member_id, 1)
@@ -125,7 +125,7 @@ def test_the_offsets_of_a_group_in_use(era: str) -> None:
 
 @eras
 def test_the_last_member_leaves(era: str) -> None:
-    """In 0.9 the group is gone with its last member, and the log gets its tombstone at once; its offsets stay."""
+    """In 0.9 the group is deleted with its last member, and its tombstone is written immediately; its offsets are kept."""
     at = Harness(era)
     joined = at.stable_member()
     at.commit({FOO: 5}, joined.member_id, 1)
@@ -143,7 +143,7 @@ def test_the_last_member_leaves(era: str) -> None:
 
 
 def test_a_tombstone_that_the_log_refuses() -> None:
-    """0.9: the group is not revived with its members; the next sweep writes the tombstone again."""
+    """0.9: the group is not restored with its members; the next sweep writes the tombstone again."""
     at = Harness("0.9")
     joined = at.stable_member()
     at.append_error = ErrorCode.NOT_ENOUGH_REPLICAS
@@ -157,7 +157,7 @@ def test_a_tombstone_that_the_log_refuses() -> None:
 
 @eras
 def test_a_commit_without_group_makes_one(era: str) -> None:
-    """Not in 0.9, where offsets live apart from groups."""
+    """Not in 0.9, where offsets are independent of groups."""
     at = Harness(era)
     assert errors(at.commit({FOO: 5}).response) == {ErrorCode.NONE}
     assert at.fetched(FOO) == {FOO: 5}
@@ -166,9 +166,9 @@ def test_a_commit_without_group_makes_one(era: str) -> None:
 
 @eras
 def test_a_dead_group(era: str) -> None:
-    """Members are to join anew up to 2.0, and to look for the coordinator later on."""
+    """UNKNOWN_MEMBER_ID up to 2.0, COORDINATOR_NOT_AVAILABLE since then."""
     at = Harness(era)
-    told = ErrorCode.UNKNOWN_MEMBER_ID if era in SCALA_TO_2_0 else ErrorCode.COORDINATOR_NOT_AVAILABLE
+    expected = ErrorCode.UNKNOWN_MEMBER_ID if era in SCALA_TO_2_0 else ErrorCode.COORDINATOR_NOT_AVAILABLE
     joined = at.stable_member()
     at.leave(joined.member_id)
     at.hold = True
@@ -179,12 +179,12 @@ def test_a_dead_group(era: str) -> None:
         at.hold = True
         at.leave(rejoined.member_id)
     assert at.state is DEAD
-    assert at.heartbeat("someone", 1) is told
-    assert at.sync("someone", 1).error is told
-    assert at.leave("someone").error_of_single is told
-    assert errors(at.commit({FOO: 1}).response) == {told}
+    assert at.heartbeat("unknown", 1) is expected
+    assert at.sync("unknown", 1).error is expected
+    assert at.leave("unknown").error_of_single is expected
+    assert errors(at.commit({FOO: 1}).response) == {expected}
     refused = at.join().response
-    assert (refused.error, refused.generation) == (told, 0 if era in SCALA_TO_2_0 else -1)
+    assert (refused.error, refused.generation) == (expected, 0 if era in SCALA_TO_2_0 else -1)
 
 
 # ---- members
@@ -192,7 +192,7 @@ def test_a_dead_group(era: str) -> None:
 
 @eras
 def test_the_first_rebalance(era: str) -> None:
-    """Answered at once in 0.9 and 0.10; delayed since 0.11 (KIP-134)."""
+    """Completed immediately in 0.9 and 0.10; delayed since 0.11 (KIP-134)."""
     at = Harness(era)
     call = at.join()
     assert call.answered == (era in ("0.9", "0.10"))
@@ -200,7 +200,7 @@ def test_the_first_rebalance(era: str) -> None:
 
 @pytest.mark.parametrize("era", ["1", "2", "3", "4"])
 def test_the_delay_of_a_group_that_had_generations_before(era: str) -> None:
-    """Members that come meanwhile extend it in the Java coordinator only."""
+    """New members extend it in the Java coordinator only."""
     at = Harness(era)
     at.leave(at.stable_member().member_id)
     first = at.join()
@@ -211,7 +211,7 @@ def test_the_delay_of_a_group_that_had_generations_before(era: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("era", "stale", "someone"),
+    ("era", "stale", "unknown"),
     [
         ("0.9", ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.REBALANCE_IN_PROGRESS),
         ("0.10", ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.UNKNOWN_MEMBER_ID),
@@ -221,15 +221,15 @@ def test_the_delay_of_a_group_that_had_generations_before(era: str) -> None:
         ("4", ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID),
     ],
 )
-def test_heartbeats_while_the_leader_assigns(era: str, stale: ErrorCode, someone: ErrorCode) -> None:
-    """Up to 2.3 they are told to rejoin and do not keep the session."""
+def test_heartbeats_while_the_leader_assigns(era: str, stale: ErrorCode, unknown: ErrorCode) -> None:
+    """Up to 2.3 the response is REBALANCE_IN_PROGRESS, and the session is not extended."""
     at = Harness(era)
     member_id, generation = completing(at, rebalance_ms=10_000)
     assert at.heartbeat(member_id, generation + 1) is stale
-    assert at.heartbeat("someone", generation) is someone
+    assert at.heartbeat("unknown", generation) is unknown
     at.advance(TIMEOUT_MS - 100)
-    told = ErrorCode.REBALANCE_IN_PROGRESS if era in SCALA_TO_2_3 else ErrorCode.NONE
-    assert at.heartbeat(member_id, generation) is told
+    expected = ErrorCode.REBALANCE_IN_PROGRESS if era in SCALA_TO_2_3 else ErrorCode.NONE
+    assert at.heartbeat(member_id, generation) is expected
     at.advance(101)
     found = at.shard.context.find(GROUP)
     assert (found is not None and member_id in found) == (era not in SCALA_TO_2_3)
@@ -237,7 +237,7 @@ def test_heartbeats_while_the_leader_assigns(era: str, stale: ErrorCode, someone
 
 @eras
 def test_heartbeats_while_members_join(era: str) -> None:
-    """They keep the session, but for 0.9."""
+    """They extend the session, except in 0.9."""
     at = Harness(era)
     joined = at.stable_member(rebalance_ms=10_000)
     at.join(session_ms=10_000)
@@ -249,7 +249,7 @@ def test_heartbeats_while_members_join(era: str) -> None:
 
 @eras
 def test_a_parked_join_of_a_new_member(era: str) -> None:
-    """It keeps the member for ever up to 2.0, for five minutes since."""
+    """It keeps the member without limit up to 2.0, and for five minutes since then."""
     at = Harness(era, group_max_session_timeout_ms=1_000_000)
     old = at.stable_member(session_ms=1_000_000, rebalance_ms=1_000_000)
     call = at.join(rebalance_ms=1_000_000)
@@ -260,7 +260,7 @@ def test_a_parked_join_of_a_new_member(era: str) -> None:
 
 @eras
 def test_a_member_that_does_not_sync(era: str) -> None:
-    """Up to 2.3 it stays as long as its session lasts; later on it is to sync within the rebalance timeout (KAFKA-12890)."""
+    """Up to 2.3 it stays until its session ends; later on it must sync within the rebalance timeout (KAFKA-12890)."""
     at = Harness(era)
     member_id, _ = completing(at, session_ms=10_000)
     at.advance(TIMEOUT_MS)
@@ -269,7 +269,7 @@ def test_a_member_that_does_not_sync(era: str) -> None:
 
 @eras
 def test_timeouts_of_a_member_that_joins_again(era: str) -> None:
-    """Up to 2.3 a member keeps those that it came with."""
+    """Up to 2.3 a member keeps the timeouts of its first JoinGroup."""
     at = Harness(era)
     joined = at.stable_member()
     at.join(joined.member_id, session_ms=400, rebalance_ms=900)
@@ -280,7 +280,7 @@ def test_timeouts_of_a_member_that_joins_again(era: str) -> None:
 
 @eras
 def test_the_size_of_a_group(era: str) -> None:
-    """There is no limit up to 2.1 (KIP-389)."""
+    """Groups have no size limit up to 2.1 (KIP-389)."""
     at = Harness(era, group_max_size=1)
     at.stable_member()
     call = at.join()
@@ -288,7 +288,7 @@ def test_the_size_of_a_group(era: str) -> None:
 
 
 def test_a_group_that_is_too_large_in_2_3() -> None:
-    """Who has not joined yet goes; who has, stays, however many they are."""
+    """Members that have not rejoined are removed; those that have stay, even above the limit."""
     at = Harness("2")
     first = at.stable_member()
     at.two_joined(first.member_id)
@@ -303,7 +303,7 @@ def test_a_group_that_is_too_large_in_2_3() -> None:
     assert [member.member_id for member in small.group()] == members[1:]
 
 
-# ---- answers
+# ---- responses
 
 
 @pytest.mark.parametrize(("era", "name"), [("0.9", "AwaitingSync"), ("0.10", "AwaitingSync"), ("1", "CompletingRebalance")])
@@ -315,9 +315,9 @@ def test_the_state_that_was_renamed(era: str, name: str) -> None:
 
 @eras
 def test_errors_of_joins_have_a_generation(era: str) -> None:
-    """0 up to 2.0, -1 since."""
+    """Generation 0 up to 2.0, -1 since then."""
     at = Harness(era)
-    refused = [at.join(session_ms=1).response, at.join("someone").response, at.join(group="").response]
+    refused = [at.join(session_ms=1).response, at.join("unknown").response, at.join(group="").response]
     assert [response.error for response in refused] == [
         ErrorCode.INVALID_SESSION_TIMEOUT,
         ErrorCode.UNKNOWN_MEMBER_ID,
@@ -328,7 +328,7 @@ def test_errors_of_joins_have_a_generation(era: str) -> None:
 
 @eras
 def test_empty_group_ids(era: str) -> None:
-    """Up to 0.10 only JoinGroup minds."""
+    """Up to 0.10 only JoinGroup rejects them."""
     at = Harness(era)
     empty = at.coordinator.partition_for("")
     at.partition = empty
@@ -352,7 +352,7 @@ def test_empty_group_ids(era: str) -> None:
     ],
 )
 def test_while_a_group_is_loaded(era: str, join: ErrorCode, sync: ErrorCode, heartbeat: ErrorCode) -> None:
-    """0.9 and 0.10 own a log partition only once they have loaded it, and look at that first; ListGroups is about none."""
+    """0.9 and 0.10 own a log partition only once they have loaded it, and check that first; ListGroups names no group."""
     at = Harness(era)
     shard = GroupCoordinatorShard(at.partition, at.config, str)
     assert shard.begin_load(1, at.now_ms)
@@ -366,7 +366,7 @@ def test_while_a_group_is_loaded(era: str, join: ErrorCode, sync: ErrorCode, hea
 
 @eras
 def test_apis_that_came_later(era: str) -> None:
-    """Transactions in 0.11, DeleteGroups in 1.1, OffsetDelete in 2.4; what is not there has no version."""
+    """Transactions in 0.11, DeleteGroups in 1.1, OffsetDelete in 2.4; a missing API has no version."""
     at = Harness(era)
     at.commit({FOO: 1}, group=GROUP)
     unknown = ErrorCode.UNSUPPORTED_VERSION
@@ -384,11 +384,11 @@ def test_apis_that_came_later(era: str) -> None:
 
 @eras
 def test_commits_while_the_leader_assigns(era: str) -> None:
-    """Up to 2.3 the rebalance is looked at before the member."""
+    """Up to 2.3 the rebalance is checked before the member."""
     at = Harness(era)
     completing(at)
     first = era in SCALA_TO_2_3
-    assert errors(at.commit({FOO: 1}, "someone", 1).response) == {
+    assert errors(at.commit({FOO: 1}, "unknown", 1).response) == {
         ErrorCode.REBALANCE_IN_PROGRESS if first else ErrorCode.UNKNOWN_MEMBER_ID
     }
 
@@ -396,13 +396,13 @@ def test_commits_while_the_leader_assigns(era: str) -> None:
 def test_an_instance_that_is_fenced_comes_first_in_2_3() -> None:
     at = Harness("2")
     joined = at.joined(instance="a")
-    answer = at.commit({FOO: 1}, "someone else", joined.generation, instance="a").response
+    answer = at.commit({FOO: 1}, "another", joined.generation, instance="a").response
     assert errors(answer) == {ErrorCode.FENCED_INSTANCE_ID}
 
 
 @eras
 def test_fetching_no_partitions(era: str) -> None:
-    """All of them in 0.9, which has no other way to say so."""
+    """All of them in 0.9, where a request has no other way to express that."""
     at = Harness(era)
     at.commit({FOO: 5})
     assert len(at.send(OffsetFetchRequest(GROUP, ())).response.offsets) == (era == "0.9")
@@ -410,7 +410,7 @@ def test_fetching_no_partitions(era: str) -> None:
 
 @eras
 def test_topics_that_are_deleted(era: str) -> None:
-    """Their offsets go, since 0.10.1."""
+    """Their offsets are deleted, since 0.10.1."""
     at = Harness(era)
     at.commit({FOO: 5})
     at.take(at.shard.topics_deleted(frozenset({"foo"}), at.now_ms))
@@ -418,7 +418,7 @@ def test_topics_that_are_deleted(era: str) -> None:
 
 
 def test_a_stable_fetch_waits_for_the_log() -> None:
-    """The Java coordinator (KIP-447): it comes behind all writes so far, and shares the lot of the last of them."""
+    """The Java coordinator (KIP-447): the fetch waits for all writes so far, and fails if the last of them fails."""
     at = Harness("4")
     assert at.ask_for_offsets(FOO).answered
     at.hold = True
@@ -441,7 +441,7 @@ def test_a_stable_fetch_waits_for_the_log() -> None:
 
 
 def test_a_stable_fetch_goes_on_with_its_write() -> None:
-    """Not with a later one."""
+    """Not when a later write completes."""
     at = Harness("4")
     at.hold = True
     at.commit({FOO: 5}, group=GROUP)
@@ -453,7 +453,7 @@ def test_a_stable_fetch_goes_on_with_its_write() -> None:
 
 
 def test_protocols_and_types_of_members() -> None:
-    """In all of them a group wants one protocol that every member knows."""
+    """In all eras a group requires one protocol that every member supports."""
     for era in ALL:
         at = Harness(era)
         at.stable_member(protocols=RANGE_OR_ROUND_ROBIN)

@@ -1,5 +1,5 @@
-"""What the coordinator and its log do to each other: loading, fail-over, errors of appends, sweeps. Mirrors the live cases of
-`GroupMetadataManagerTest` (Scala and Java) and `OffsetMetadataManagerTest`; each test names the cases it mirrors."""
+"""The coordinator and its log: loading, fail-over, append errors, sweeps. Mirrors the live cases of `GroupMetadataManagerTest`
+(Scala and Java) and `OffsetMetadataManagerTest`; each test names the cases it mirrors."""
 
 import pytest
 from coordinator_harness import CONSUMER, DELAY_MS, GROUP, LEADER, RANGE, TIMEOUT_MS, Harness, errors
@@ -74,7 +74,7 @@ def test_a_group_is_made_once(at: Harness) -> None:
 
 def test_whoever_waits_is_told_when_the_partition_goes() -> None:
     """testClassicGroupOnUnloadedEmptyAndPreparingRebalance, testClassicGroupOnUnloadedCompletingRebalance,
-    testCompleteAllJoinFutures, testCompleteAllSyncFutures; and whoever waits for the log."""
+    testCompleteAllJoinFutures, testCompleteAllSyncFutures; and requests that wait for the log."""
     at = Harness("4")
     first, second = at.two_joined(at.stable_member().member_id)
     at.hold = True
@@ -117,11 +117,11 @@ def test_a_loaded_group_that_is_too_large_rebalances() -> None:
     assert small.state is PREPARING_REBALANCE
 
 
-# ---- what is written
+# ---- records
 
 
 def test_the_record_of_a_new_group(at: Harness) -> None:
-    """testGenerateRecordsOnNewClassicGroup: the Java coordinator writes the group that a join made; the Scala one does not."""
+    """testGenerateRecordsOnNewClassicGroup: the Java coordinator writes a record for a group that a join creates."""
     assert at.join(known=True).error is ErrorCode.MEMBER_ID_REQUIRED
     record = Record(2, GroupMetadataKey(GROUP), GroupMetadataValue("", 0, None, None, at.now_ms), 3)
     assert at.written == ([record] if at.era == "4" else [])
@@ -146,7 +146,7 @@ def test_the_record_of_a_generation(at: Harness) -> None:
 
 
 def test_the_record_of_a_group_that_became_empty(at: Harness) -> None:
-    """testStoreEmptyGroup: of the live group; the protocol type stays."""
+    """testStoreEmptyGroup: of the live group; the protocol type is kept."""
     at.leave(at.stable_member().member_id)
     value = GroupMetadataValue(CONSUMER, 2, None, None, at.now_ms)
     assert at.written[-1] == Record(2, GroupMetadataKey(GROUP), value, 3)
@@ -191,7 +191,7 @@ def offset_error(era: str, error: ErrorCode) -> ErrorCode:
 
 @pytest.mark.parametrize("error", [error for error in SCALA if error is not ErrorCode.NONE])
 def test_errors_when_offsets_are_committed(at: Harness, error: ErrorCode) -> None:
-    """testCommitOffsetFailure, testCommitOffsetWhenCoordinatorHasMoved; nothing of it can be fetched."""
+    """testCommitOffsetFailure, testCommitOffsetWhenCoordinatorHasMoved; the offsets cannot be fetched."""
     at.append_error = error
     assert errors(at.commit({FOO: 37}).response) == {offset_error(at.era, error)}
     at.append_error = None
@@ -222,7 +222,7 @@ def test_metadata_that_is_too_long_for_one_of_two(at: Harness) -> None:
 
 
 def test_what_no_record_can_hold_is_an_append_that_failed(at: Harness) -> None:
-    """Beside the cases: newer versions of the protocol take longer strings than the records of the log."""
+    """Beside the cases: newer protocol versions accept longer strings than the records of the log."""
     too_large = ErrorCode.INVALID_COMMIT_OFFSET_SIZE if at.era == "3" else ErrorCode.UNKNOWN_SERVER_ERROR
     long = "t" * 40_000
     assert at.commit({TopicPartition(long, 0): 1, FOO: 1}).response.errors == {
@@ -237,7 +237,7 @@ def test_what_no_record_can_hold_is_an_append_that_failed(at: Harness) -> None:
 
 
 def test_an_empty_group_that_the_log_does_not_take_stays_empty(at: Harness) -> None:
-    """Beside the cases: its generation does not go back, and the next record of the group says it again."""
+    """Beside the cases: its generation does not fall, and the next record of the group has the same one."""
     joined = at.stable_member()
     at.append_error = ErrorCode.NOT_ENOUGH_REPLICAS
     at.leave(joined.member_id)
@@ -288,7 +288,7 @@ def test_what_a_sweep_removes_of_a_simple_group(at: Harness) -> None:
 
 
 def test_a_sweep_spares_what_is_under_way(at: Harness) -> None:
-    """testCleanupExpiredOffsetsWithPendingTransactionalOffsets, and a commit that is on its way to the log."""
+    """testCleanupExpiredOffsetsWithPendingTransactionalOffsets, and a commit that the log has not acknowledged yet."""
     at.commit({FOO: 1})
     at.now_ms += 8 * DAY_MS
     at.hold = True
@@ -327,7 +327,7 @@ def test_configuration_has_bounds() -> None:
 
 
 def test_delay_of_the_first_rebalance_is_configured() -> None:
-    """Beside the cases: 0 means at once."""
+    """Beside the cases: 0 means no delay."""
     at = Harness("4", group_initial_rebalance_delay_ms=0)
     call = at.join()
     at.advance(0)

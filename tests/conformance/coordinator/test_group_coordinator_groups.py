@@ -1,4 +1,4 @@
-"""Listing, describing and deleting groups, and requests while loading, as Kafka's `GroupCoordinatorTest` has them; each test
+"""Listing, describing and deleting groups, and requests while loading, as in Kafka's `GroupCoordinatorTest`; each test
 names the cases it mirrors."""
 
 from coordinator_harness import CONSUMER, GROUP, LEADER, OTHER_GROUP, Harness, errors
@@ -22,7 +22,7 @@ PARTITION = TopicPartition("topic", 0)
 
 
 def test_requests_while_loading(at: Harness) -> None:
-    """testRequestHandlingWhileLoadingInProgress; SyncGroup is told to wait in the way of each coordinator."""
+    """testRequestHandlingWhileLoadingInProgress; SyncGroup gets the retriable error of each coordinator."""
     other = at.coordinator.partition_for(OTHER_GROUP)
     shard = at.coordinator.shards[other] = GroupCoordinatorShard(other, at.config, str)
     assert shard.begin_load(1, at.now_ms)
@@ -42,7 +42,7 @@ def test_requests_while_loading(at: Harness) -> None:
 
 
 def test_a_coordinator_that_is_not_active_answers_so(at: Harness) -> None:
-    """Beside the cases: before start and after shutdown; a bad group id comes first."""
+    """Beside the cases: before start and after shutdown; an invalid group id is checked first."""
     at.coordinator.active = False
     assert at.join().error is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert at.join(group="").error is ErrorCode.INVALID_GROUP_ID
@@ -78,7 +78,7 @@ def test_list_by_type(at: Harness) -> None:
 
 
 def test_lists_of_log_partitions_are_merged() -> None:
-    """Beside the cases: one that is being loaded shows, those of others do not."""
+    """Beside the cases: a log partition that is loading is reported, those of other coordinators are not."""
     some = ListGroupsResponse(ErrorCode.NONE, (ListedGroup(GROUP, CONSUMER, "Stable", "classic"),))
     other = ListGroupsResponse(ErrorCode.NOT_COORDINATOR)
     loading = ListGroupsResponse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
@@ -94,7 +94,7 @@ def test_describing_with_the_wrong_coordinator(at: Harness) -> None:
 
 
 def test_describing_no_group(at: Harness) -> None:
-    """testDescribeGroupInactiveGroup; since v6 it is an error (KIP-1043)."""
+    """testDescribeGroupInactiveGroup; an error since v6 (KIP-1043)."""
     described = at.describe()
     assert (described.error, described.state, described.protocol_type, described.members) == (ErrorCode.NONE, "Dead", "", ())
     assert at.describe(missing_is_error=True).error is ErrorCode.GROUP_ID_NOT_FOUND
@@ -152,7 +152,7 @@ def test_deleting_an_empty_group_with_offsets(at: Harness) -> None:
 
 
 def test_a_group_that_could_not_be_deleted_is_there_again(at: Harness) -> None:
-    """Beside the cases: Empty, with everything that it had."""
+    """Beside the cases: Empty, with all its previous contents."""
     at.leave(at.joined().member_id)
     at.commit({PARTITION: 7})
     at.append_error = ErrorCode.NOT_ENOUGH_REPLICAS
@@ -163,7 +163,7 @@ def test_a_group_that_could_not_be_deleted_is_there_again(at: Harness) -> None:
 
 
 def test_neither_the_empty_group_nor_its_end_reaches_the_log(at: Harness) -> None:
-    """Beside the cases: members that left do not come back with what the log has of them."""
+    """Beside the cases: members that left are not restored from the last record in the log."""
     joined = at.stable_member()
     at.hold = True
     at.leave(joined.member_id)
@@ -178,7 +178,7 @@ def test_neither_the_empty_group_nor_its_end_reaches_the_log(at: Harness) -> Non
 
 
 def test_a_commit_on_its_way_goes_with_its_group(at: Harness) -> None:
-    """Beside the cases: the tombstones are behind it in the log."""
+    """Beside the cases: the tombstones follow it in the log."""
     at.commit({PARTITION: 1})
     at.hold = True
     moving = at.commit({TopicPartition("topic", 1): 2})
@@ -189,7 +189,7 @@ def test_a_commit_on_its_way_goes_with_its_group(at: Harness) -> None:
 
 
 class OneNode:
-    """All coordinators of groups on one node; transactions have none."""
+    """All group coordinators on one node; transaction coordinators do not exist."""
 
     node = Node(7, "host", 9092)
 
@@ -201,7 +201,7 @@ class OneNode:
 
 
 def test_finding_coordinators() -> None:
-    """Beside the cases: FindCoordinator, of partitions with and without leader, and of topics that are not there."""
+    """Beside the cases: FindCoordinator, of partitions with and without leader, and of topics that do not exist."""
     keys = tuple(f"group-{number}" for number in range(200))
     found = find_coordinators(OneNode(), FindCoordinatorRequest(keys)).coordinators
     assert {(each.error, each.node) for each in found} == {

@@ -1,4 +1,4 @@
-"""JoinGroup of dynamic members, as Kafka's `GroupCoordinatorTest` has it; each test names the cases it mirrors."""
+"""JoinGroup of dynamic members, as in Kafka's `GroupCoordinatorTest`; each test names the cases it mirrors."""
 
 from typing import Any
 
@@ -58,7 +58,7 @@ def test_members_above_the_limit(at: Harness, static: bool) -> None:
 
 
 def test_members_can_rejoin_a_full_group_while_it_rebalances(at: Harness) -> None:
-    """testDynamicMembersCanReJoinGroupWithMaxSizeWhileRebalancing; a second JoinGroup has the first one answered."""
+    """testDynamicMembersCanReJoinGroupWithMaxSizeWhileRebalancing; a second JoinGroup of a member completes its first one."""
     ids = [at.join(known=True).response.member_id for _ in range(MAX_SIZE + 1)]
     first = [at.join(member_id, known=True) for member_id in ids]
     second = [at.join(member_id, known=True) for member_id in ids]
@@ -117,7 +117,7 @@ def test_inconsistent_protocol_type(at: Harness) -> None:
 
 
 def test_an_empty_protocol_type_or_no_protocol(at: Harness) -> None:
-    """testJoinGroupWithEmptyProtocolType, testJoinGroupWithEmptyGroupProtocol; no group is left behind."""
+    """testJoinGroupWithEmptyProtocolType, testJoinGroupWithEmptyGroupProtocol; the group is not created."""
     assert at.join(protocol_type="").error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     assert at.join(protocol_type="", instance="i").error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     assert at.join(protocols=()).error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
@@ -233,7 +233,7 @@ def test_a_second_member_that_never_comes_back(at: Harness) -> None:
 
 
 def with_pending_member(at: Harness) -> str:
-    """Two members that have both joined again, and a third that has its id and was not heard of since."""
+    """Two members that have both rejoined, and a third that was given its id and has not sent it since."""
     first, second = at.two_joined(at.stable_member().member_id)
     assert at.sync(first.member_id, first.generation).error is ErrorCode.NONE
     at.join(first.member_id)
@@ -304,5 +304,5 @@ def test_the_delay_ends_with_the_rebalance_timeout(at: Harness) -> None:
 
 
 def test_the_group_id_is_that_of_the_shard(at: Harness) -> None:
-    """Beside the cases: GROUP and OTHER_GROUP are in different log partitions, or the wrong coordinator is never asked."""
+    """Beside the cases: GROUP and OTHER_GROUP are in different log partitions; else the wrong coordinator would not be tested."""
     assert at.coordinator.partition_for(GROUP) != at.coordinator.partition_for(OTHER_GROUP)

@@ -1,4 +1,4 @@
-"""LeaveGroup, as Kafka's `GroupCoordinatorTest` has it; each test names the cases it mirrors."""
+"""LeaveGroup, as in Kafka's `GroupCoordinatorTest`; each test names the cases it mirrors."""
 
 from typing import Any
 
@@ -88,7 +88,7 @@ def test_one_of_them_is_pending(at: Harness) -> None:
 
 
 def test_a_member_that_leaves_has_its_parked_requests_answered(at: Harness) -> None:
-    """Beside the cases: of a JoinGroup, and of a SyncGroup, which brokers leave unanswered."""
+    """Beside the cases: a JoinGroup, and a SyncGroup, which brokers leave unanswered."""
     _, second = at.two_joined(at.stable_member().member_id)
     waiting = at.sync(second.member_id, 2)
     at.leave(second.member_id)

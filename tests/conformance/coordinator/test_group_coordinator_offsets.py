@@ -1,4 +1,4 @@
-"""Commits, fetches and deletions of offsets, as Kafka's `GroupCoordinatorTest` has them; each test names the cases it mirrors."""
+"""Commits, fetches and deletions of offsets, as in Kafka's `GroupCoordinatorTest`; each test names the cases it mirrors."""
 
 from uuid import UUID
 
@@ -37,8 +37,8 @@ def test_committing_for_a_generation_of_no_group(at: Harness) -> None:
     """testCommitOffsetFromUnknownGroup, testOffsetCommitWithUnknownGroup"""
     assert errors(at.commit({ONE: 0}, "memberId", 1).response) == {ErrorCode.ILLEGAL_GENERATION}
     new = OffsetCommitRequest(GROUP, to_commit({ONE: 0}), "memberId", 1, knows_missing_groups=True)
-    told = ErrorCode.GROUP_ID_NOT_FOUND if at.era == "4" else ErrorCode.ILLEGAL_GENERATION
-    assert errors(at.send(new).response) == {told}
+    expected = ErrorCode.GROUP_ID_NOT_FOUND if at.era == "4" else ErrorCode.ILLEGAL_GENERATION
+    assert errors(at.send(new).response) == {expected}
 
 
 def test_committing_without_a_generation(at: Harness) -> None:
@@ -124,7 +124,7 @@ def test_a_marker_is_for_one_producer(at: Harness) -> None:
 
 
 def test_a_topic_that_was_created_again(at: Harness) -> None:
-    """testFetchOffsetsWithRecreatedTopic: a commit for the topic of before is none for the topic of now. Scala brokers
+    """testFetchOffsetsWithRecreatedTopic: a commit for the deleted topic does not count for the new one. Scala brokers
     write no topic ids."""
     before, now = UUID(int=1), UUID(int=2)
     at.commit({ONE: OffsetToCommit(5, topic_id=before), FOO: 6})
@@ -167,7 +167,7 @@ def test_who_commits_to_an_empty_group_is_not_asked_who_it_is(at: Harness) -> No
 
 
 def test_a_group_in_use_takes_no_commits_from_outside(at: Harness) -> None:
-    """testGenericGroupOffsetCommitWithoutMemberIdAndGeneration; a transaction does not have to say who it is."""
+    """testGenericGroupOffsetCommitWithoutMemberIdAndGeneration; transactional commits need no member id."""
     at.stable_member()
     assert errors(at.commit({ONE: 0}).response) == {ErrorCode.UNKNOWN_MEMBER_ID}
     assert errors(at.commit_in_transaction(PRODUCER, {ONE: 0}).response) == {ErrorCode.NONE}
@@ -200,7 +200,7 @@ def test_transactions_of_members(at: Harness) -> None:
 
 def test_transactions_of_no_group(at: Harness) -> None:
     """testTransactionalOffsetCommitWithUnknownGroupId, testGenericGroupTransactionalOffsetCommitWithUnknownGroupId: the Scala
-    coordinator makes the group, and then does not find the member."""
+    coordinator creates the group, and then does not find the member."""
     refused = at.commit_in_transaction(PRODUCER, {ONE: 0}, "member", 10).response
     assert errors(refused) == {ErrorCode.UNKNOWN_MEMBER_ID if at.era == "3" else ErrorCode.ILLEGAL_GENERATION}
     assert errors(at.commit_in_transaction(PRODUCER, {ONE: 0}).response) == {ErrorCode.NONE}
@@ -223,7 +223,7 @@ def test_what_the_log_says_of_a_transaction(at: Harness) -> None:
 
 @pytest.mark.parametrize("transactional", [False, True])
 def test_metadata_that_is_too_long(at: Harness, transactional: bool) -> None:
-    """testTxnOffsetMetadataTooLarge; others of the request are committed, and the length is counted in UTF-16 code units."""
+    """testTxnOffsetMetadataTooLarge; other partitions of the request are committed, and the length is in UTF-16 code units."""
     offsets = {ONE: OffsetToCommit(37, metadata="s" * 4097), TWO: OffsetToCommit(38, metadata="\N{PILE OF POO}" * 2048)}
     call = at.commit_in_transaction(PRODUCER, offsets) if transactional else at.commit(offsets)
     assert call.response.errors == {ONE: ErrorCode.OFFSET_METADATA_TOO_LARGE, TWO: ErrorCode.NONE}
@@ -282,8 +282,8 @@ def test_deleting_offsets_of_topics_that_are_not_subscribed(at: Harness) -> None
 
 def test_offsets_of_topics_that_are_gone(at: Harness) -> None:
     """testOnTopicsDeleted, testGenericGroupOffsetDeleteWithPendingTransactionalOffsets,
-    testDeleteGroupAllOffsetsWithPendingTransactionalOffsets: of every group, subscribed or not. What is pending in a transaction
-    goes where the tombstones of the era reach it."""
+    testDeleteGroupAllOffsetsWithPendingTransactionalOffsets: of every group, subscribed or not. Offsets pending in a
+    transaction are removed where the tombstones of the era apply to them."""
     at.commit({FOO: 1, BAR: 2})
     at.commit_in_transaction(PRODUCER, {FOO: 3})
     at.take(at.shard.topics_deleted(frozenset({"foo"}), at.now_ms))
@@ -293,7 +293,7 @@ def test_offsets_of_topics_that_are_gone(at: Harness) -> None:
 
 
 def test_a_commit_is_answered_when_the_log_has_it(at: Harness) -> None:
-    """Beside the cases: until then it cannot be fetched. Who wants what is stable is told to come again, or waits (KIP-447)."""
+    """Beside the cases: until then it cannot be fetched. A `requireStable` fetch gets a retriable error, or waits (KIP-447)."""
     at.hold = True
     call = at.commit({ONE: 5})
     stable = at.ask_for_offsets(ONE)
@@ -310,7 +310,7 @@ def test_a_commit_is_answered_when_the_log_has_it(at: Harness) -> None:
 @pytest.mark.parametrize(("retention_ms", "version", "expires"), [(-1, None, -1), (1000, 1, 1000)])
 def test_the_record_of_a_commit(at: Harness, retention_ms: int, version: int | None, expires: int) -> None:
     """testGenericGroupOffsetCommitWithRetentionTime; value version 3 of Scala brokers, 4 since 4.1, and 1, which has no leader
-    epoch, of a commit that says how long to keep it."""
+    epoch, for a commit with a retention time."""
     at.commit({ONE: OffsetToCommit(5, 2, None)}, retention_ms=retention_ms)
     record = at.written[-1]
     assert record.value_version == (version or {"3": 3, "4": 4}[at.era])

@@ -1,4 +1,4 @@
-"""SyncGroup, Heartbeat and the sessions of members, as Kafka's `GroupCoordinatorTest` has them; each test names the cases
+"""SyncGroup, Heartbeat and the sessions of members, as in Kafka's `GroupCoordinatorTest`; each test names the cases
 it mirrors."""
 
 import pytest
@@ -60,8 +60,8 @@ def test_protocol_type_and_name(at: Harness, protocol_type: str | None, protocol
     for member in (leader, follower):
         synced = at.sync(member.member_id, 1, protocol_type=protocol_type, protocol_name=protocol_name).response
         assert synced.error is error
-        told = (CONSUMER, "range") if error is ErrorCode.NONE else (None, None)
-        assert (synced.protocol_type, synced.protocol_name) == told
+        expected = (CONSUMER, "range") if error is ErrorCode.NONE else (None, None)
+        assert (synced.protocol_type, synced.protocol_name) == expected
 
 
 def test_an_assignment_of_nothing(at: Harness) -> None:
@@ -93,7 +93,7 @@ def test_a_leader_that_fails_before_it_assigns(at: Harness) -> None:
 
 
 def three_joined(at: Harness) -> list[str]:
-    """Three members of generation 1, none of which has sent SyncGroup; the leader first."""
+    """Three members of generation 1 before their SyncGroup; the leader first."""
     ids = [at.join(known=True).response.member_id for _ in range(3)]
     calls = [at.join(member_id, known=True) for member_id in ids]
     at.advance(DELAY_MS + 1)
@@ -166,7 +166,7 @@ def test_heartbeats_of_a_group(at: Harness) -> None:
 
 
 def test_heartbeat_before_the_assignment(at: Harness) -> None:
-    """testHeartbeatRebalanceInProgress: whatever its name says, the group is CompletingRebalance and the answer NONE."""
+    """testHeartbeatRebalanceInProgress: despite its name, the group is CompletingRebalance and the error NONE."""
     assert at.heartbeat(at.joined().member_id, 1) is ErrorCode.NONE
 
 
@@ -252,7 +252,7 @@ def test_a_heartbeat_timer_of_somebody_who_is_gone_does_nothing(at: Harness) -> 
 
 
 def test_a_cancelled_timer_never_fires(at: Harness) -> None:
-    """Beside the cases: neither a timer that was cancelled nor the old deadline of one that was set again."""
+    """Beside the cases: neither a cancelled timer nor the old deadline of a timer that was reset."""
     timers = at.shard.context.timers
     timers.clear()
     one, two = TimerKey(TimerKind.HEARTBEAT, GROUP, "1"), TimerKey(TimerKind.HEARTBEAT, GROUP, "2")

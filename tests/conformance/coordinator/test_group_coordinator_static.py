@@ -1,4 +1,4 @@
-"""Static members (KIP-345, KIP-814), as Kafka's `GroupCoordinatorTest` has them; each test names the cases it mirrors."""
+"""Static members (KIP-345, KIP-814), as in Kafka's `GroupCoordinatorTest`; each test names the cases it mirrors."""
 
 from typing import Any
 
@@ -133,7 +133,7 @@ def test_the_leader_comes_back_to_an_empty_group(at: Harness) -> None:
 
 
 def test_a_follower_with_other_protocols_rebalances(at: Harness) -> None:
-    """staticMemberRejoinWithFollowerIdAndChangeOfProtocol; the leader that stays away leads no more."""
+    """staticMemberRejoinWithFollowerIdAndChangeOfProtocol; a leader that does not rejoin loses the leadership."""
     generation, _, follower = at.static_pair(session_ms=2 * TIMEOUT_MS)
     call = at.join(follower, instance=FOLLOWER, protocols=ROUND_ROBIN, session_ms=2 * TIMEOUT_MS)
     at.advance(TIMEOUT_MS + 1)
@@ -272,7 +272,7 @@ def test_a_known_member_id_of_an_unknown_instance(at: Harness) -> None:
 
 
 def stuck(at: Harness) -> int:
-    """A static leader that stays away from rebalance after rebalance: 3 members, 2 of them static; its generation."""
+    """A static leader that misses several rebalances: 3 members, 2 of them static; returns the generation."""
     _, leader, follower = at.static_pair(session_ms=2 * TIMEOUT_MS)
     dynamic = at.join(protocols=BOTH, session_ms=2 * TIMEOUT_MS)
     at.advance(TIMEOUT_MS + 1)
@@ -328,7 +328,7 @@ def test_a_static_leader_may_miss_a_rebalance_and_leads_no_more(at: Harness) -> 
 
 
 def test_a_rejoin_is_answered_when_the_log_has_it(at: Harness) -> None:
-    """Beside the cases: a rebalance that begins before the log has the new id takes the join along, and answers it once."""
+    """Beside the cases: a rebalance that begins before the log has the new id includes the join, and answers it once."""
     generation, leader, _ = at.static_pair()
     at.hold = True
     again = at.join(instance=FOLLOWER, protocols=BOTH)
@@ -339,7 +339,7 @@ def test_a_rejoin_is_answered_when_the_log_has_it(at: Harness) -> None:
 
 
 def test_two_rejoins_that_the_log_does_not_take(at: Harness) -> None:
-    """Beside the cases: the member has the id again that the log has for it."""
+    """Beside the cases: the member has again the id that is in the log."""
     _, _, follower = at.static_pair()
     at.hold = True
     calls = [at.join(instance=FOLLOWER, protocols=BOTH) for _ in range(2)]

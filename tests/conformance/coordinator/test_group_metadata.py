@@ -1,4 +1,4 @@
-"""One group by itself, as Kafka's `GroupMetadataTest` (Scala, 3.9) and `ClassicGroupTest` (Java) have it; each test names the
+"""A single group, as in Kafka's `GroupMetadataTest` (Scala, 3.9) and `ClassicGroupTest` (Java); each test names the
 cases it mirrors."""
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ FOO = TopicPartition("foo", 0)
 DAY_MS = 24 * 60 * 60 * 1000
 INSTANCE = "instance"
 
-#: The way to each state, from a new group.
+#: The steps from a new group to each state.
 PATHS = {
     EMPTY: [],
     PREPARING_REBALANCE: [PREPARING_REBALANCE],
@@ -83,7 +83,7 @@ def test_every_transition(before: ClassicGroupState, after: ClassicGroupState) -
     testAwaitingRebalanceToStableTransition, testEmptyToStableIllegalTransition, testStableToStableIllegalTransition,
     testEmptyToAwaitingRebalanceIllegalTransition, testPreparingRebalanceToPreparingRebalanceIllegalTransition,
     testPreparingRebalanceToStableIllegalTransition, testAwaitingRebalanceToAwaitingRebalanceIllegalTransition,
-    testDeadToDeadIllegalTransition (which is legal, whatever its name says), testDeadToStableIllegalTransition,
+    testDeadToDeadIllegalTransition (which is legal, despite its name), testDeadToStableIllegalTransition,
     testDeadToPreparingRebalanceIllegalTransition, testDeadToAwaitingRebalanceIllegalTransition"""
     allowed = {
         (PREPARING_REBALANCE, EMPTY),
@@ -161,7 +161,7 @@ def test_offsets_stay_while_an_empty_group_fills() -> None:
 
 
 def test_a_protocol_counts_once(group: ClassicGroup) -> None:
-    """Beside the cases: whoever lists a protocol twice does not make it one that nobody has."""
+    """Beside the cases: a protocol that a member lists twice is counted once, also when the member leaves."""
     group.add(member("1", "range", "range"))
     assert group.select_protocol() == "range"
     group.transition_to(PREPARING_REBALANCE, START_MS)
@@ -287,7 +287,7 @@ def test_replacing_nobody(group: ClassicGroup) -> None:
 
 
 def test_replacing_an_instance(group: ClassicGroup) -> None:
-    """testReplaceGroupInstance: the new id leads; that the parked requests are fenced shows in the tests of static members."""
+    """testReplaceGroupInstance: the new id leads; the fencing of parked requests is in the tests of static members."""
     group.add(member(instance=INSTANCE))
     group.add_pending_sync("memberId")
     group.rename("memberId", "newMemberId")

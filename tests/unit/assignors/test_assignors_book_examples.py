@@ -28,7 +28,7 @@ def group_of(assignor: Assignor, topics: dict[str, int], **subscriptions: str) -
 
 
 def settled(group: ConsumerGroup) -> dict[str, str]:
-    """What members own once nobody has to give anything up: an eager group takes one rebalance, a cooperative one up to two."""
+    """The partitions of each member in the end: after one rebalance of an eager group, after up to two of a cooperative one."""
     group.rebalance()
     return group.rebalance()
 
@@ -104,7 +104,7 @@ def test_round_robin_begins_anew_when_a_member_leaves() -> None:
 
 
 def test_sticky_shares_out_no_more_than_the_burden_of_the_member_that_left() -> None:
-    """As clients of the book's time did it; the next test has what they do since KAFKA-9987."""
+    """As clients of the book's time did it; the next test shows the behaviour since KAFKA-9987."""
     group = group_of(StickyAssignor(equals_apart=False), FOUR_TOPICS, **EQUAL)
     assert group.rebalance() == FIRST_ROUND
 

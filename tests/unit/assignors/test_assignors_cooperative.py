@@ -1,4 +1,4 @@
-"""Cases of Kafka's CooperativeStickyAssignorTest, and how a partition changes hands in two rebalances (KIP-429)."""
+"""Cases of Kafka's CooperativeStickyAssignorTest, and the transfer of a partition in two rebalances (KIP-429)."""
 
 import pytest
 from consumer_groups import ConsumerGroup, assigned, partitions
@@ -70,7 +70,7 @@ def test_whoever_slept_through_a_rebalance_loses_to_whoever_has_the_partition_no
 
 
 def test_what_somebody_claims_still_is_not_given_to_a_claimant_whose_claim_does_not_hold() -> None:
-    """c1 slept while c2 got t-0 and t-1; now c1 is to get t-0 again, which c2 has to give up first."""
+    """c1 slept while c2 got t-0 and t-1; now c1 is assigned t-0 again, which c2 has to give up first."""
     members = {
         "c1": sticky_member(COOPERATIVE, ["t", "other"], "t-0", 4),
         "c2": sticky_member(COOPERATIVE, ["t"], "t-0 t-1", 5),
@@ -121,7 +121,7 @@ def test_partitions_that_go_to_a_nearer_member_change_hands_in_two_rebalances() 
 
 
 def test_members_do_not_give_up_far_partitions_because_others_did() -> None:
-    """If they did, this group would rebalance for ever: each round would free partitions that are far from their new owners."""
+    """If they did, this group would not stop rebalancing: each round would free partitions that are far from their new owners."""
     replicas = {"t0": ["a", "bc", "abc"], "t1": ["bc", "ab", "c", "ac"]}
     metadata = ClusterMetadata(
         {topic: tuple(PartitionInfo(n, None, frozenset(racks)) for n, racks in enumerate(of)) for topic, of in replicas.items()}

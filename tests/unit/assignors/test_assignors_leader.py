@@ -1,4 +1,4 @@
-"""The leader's work by the bytes of JoinGroup and SyncGroup, and what makes it fail."""
+"""The leader's work on the bytes of JoinGroup and SyncGroup, and its errors."""
 
 from collections.abc import Mapping, Sequence
 
@@ -32,7 +32,7 @@ METADATA = ClusterMetadata.of_counts({"t": 2, "u": 1})
 
 
 class Careless(PartitionAssignor):
-    """Says that it is cooperative, and gives everything to the last member at once."""
+    """Claims to be cooperative, and gives everything to the last member in one rebalance."""
 
     name = "careless"
     supported_protocols = (RebalanceProtocol.COOPERATIVE,)

@@ -1,4 +1,4 @@
-"""What holds for every group: partitions owned once, equal shares, nobody loses without need, nobody gains too early."""
+"""Invariants of every group: partitions owned once, equal shares, no needless losses, no premature gains."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -117,7 +117,7 @@ def test_racks_change_no_share_of_range(metadata: ClusterMetadata, members: dict
 def groups(
     draw: st.DrawFn, assignors: st.SearchStrategy[Assignor] = sticky, alike: bool | None = None, racked: bool | None = None
 ) -> ConsumerGroup:
-    """A group that has rebalanced until nobody has to give up anything."""
+    """A group that has rebalanced until no member has to give up a partition."""
     group = ConsumerGroup(draw(assignors), draw(clusters(racked)))
     same = draw(wanted) if (draw(st.booleans()) if alike is None else alike) else None
     for member in sorted(draw(st.sets(st.sampled_from(MEMBERS), min_size=1))):
@@ -127,7 +127,7 @@ def groups(
 
 
 def change(draw: Draw, group: ConsumerGroup, racked: bool | None = None) -> None:
-    """One of the things that make groups rebalance; members that subscribe to the same go on doing so."""
+    """One change that makes groups rebalance; members with equal subscriptions keep them equal."""
     kind = draw(st.sampled_from(["join", "leave", "subscribe", "topics", "nothing"]))
     present = sorted(group.members)
     absent = [member for member in MEMBERS if member not in group.members]
@@ -160,7 +160,7 @@ def test_sticky_shares_are_as_equal_as_can_be_after_every_change(group: Consumer
 @some
 @given(groups(racked=False))
 def test_sticky_changes_nothing_if_nothing_changed(group: ConsumerGroup) -> None:
-    """With racks it may, as in Kafka: whoever owns a partition that is far has to offer it to the others."""
+    """With racks it may change, as in Kafka: a member with a far partition has to offer it to the others."""
     before = group.owned_partitions()
 
     group.rebalance()
@@ -246,7 +246,7 @@ def test_cooperative_comes_to_rest_where_racks_matter(group: ConsumerGroup, data
 @some
 @given(groups(cooperative, alike=True, racked=False), st.data())
 def test_cooperative_comes_to_what_eager_sticky_comes_to(group: ConsumerGroup, data: st.DataObject) -> None:
-    """After one rebalance members have what the sticky assignor gives them, less what others had; after the second, as much."""
+    """After one rebalance members have the sticky assignment, less what others still own; after the second, all of it."""
     before = group.owned_partitions()
     knowing = {name: StickyAssignor(member.owned, member.generation) for name, member in group.members.items()}
     change(data.draw, group, racked=False)

@@ -1,6 +1,6 @@
-"""Cases of Kafka's AbstractStickyAssignorTest and StickyAssignorTest, as far as one assignment tells; names are in the ids.
+"""Cases of Kafka's AbstractStickyAssignorTest and StickyAssignorTest that one assignment shows; names are in the ids.
 
-The cooperative assignor wants the same, and gives what changes hands to nobody yet.
+The cooperative assignor has the same target, and leaves partitions that change hands unassigned at first.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from coordinator_core.codec.messages.consumer_protocol import ProtocolTopicParti
 EAGER, COOPERATIVE = StickyAssignor(), CooperativeStickyAssignor()
 both = pytest.mark.parametrize("assignor", [EAGER, COOPERATIVE], ids=lambda assignor: assignor.name)
 
-#: Kafka's test; topics; subscriptions, what is owned, in which generation; what is wanted for each; what of that changes hands.
+#: Kafka's test; topics; subscriptions, owned partitions, their generation; each member's target; partitions that change hands.
 CASES = [
     ("testOneConsumerNoTopic", {}, {"c1": ("", "", -1)}, {"c1": ""}, ""),
     ("testOneConsumerNonexistentTopic", {}, {"c1": ("t1", "", -1)}, {"c1": ""}, ""),
@@ -77,7 +77,7 @@ CASES = [
         "testMaxQuotaConsumerMoreThanNumExpectedMaxCapacityMembers",
         {"t1": 2, "t2": 2},
         {"c1": ("t1 t2", "t1-0 t2-0", 1), "c2": ("t1 t2", "t1-1 t2-1", 1), "c3": ("t1 t2", "", 1)},
-        {"c1": "t1-0 t2-0", "c2": "t1-1", "c3": "t2-1"},  # Java lets c2 keep two: it takes members as a hash map has them
+        {"c1": "t1-0 t2-0", "c2": "t1-1", "c3": "t2-1"},  # Java lets c2 keep two: it iterates members in the order of a hash map
         "t2-1",
     ),
     (
@@ -251,7 +251,7 @@ def test_claims_of_former_generations_that_contradict_each_other(equal: bool) ->
 
 
 def test_a_partition_that_has_to_move_goes_back_to_its_former_owner() -> None:
-    """What `prevAssignment` is for (KIP-341): c3 is back with what it had a generation ago."""
+    """The purpose of `prevAssignment` (KIP-341): c3 has again what it had a generation ago."""
     members = {
         "c1": sticky_member(EAGER, ["t", "other"], "", 2),
         "c2": sticky_member(EAGER, ["t"], "t-0 t-1 t-2 t-3 t-4 t-5", 2),
@@ -272,7 +272,7 @@ def test_a_former_owner_that_no_longer_wants_the_topic_does_not_get_it_back() ->
 
 
 def test_two_members_do_not_swap_partitions_of_a_topic() -> None:
-    """`PartitionMovements`: c2 has too much and gives to c1, which gives to c2 again when c2 gave to c0; t0-0 stays with c1."""
+    """`PartitionMovements`: c2 has too much and gives to c1, which gives to c2 again when c2 gave to c0; c1 keeps t0-0."""
     members = {
         "c0": sticky_member(EAGER, ["t1"]),
         "c1": sticky_member(EAGER, ["t0"], "t0-0"),
@@ -304,8 +304,8 @@ def test_user_data_of_clients_before_2_3_has_no_generation() -> None:
 
 def test_sticky_believes_the_user_data_rather_than_the_owned_partitions() -> None:
     """testMemberDataWithInconsistentData, testMemberDataWillHonorUserData"""
-    told = EAGER.on_assignment(Assignment(partitions("t-1")), 7).subscription_user_data(["t"])
-    members = {"c1": Subscription(("t",), told, partitions("t-0"), 7), "c2": Subscription(("t",))}
+    user_data = EAGER.on_assignment(Assignment(partitions("t-1")), 7).subscription_user_data(["t"])
+    members = {"c1": Subscription(("t",), user_data, partitions("t-0"), 7), "c2": Subscription(("t",))}
 
     assert assigned(EAGER, {"t": 2}, members) == {"c1": "t-1", "c2": "t-0"}
 
@@ -381,7 +381,7 @@ def test_near_partitions_where_shares_stay_equal(
     expected: list[str],
     far: int,
 ) -> None:
-    """testRackAwareAssignmentWithUniformSubscription, …NonEqualSubscription; again: where just that is owned already."""
+    """testRackAwareAssignmentWithUniformSubscription, …NonEqualSubscription; also where exactly that is owned already."""
     metadata = racked(TOPICS, replicas, brokers)
     members = racked_members(assignor, subscribed, racks, expected if again else ("", "", ""))
 
@@ -391,7 +391,7 @@ def test_near_partitions_where_shares_stay_equal(
 
 @both
 def test_nearness_gives_no_member_more_than_its_share(assignor: Assignor) -> None:
-    """Four partitions for three members: once one has two, the others get one each, be they near or not."""
+    """Four partitions for three members: once one has two, the others get one each, near or not."""
     replicas = [{"a"}, {"a", "c"}, {"c"}, {"c"}]
     metadata = ClusterMetadata({"t": tuple(PartitionInfo(n, None, frozenset(racks)) for n, racks in enumerate(replicas))})
     members = {f"c{n}": sticky_member(assignor, ["t"], "", -1, rack) for n, rack in enumerate(["a", "c", "b"])}
@@ -399,7 +399,7 @@ def test_nearness_gives_no_member_more_than_its_share(assignor: Assignor) -> Non
     assert assigned(assignor, metadata, members) == {"c0": "t-0", "c1": "t-2 t-3", "c2": "t-1"}
 
 
-#: Subscriptions, replicas; what sticky makes of `BY_FIVES`; what cooperative makes of it in the first and in the second round.
+#: Subscriptions, replicas; the sticky assignment of `BY_FIVES`; the cooperative one in the first and in the second round.
 FROM_FIVES = [
     (ALL, 1, IN_TURN, ["t1-0 t1-3", "t2-1", "t2-5 t3-1"], IN_TURN),
     (THIRD_WANTS_LESS, 1, ONE_REPLICA, ["t1-3", "t2-1", "t3-1"], ONE_REPLICA),

@@ -19,7 +19,7 @@ both = pytest.mark.parametrize("assignor", [StickyAssignor(), CooperativeStickyA
 
 
 def settle(group: ConsumerGroup) -> dict[str, frozenset[TopicPartition]]:
-    """Rebalances until the group is at rest, as often as Kafka's test allows, and looks at balance and ownership."""
+    """Rebalance until the group is stable, as often as Kafka's test allows, and check balance and ownership."""
     assert group.settle() <= 5
     subscribed = {name: Subscription(member.topics) for name, member in group.members.items()}
     assert improvement(group.metadata, subscribed, group.owned_partitions()) is None
@@ -164,7 +164,7 @@ def test_a_deleted_topic_is_skipped(assignor: Assignor) -> None:
 
 @pytest.mark.parametrize("equal", [True, False])
 def test_members_that_slept_through_generations_1(equal: bool) -> None:
-    """testAssignmentWithMultipleGenerations1: c3 misses a rebalance, and comes back as c1 goes."""
+    """testAssignmentWithMultipleGenerations1: c3 misses a rebalance, and returns when c1 leaves."""
     group = ConsumerGroup(StickyAssignor(), {"t": 6, "t2": 6})
     wanted = {"c1": "t t2", "c2": "t t2" if equal else "t", "c3": "t t2"}
     for member, topics in wanted.items():
@@ -187,7 +187,7 @@ def test_members_that_slept_through_generations_1(equal: bool) -> None:
 
 @pytest.mark.parametrize("equal", [True, False])
 def test_members_that_slept_through_generations_2(equal: bool) -> None:
-    """testAssignmentWithMultipleGenerations2: c1 and c3 miss a rebalance, and come back."""
+    """testAssignmentWithMultipleGenerations2: c1 and c3 miss a rebalance, and return."""
     group = ConsumerGroup(StickyAssignor(), {"t": 4, "t2": 4, "t3": 4})
     everything = "t t2 t3"
     for member, topics in {"c1": "t", "c2": everything, "c3": "t t2"}.items():

@@ -1,4 +1,4 @@
-"""docs/assignors.md: its table names every assignor, and its examples are what they do."""
+"""docs/assignors.md: its table names every assignor, and its examples show the assignors' results."""
 
 import re
 from pathlib import Path
@@ -27,7 +27,7 @@ def rows(columns: int) -> list[tuple[str, ...]]:
 
 
 def by_member(text: str) -> dict[str, str]:
-    """What follows each name and colon: "C0: a b, C1:" is two members, the second of which has nothing."""
+    """The text after each name and colon: "C0: a b, C1:" is two members, the second of which has nothing."""
     return {name: value.strip() for name, value in re.findall(r"(\w+):([^,]*)", text)}
 
 

@@ -1,4 +1,4 @@
-"""A member that commits by itself, and one whose application asks for nothing any more; with the pure coordinator."""
+"""A member with auto-commit, and one whose application has stopped polling; with the pure coordinator."""
 
 from typing import Any, TypeVar
 
@@ -14,7 +14,7 @@ from coordinator_core.member import MemberSettings, MemberState, PartitionsLost
 from coordinator_core.state.offsets import TopicPartition
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
-#: As assignors name them.
+#: In the notation of assignors.
 EVERYTHING = [assignors.TopicPartition(*partition) for partition in (T0, T1)]
 POLL_MS = 1_000
 Sent = TypeVar("Sent")
@@ -57,7 +57,7 @@ def test_without_auto_commit_nothing_is_committed() -> None:
 
 @pytest.mark.parametrize("assignor", [RangeAssignor(), CooperativeStickyAssignor()], ids=lambda assignor: assignor.name)
 def test_positions_are_committed_before_partitions_are_given_up(assignor: Assignor) -> None:
-    """Commit and JoinGroup go in this order on one connection: the commit is of the generation that ends."""
+    """Commit and JoinGroup are sent in this order on one connection: the commit belongs to the generation that ends."""
     crowd = crowd_of("m", assignors=(assignor,), auto_commit_interval_ms=100_000)
     crowd.members["m"].consumed({T0: OffsetToCommit(5), T1: OffsetToCommit(6)})
     crowd.add("n", MemberSettings(GROUP, (assignor,), session_timeout_ms=500, heartbeat_interval_ms=50), "t")

@@ -1,4 +1,4 @@
-"""What a member does about each error, without a coordinator: the responses are made up."""
+"""A member's reaction to each error, without a coordinator: the responses are made up."""
 
 from typing import Any
 
@@ -65,7 +65,7 @@ def only(effects: Effects) -> Any:
 
 
 def subscription_of(effects: Effects) -> Subscription:
-    """What the JoinGroup among the effects says that the member wants and has."""
+    """The subscription in the JoinGroup among the effects: topics and owned partitions."""
     return expect(Subscription, read_subscription(expect(JoinGroupRequest, only(effects)).protocols[0].metadata))
 
 
@@ -76,7 +76,7 @@ def joining(member: GroupMember, now: int = 0) -> JoinGroupRequest:
 
 
 def joined(member: GroupMember, now: int = 0, generation: int = 1, leader: str = "m") -> SyncGroupRequest:
-    """The SyncGroup of a member that got into a generation."""
+    """The SyncGroup of a member that has joined a generation."""
     join = joining(member, now)
     members = (JoinGroupMember("m", None, join.protocols[0].metadata),) if leader == "m" else ()
     response = JoinGroupResponse(ErrorCode.NONE, "m", generation, "consumer", join.protocols[0].name, leader, False, members)
@@ -179,7 +179,7 @@ def test_join_that_fails_for_good(error: ErrorCode) -> None:
 
 def test_the_leader_assigns_and_others_do_not() -> None:
     assert read_assignment(joined(a_member()).assignments["m"]) == Assignment(MINE)
-    assert joined(a_member(), leader="somebody else").assignments == {}
+    assert joined(a_member(), leader="another-member").assignments == {}
 
 
 def test_a_leader_that_is_told_to_skip_the_assignment() -> None:
@@ -271,18 +271,18 @@ def test_a_cooperative_member_says_what_it_keeps() -> None:
     member = stable(CooperativeStickyAssignor())
     effects = member.receive(heartbeat(member), HeartbeatResponse(ErrorCode.REBALANCE_IN_PROGRESS), INTERVAL)
 
-    told = subscription_of(effects)
+    subscription = subscription_of(effects)
     assert effects.events == ()
-    assert (told.owned_partitions, told.generation_id, told.user_data) == (MINE, 1, b"\x00\x00\x00\x01")
+    assert (subscription.owned_partitions, subscription.generation_id, subscription.user_data) == (MINE, 1, b"\x00\x00\x00\x01")
 
 
 def test_a_sticky_member_says_what_it_had() -> None:
     member = stable(StickyAssignor())
     effects = member.receive(heartbeat(member), HeartbeatResponse(ErrorCode.REBALANCE_IN_PROGRESS), INTERVAL)
 
-    told = subscription_of(effects)
-    assert told.owned_partitions == ()
-    assert told.user_data == StickyAssignor(MINE, 1).subscription_user_data(["t"])
+    subscription = subscription_of(effects)
+    assert subscription.owned_partitions == ()
+    assert subscription.user_data == StickyAssignor(MINE, 1).subscription_user_data(["t"])
 
 
 @pytest.mark.parametrize(("error", "member_id"), [(ErrorCode.ILLEGAL_GENERATION, "m"), (ErrorCode.UNKNOWN_MEMBER_ID, "")])

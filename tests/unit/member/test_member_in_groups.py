@@ -1,4 +1,4 @@
-"""Members and the coordinator, both pure: groups that form, rebalance, lose and regain members and coordinators."""
+"""Members and the coordinator, both pure: groups that form, rebalance, and lose and regain members and coordinators."""
 
 from typing import Any
 
