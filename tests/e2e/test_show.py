@@ -170,7 +170,7 @@ def test_a_corrupt_batch_is_told_and_a_torn_end_is_no_fault(tmp_path: Path, caps
     out, err = capsys.readouterr()
     assert len(out.splitlines()) == 1
     (line,) = err.splitlines()
-    assert f"{log.segment(0)}: the last {whole - 1} bytes, from byte {whole} and offset 1 on, are an incomplete batch" in line
+    assert f"{log.segment(0)}: the last {whole - 1} bytes, from byte {whole} and offset 1, are an incomplete batch" in line
     data = bytearray(log.segment(0).read_bytes())
     data[whole - 2] ^= 1
     log.segment(0).write_bytes(data)

@@ -131,7 +131,7 @@ def test_a_length_that_cannot_be_ends_the_log_and_is_told(log: LogBuilder, tmp_p
     data[start + 8 : start + 12] = bytes(4)
     log.segment(0).write_bytes(data)
     (line,) = run_job(source, tables)
-    assert f"the last {len(data) - start} bytes, from byte {start} and offset 1 on" in line
+    assert f"the last {len(data) - start} bytes, from byte {start} and offset 1, are" in line
     assert committed(tables) == [1]
 
 

@@ -82,7 +82,7 @@ def gates() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         for module in (apply, writer):
-            patch.setattr(module, "reached", _gate)
+            patch.setattr(module, "failpoint", _gate)
         patch.setattr(TablesWriter, "commit", commit)
         patch.setattr(writer, "write_deltalake", _gated(write_deltalake, "writing:batches"))
         patch.setattr(DeltaTable, "create_write_transaction", _gated(DeltaTable.create_write_transaction, "claiming"))
