@@ -14,7 +14,7 @@ from following import Job
 from pipelines.cache.folder import cache_root, lock, lock_path, unfinished
 from pipelines.spark.class_archive import ClassArchive
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
 BATCH = r"batch 0: 190 records read, 102 kept, [\d.]+ s"
 RECORDING = r"recording the classes that Spark has loaded, for faster starts \(some seconds, once\)"

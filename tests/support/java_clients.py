@@ -8,6 +8,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from py4j import java_gateway, protocol
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from py4j.protocol import Py4JJavaError
 
@@ -164,13 +165,25 @@ def java_clients(version: str) -> Iterator[JavaClients]:
     )
     gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token))
     try:
-        yield JavaClients(gateway)
+        with _py4j_errors():
+            yield JavaClients(gateway)
     finally:
         gateway.shutdown()
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
                 pipe.close()
         process.wait(_CLOSE_SECONDS)
+
+
+@contextmanager
+def _py4j_errors() -> Iterator[None]:
+    """Errors of Java as py4j has them: a Spark session of this process makes py4j look up classes of Spark for each of them."""
+    of_spark = java_gateway.get_return_value
+    java_gateway.get_return_value = protocol.get_return_value
+    try:
+        yield
+    finally:
+        java_gateway.get_return_value = of_spark
 
 
 def _properties(jvm: Any, settings: Mapping[str, str]) -> Any:
