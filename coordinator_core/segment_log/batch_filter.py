@@ -56,20 +56,20 @@ def decide(
     is_idle = is_control & _among(base, transactions.idle_markers)
     is_tombstone = (columns.value_length < 0) & ~is_control[rows]
 
-    stays = (columns.key_length >= 0) & (columns.offset >= last) & ~(is_tombstone & is_over[rows])
-    stays &= ~is_aborted[rows]
-    stays |= is_open[rows]
-    stays = np.where(is_control[rows], ~(is_idle & is_over)[rows], stays)
+    is_kept = (columns.key_length >= 0) & (columns.offset >= last) & ~(is_tombstone & is_over[rows])
+    is_kept &= ~is_aborted[rows]
+    is_kept |= is_open[rows]
+    is_kept = np.where(is_control[rows], ~(is_idle & is_over)[rows], is_kept)
 
-    kept = np.bincount(rows[stays], minlength=len(batches))
-    gets_horizon = ~has_horizon & (is_idle | (np.bincount(rows[stays & is_tombstone], minlength=len(batches)) > 0))
+    kept = np.bincount(rows[is_kept], minlength=len(batches))
+    gets_horizon = ~has_horizon & (is_idle | (np.bincount(rows[is_kept & is_tombstone], minlength=len(batches)) > 0))
     action: Bytes = np.full(len(batches), REWRITE, np.uint8)
     action[(kept == batches["count"]) & ~gets_horizon] = COPY
     action[kept == 0] = DROP
     for row in np.flatnonzero((kept == 0) & (batches["producer_id"] != NO_PRODUCER_ID)).tolist():
         if _is_last(batches[row], producers):
             action[row] = EMPTY
-    return stays, action
+    return is_kept, action
 
 
 def _among(base: Int64s, chosen: set[int] | frozenset[int]) -> Flags:

@@ -175,10 +175,10 @@ def _kept(cleaning: _Cleaning, piece: Piece) -> Iterator[_Kept]:
     for columns, batches in _parsed(piece):
         rows = _batch_of(columns, batches)
         last = cleaning.keys.last(columns.buffer, columns.key_start, columns.key_length)
-        stays, action = decide(
+        is_kept, action = decide(
             columns, batches, rows, last, cleaning.transactions, cleaning.open_batches, cleaning.plan.producers, cleaning.now_ms
         )
-        yield from _by_runs(cleaning, piece, batches, rows, columns, stays, action)
+        yield from _by_runs(cleaning, piece, batches, rows, columns, is_kept, action)
 
 
 def _by_runs(
@@ -187,7 +187,7 @@ def _by_runs(
     batches: npt.NDArray[np.void],
     rows: Int64s,
     columns: RecordColumns,
-    stays: npt.NDArray[np.bool_],
+    is_kept: npt.NDArray[np.bool_],
     action: Bytes,
 ) -> Iterator[_Kept]:
     """Yield the batches in order: runs of batches to copy or drop as one slice, the other batches one by one."""
@@ -207,7 +207,7 @@ def _by_runs(
                 yield _Kept(emptied(whole), int(batch["max_timestamp"]), False)
             else:
                 own = slice(*np.searchsorted(rows, [row, row + 1]).tolist())
-                kept = frozenset(columns.offset[own][stays[own]].tolist())
+                kept = frozenset(columns.offset[own][is_kept[own]].tolist())
                 horizon = cleaning.now_ms + cleaning.settings.delete_retention_ms
                 data = rewritten(whole, kept, horizon, is_marker=bool(int(batch["attributes"]) & CONTROL))
                 yield _Kept(data, int(batch["max_timestamp"]), False)

@@ -77,7 +77,7 @@ class Connection(asyncio.Protocol):
         else:
             self._transport.abort()
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - which way a client goes makes no difference
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the way in which a client disconnects is irrelevant
         """Unregister; the response of a request in progress will be discarded."""
         self._forget_buffer()
         self._listener.gone(self, self._reason)

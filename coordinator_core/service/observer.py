@@ -18,7 +18,7 @@ class Observer:
         """Another coordinator owns the partition."""
 
     def failed(self, partition: int, reason: str) -> None:
-        """The partition has failed and stays unavailable until the service restarts."""
+        """The partition has failed and is unavailable until the service restarts."""
 
     def queued(self, seconds: float) -> None:
         """A request left the queue of its partition after this time."""

@@ -143,7 +143,7 @@ def test_garbage_ends_the_connection_and_no_other(served: PrivateCoordinator, cl
         assert wire.receive() == b""
         eventually("the end of the connection is logged", lambda: len(reasons(served)), at_least(before + 1))
         wire.close()
-    assert "socket.request.max.bytes is 1048576" in reasons(served)[0]
+    assert "socket.request.max.bytes, which is 1048576" in reasons(served)[0]
     assert client.commit(1) is ErrorCode.NONE
 
 
@@ -187,7 +187,7 @@ def test_unfinished_requests_of_all_connections_are_bounded(served: PrivateCoord
             wire.socket.sendall(MIB.to_bytes(4) + bytes(MIB - 10))
         except OSError:
             continue
-    eventually("the log says which request is too much", lambda: reasons(served), mentions("not complete, it holds"))
+    eventually("the log says which request is too much", lambda: reasons(served), mentions("this connection holds the most"))
     assert memory_kib(served) - before < 40 * 1024
     for wire in wires:
         wire.close()
