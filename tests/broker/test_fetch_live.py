@@ -184,7 +184,7 @@ def test_a_broker_killed_during_a_read_is_waited_for(topic: str) -> None:
 @pytest.mark.parametrize(
     ("server", "why"), [("127.0.0.1:{port}", "connection refused"), ("no-such-host.invalid:9092", "does not resolve")]
 )
-def test_an_address_where_nobody_answers_fails_soon(server: str, why: str) -> None:
+def test_an_address_without_a_broker_fails_soon(server: str, why: str) -> None:
     reserved = PortReservation()
     server = server.format(port=reserved.port)
     started = time.monotonic()

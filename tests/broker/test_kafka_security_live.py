@@ -146,12 +146,12 @@ def test_nothing_secret_is_logged_when_all_goes_well(secure: SecureBroker, caplo
     assert token not in caplog.text
 
 
-def test_a_user_without_rights_is_told_which(secure: SecureBroker) -> None:
+def test_missing_rights_of_a_user_are_named(secure: SecureBroker) -> None:
     with pytest.raises(NotAuthorized, match=f"not authorized to read topic {TOPIC}: the user needs the ACLs Describe and Read"):
         secure.read({"sasl_mechanism": "PLAIN", "sasl_username": "stranger", "sasl_password": "s"})
 
 
-def test_a_certificate_that_nobody_vouches_for(secure: SecureBroker, tmp_path: Path) -> None:
+def test_an_untrusted_certificate(secure: SecureBroker, tmp_path: Path) -> None:
     other, _ = self_made_certificate(tmp_path)
     with pytest.raises(AuthenticationFailed, match=r"TLS handshake failed: .*CERTIFICATE_VERIFY_FAILED.*check ssl_cafile"):
         secure.read(PLAIN | {"ssl_cafile": str(other)})

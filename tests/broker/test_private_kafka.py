@@ -40,7 +40,7 @@ def offsets_records(broker: PrivateBroker) -> list[Record]:
     return [record for record in records if isinstance(record, Record)]
 
 
-def test_the_demo_story_is_told_step_by_step_and_in_time(own_broker: PrivateBroker) -> None:
+def test_the_demo_story_is_printed_step_by_step_and_in_time(own_broker: PrivateBroker) -> None:
     progress: list[str] = []
     started = time.monotonic()
     with Clients(own_broker.bootstrap) as clients:
@@ -52,7 +52,7 @@ def test_the_demo_story_is_told_step_by_step_and_in_time(own_broker: PrivateBrok
     assert named >= set(groups)
 
 
-def test_old_brokers_are_told_only_what_they_can_play() -> None:
+def test_old_brokers_get_only_stories_that_they_support() -> None:
     assert [step.group for step in scenario.steps("0.10.2.2")][-1] == "backfill-tool"
     assert [step.group for step in scenario.steps("3.9.1")][-1] == "ledger"
 
@@ -134,7 +134,7 @@ def test_a_broker_that_cannot_start_says_why() -> None:
         PrivateBroker("4.1.1", properties={"num.io.threads": "-1"}).__enter__()
 
 
-def test_a_version_that_nobody_published_says_so(tmp_path: Path) -> None:
+def test_an_unpublished_version_is_reported(tmp_path: Path) -> None:
     with pytest.raises(JarsError, match=r"org.apache.kafka:kafka_2.13:4.99.99 does not resolve: .*"):
         broker_jars("4.99.99", cache=tmp_path)
     assert list(tmp_path.iterdir()) == []

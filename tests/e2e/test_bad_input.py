@@ -303,7 +303,7 @@ def test_a_log_that_lost_a_partition(tables: str, tmp_path: Path, capsys: Captur
     assert "partition 3: the log ends at offset 0, before offset 2" in line
 
 
-def test_a_log_that_begins_behind_the_tables(tables: str, tmp_path: Path, capsys: Captured) -> None:
+def test_a_log_that_begins_after_the_tables(tables: str, tmp_path: Path, capsys: Captured) -> None:
     log = LogBuilder(tmp_path / "log")
     log.skip(3, 10)
     log.append(3, [COMMIT])

@@ -147,7 +147,7 @@ def test_garbage_ends_the_connection_and_no_other(served: PrivateCoordinator, cl
     assert client.commit(1) is ErrorCode.NONE
 
 
-def test_a_version_that_is_not_served_is_told_once(client: Wire) -> None:
+def test_an_unsupported_version_is_answered_once(client: Wire) -> None:
     frame = bytearray(client.frame(ClusterApiKey.API_VERSIONS, 3, ApiVersionsRequest("c", "1")))
     frame[6:8] = (99).to_bytes(2)
     client.socket.sendall(frame)
@@ -166,7 +166,7 @@ def test_a_half_closed_socket_gets_its_answers(served: PrivateCoordinator) -> No
     wire.close()
 
 
-def test_who_does_not_read_costs_little_and_slows_nobody(served: PrivateCoordinator, client: Wire) -> None:
+def test_a_client_that_does_not_read_costs_little_and_slows_no_other(served: PrivateCoordinator, client: Wire) -> None:
     before = memory_kib(served)
     slow = Wire(served.port, receive_buffer=4096)
     slow.socket.settimeout(0.2)
@@ -240,7 +240,7 @@ def test_limits_of_connections(tmp_path: Path, begun: Begins) -> None:
 # ---- ends
 
 
-def test_sigterm_answers_who_waits_and_keeps_everything(tmp_path: Path, begun: Begins) -> None:
+def test_sigterm_answers_waiting_requests_and_keeps_everything(tmp_path: Path, begun: Begins) -> None:
     process = begun(tmp_path / "one", group_initial_rebalance_delay_ms=60_000)
     wire, parked = Wire(process.port), Wire(process.port)
     assert wire.commit(7) is ErrorCode.NONE

@@ -170,7 +170,7 @@ def test_two_brokers_do_everything_that_brokers_do(tmp_path: Path) -> None:
     assert left < written / 2
 
 
-def test_a_job_waits_as_long_as_it_was_told_to_and_can_be_stopped_meanwhile(broker: PrivateBroker, tmp_path: Path) -> None:
+def test_a_job_waits_up_to_its_limit_and_can_be_stopped_meanwhile(broker: PrivateBroker, tmp_path: Path) -> None:
     conf = tmp_path / "impatient.toml"
     conf.write_text("[kafka]\nretry_seconds = 5\n")
     with Clients(broker.bootstrap) as clients:

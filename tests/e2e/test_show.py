@@ -148,7 +148,7 @@ def test_classic_lines_of_an_old_broker(tmp_path: Path, capsys: pytest.CaptureFi
     assert [line for line in lines if stable.fullmatch(line)]
 
 
-def test_what_nothing_can_print_is_told_and_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unprintable_records_are_reported_and_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = LogBuilder(tmp_path)
     commit = encode(Record(1, OffsetCommitKey("g", "t", 0), OffsetCommitValue(5, commit_timestamp=1), 3))
     log.append(0, [(b"\x00\x63", b"new"), commit, (None, b"x"), (commit[0], b"\x00\x01")])
@@ -159,7 +159,7 @@ def test_what_nothing_can_print_is_told_and_counts(tmp_path: Path, capsys: pytes
     assert "unknown record type 99" in err
 
 
-def test_a_corrupt_batch_is_told_and_a_torn_end_is_no_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_corrupt_batch_is_reported_and_a_torn_end_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = LogBuilder(tmp_path)
     commit = encode(Record(1, OffsetCommitKey("g", "t", 0), OffsetCommitValue(5, commit_timestamp=1), 3))
     log.append(0, [commit])

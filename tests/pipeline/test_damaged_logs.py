@@ -56,7 +56,7 @@ def quarantined(tables: Path) -> list[tuple[int, str]]:
 
 
 @pytest.mark.parametrize("left_off", [1, 40, 68])
-def test_a_torn_end_is_told_and_read_when_it_is_whole(left_off: int, log: LogBuilder, tmp_path: Path) -> None:
+def test_a_torn_end_is_reported_and_read_when_it_is_whole(left_off: int, log: LogBuilder, tmp_path: Path) -> None:
     tables, source = tmp_path / "tables", f"segments:{log.directory}"
     log.append(0, [commit(1)])
     start = log.segment(0).stat().st_size
@@ -121,7 +121,7 @@ def test_a_corrupt_batch_is_read_and_quarantined(log: LogBuilder, tmp_path: Path
     assert check(str(tables)) == []
 
 
-def test_a_length_that_cannot_be_ends_the_log_and_is_told(log: LogBuilder, tmp_path: Path) -> None:
+def test_an_impossible_length_ends_the_log_and_is_reported(log: LogBuilder, tmp_path: Path) -> None:
     tables, source = tmp_path / "tables", f"segments:{log.directory}"
     log.append(0, [commit(1)])
     start = log.segment(0).stat().st_size
@@ -145,7 +145,7 @@ def test_torn_ends_of_a_source(log: LogBuilder) -> None:
     assert (end.partition, end.offset, end.position, end.path) == (4, 0, 0, str(log.segment(4)))
 
 
-def test_expiry_goes_on_behind_a_torn_end(log: LogBuilder, tmp_path: Path) -> None:
+def test_expiry_continues_after_a_torn_end(log: LogBuilder, tmp_path: Path) -> None:
     log.append(0, [commit(1), commit(2)])
     log.append(0, [commit(3)])
     log.tear(0, 1)

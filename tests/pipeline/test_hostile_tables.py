@@ -231,7 +231,7 @@ def test_other_forms_of_the_log(name: str, tables: Path, capsys: Captured) -> No
     assert f"{path}: it is a multi-part checkpoint, a v2 checkpoint or a compacted log" in refused(tables, capsys)
 
 
-def test_an_older_checkpoint_that_a_reader_may_be_told_to_use(tables: Path, capsys: Captured) -> None:
+def test_an_older_checkpoint_that_a_reader_may_be_pointed_to(tables: Path, capsys: Captured) -> None:
     log = drop_checkpoint(tables)
     (log / f"{0:020}.checkpoint.parquet").write_bytes(b"PAR1")
     shutil.copy(tables.parent / "secret.parquet", log / CHECKPOINT)

@@ -222,7 +222,7 @@ def test_the_source_reads_in_batch_too(tmp_path: Path, spark: SparkSession) -> N
     assert kinds["group_change"] > 0
 
 
-def test_expiry_is_applied_when_nobody_sweeps(tmp_path: Path) -> None:
+def test_expiry_is_applied_without_a_sweeping_coordinator(tmp_path: Path) -> None:
     tables, log = tmp_path / "tables", genuine.segments_dir("4.1.1", tmp_path / "log")
     run_job(f"segments:{log}", tables)
     lasting = {r["group_id"] for r in query(tables, "SELECT group_id FROM expiring_offsets WHERE expires_at IS NULL")}

@@ -244,7 +244,7 @@ def added(root: Path) -> list[str]:
     return groups
 
 
-def test_a_table_that_was_replaced_alone_is_told(prepared: Copies) -> None:
+def test_a_table_that_was_replaced_alone_is_reported(prepared: Copies) -> None:
     root = prepared()
     applier(root).apply_rows(RANGES[1])
     shutil.rmtree(root / "offsets")

@@ -43,7 +43,7 @@ def source(folder: Path) -> str:
 
 
 @pytest.mark.parametrize("command", ["run", "maintain"])
-def test_the_second_comer_is_told(command: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_second_writer_gets_an_error(command: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     root = tmp_path / "tables"
     TableStore(str(root)).create()
     arguments = ["--source", source(tmp_path)] if command == "run" else []

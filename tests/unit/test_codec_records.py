@@ -69,7 +69,7 @@ def test_a_null_value_is_a_tombstone() -> None:
     assert decode(COMMIT_KEY, None) == Record(1, OffsetCommitKey("g", "t", 3), None, None)
 
 
-def test_bytes_behind_key_and_value_are_ignored() -> None:
+def test_bytes_after_key_and_value_are_ignored() -> None:
     value = bytes.fromhex("0004 0000000000000025 00000005 01 0000000000000007 00")
 
     assert decode(COMMIT_KEY + b"more", value + b"more") == decode(COMMIT_KEY, value)

@@ -307,7 +307,7 @@ def test_transactions_end_in_the_partition_that_is_named() -> None:
     run(work)
 
 
-def test_stopping_answers_whoever_waits() -> None:
+def test_stopping_answers_waiting_requests() -> None:
     async def life() -> None:
         at = Running(fsync=Fsync.ALWAYS)
         await at.start()
@@ -345,7 +345,7 @@ def broken(*_: Any) -> Any:
     raise RuntimeError("a bug")
 
 
-def test_a_flush_that_raises_what_nobody_expects_fails_the_partition_and_answers() -> None:
+def test_an_unexpected_error_of_a_flush_fails_the_partition_and_answers() -> None:
     async def work(at: Running) -> None:
         at.log.flush = broken  # type: ignore[method-assign, assignment]  # fails on purpose
         assert await asyncio.wait_for(at.commit(1), 5) is ErrorCode.NOT_COORDINATOR

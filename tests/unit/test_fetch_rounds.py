@@ -225,7 +225,7 @@ def test_a_leader_that_moves_while_it_is_asked_where_epochs_end(cluster: FakeClu
     assert source.cut_back({0: (10, 0)}) == {0: 4}
 
 
-def test_whoever_has_seen_the_topic_waits_for_it_from_the_first_look_on(
+def test_a_reader_that_has_seen_the_topic_waits_for_it_from_the_first_request_on(
     cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses = []

@@ -28,7 +28,7 @@ def test_numbers_keys_in_order_of_appearance() -> None:
     assert (groups.to_pylist(), topics.to_pylist(), partitions.tolist()) == (["a", "b", "b"], ["orders"] * 3, [0, 0, 1])
 
 
-def test_types_0_and_1_and_bytes_behind_the_key_make_no_difference() -> None:
+def test_types_0_and_1_and_bytes_after_the_key_make_no_difference() -> None:
     assert index(KeyDictionary(), [key("a"), key("a", record_type=0), key("a") + b"junk"]) == [0, 0, 0]
 
 

@@ -64,7 +64,7 @@ def test_range(start: int, end: int | None, offsets: list[int], next_offset: int
     assert (columns.offset.tolist(), columns.next_offset) == (offsets, next_offset)
 
 
-def test_next_offset_is_behind_empty_batches() -> None:
+def test_next_offset_is_after_empty_batches() -> None:
     data = batch(0) + write_batch([], base_offset=5, last_offset=9, producer_id=1, producer_epoch=0)
     assert parse_columns(data).next_offset == 10
     assert end_of(data) == (10, 0, len(data))

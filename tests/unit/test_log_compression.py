@@ -28,7 +28,7 @@ def test_output_is_bounded(codec: Compression) -> None:
 
 
 @pytest.mark.parametrize("codec", [codec for codec in Compression if codec])
-def test_cut_off_payload_is_told_from_a_whole_one(codec: Compression) -> None:
+def test_cut_off_payload_is_distinguished_from_a_whole_one(codec: Compression) -> None:
     packed = compress(codec, DATA)
     for cut in (1, 5, len(packed) // 2, len(packed) - 1):
         outcome = decompress(codec, packed[:cut])
@@ -73,7 +73,7 @@ def limit(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
 
 
 @pytest.mark.parametrize("codec", list(Compression)[1:])
-def test_a_bomb_is_told_with_the_limit_and_where_to_raise_it(codec: Compression, limit: Callable[[str], None]) -> None:
+def test_a_bomb_is_reported_with_the_limit_and_its_setting(codec: Compression, limit: Callable[[str], None]) -> None:
     bomb = compress(codec, bytes(3 << 20))
     limit("2")
     outcome = decompress(codec, bomb)

@@ -44,7 +44,7 @@ def test_pauses_double_up_to_two_seconds_and_end_with_the_limit(clock: Clock, ca
     assert caplog.records[0].levelno == logging.WARNING
 
 
-def test_an_outage_is_told_once_and_so_is_its_end(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_outage_and_its_end_are_logged_once(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
     patience = Patience(120)
     wait_until(patience, clock, 1031)
     patience.progress()

@@ -165,7 +165,7 @@ def test_java_tombstone_wipes_committed_and_every_pending_commit_even_inside_an_
     assert removals(reduction) == {(None, 0, 3)}
 
 
-def test_scala_removal_of_what_was_pending_before_the_range_is_told_until_the_first_marker(log: Log) -> None:
+def test_scala_removal_of_commits_pending_before_the_range_is_reported_until_the_first_marker(log: Log) -> None:
     log.offset_tombstone(0, producer=P)
     log.marker(P)
     log.offset_tombstone(1, producer=P)

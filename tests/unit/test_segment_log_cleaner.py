@@ -133,7 +133,7 @@ def test_an_open_transaction_stops_the_cleaning(log: SegmentLog) -> None:
     assert left(log) == [2, 4, 5]
 
 
-def test_a_transaction_that_ends_behind_the_cleaned_segments_is_left_alone(log: SegmentLog) -> None:
+def test_a_transaction_that_ends_after_the_cleaned_segments_is_kept(log: SegmentLog) -> None:
     append(log, commit(b"a", b"1"), in_transaction((b"a", b"2"), (b"b", b"1")), commit(b"b", b"2"))
     append(log, ABORT, roll=False)
     log.partition(0).clean(NOW_MS)

@@ -25,7 +25,7 @@ def test_a_folder_with_old_messages_is_refused_and_stays_as_it_is(tmp_path: Path
     assert path.read_bytes() == written
 
 
-def test_old_messages_behind_batches_are_seen_too(tmp_path: Path) -> None:
+def test_old_messages_after_batches_are_found_too(tmp_path: Path) -> None:
     log = opened(tmp_path, SETTINGS)
     log.partition(0).append([commit(b"key", b"value")], NOW_MS)
     log.close()
@@ -39,7 +39,7 @@ def test_old_messages_behind_batches_are_seen_too(tmp_path: Path) -> None:
         opened(tmp_path, SETTINGS)
 
 
-def test_zeros_that_a_file_system_left_behind_are_no_old_message(tmp_path: Path) -> None:
+def test_zeros_that_a_file_system_left_are_not_an_old_message(tmp_path: Path) -> None:
     log = opened(tmp_path, SETTINGS)
     log.partition(0).append([commit(b"key", b"value")], NOW_MS)
     log.close()

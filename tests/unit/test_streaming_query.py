@@ -77,7 +77,7 @@ def test_other_errors_end_the_run_at_once() -> None:
         follow(queries("java.io.IOException: no space left", None), lambda _line: None)
 
 
-def test_a_query_that_cannot_be_started_is_told_in_one_line() -> None:
+def test_a_query_that_cannot_be_started_is_reported_in_one_line() -> None:
     def start() -> None:
         raise PySparkException("java.lang.IllegalStateException: no such source\n\tat a.b.c")
 

@@ -44,7 +44,7 @@ def test_versions_are_seen_when_only_a_checkpoint_is_left(store: TableStore) -> 
     assert store.table("offsets").version() == 3
 
 
-def test_a_log_is_not_listed_while_nobody_writes(store: TableStore) -> None:
+def test_a_log_is_not_listed_while_it_is_unchanged(store: TableStore) -> None:
     with mock.patch.object(DeltaTable, "update_incremental") as update:
         store.table("offsets")
         assert not update.called

@@ -150,7 +150,7 @@ def test_random_draws_among_the_subscribers_of_the_topic() -> None:
     assert counts == [3, 2, 2, 1, 1, 1]
 
 
-def test_broadcast_gives_everything_to_everybody() -> None:
+def test_broadcast_gives_everything_to_every_member() -> None:
     everything = "t-0 t-1 t-2 t-3 t-4 t-5 t-6"
     group = group_of(BroadcastAssignor(), {"t": 7}, C0="t", C1="t", C2="t")
     assert group.rebalance() == {"C0": everything, "C1": everything, "C2": everything}
@@ -186,7 +186,7 @@ def test_an_assignor_that_knows_no_racks_reads_across_them() -> None:
     assert assigned(RackAwareAssignor(), TWO_RACKS, subscriptions) == {"consumer1": "t-1 t-3", "consumer2": "t-0 t-2"}
 
 
-def test_rack_aware_shares_out_what_is_near_to_nobody() -> None:
+def test_rack_aware_shares_out_partitions_near_to_no_member() -> None:
     metadata = ClusterMetadata(
         {"t": tuple(PartitionInfo(number, rack) for number, rack in enumerate(["a", "a", "c", None, "a"]))}
     )

@@ -34,7 +34,7 @@ def test_a_partition_changes_hands_in_two_rebalances() -> None:
     assert group.rebalance() == {"c1": "t-0 t-1", "c2": "t-2"}
 
 
-def test_what_nobody_has_is_given_away_at_once() -> None:
+def test_unowned_partitions_are_assigned_in_the_same_rebalance() -> None:
     group = ConsumerGroup(COOPERATIVE, {"t": 4})
     for member in ("c1", "c2"):
         group.join(member, "t")
@@ -60,7 +60,7 @@ def test_a_partition_with_two_owners_is_taken_from_both_first(topics: dict[str, 
     assert assigned(COOPERATIVE, topics, owning) == first | {"c3": "t-0"}
 
 
-def test_whoever_slept_through_a_rebalance_loses_to_whoever_has_the_partition_now() -> None:
+def test_a_member_that_missed_a_rebalance_loses_to_the_current_owner() -> None:
     members = {
         "c1": sticky_member(COOPERATIVE, ["t", "t2"], "t-0 t-1", 4),
         "c2": sticky_member(COOPERATIVE, ["t"], "t-0", 5),
@@ -69,7 +69,7 @@ def test_whoever_slept_through_a_rebalance_loses_to_whoever_has_the_partition_no
     assert assigned(COOPERATIVE, {"t": 2}, members) == {"c1": "t-1", "c2": "t-0"}
 
 
-def test_what_somebody_claims_still_is_not_given_to_a_claimant_whose_claim_does_not_hold() -> None:
+def test_a_partition_still_owned_is_not_given_to_a_member_with_an_outdated_claim() -> None:
     """c1 slept while c2 got t-0 and t-1; now c1 is assigned t-0 again, which c2 has to give up first."""
     members = {
         "c1": sticky_member(COOPERATIVE, ["t", "other"], "t-0", 4),

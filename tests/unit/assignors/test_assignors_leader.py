@@ -93,7 +93,7 @@ def test_a_subscription_that_is_none() -> None:
         assign_group("range", [RangeAssignor()], METADATA, [("m", None, b"\x00")])
 
 
-def test_a_cooperative_assignor_must_not_give_away_what_somebody_has() -> None:
+def test_a_cooperative_assignor_must_not_assign_partitions_that_others_own() -> None:
     """`validateCooperativeAssignment`"""
     having = subscription_bytes(Subscription(("t",), owned_partitions=partitions("t-1")))
     wanting = subscription_bytes(Subscription(("t",)))
@@ -103,7 +103,7 @@ def test_a_cooperative_assignor_must_not_give_away_what_somebody_has() -> None:
         assign_group("careless", [Careless()], METADATA, [("old", None, having), ("new", None, wanting)])
 
 
-def test_a_group_of_nobody() -> None:
+def test_a_group_without_members() -> None:
     for assignor in (RangeAssignor(), RoundRobinAssignor(), StickyAssignor(), CooperativeStickyAssignor()):
         assert assign_group(assignor.name, [assignor], METADATA, []) == {}
 

@@ -185,7 +185,9 @@ def test_sticky_keeps_as_much_as_equal_shares_let_it_if_all_want_the_same(group:
 
 @some
 @given(groups(alike=True, racked=False), st.data())
-def test_nobody_loses_anything_when_a_member_leaves_if_all_want_the_same(group: ConsumerGroup, data: st.DataObject) -> None:
+def test_no_member_loses_anything_when_another_leaves_if_all_subscribe_to_the_same(
+    group: ConsumerGroup, data: st.DataObject
+) -> None:
     before = group.owned_partitions()
     assume(len(before) > 1)
     group.leave(data.draw(st.sampled_from(sorted(before))))

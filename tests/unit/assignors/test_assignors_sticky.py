@@ -283,7 +283,7 @@ def test_two_members_do_not_swap_partitions_of_a_topic() -> None:
     assert shares == {"c0": "t1-0 t1-1", "c1": "t0-0 t0-1 t0-2", "c2": "t0-3 t0-4 t1-2"}
 
 
-def test_partitions_that_nobody_had_move_before_owned_ones() -> None:
+def test_unowned_partitions_move_before_owned_ones() -> None:
     members = {
         "c0": sticky_member(EAGER, ["t0", "t1"]),
         "c1": sticky_member(EAGER, ["t1"]),
@@ -311,7 +311,7 @@ def test_sticky_believes_the_user_data_rather_than_the_owned_partitions() -> Non
 
 
 @pytest.mark.parametrize("noise", [b"", b"noise", b"\x00\x00\x00\x09"])
-def test_user_data_that_nobody_can_read_claims_nothing(noise: bytes) -> None:
+def test_unreadable_user_data_claims_nothing(noise: bytes) -> None:
     members = {"c1": Subscription(("t",), noise), "c2": sticky_member(EAGER, ["t"], "t-0", 1)}
 
     assert assigned(EAGER, {"t": 2}, members) == {"c1": "t-1", "c2": "t-0"}
@@ -322,7 +322,7 @@ def test_a_member_that_was_assigned_nothing_yet_has_no_user_data() -> None:
     assert EAGER.on_assignment(Assignment(), 3).subscription_user_data(["t"]) == bytes.fromhex("00000000 00000003")
 
 
-def test_partitions_that_are_gone_belong_to_nobody() -> None:
+def test_deleted_partitions_have_no_owner() -> None:
     members = {"c1": sticky_member(EAGER, ["t"], "t-5 t-0"), "c2": sticky_member(EAGER, ["t", "gone"], "gone-0 t-1")}
 
     assert assigned(EAGER, {"t": 2}, members) == {"c1": "t-0", "c2": "t-1"}

@@ -149,7 +149,7 @@ def test_join_while_the_group_is_written_is_tried_again_at_once() -> None:
 
 
 @pytest.mark.parametrize("error", GONE)
-def test_join_at_somebody_who_does_not_coordinate(error: ErrorCode) -> None:
+def test_join_at_a_broker_that_is_not_the_coordinator(error: ErrorCode) -> None:
     member = a_member()
     join = joining(member)
 
@@ -182,7 +182,7 @@ def test_the_leader_assigns_and_others_do_not() -> None:
     assert joined(a_member(), leader="another-member").assignments == {}
 
 
-def test_a_leader_that_is_told_to_skip_the_assignment() -> None:
+def test_a_leader_that_must_skip_the_assignment() -> None:
     member = a_member()
     join = joining(member)
     members = (JoinGroupMember("m", None, join.protocols[0].metadata),)
@@ -222,7 +222,7 @@ def test_sync_at_a_coordinator_that_loads_anew() -> None:
 
 
 @pytest.mark.parametrize("error", GONE)
-def test_sync_at_somebody_who_does_not_coordinate(error: ErrorCode) -> None:
+def test_sync_at_a_broker_that_is_not_the_coordinator(error: ErrorCode) -> None:
     member = a_member()
     member.receive(joined(member), SyncGroupResponse(error), 0)
 
@@ -230,7 +230,7 @@ def test_sync_at_somebody_who_does_not_coordinate(error: ErrorCode) -> None:
     assert only(member.receive(find, found(find), BACKOFF)).member_id == "m"
 
 
-def test_an_assignment_that_nobody_can_read() -> None:
+def test_an_unreadable_assignment() -> None:
     member = a_member()
     (failed,) = member.receive(joined(member, leader=""), SyncGroupResponse(ErrorCode.NONE, None, None, b"?"), 0).events
 
@@ -358,7 +358,7 @@ def test_a_commit_of_a_former_generation_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("error", [*GONE, ErrorCode.REQUEST_TIMED_OUT])
-def test_a_commit_at_somebody_who_does_not_coordinate(error: ErrorCode) -> None:
+def test_a_commit_at_a_broker_that_is_not_the_coordinator(error: ErrorCode) -> None:
     member = stable()
     member.receive(member.commit({PARTITION: OffsetToCommit(5)}), OffsetCommitResponse({PARTITION: error}), 0)
 
@@ -366,7 +366,7 @@ def test_a_commit_at_somebody_who_does_not_coordinate(error: ErrorCode) -> None:
 
 
 @pytest.mark.parametrize("error", GONE)
-def test_a_fetch_at_somebody_who_does_not_coordinate(error: ErrorCode) -> None:
+def test_a_fetch_at_a_broker_that_is_not_the_coordinator(error: ErrorCode) -> None:
     member = stable()
     member.receive(member.fetch((PARTITION,)), OffsetFetchResponse(error, {}), 0)
 

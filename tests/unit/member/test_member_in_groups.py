@@ -69,7 +69,7 @@ def test_a_group_forms_and_everything_has_one_owner(assignor: Assignor, count: i
     assert crowd.harness.group().protocol_name == assignor.name
 
 
-def test_broadcast_gives_everything_to_everybody() -> None:
+def test_broadcast_gives_everything_to_every_member() -> None:
     assert crowd_of(3, BroadcastAssignor()).owned() == dict.fromkeys(["m0", "m1", "m2"], EVERYTHING)
 
 
@@ -154,7 +154,7 @@ def test_the_leader_sees_that_a_topic_grew() -> None:
     assert all_owned(crowd) == sorted([*EVERYTHING, TopicPartition("u", 3)])
 
 
-def test_metadata_that_changes_nothing_of_the_group_disturbs_nobody() -> None:
+def test_metadata_without_a_change_for_the_group_causes_no_rebalance() -> None:
     crowd = crowd_of(2)
     crowd.events.clear()
     for member in crowd.members.values():
