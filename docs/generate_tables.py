@@ -28,7 +28,7 @@ def type_name(kind: pa.DataType) -> str:
 
 
 def described(name: str) -> str:
-    """Description, key and columns of a table. Columns that may be null have a `?` behind their type."""
+    """Description, key and columns of a table. The type of a nullable column ends with `?`."""
     table = definitions.table(name)
     key = f"Key: {', '.join(f'`{column}`' for column in table.key)}." if table.key else "Append-only."
     rows = [

@@ -104,7 +104,7 @@ class _Report:
     def described(self) -> str:
         """Progress so far, in words."""
         if not self._jar:
-            return f"{self._found} {'module' if self._found == 1 else 'modules'} found"
+            return f"resolving dependencies: {self._found} found"
         # Ivy counts in units of 1,024 bytes
         return f"downloading {self._jar}: jar {self._arrived + 1} of {self._found}, {self._kilobytes * 1024 / 1e6:.1f} MB so far"
 

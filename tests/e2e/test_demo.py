@@ -1,4 +1,4 @@
-"""The demonstrations as a person runs them. What they tell is so, or they end with an error."""
+"""The demos, run as commands: they print what the tables hold, or end with an error."""
 
 import os
 import re

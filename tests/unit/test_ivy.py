@@ -39,8 +39,8 @@ def test_names_numbers_and_sizes_are_reported(monkeypatch: pytest.MonkeyPatch) -
     ):
         report.add(text)
     assert reported == [
-        "  1 module found",
-        "  2 modules found",
+        "  resolving dependencies: 1 found",
+        "  resolving dependencies: 2 found",
         "  downloading one-1.0.jar: jar 1 of 2, 0.0 MB so far",
         "  downloading one-1.0.jar: jar 1 of 2, 0.0 MB so far",
         "  downloading two-2.0.jar: jar 2 of 2, 2.0 MB so far",
@@ -55,7 +55,7 @@ def test_a_download_that_gets_on_has_no_time_limit(tmp_path: Path) -> None:
 
 
 def test_silence_ends_it(tmp_path: Path) -> None:
-    expected = r"^resolving org.example:one:1.0: no answer for 1 s \(1 module found\): is a Maven repository reachable\?$"
+    expected = r"^resolving org.example:one:1.0: no answer for 1 s \(resolving dependencies: 1 found\): is a Maven repository reachable\?$"
     with pytest.raises(JarsError, match=expected):
         lines(tmp_path, "printf '\\tfound org.example#one;1.0 in public\\n'; exec sleep 600")
 
