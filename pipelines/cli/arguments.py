@@ -155,8 +155,10 @@ def parser() -> argparse.ArgumentParser:
     show.add_argument("--format", choices=("json", "classic"), default="json", help="json (4.x, default) or classic (up to 3.9)")
     show.add_argument("--era", default="4", help=f"broker generation of the classic format: {', '.join(_ERAS)} (default 4)")
     show.add_argument(
-        "--place", action="store_true", help="add log partition and offset: to the JSON object, or before the classic line"
+        "--position", action="store_true", help="add log partition and offset: to the JSON object, or before the classic line"
     )
+    # its name in the first version
+    show.add_argument("--place", dest="position", action="store_true", help=argparse.SUPPRESS)
     _conf(show)
 
     check = _command(

@@ -97,9 +97,9 @@ def show(options: Namespace) -> int:
 
     line_of: Callable[[LogRecord, Record], str | None]
     if options.format == "json":
-        line_of = partial(printing.json_line, with_position=options.place)
+        line_of = partial(printing.json_line, with_position=options.position)
     else:
-        line_of = partial(printing.classic_line_of, era=_era(options.era).name, with_position=options.place)
+        line_of = partial(printing.classic_line_of, era=_era(options.era).name, with_position=options.position)
     address = parse_address(options.source)
     kafka = load_configuration(options.conf).kafka_options
     problems = 0

@@ -79,8 +79,8 @@ def without_place(line: str) -> str:
 @pytest.mark.parametrize("version", genuine.VERSIONS)
 def test_json_lines_and_segments_hold_the_same_records(version: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     dump = genuine.DATA / f"kafka-{version}.records.jsonl"
-    segments = shown(capsys, "--source", f"segments:{genuine.segments_dir(version, tmp_path)}", "--place")
-    lines = shown(capsys, "--source", f"jsonl:{dump}", "--place")
+    segments = shown(capsys, "--source", f"segments:{genuine.segments_dir(version, tmp_path)}", "--position")
+    lines = shown(capsys, "--source", f"jsonl:{dump}", "--position")
     assert len(lines) == len(dump.read_text().splitlines())
     # the segments were copied a moment after the consumer had read the topic
     end = max(place(line) for line in lines if place(line)[0] == 11) if version.startswith("0.") else (99, 0)
@@ -137,7 +137,7 @@ def test_classic_lines(version: str, tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_classic_lines_of_an_old_broker(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = f"segments:{genuine.segments_dir('0.10.2.2', tmp_path)}"
-    lines = shown(capsys, "--source", source, "--format", "classic", "--era", "0.10", "--place")
+    lines = shown(capsys, "--source", source, "--format", "classic", "--era", "0.10", "--position")
     assert lines[3] == (
         f"8-0 [simple-010,clicks,2]::[OffsetMetadata[10,{'m' * 170}\0],CommitTime 1795227249220,ExpirationTime 1795313649220]"
     )

@@ -123,7 +123,7 @@ def test_segments_and_show_read_it(tmp_path: Path, capsys: pytest.CaptureFixture
     source = SegmentSource(tmp_path)
     assert (source.partitions(), source.end_offsets()) == ((0, 1, 2), {0: 0, 1: 0, 2: 5})
     assert source.topic_ids() == {topic_id: "__consumer_offsets"}
-    assert main(["show", "--source", f"segments:{tmp_path}", "--place"]) == 0
+    assert main(["show", "--source", f"segments:{tmp_path}", "--position"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
     lines = [json.loads(line) for line in out.splitlines()]
