@@ -78,7 +78,7 @@ def test_placed_segments_are_loaded_and_everything_goes_away_at_the_end(tmp_path
         produce(broker.bootstrap, topic, [(0, b"k", b"old")])
         backup = (broker.data / f"{topic}-0" / SEGMENT).read_bytes()
         produce(broker.bootstrap, topic, [(0, b"k", b"lost"), (0, b"k", b"lost too")])
-        with pytest.raises(PrivateKafkaError, match="while the broker is stopped"):
+        with pytest.raises(PrivateKafkaError, match="stop it before its segments are replaced"):
             broker.place_segments(tmp_path, topic)
         broker.stop()
         with pytest.raises(PrivateKafkaError, match=f"no {topic}-N folder"):
@@ -153,5 +153,5 @@ def test_clients_that_wait_in_vain_say_for_what(own_broker: PrivateBroker, monke
     monkeypatch.setattr("pipelines.private.kafka.clients.SETTLE_LIMIT_SECONDS", 0.3)
     with Clients(own_broker.bootstrap, {**QUIET}) as clients:
         member = clients.consumer("no-assignment")
-        with pytest.raises(PrivateKafkaError, match="1 members share 4 partitions"):
+        with pytest.raises(PrivateKafkaError, match="waiting for 1 members to share 4 partitions"):
             clients.settle([member], 4)

@@ -96,6 +96,7 @@ def test_a_jvm_that_does_not_start_is_one_line_with_its_reason(source: str, tmp_
     )
 
 
+@pytest.mark.slow
 def test_a_job_that_was_killed_leaves_nothing_and_one_that_was_stopped_an_archive(
     source: str, cache: Path, tmp_path: Path
 ) -> None:
