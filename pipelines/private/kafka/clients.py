@@ -91,10 +91,21 @@ class Clients:
             self.commit(member, [(each.topic, each.partition, offset) for each in member.assignment()], metadata)
 
     def commit(self, member: Consumer, offsets: Iterable[tuple[str, int, int]], metadata: str | None = None) -> None:
-        """Commit (topic, partition, offset), and wait for the response."""
-        committed = member.commit(offsets=[_position(*each, metadata) for each in offsets], asynchronous=False)
-        if failed := [each for each in committed or () if each.error]:
-            raise PrivateKafkaError(f"the broker rejected a commit: {failed[0]}")
+        """Commit (topic, partition, offset), and wait for the response; again while the coordinator is not ready."""
+        positions = [_position(*each, metadata) for each in offsets]
+
+        def is_committed() -> bool:
+            try:
+                committed = member.commit(offsets=positions, asynchronous=False)
+            except KafkaException as error:
+                if error.args[0].code() not in _COORDINATOR_NOT_READY:
+                    raise
+                return False
+            if failed := [each for each in committed or () if each.error]:
+                raise PrivateKafkaError(f"the broker rejected a commit: {failed[0]}")
+            return True
+
+        _until(is_committed, "a commit")
 
     def committed(self, group: str, topics: Iterable[str], partitions: int) -> list[tuple[str, int, int, str]]:
         """Committed offsets of a group from OffsetFetch: (topic, partition, offset, metadata), sorted. Waits for the load."""
