@@ -13,9 +13,10 @@ from coordinator_core.codec.messages.consumer_protocol import (
     ConsumerProtocolSubscription,
     ProtocolTopicPartitions,
 )
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.groups import FindCoordinatorRequest, FindCoordinatorResponse
-from coordinator_core.coordinator.messages.membership import (
+from coordinator_core.protocol import apis
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.groups import FindCoordinatorRequest, FindCoordinatorResponse
+from coordinator_core.protocol.membership import (
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
@@ -24,7 +25,6 @@ from coordinator_core.coordinator.messages.membership import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from coordinator_core.coordinator.messages.versions import ApiKey
 
 Address = tuple[str, int]
 _SETTINGS = ConnectionSettings(client_id="bench", request_timeout_ms=300_000, connect_timeout_ms=60_000)
@@ -79,9 +79,9 @@ async def await_coordinator(connection: BrokerConnection, group: str) -> None:
     """Wait for the group's coordinator: a broker creates and loads its topic at the first request. Raises TimeoutError."""
     async with asyncio.timeout(_FIND_LIMIT_SECONDS):
         while True:
-            found = await connection.ask(ApiKey.FIND_COORDINATOR, FindCoordinatorRequest((group,)))
+            found = await connection.ask(apis.FIND_COORDINATOR, FindCoordinatorRequest((group,)))
             if cast(FindCoordinatorResponse, found).coordinators[0].error is ErrorCode.NONE:
-                beat = await connection.ask(ApiKey.HEARTBEAT, HeartbeatRequest(group, 1, "nobody"))
+                beat = await connection.ask(apis.HEARTBEAT, HeartbeatRequest(group, 1, "nobody"))
                 if cast(HeartbeatResponse, beat).error is ErrorCode.UNKNOWN_MEMBER_ID:
                     return
             await asyncio.sleep(0.1)
@@ -103,7 +103,7 @@ async def join_all(members: Sequence[Member], topic: str, round_number: int = 0)
         request = SyncGroupRequest(
             member.group, response.generation, member.member_id, None, response.protocol_type, response.protocol_name, assignments
         )
-        synced = cast(SyncGroupResponse, await member.connection.ask(ApiKey.SYNC_GROUP, request))
+        synced = cast(SyncGroupResponse, await member.connection.ask(apis.SYNC_GROUP, request))
         if synced.error is not ErrorCode.NONE or not synced.assignment:
             raise RuntimeError(f"SyncGroup of {member.member_id}: {synced.error.name}, {len(synced.assignment)} bytes")
 
@@ -119,7 +119,7 @@ async def _join(member: Member, subscription: bytes) -> JoinGroupResponse:
         request = JoinGroupRequest(
             member.group, member.member_id, "consumer", (Protocol(_ASSIGNOR, subscription),), _SESSION_MS, _REBALANCE_MS
         )
-        response = cast(JoinGroupResponse, await member.connection.ask(ApiKey.JOIN_GROUP, request))
+        response = cast(JoinGroupResponse, await member.connection.ask(apis.JOIN_GROUP, request))
         member.member_id = response.member_id
         if response.error is ErrorCode.NONE:
             return response
@@ -156,7 +156,7 @@ async def beat(members: Sequence[Member], interval: float, seconds: float) -> Be
                 refused.add(error.name)
 
         request = HeartbeatRequest(member.group, member.generation, member.member_id)
-        member.connection.send(ApiKey.HEARTBEAT, (request,)).add_done_callback(answered)
+        member.connection.send(apis.HEARTBEAT, (request,)).add_done_callback(answered)
 
     while (now := loop.time() - started) < seconds:
         due = int(now / interval * len(members))

@@ -7,33 +7,33 @@ from typing import cast
 
 from coordinator_core.client.errors import ClientError, Disconnected, NoCommonVersion, TimedOut
 from coordinator_core.client.settings import ConnectionSettings
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.versions import ApiKey
+from coordinator_core.protocol import apis
+from coordinator_core.protocol.api import AnyApi, Response
+from coordinator_core.protocol.cluster import ApiVersionsRequest, ApiVersionsResponse
+from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.wire import (
-    SERVED,
-    AnyApiKey,
-    ClusterApiKey,
     Part,
-    PartResponse,
     WireError,
     correlation_id_of,
     read_response,
     write_request,
 )
-from coordinator_core.wire.cluster_messages import ApiVersionsRequest, ApiVersionsResponse
 
 _LENGTH_BYTES = 4
-_NEWEST_API_VERSIONS = SERVED[ClusterApiKey.API_VERSIONS][1].highest
+_NEWEST_API_VERSIONS = apis.API_VERSIONS.versions.highest
 _SOFTWARE = ApiVersionsRequest("grouplake", "0.1.0")
 #: First versions with topic ids instead of names; members know only names.
-_BY_TOPIC_ID: Mapping[AnyApiKey, int] = {ApiKey.OFFSET_COMMIT: 10, ApiKey.OFFSET_FETCH: 10}
+_FIRST_WITH_TOPIC_IDS: Mapping[AnyApi, int] = {
+    apis.OFFSET_COMMIT: apis.OFFSET_COMMIT.first_versions["topic_id"],
+    apis.OFFSET_FETCH: apis.OFFSET_FETCH.first_versions["topic_ids"],
+}
 
-Responses = tuple[PartResponse, ...]
+Responses = tuple[Response, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    api: AnyApiKey
+    api: AnyApi
     version: int
     answer: "asyncio.Future[Responses]"
     timeout: asyncio.TimerHandle
@@ -60,10 +60,10 @@ class BrokerConnection(asyncio.Protocol):
         """True if the connection cannot send any more."""
         return self._ended is not None
 
-    def version_of(self, api: AnyApiKey, newest: int | None = None) -> int:
+    def version_of(self, api: AnyApi, newest: int | None = None) -> int:
         """Returns the newest version that broker and client support, at most `newest` if given. Raises NoCommonVersion."""
-        supported, offered = SERVED[api][1], self._versions.get(api)
-        highest = min(supported.highest, _BY_TOPIC_ID.get(api, supported.highest + 1) - 1)
+        supported, offered = api.versions, self._versions.get(api.number)
+        highest = min(supported.highest, _FIRST_WITH_TOPIC_IDS.get(api, supported.highest + 1) - 1)
         if newest is not None:
             highest = min(highest, newest)
         if offered is None or not max(supported.lowest, offered.start) <= min(highest, offered.stop - 1):
@@ -73,14 +73,14 @@ class BrokerConnection(asyncio.Protocol):
             )
         return min(highest, offered.stop - 1)
 
-    def send(self, api: AnyApiKey, parts: Sequence[Part], timeout_ms: int | None = None) -> "asyncio.Future[Responses]":
+    def send(self, api: AnyApi, parts: Sequence[Part], timeout_ms: int | None = None) -> "asyncio.Future[Responses]":
         """Sends a request; the future has the responses to its parts, or a ClientError.
 
         Raises NoCommonVersion, and Unwritable for values that the common version cannot hold.
         """
         return self._send(api, self.version_of(api), parts, timeout_ms)
 
-    async def ask(self, api: AnyApiKey, part: Part, timeout_ms: int | None = None, newest: int | None = None) -> PartResponse:
+    async def ask(self, api: AnyApi, part: Part, timeout_ms: int | None = None, newest: int | None = None) -> Response:
         """Sends a request with one part and waits for its response; `newest` as in `version_of`. Raises ClientError."""
         return (await self._send(api, self.version_of(api, newest), (part,), timeout_ms))[0]
 
@@ -91,7 +91,7 @@ class BrokerConnection(asyncio.Protocol):
     async def learn_versions(self) -> None:
         """Requests the broker's versions with the newest ApiVersions, then with version 0. Raises ClientError."""
         for version in (_NEWEST_API_VERSIONS, 0):
-            responses = await self._send(ClusterApiKey.API_VERSIONS, version, (_SOFTWARE,), None)
+            responses = await self._send(apis.API_VERSIONS, version, (_SOFTWARE,), None)
             response = cast(ApiVersionsResponse, responses[0])
             self._versions = {each.api_key: range(each.lowest, each.highest + 1) for each in response.apis}
             if response.error is ErrorCode.NONE:
@@ -124,7 +124,7 @@ class BrokerConnection(asyncio.Protocol):
             at = end
         del received[:at]
 
-    def _send(self, api: AnyApiKey, version: int, parts: Sequence[Part], timeout_ms: int | None) -> "asyncio.Future[Responses]":
+    def _send(self, api: AnyApi, version: int, parts: Sequence[Part], timeout_ms: int | None) -> "asyncio.Future[Responses]":
         answer: asyncio.Future[Responses] = self._loop.create_future()
         if self._ended is not None or self._transport is None:
             answer.set_exception(self._ended or Disconnected("the connection is not open"))
@@ -154,7 +154,7 @@ class BrokerConnection(asyncio.Protocol):
         if not waiting.answer.done():
             waiting.answer.set_result(response.parts)
 
-    def _time_out(self, api: AnyApiKey, wait_ms: int) -> None:
+    def _time_out(self, api: AnyApi, wait_ms: int) -> None:
         self._end(TimedOut(f"no response to {api.name} within {wait_ms} ms"))
 
     def _end(self, failure: ClientError) -> None:

@@ -10,9 +10,9 @@ from coordinator_core.client.errors import ClientError
 from coordinator_core.client.group_client import Address, Cluster, Connections
 from coordinator_core.client.runner import MemberRunner
 from coordinator_core.client.settings import ConnectionSettings
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.offsets import OffsetToCommit
 from coordinator_core.member import Event, GroupMember, MemberFailed, MemberSettings, MemberState
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.offsets import OffsetToCommit
 from coordinator_core.state.offsets import TopicPartition
 
 GroupPartition = tuple[str, TopicPartition]

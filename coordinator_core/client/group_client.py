@@ -8,11 +8,10 @@ from coordinator_core.assignors import ClusterMetadata, PartitionInfo
 from coordinator_core.client.connection import BrokerConnection, connect
 from coordinator_core.client.errors import ClientError, Disconnected
 from coordinator_core.client.settings import ConnectionSettings
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.groups import FindCoordinatorRequest, FindCoordinatorResponse
-from coordinator_core.coordinator.messages.versions import ApiKey, means
-from coordinator_core.wire import ClusterApiKey
-from coordinator_core.wire.cluster_messages import MetadataRequest, MetadataResponse, RequestedTopic
+from coordinator_core.protocol import apis
+from coordinator_core.protocol.cluster import MetadataRequest, MetadataResponse, RequestedTopic
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.groups import FindCoordinatorRequest, FindCoordinatorResponse
 
 Address = tuple[str, int]
 
@@ -51,8 +50,8 @@ class Cluster:
     async def find(self, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
         """Finds the coordinator of a group. Raises ClientError."""
         connection = await self._any()
-        found = cast(FindCoordinatorResponse, await connection.ask(ApiKey.FIND_COORDINATOR, request))
-        if means(ApiKey.FIND_COORDINATOR, connection.version_of(ApiKey.FIND_COORDINATOR), "keys"):
+        found = cast(FindCoordinatorResponse, await connection.ask(apis.FIND_COORDINATOR, request))
+        if apis.FIND_COORDINATOR.has_field(connection.version_of(apis.FIND_COORDINATOR), "keys"):
             return found
         # before v4 the response has no key
         return FindCoordinatorResponse(
@@ -65,7 +64,7 @@ class Cluster:
         Raises ClientError.
         """
         request = MetadataRequest(tuple(RequestedTopic(topic) for topic in sorted(topics)), allow_auto_topic_creation=False)
-        response = cast(MetadataResponse, await (await self._any()).ask(ClusterApiKey.METADATA, request))
+        response = cast(MetadataResponse, await (await self._any()).ask(apis.METADATA, request))
         racks = {broker.node_id: broker.rack for broker in response.brokers}
         return ClusterMetadata(
             {

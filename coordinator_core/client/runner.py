@@ -8,36 +8,24 @@ from typing import cast
 from coordinator_core.client.connection import BrokerConnection, Responses
 from coordinator_core.client.errors import ClientError, Disconnected, NoCommonVersion
 from coordinator_core.client.group_client import Cluster, Connections
-from coordinator_core.coordinator.messages.groups import FindCoordinatorRequest
-from coordinator_core.coordinator.messages.membership import (
-    HeartbeatRequest,
+from coordinator_core.member import Effects, Event, GroupMember, MemberState
+from coordinator_core.protocol.api import Request, Response
+from coordinator_core.protocol.apis import api_of
+from coordinator_core.protocol.groups import FindCoordinatorRequest
+from coordinator_core.protocol.membership import (
     JoinGroupRequest,
-    LeaveGroupRequest,
-    SyncGroupRequest,
 )
-from coordinator_core.coordinator.messages.offsets import (
-    OffsetCommitRequest,
+from coordinator_core.protocol.offsets import (
     OffsetCommitResponse,
-    OffsetFetchRequest,
     OffsetFetchResponse,
     OffsetToCommit,
 )
-from coordinator_core.coordinator.messages.versions import ApiKey
-from coordinator_core.member import Effects, Event, GroupMember, MemberState, Request, Response
 from coordinator_core.state.offsets import TopicPartition
 from coordinator_core.wire import Unwritable
 
 #: Added to the rebalance timeout, within which the coordinator responds (`JOIN_GROUP_TIMEOUT_LAPSE`). Milliseconds.
 _JOIN_LAPSE_MS = 5_000
 
-_APIS: Mapping[type, ApiKey] = {
-    JoinGroupRequest: ApiKey.JOIN_GROUP,
-    SyncGroupRequest: ApiKey.SYNC_GROUP,
-    HeartbeatRequest: ApiKey.HEARTBEAT,
-    LeaveGroupRequest: ApiKey.LEAVE_GROUP,
-    OffsetCommitRequest: ApiKey.OFFSET_COMMIT,
-    OffsetFetchRequest: ApiKey.OFFSET_FETCH,
-}
 Answer = asyncio.Future[Response]
 
 
@@ -197,7 +185,7 @@ class MemberRunner:
         timeout_ms = None
         if isinstance(request, JoinGroupRequest):
             timeout_ms = max(self._connections.settings.request_timeout_ms, settings.rebalance_timeout_ms + _JOIN_LAPSE_MS)
-        sent = link.send(_APIS[type(request)], (request,), timeout_ms)
+        sent = link.send(api_of(request), (request,), timeout_ms)
         sent.add_done_callback(partial(self._answered, link, request, answer))
 
     def _answered(
@@ -208,7 +196,7 @@ class MemberRunner:
             _fail(answer, failure)
             self._lose(link, failure)
         else:
-            response = cast(Response, sent.result()[0])
+            response = sent.result()[0]
             if answer is not None and not answer.done():
                 answer.set_result(response)
             # the caller gets every response, but a member that has dropped the connection expects no responses from it

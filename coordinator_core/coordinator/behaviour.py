@@ -5,7 +5,7 @@ responses, and their mapping of append errors. An era stands for the last releas
 which has the rules of loading and expiry.
 
 Features that depend on an API version need no entry here, since older clients cannot request them: required member ids (KIP-394),
-static members (KIP-345), skipped assignments, `requireStable`; see `messages/versions.py`.
+static members (KIP-345), skipped assignments, `requireStable`; see `protocol/apis.py`.
 """
 
 from collections.abc import Mapping
@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from types import MappingProxyType
 
-from coordinator_core.coordinator.classic.states import ClassicGroupState
-from coordinator_core.coordinator.errors import (
+from coordinator_core.coordinator.append_errors import (
     JAVA_ERRORS,
     SCALA_0_9_GROUP_ERRORS,
     SCALA_0_9_OFFSET_ERRORS,
@@ -24,8 +23,9 @@ from coordinator_core.coordinator.errors import (
     SCALA_1_OFFSET_ERRORS,
     SCALA_3_OFFSET_ERRORS,
     AppendErrors,
-    ErrorCode,
 )
+from coordinator_core.coordinator.classic.states import ClassicGroupState
+from coordinator_core.protocol.error_code import ErrorCode
 
 
 class SizeRule(Enum):

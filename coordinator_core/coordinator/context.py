@@ -9,8 +9,8 @@ from coordinator_core.coordinator.classic.members import Member
 from coordinator_core.coordinator.classic.states import ClassicGroupState
 from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.coordinator.in_flight import CommitsInFlight
-from coordinator_core.coordinator.messages.membership import Protocol
 from coordinator_core.coordinator.timers import TimerKey, TimerKind, Timers
+from coordinator_core.protocol.membership import Protocol
 from coordinator_core.state import classic_group
 from coordinator_core.state.group_state import GroupState
 

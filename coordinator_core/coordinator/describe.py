@@ -4,10 +4,12 @@ from collections.abc import Iterable
 
 from coordinator_core.coordinator.behaviour import Behaviour
 from coordinator_core.coordinator.classic.group import ClassicGroup
-from coordinator_core.coordinator.classic.rebalance import DEAD, STABLE
+from coordinator_core.coordinator.classic.states import DEAD, STABLE
 from coordinator_core.coordinator.context import CoordinatorContext
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.groups import (
+from coordinator_core.coordinator.reply_handle import ReplyHandle
+from coordinator_core.coordinator.result import ResultBuilder
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.groups import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
     DescribedMember,
@@ -17,8 +19,6 @@ from coordinator_core.coordinator.messages.groups import (
     ListGroupsRequest,
     ListGroupsResponse,
 )
-from coordinator_core.coordinator.reply_handle import ReplyHandle
-from coordinator_core.coordinator.result import ResultBuilder
 
 
 def describe_group(result: ResultBuilder, request: DescribeGroupRequest, reply: ReplyHandle) -> None:

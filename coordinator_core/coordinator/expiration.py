@@ -1,47 +1,18 @@
-"""Removal of groups and offsets: DeleteGroups, and the sweep of expired offsets (`cleanupGroupMetadata`).
-
-A group that is being removed is Dead until the log has the tombstones; if the log refuses them, it is Empty again.
-"""
+"""The sweep of expired offsets, and of groups without offsets (`cleanupGroupMetadata`)."""
 
 from collections.abc import Mapping
 
 from coordinator_core.codec import Record, decode
 from coordinator_core.coordinator import records
-from coordinator_core.coordinator.classic import rebalance
-from coordinator_core.coordinator.classic.group import ClassicGroup
-from coordinator_core.coordinator.classic.group_deletion import delete_group_records
-from coordinator_core.coordinator.classic.rebalance import DEAD, EMPTY
+from coordinator_core.coordinator.classic.group_deletion import remove_group
+from coordinator_core.coordinator.classic.states import DEAD, EMPTY
 from coordinator_core.coordinator.context import CoordinatorContext
-from coordinator_core.coordinator.errors import JAVA_ERRORS, ErrorCode
 from coordinator_core.coordinator.group_events import GroupRemoved, OffsetsExpired
-from coordinator_core.coordinator.messages.groups import DeleteGroupRequest, DeleteGroupResponse
-from coordinator_core.coordinator.offsets.delete import known_partitions
-from coordinator_core.coordinator.reply_handle import ReplyHandle
 from coordinator_core.coordinator.result import Continuation, ResultBuilder
 from coordinator_core.coordinator.timers import ExpirationTimeout, TimerKey, TimerKind
+from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.state.expiry import ExpiringGroup, SweptGroup, sweep_group
 from coordinator_core.state.offsets import CommittedOffset, TopicPartition
-
-
-def delete_group(result: ResultBuilder, request: DeleteGroupRequest, reply: ReplyHandle) -> None:
-    """Deletes an Empty group with all of its offsets (KIP-229)."""
-    context = result.context
-    group = context.find(request.group_id)
-    if group is None or group.is_in(DEAD):
-        result.answer(reply, DeleteGroupResponse(request.group_id, ErrorCode.GROUP_ID_NOT_FOUND))
-        return
-    if not group.is_in(EMPTY):
-        result.answer(reply, DeleteGroupResponse(request.group_id, ErrorCode.NON_EMPTY_GROUP))
-        return
-    tombstones = records.offset_tombstones(request.group_id, known_partitions(context, request.group_id))
-    if group.generation > 0 or context.behaviour.always_group_tombstone:
-        tombstones += (records.group_tombstone(request.group_id),)
-
-    def answer(error: ErrorCode, later: ResultBuilder) -> None:
-        answered = JAVA_ERRORS.get(error, error)
-        later.answer(reply, DeleteGroupResponse(request.group_id, answered))
-
-    _remove(result, group, tombstones, "deleted", answer)
 
 
 def sweep(result: ResultBuilder) -> None:
@@ -56,9 +27,9 @@ def sweep(result: ResultBuilder) -> None:
         swept = _swept(context, result.now_ms, group_id, expiring)
         tombstones = tuple(record for key, _ in swept.tombstones if isinstance(record := decode(key, None), Record))
         if group is not None and group.is_in(EMPTY) and not context.config.rules.empty_state:
-            _remove(result, group, (*tombstones, records.group_tombstone(group_id)), "empty", _ignore_error)
+            remove_group(result, group, (*tombstones, records.group_tombstone(group_id)), "empty", _ignore_error)
         elif swept.group_removed and (group := context.find(group_id)) is not None:
-            _remove(result, group, tombstones, "expired", _ignore_error)
+            remove_group(result, group, tombstones, "expired", _ignore_error)
         elif tombstones:
             result.write(tombstones, _emit_when_written(swept))
 
@@ -90,18 +61,6 @@ def _swept(context: CoordinatorContext, now_ms: int, group_id: str, expiring: Ex
 def _hidden_from_views(context: CoordinatorContext) -> frozenset[str]:
     rules = context.config.rules
     return frozenset() if rules.hides_offsets_without_group else context.state.offsets.groups_with_commits()
-
-
-def _remove(
-    result: ResultBuilder,
-    group: ClassicGroup,
-    tombstones: tuple[Record, ...],
-    reason: str,
-    then: Continuation,
-) -> None:
-    for member_id in tuple(group.pending_members):
-        rebalance.remove_pending_member(result, group, member_id, f"the group is {reason}")
-    delete_group_records(result, group, tombstones, reason, then)
 
 
 def _emit_when_written(swept: SweptGroup) -> Continuation:

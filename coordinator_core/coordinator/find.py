@@ -2,15 +2,15 @@
 
 from typing import Protocol
 
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.groups import (
+from coordinator_core.log.partitioner import partition_for
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.groups import (
     CoordinatorType,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
     FoundCoordinator,
     Node,
 )
-from coordinator_core.log.partitioner import partition_for
 
 #: `Node.noNode()`.
 NO_NODE = Node(-1, "", -1)

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from coordinator_core.coordinator.classic.rebalance import EMPTY
+from coordinator_core.coordinator.classic.states import EMPTY
 from coordinator_core.coordinator.context import CoordinatorContext
 from coordinator_core.state.classic_group import ClassicGroup
 

@@ -7,7 +7,7 @@ from coordinator_core.codec.messages.classic import GroupMetadataKey, GroupMetad
 from coordinator_core.codec.messages.offsets import ZERO_UUID, OffsetCommitKey, OffsetCommitValue
 from coordinator_core.coordinator.behaviour import Behaviour
 from coordinator_core.coordinator.classic.group import ClassicGroup
-from coordinator_core.coordinator.messages.offsets import OffsetToCommit
+from coordinator_core.protocol.offsets import OffsetToCommit
 from coordinator_core.state.offsets import TopicPartition
 
 OFFSET_COMMIT = 1

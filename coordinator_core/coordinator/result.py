@@ -5,44 +5,12 @@ from dataclasses import dataclass, field
 
 from coordinator_core.codec import Record, encode
 from coordinator_core.coordinator.context import CoordinatorContext
-from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.group_events import GroupEvent, WriteRefused
-from coordinator_core.coordinator.messages.groups import (
-    ConsumerGroupDescribeResponse,
-    DeleteGroupResponse,
-    DescribeGroupResponse,
-    ListGroupsResponse,
-)
-from coordinator_core.coordinator.messages.membership import (
-    HeartbeatResponse,
-    JoinGroupResponse,
-    LeaveGroupResponse,
-    SyncGroupResponse,
-)
-from coordinator_core.coordinator.messages.offsets import (
-    OffsetCommitResponse,
-    OffsetDeleteResponse,
-    OffsetFetchResponse,
-    ProducerEpoch,
-    TxnMarkerResponse,
-)
 from coordinator_core.coordinator.reply_handle import ReplyHandle
 from coordinator_core.log.entries import ControlType
-
-Response = (
-    JoinGroupResponse
-    | SyncGroupResponse
-    | HeartbeatResponse
-    | LeaveGroupResponse
-    | OffsetCommitResponse
-    | OffsetFetchResponse
-    | OffsetDeleteResponse
-    | TxnMarkerResponse
-    | DescribeGroupResponse
-    | ConsumerGroupDescribeResponse
-    | ListGroupsResponse
-    | DeleteGroupResponse
-)
+from coordinator_core.protocol.api import Response
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.offsets import ProducerEpoch
 
 
 @dataclass(frozen=True, slots=True)

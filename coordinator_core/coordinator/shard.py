@@ -13,72 +13,58 @@ from coordinator_core.codec import decode
 from coordinator_core.coordinator import describe, expiration
 from coordinator_core.coordinator.behaviour import SizeRule
 from coordinator_core.coordinator.classic import rebalance
+from coordinator_core.coordinator.classic.group_deletion import delete_group
 from coordinator_core.coordinator.classic.heartbeat import heartbeat
 from coordinator_core.coordinator.classic.join import join_group
 from coordinator_core.coordinator.classic.leave import leave_group
-from coordinator_core.coordinator.classic.rebalance import DEAD
+from coordinator_core.coordinator.classic.states import DEAD
 from coordinator_core.coordinator.classic.sync import sync_group
 from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.coordinator.context import CoordinatorContext, MemberIds
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.groups import (
-    ConsumerGroupDescribeRequest,
-    DeleteGroupRequest,
-    DescribeGroupRequest,
-    ListGroupsRequest,
-)
-from coordinator_core.coordinator.messages.membership import (
-    HeartbeatRequest,
-    JoinGroupRequest,
-    LeaveGroupRequest,
-    SyncGroupRequest,
-)
-from coordinator_core.coordinator.messages.offsets import (
-    OffsetCommitRequest,
-    OffsetDeleteRequest,
-    OffsetFetchRequest,
-    TxnMarkerRequest,
-    TxnOffsetCommitRequest,
-)
 from coordinator_core.coordinator.offsets.commit import commit_offsets, commit_transactional_offsets, end_transaction
 from coordinator_core.coordinator.offsets.delete import delete_offsets, topics_deleted
 from coordinator_core.coordinator.offsets.fetch import fetch_offsets
 from coordinator_core.coordinator.reply_handle import ReplyHandle
-from coordinator_core.coordinator.request_checks import Request, refusal
-from coordinator_core.coordinator.result import Continuation, CoordinatorResult, Response, ResultBuilder, Write
+from coordinator_core.coordinator.request_checks import check_status
+from coordinator_core.coordinator.result import Continuation, CoordinatorResult, ResultBuilder, Write
 from coordinator_core.coordinator.timers import Due, ExpirationTimeout, HeartbeatTimeout, JoinTimeout, SyncTimeout
 from coordinator_core.log.columns import RecordColumns
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.log.record_batch import control_key
+from coordinator_core.protocol import apis
+from coordinator_core.protocol.api import CoordinatorApi, CoordinatorRequest, Response
+from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.reduction.bulk_load import load_columns
 from coordinator_core.state.anomaly import Anomaly
 from coordinator_core.state.group_state import GroupState
 
-Handled = TypeVar("Handled", bound=Request)
+RequestT = TypeVar("RequestT", bound=CoordinatorRequest)
+ResponseT = TypeVar("ResponseT", bound=Response)
 
 
 def _handler(
-    kind: type[Handled], handle: Callable[[ResultBuilder, Handled, ReplyHandle], None]
-) -> tuple[type, Callable[..., None]]:
-    """Returns an entry of the table; its function takes requests of its type."""
-    return kind, handle
+    api: CoordinatorApi[RequestT, ResponseT], handle: Callable[[ResultBuilder, RequestT, ReplyHandle], None]
+) -> tuple[type[CoordinatorRequest], Callable[..., None]]:
+    """Returns an entry of the table; the signature checks that the handler takes the API's requests."""
+    return api.request, handle
 
 
-_HANDLERS = dict(
+#: Handlers of requests that pass `check_status`, by the type of the request.
+HANDLERS = dict(
     (
-        _handler(JoinGroupRequest, join_group),
-        _handler(SyncGroupRequest, sync_group),
-        _handler(HeartbeatRequest, heartbeat),
-        _handler(LeaveGroupRequest, leave_group),
-        _handler(OffsetCommitRequest, commit_offsets),
-        _handler(TxnOffsetCommitRequest, commit_transactional_offsets),
-        _handler(TxnMarkerRequest, end_transaction),
-        _handler(OffsetFetchRequest, fetch_offsets),
-        _handler(OffsetDeleteRequest, delete_offsets),
-        _handler(DescribeGroupRequest, describe.describe_group),
-        _handler(ConsumerGroupDescribeRequest, describe.describe_consumer_group),
-        _handler(ListGroupsRequest, describe.list_groups),
-        _handler(DeleteGroupRequest, expiration.delete_group),
+        _handler(apis.JOIN_GROUP, join_group),
+        _handler(apis.SYNC_GROUP, sync_group),
+        _handler(apis.HEARTBEAT, heartbeat),
+        _handler(apis.LEAVE_GROUP, leave_group),
+        _handler(apis.OFFSET_COMMIT, commit_offsets),
+        _handler(apis.TXN_OFFSET_COMMIT, commit_transactional_offsets),
+        _handler(apis.WRITE_TXN_MARKERS, end_transaction),
+        _handler(apis.OFFSET_FETCH, fetch_offsets),
+        _handler(apis.OFFSET_DELETE, delete_offsets),
+        _handler(apis.DESCRIBE_GROUPS, describe.describe_group),
+        _handler(apis.CONSUMER_GROUP_DESCRIBE, describe.describe_consumer_group),
+        _handler(apis.LIST_GROUPS, describe.list_groups),
+        _handler(apis.DELETE_GROUPS, delete_group),
     )
 )
 
@@ -91,7 +77,8 @@ class ShardStatus(Enum):
     ACTIVE = "active"
 
 
-_REFUSED_WHILE: Mapping[ShardStatus, ErrorCode] = {
+#: Error of a request by status.
+_STATUS_ERRORS: Mapping[ShardStatus, ErrorCode] = {
     ShardStatus.UNLOADED: ErrorCode.NOT_COORDINATOR,
     ShardStatus.LOADING: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ShardStatus.ACTIVE: ErrorCode.NONE,
@@ -183,14 +170,14 @@ class GroupCoordinatorShard:
 
     # ---- requests, the log, the clock
 
-    def handle(self, request: Request, reply: ReplyHandle, now_ms: int) -> CoordinatorResult:
+    def handle(self, request: CoordinatorRequest, reply: ReplyHandle, now_ms: int) -> CoordinatorResult:
         """Handles a request. Exactly one response, with its reply handle, is in this result or a later one."""
         result = self._begin(now_ms)
-        refused = self._refusal(request)
-        if refused is None:
-            _HANDLERS[type(request)](result, request, reply)
+        error = check_status(request, _STATUS_ERRORS[self.status], self.config)
+        if error is None:
+            HANDLERS[type(request)](result, request, reply)
         else:
-            result.answer(reply, refused)
+            result.answer(reply, error)
         return self._close(result)
 
     def appended(self, write: Write, base_offset: int, now_ms: int) -> CoordinatorResult:
@@ -271,9 +258,6 @@ class GroupCoordinatorShard:
         write.then(error, result)
         for then in self._waiting.pop(write.number, ()):
             then(error, result)
-
-    def _refusal(self, request: Request) -> Response | None:
-        return refusal(request, _REFUSED_WHILE[self.status], self.config)
 
     def _new_context(self, now_ms: int) -> CoordinatorContext:
         state = GroupState(self.config.rules, now_ms, self.config.offsets_retention_ms)

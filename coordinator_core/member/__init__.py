@@ -9,8 +9,6 @@ from coordinator_core.member.effects import (
     PartitionsAssigned,
     PartitionsLost,
     PartitionsRevoked,
-    Request,
-    Response,
 )
 from coordinator_core.member.member import GroupMember, MemberState
 from coordinator_core.member.settings import MemberSettings
@@ -27,6 +25,4 @@ __all__ = [
     "PartitionsAssigned",
     "PartitionsLost",
     "PartitionsRevoked",
-    "Request",
-    "Response",
 ]

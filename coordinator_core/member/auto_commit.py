@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-from coordinator_core.coordinator.messages.offsets import OffsetToCommit
+from coordinator_core.protocol.offsets import OffsetToCommit
 from coordinator_core.state.offsets import TopicPartition
 
 

@@ -4,46 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from coordinator_core.assignors import TopicPartition
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.groups import FindCoordinatorRequest, FindCoordinatorResponse
-from coordinator_core.coordinator.messages.membership import (
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupRequest,
-    JoinGroupResponse,
-    LeaveGroupRequest,
-    LeaveGroupResponse,
-    SyncGroupRequest,
-    SyncGroupResponse,
-)
-from coordinator_core.coordinator.messages.offsets import (
+from coordinator_core.protocol.api import Request
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.offsets import (
     FetchedOffset,
-    OffsetCommitRequest,
-    OffsetCommitResponse,
-    OffsetFetchRequest,
-    OffsetFetchResponse,
 )
 from coordinator_core.state import offsets
-
-#: FindCoordinator may be sent to any broker, all other requests to the member's coordinator.
-Request = (
-    FindCoordinatorRequest
-    | JoinGroupRequest
-    | SyncGroupRequest
-    | HeartbeatRequest
-    | LeaveGroupRequest
-    | OffsetCommitRequest
-    | OffsetFetchRequest
-)
-Response = (
-    FindCoordinatorResponse
-    | JoinGroupResponse
-    | SyncGroupResponse
-    | HeartbeatResponse
-    | LeaveGroupResponse
-    | OffsetCommitResponse
-    | OffsetFetchResponse
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +62,10 @@ Event = PartitionsAssigned | PartitionsRevoked | PartitionsLost | OffsetsCommitt
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """Handle the events before sending the requests: an application can still commit revoked partitions."""
+    """Handle the events before sending the requests: an application can still commit revoked partitions.
+
+    FindCoordinator may be sent to any broker, all other requests to the member's coordinator.
+    """
 
     events: tuple[Event, ...] = ()
     requests: tuple[Request, ...] = ()

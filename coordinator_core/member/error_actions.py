@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from enum import Enum, auto
 from types import MappingProxyType
 
-from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.protocol.error_code import ErrorCode
 
 
 class ErrorAction(Enum):

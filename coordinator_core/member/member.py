@@ -15,9 +15,16 @@ from coordinator_core.assignors import (
     subscription_bytes,
 )
 from coordinator_core.codec import Malformed
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.groups import FindCoordinatorRequest, FindCoordinatorResponse, Node
-from coordinator_core.coordinator.messages.membership import (
+from coordinator_core.member import error_actions
+from coordinator_core.member.auto_commit import AutoCommit
+from coordinator_core.member.effects import Effects, Event, MemberFailed, OffsetsCommitted, OffsetsFetched
+from coordinator_core.member.error_actions import ErrorAction, ErrorActions
+from coordinator_core.member.owned import OwnedPartitions
+from coordinator_core.member.settings import CONSUMER, MemberSettings
+from coordinator_core.protocol.api import Request, Response
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.groups import FindCoordinatorRequest, FindCoordinatorResponse, Node
+from coordinator_core.protocol.membership import (
     NO_GENERATION,
     UNKNOWN_MEMBER_ID,
     HeartbeatRequest,
@@ -30,19 +37,13 @@ from coordinator_core.coordinator.messages.membership import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from coordinator_core.coordinator.messages.offsets import (
+from coordinator_core.protocol.offsets import (
     OffsetCommitRequest,
     OffsetCommitResponse,
     OffsetFetchRequest,
     OffsetFetchResponse,
     OffsetToCommit,
 )
-from coordinator_core.member import error_actions
-from coordinator_core.member.auto_commit import AutoCommit
-from coordinator_core.member.effects import Effects, Event, MemberFailed, OffsetsCommitted, OffsetsFetched, Request, Response
-from coordinator_core.member.error_actions import ErrorAction, ErrorActions
-from coordinator_core.member.owned import OwnedPartitions
-from coordinator_core.member.settings import CONSUMER, MemberSettings
 from coordinator_core.state import offsets as offset_state
 
 

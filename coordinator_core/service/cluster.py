@@ -4,26 +4,19 @@ The topics of the configuration exist so that members can be assigned partitions
 A fetch at any offset finds an empty partition that ends at this offset, so that committed offsets are never out of range.
 """
 
-from collections.abc import Mapping
-from typing import assert_never
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 from uuid import UUID, uuid5
 
 from coordinator_core.codec.messages.offsets import ZERO_UUID
-from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.find import find_coordinators
-from coordinator_core.coordinator.messages.groups import (
-    CoordinatorType,
-    FindCoordinatorRequest,
-    FindCoordinatorResponse,
-    Node,
-)
-from coordinator_core.wire.cluster_messages import (
+from coordinator_core.protocol import apis
+from coordinator_core.protocol.api import Api, NodeRequest, Response
+from coordinator_core.protocol.cluster import (
     ApiVersionRange,
     ApiVersionsRequest,
     ApiVersionsResponse,
     Broker,
-    ClusterRequest,
-    ClusterResponse,
     DescribeClusterRequest,
     DescribeClusterResponse,
     FetchedPartition,
@@ -43,6 +36,13 @@ from coordinator_core.wire.cluster_messages import (
     ProduceResponse,
     RequestedTopic,
     TopicMetadata,
+)
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.groups import (
+    CoordinatorType,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    Node,
 )
 
 #: `Topic.GROUP_METADATA_TOPIC_NAME`.
@@ -84,25 +84,9 @@ class Cluster:
         #: Topic id → topic name.
         self.topic_names: Mapping[UUID, str] = {topic_id: name for name, topic_id in self._ids.items()}
 
-    def answer(self, request: ClusterRequest | FindCoordinatorRequest) -> ClusterResponse | FindCoordinatorResponse:
+    def answer(self, request: NodeRequest) -> Response:
         """Return the response; it depends only on the configuration."""
-        match request:
-            case MetadataRequest():
-                return self._metadata(request)
-            case FetchRequest():
-                return self._fetch(request)
-            case ListOffsetsRequest():
-                return self._list_offsets(request)
-            case FindCoordinatorRequest():
-                return find_coordinators(self, request)
-            case ApiVersionsRequest():
-                return self._api_versions(request)
-            case DescribeClusterRequest():
-                return self._describe(request)
-            case ProduceRequest():
-                return self._produce(request)
-            case _:
-                assert_never(request)
+        return HANDLERS[type(request)](self, request)
 
     # ---- `Topology`
 
@@ -114,13 +98,17 @@ class Cluster:
         """Return this node."""
         return self._node
 
-    # ---- responses
+    # ---- handlers of requests, by API
 
-    def _api_versions(self, request: ApiVersionsRequest) -> ApiVersionsResponse:
+    def find_coordinator(self, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
+        """Find the coordinators of groups: this node."""
+        return find_coordinators(self, request)
+
+    def api_versions(self, request: ApiVersionsRequest) -> ApiVersionsResponse:
         apis = tuple(ApiVersionRange(api, versions.start, versions.stop - 1) for api, versions in self.offered.items())
         return ApiVersionsResponse(ErrorCode.NONE if request.valid else ErrorCode.INVALID_REQUEST, apis)
 
-    def _metadata(self, request: MetadataRequest) -> MetadataResponse:
+    def metadata(self, request: MetadataRequest) -> MetadataResponse:
         requested = request.topics
         if requested is None:
             requested = tuple(RequestedTopic(name) for name in self._partitions)
@@ -137,13 +125,13 @@ class Cluster:
         partitions = tuple(PartitionMetadata(number, node, 0, (node,), (node,)) for number in range(self._partitions[name]))
         return TopicMetadata(name, partitions, topic_id=self._ids[name], is_internal=name == OFFSETS_TOPIC)
 
-    def _describe(self, request: DescribeClusterRequest) -> DescribeClusterResponse:
+    def describe_cluster(self, request: DescribeClusterRequest) -> DescribeClusterResponse:
         if request.endpoint_type != _BROKERS:
             message = f"endpoint type {request.endpoint_type} is not supported: use {_BROKERS} (brokers)"
             return DescribeClusterResponse(ErrorCode.INVALID_REQUEST, error_message=message)
         return DescribeClusterResponse(ErrorCode.NONE, self._cluster_id, self._node.node_id, (self._broker,))
 
-    def _list_offsets(self, request: ListOffsetsRequest) -> ListOffsetsResponse:
+    def list_offsets(self, request: ListOffsetsRequest) -> ListOffsetsResponse:
         return ListOffsetsResponse(
             {key: self._listed_offset(request, *key, timestamp) for key, timestamp in request.timestamps.items()}
         )
@@ -158,7 +146,7 @@ class Cluster:
             return ListedOffset(ErrorCode.NONE, 0, leader_epoch=0)
         return ListedOffset(ErrorCode.NONE)
 
-    def _fetch(self, request: FetchRequest) -> FetchResponse:
+    def fetch(self, request: FetchRequest) -> FetchResponse:
         if request.session_id != _NO_SESSION:
             return FetchResponse((), ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         return FetchResponse(tuple(self._fetched_partition(requested) for requested in request.partitions))
@@ -172,7 +160,7 @@ class Cluster:
             return FetchedPartition(topic, topic_id, partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return FetchedPartition(topic, topic_id, partition, ErrorCode.NONE, max(requested.offset, 0), 0)
 
-    def _produce(self, request: ProduceRequest) -> ProduceResponse:
+    def produce(self, request: ProduceRequest) -> ProduceResponse:
         return ProduceResponse(tuple(self._produce_error(requested, request.acks) for requested in request.partitions))
 
     def _produce_error(self, requested: ProducePartition, acks: int) -> ProducedPartition:
@@ -188,3 +176,28 @@ class Cluster:
 
     def _has(self, topic: str, partition: int) -> bool:
         return 0 <= partition < self._declared.get(topic, 0)
+
+
+RequestT = TypeVar("RequestT", bound=NodeRequest)
+ResponseT = TypeVar("ResponseT", bound=Response)
+
+
+def _handler(
+    api: Api[RequestT, ResponseT], handle: Callable[[Cluster, RequestT], ResponseT]
+) -> tuple[type[NodeRequest], Callable[..., Response]]:
+    """Return an entry of the table; the signature checks that the handler has the API's types."""
+    return api.request, handle
+
+
+#: Handlers by the type of the request.
+HANDLERS = dict(
+    (
+        _handler(apis.PRODUCE, Cluster.produce),
+        _handler(apis.FETCH, Cluster.fetch),
+        _handler(apis.LIST_OFFSETS, Cluster.list_offsets),
+        _handler(apis.METADATA, Cluster.metadata),
+        _handler(apis.FIND_COORDINATOR, Cluster.find_coordinator),
+        _handler(apis.API_VERSIONS, Cluster.api_versions),
+        _handler(apis.DESCRIBE_CLUSTER, Cluster.describe_cluster),
+    )
+)

@@ -2,16 +2,15 @@
 
 from typing import NamedTuple
 
-from coordinator_core.coordinator.request_checks import Request
-from coordinator_core.coordinator.result import Response
+from coordinator_core.protocol.api import CoordinatorRequest
 from coordinator_core.service.reply_handles import ReplyHandle
 
 
 class RequestReceived(NamedTuple):
     """A request arrived; `at` is the performance counter at its arrival."""
 
-    request: Request
-    reply_handle: ReplyHandle[Response]
+    request: CoordinatorRequest
+    reply_handle: ReplyHandle
     at: float
 
 

@@ -12,10 +12,10 @@ from concurrent.futures import Executor
 from time import perf_counter
 from typing import assert_never, cast
 
-from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.request_checks import error_response
-from coordinator_core.coordinator.result import CoordinatorResult, Response, Write
+from coordinator_core.coordinator.result import CoordinatorResult, Write
 from coordinator_core.coordinator.shard import GroupCoordinatorShard, ShardStatus
+from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.segment_log.append_batch import AppendBatch
 from coordinator_core.segment_log.errors import AppendFailed, PartitionFailed
 from coordinator_core.service.events import Elected, Event, Loaded, LogFailed, RequestReceived, Resigned, Stop, TimerFired
@@ -182,7 +182,7 @@ class PartitionLoop:
 
     def _take(self, outcome: CoordinatorResult) -> None:
         for answer in outcome.answers:
-            cast("ReplyHandle[Response]", answer.reply).answer(answer.response)
+            cast("ReplyHandle", answer.reply).answer(answer.response)
         if outcome.group_events:
             self._observer.group_events(self.shard.partition, outcome.group_events)
         self._writes.extend(outcome.writes)

@@ -14,8 +14,9 @@ from typing import Any
 
 from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.coordinator.group_counts import GroupCounts, count_groups
-from coordinator_core.coordinator.messages.groups import Node
 from coordinator_core.coordinator.shard import ShardStatus
+from coordinator_core.protocol.apis import offered_versions
+from coordinator_core.protocol.groups import Node
 from coordinator_core.service.addresses import Address
 from coordinator_core.service.admin import Admin
 from coordinator_core.service.background import BackgroundTasks
@@ -30,7 +31,6 @@ from coordinator_core.service.observer import Observer
 from coordinator_core.service.request_dispatcher import RequestDispatcher
 from coordinator_core.service.service import CoordinatorService
 from coordinator_core.service.settings import ServiceSettings
-from coordinator_core.wire import offered_versions
 
 #: macOS has an unlimited hard limit and refuses it as a soft one; setrlimit(2) there names OPEN_MAX instead.
 _OPEN_MAX = 10_240

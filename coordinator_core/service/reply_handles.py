@@ -2,18 +2,15 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol
 
-from coordinator_core.coordinator.result import Response
-
-Taken = TypeVar("Taken", contravariant=True)
-PartAnswer = TypeVar("PartAnswer")
+from coordinator_core.protocol.api import Response
 
 
-class ReplyHandle(Protocol[Taken]):
+class ReplyHandle(Protocol):
     """The receiver of one response. Compared by identity."""
 
-    def answer(self, response: Taken) -> None:
+    def answer(self, response: Response) -> None:
         """Receive the response; called once, in the event loop."""
 
     def __hash__(self) -> int: ...
@@ -33,35 +30,35 @@ class FutureReply:
             self.future.set_result(response)
 
 
-class PartReply(Generic[PartAnswer]):
+class PartReply:
     """The reply handle of one part of a request that is answered by several shards."""
 
     __slots__ = ("_gathered", "_position")
 
-    def __init__(self, gathered: "GatheredReplies[PartAnswer]", position: int) -> None:
+    def __init__(self, gathered: "GatheredReplies", position: int) -> None:
         self._gathered = gathered
         self._position = position
 
-    def answer(self, response: PartAnswer) -> None:
+    def answer(self, response: Response) -> None:
         """Store the response of this part."""
         self._gathered.put(self._position, response)
 
 
-class GatheredReplies(Generic[PartAnswer]):
+class GatheredReplies:
     """The responses of the `count` parts of a request. The last one calls `done` with all, in the order of the parts."""
 
     __slots__ = ("_done", "_missing", "_responses")
 
-    def __init__(self, count: int, done: Callable[[list[PartAnswer]], None]) -> None:
-        self._responses: dict[int, PartAnswer] = {}
+    def __init__(self, count: int, done: Callable[[list[Response]], None]) -> None:
+        self._responses: dict[int, Response] = {}
         self._missing = count
         self._done = done
 
-    def tickets(self) -> tuple[PartReply[PartAnswer], ...]:
+    def handles(self) -> tuple[PartReply, ...]:
         """Return the reply handles, one for each part."""
         return tuple(PartReply(self, position) for position in range(self._missing))
 
-    def put(self, position: int, response: PartAnswer) -> None:
+    def put(self, position: int, response: Response) -> None:
         """Store the response of one part."""
         self._responses[position] = response
         self._missing -= 1

@@ -10,12 +10,11 @@ from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.coordinator.context import MemberIds
 from coordinator_core.coordinator.coordinator import GroupCoordinator
 from coordinator_core.coordinator.describe import merge_lists
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.groups import ListGroupsRequest, ListGroupsResponse
-from coordinator_core.coordinator.messages.offsets import TxnMarkerRequest, TxnMarkerResponse
-from coordinator_core.coordinator.request_checks import Request
-from coordinator_core.coordinator.result import Response
 from coordinator_core.coordinator.shard import GroupCoordinatorShard
+from coordinator_core.protocol.api import CoordinatorRequest, GroupRequest, Response
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.groups import ListGroupsRequest, ListGroupsResponse
+from coordinator_core.protocol.offsets import TxnMarkerRequest, TxnMarkerResponse
 from coordinator_core.segment_log.errors import SegmentLogError
 from coordinator_core.service.background import BackgroundTasks
 from coordinator_core.service.events import Elected, LogFailed, RequestReceived, Resigned, Stop
@@ -122,18 +121,20 @@ class CoordinatorService:
 
     # ---- requests
 
-    def ask(self, request: Request, reply_handle: ReplyHandle[Response]) -> None:
+    def ask(self, request: CoordinatorRequest, reply_handle: ReplyHandle) -> None:
         """Submit a request to the partition of its group, ListGroups to all. The reply handle gets one response."""
         if isinstance(request, ListGroupsRequest):
             self._submit_to_all(request, reply_handle)
             return
+        if not isinstance(request, GroupRequest):
+            raise TypeError(f"{type(request).__name__} names no group: use end_transaction")
         routed = self._coordinator.route(request)
         if isinstance(routed, GroupCoordinatorShard):
             self.loops[routed.partition].submit(RequestReceived(request, reply_handle, perf_counter()))
         else:
             reply_handle.answer(routed)
 
-    def end_transaction(self, partition: int, request: TxnMarkerRequest, reply_handle: ReplyHandle[Response]) -> None:
+    def end_transaction(self, partition: int, request: TxnMarkerRequest, reply_handle: ReplyHandle) -> None:
         """Submit a transaction marker to one log partition; answer UNKNOWN_TOPIC_OR_PARTITION if it does not exist."""
         loop = self.loops.get(partition)
         if loop is None:
@@ -141,13 +142,13 @@ class CoordinatorService:
         else:
             loop.submit(RequestReceived(request, reply_handle, perf_counter()))
 
-    async def answer(self, request: Request) -> Response:
+    async def answer(self, request: CoordinatorRequest) -> Response:
         """Return the response to a request from within this process."""
         reply_handle = FutureReply()
         self.ask(request, reply_handle)
         return await reply_handle.future
 
-    def _submit_to_all(self, request: ListGroupsRequest, reply_handle: ReplyHandle[Response]) -> None:
+    def _submit_to_all(self, request: ListGroupsRequest, reply_handle: ReplyHandle) -> None:
         merged = self.config.behaviour.lists_while_loading
 
         def answer(responses: list[Response]) -> None:
@@ -155,7 +156,7 @@ class CoordinatorService:
             reply_handle.answer(merge_lists(lists, lists_while_loading=merged))
 
         gathered = GatheredReplies(len(self.loops), answer)
-        for loop, part in zip(self.loops.values(), gathered.tickets(), strict=True):
+        for loop, part in zip(self.loops.values(), gathered.handles(), strict=True):
             loop.submit(RequestReceived(request, part, perf_counter()))
 
     # ---- state

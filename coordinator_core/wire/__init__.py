@@ -1,20 +1,15 @@
 """Kafka protocol: bytes ↔ requests and responses of the coordinator. Only this package uses kafka-python."""
 
-from coordinator_core.wire.apis import SERVED, AnyApiKey, ClusterApiKey
 from coordinator_core.wire.client_side import read_response, write_request
 from coordinator_core.wire.errors import Malformed, UnknownApi, UnsupportedVersion, Unwritable, WireError
 from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.header_codec import correlation_id_of
-from coordinator_core.wire.parts import Part, PartitionMarker, PartResponse, Peer, WireRequest, WireResponse
-from coordinator_core.wire.server_side import offered_versions, read_request, write_refusal, write_response
+from coordinator_core.wire.parts import Part, PartitionMarker, Peer, WireRequest, WireResponse
+from coordinator_core.wire.server_side import read_request, write_error_response, write_response
 
 __all__ = [
-    "SERVED",
-    "AnyApiKey",
-    "ClusterApiKey",
     "Malformed",
     "Part",
-    "PartResponse",
     "PartitionMarker",
     "Peer",
     "RequestHeader",
@@ -25,10 +20,9 @@ __all__ = [
     "WireRequest",
     "WireResponse",
     "correlation_id_of",
-    "offered_versions",
     "read_request",
     "read_response",
-    "write_refusal",
+    "write_error_response",
     "write_request",
     "write_response",
 ]

@@ -6,11 +6,12 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
 from coordinator_core.codec.messages.offsets import ZERO_UUID
-from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.protocol.api import Response
+from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.state.offsets import TopicPartition
 from coordinator_core.wire.errors import Unwritable
 from coordinator_core.wire.header import RequestHeader
-from coordinator_core.wire.parts import Part, PartResponse, Peer, UnknownTopics, WireRequest
+from coordinator_core.wire.parts import Part, Peer, UnknownTopics, WireRequest
 
 Value = TypeVar("Value")
 
@@ -50,7 +51,7 @@ class ApiCodec:
     read_request: Callable[[Any, RequestHeader, Peer], Parts]
     write_response: Callable[[WireRequest, Sequence[Any]], Any]
     write_request: Callable[[Sequence[Any], int], Any]
-    read_response: Callable[[Any, int, Mapping[UUID, str]], tuple[PartResponse, ...]]
+    read_response: Callable[[Any, int, Mapping[UUID, str]], tuple[Response, ...]]
 
 
 def given(value: Value | None, name: str) -> Value:

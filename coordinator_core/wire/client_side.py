@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
+from coordinator_core.protocol.api import AnyApi
+from coordinator_core.protocol.apis import API_VERSIONS
 from coordinator_core.wire.api_codec import BadField
-from coordinator_core.wire.apis import SERVED, AnyApiKey, ClusterApiKey
 from coordinator_core.wire.errors import Malformed, Unwritable
 from coordinator_core.wire.header_codec import correlation_id_of, response_body
 from coordinator_core.wire.library import message_codec
@@ -14,31 +15,26 @@ from coordinator_core.wire.server_side import CODECS
 _NO_ERROR = bytes(2)
 
 
-def write_request(
-    api: AnyApiKey, version: int, parts: Sequence[Part], correlation_id: int, client_id: str | None = None
-) -> bytes:
+def write_request(api: AnyApi, version: int, parts: Sequence[Part], correlation_id: int, client_id: str | None = None) -> bytes:
     """Encode a request as a frame without its length prefix; `parts` as in WireRequest. Raises Unwritable."""
-    versions = SERVED[api][1]
-    if not versions.lowest <= version <= versions.highest:
-        raise Unwritable(f"{api.name} v{version} is not in {versions.lowest}–{versions.highest}")
+    if version not in api.versions.all:
+        raise Unwritable(f"{api.name} v{version} is not in {api.versions.lowest}–{api.versions.highest}")
     codec = CODECS[api]
     body = codec.write_request(parts, version)
     return message_codec(codec.request, version).encode_request(body, correlation_id, client_id)
 
 
-def read_response(api: AnyApiKey, version: int, frame: bytes, topic_names: Mapping[UUID, str] = NO_TOPIC_NAMES) -> WireResponse:
+def read_response(api: AnyApi, version: int, frame: bytes, topic_names: Mapping[UUID, str] = NO_TOPIC_NAMES) -> WireResponse:
     """Decode the response to a request of this API and version. For any bytes, it raises only Malformed.
 
     An ApiVersions response with an error is read as v0, the version that brokers use after an unsupported one.
     """
     correlation_id = correlation_id_of(frame)
     codec = CODECS[api]
-    flexible = SERVED[api][1].flexible
-    if api is ClusterApiKey.API_VERSIONS:
-        # its header never has tagged fields, so that clients of every version can read it
-        flexible = None
-        version = 0 if frame[4:6] != _NO_ERROR else version
-    body_at = response_body(frame, flexible is not None and version >= flexible)
+    if api is API_VERSIONS and frame[4:6] != _NO_ERROR:
+        version = 0
+    # the header of ApiVersions never has tagged fields, so that clients of every version can read it
+    body_at = response_body(frame, api is not API_VERSIONS and api.versions.is_flexible(version))
     body = message_codec(codec.response, version).decode(frame, body_at)
     try:
         return WireResponse(correlation_id, codec.read_response(body, version, topic_names))

@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from coordinator_core.wire import library
-from coordinator_core.wire.api_codec import ApiCodec, Parts, error_of, given, id_of, only
-from coordinator_core.wire.apis import AnyApiKey, ClusterApiKey
-from coordinator_core.wire.cluster_messages import (
+from coordinator_core.protocol import apis
+from coordinator_core.protocol.api import AnyApi
+from coordinator_core.protocol.cluster import (
     ApiVersionRange,
     ApiVersionsRequest,
     ApiVersionsResponse,
@@ -20,6 +19,8 @@ from coordinator_core.wire.cluster_messages import (
     RequestedTopic,
     TopicMetadata,
 )
+from coordinator_core.wire import library
+from coordinator_core.wire.api_codec import ApiCodec, Parts, error_of, given, id_of, only
 from coordinator_core.wire.errors import Unwritable
 from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.parts import Peer, WireRequest
@@ -219,8 +220,8 @@ def _read_cluster_response(body: Any, version: int, _names: Mapping[UUID, str]) 
     )
 
 
-CODECS: Mapping[AnyApiKey, ApiCodec] = {
-    ClusterApiKey.API_VERSIONS: ApiCodec(
+CODECS: Mapping[AnyApi, ApiCodec] = {
+    apis.API_VERSIONS: ApiCodec(
         library.ApiVersionsRequest,
         library.ApiVersionsResponse,
         _read_versions_request,
@@ -228,7 +229,7 @@ CODECS: Mapping[AnyApiKey, ApiCodec] = {
         _write_versions_request,
         _read_versions_response,
     ),
-    ClusterApiKey.METADATA: ApiCodec(
+    apis.METADATA: ApiCodec(
         library.MetadataRequest,
         library.MetadataResponse,
         _read_metadata_request,
@@ -236,7 +237,7 @@ CODECS: Mapping[AnyApiKey, ApiCodec] = {
         _write_metadata_request,
         _read_metadata_response,
     ),
-    ClusterApiKey.DESCRIBE_CLUSTER: ApiCodec(
+    apis.DESCRIBE_CLUSTER: ApiCodec(
         library.DescribeClusterRequest,
         library.DescribeClusterResponse,
         _read_cluster_request,

@@ -5,26 +5,26 @@ from typing import Any
 from uuid import UUID
 
 from coordinator_core.codec.messages.offsets import ZERO_UUID
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.offsets import (
+from coordinator_core.protocol import apis
+from coordinator_core.protocol.api import AnyApi
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.offsets import (
     OffsetCommitRequest,
     OffsetCommitResponse,
     OffsetToCommit,
     ProducerEpoch,
     TxnOffsetCommitRequest,
 )
-from coordinator_core.coordinator.messages.versions import ApiKey, means
 from coordinator_core.state.offsets import TopicPartition
 from coordinator_core.wire import library
 from coordinator_core.wire.api_codec import ApiCodec, Parts, by_topic, error_of, given, id_of, only, topic_name
-from coordinator_core.wire.apis import AnyApiKey
 from coordinator_core.wire.errors import Unwritable
 from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.parts import Peer, WireRequest
 
 
 def _read_commit_request(body: Any, header: RequestHeader, peer: Peer) -> Parts:
-    by_id = means(ApiKey.OFFSET_COMMIT, header.version, "topic_id")
+    by_id = apis.OFFSET_COMMIT.has_field(header.version, "topic_id")
     offsets: dict[TopicPartition, OffsetToCommit] = {}
     unknown: dict[UUID, tuple[int, ...]] = {}
     for topic in given(body.topics, "topics"):
@@ -45,7 +45,7 @@ def _read_commit_request(body: Any, header: RequestHeader, peer: Peer) -> Parts:
         generation=body.generation_id_or_member_epoch,
         group_instance_id=body.group_instance_id,
         retention_ms=body.retention_time_ms,
-        knows_missing_groups=means(ApiKey.OFFSET_COMMIT, header.version, "knows_missing_groups"),
+        knows_missing_groups=apis.OFFSET_COMMIT.has_field(header.version, "knows_missing_groups"),
     )
     return Parts((request,), (unknown,) if unknown else ())
 
@@ -80,7 +80,7 @@ def _write_commit_request(parts: Sequence[OffsetCommitRequest], version: int) ->
 
 def _commit_id(name: str, offsets: Sequence[tuple[int, OffsetToCommit]], version: int) -> UUID:
     topic_id = offsets[0][1].topic_id
-    if topic_id == ZERO_UUID and means(ApiKey.OFFSET_COMMIT, version, "topic_id"):
+    if topic_id == ZERO_UUID and apis.OFFSET_COMMIT.has_field(version, "topic_id"):
         raise Unwritable(f"OffsetCommit v{version} needs the id of topic {name!r}")
     return topic_id
 
@@ -88,7 +88,7 @@ def _commit_id(name: str, offsets: Sequence[tuple[int, OffsetToCommit]], version
 def _write_commit_response(request: WireRequest, responses: Sequence[OffsetCommitResponse]) -> Any:
     version = request.header.version
     kind = library.OffsetCommitResponse.OffsetCommitResponseTopic
-    by_id = means(ApiKey.OFFSET_COMMIT, version, "topic_id")
+    by_id = apis.OFFSET_COMMIT.has_field(version, "topic_id")
     ids: dict[str, UUID] = {}
     if by_id:
         part = request.parts[0]
@@ -119,7 +119,7 @@ def _write_commit_response(request: WireRequest, responses: Sequence[OffsetCommi
 
 
 def _read_commit_response(body: Any, version: int, names: Mapping[UUID, str]) -> tuple[OffsetCommitResponse]:
-    by_id = means(ApiKey.OFFSET_COMMIT, version, "topic_id")
+    by_id = apis.OFFSET_COMMIT.has_field(version, "topic_id")
     return (_errors(body, names if by_id else None),)
 
 
@@ -202,8 +202,8 @@ def _write_txn_commit_response(request: WireRequest, responses: Sequence[OffsetC
     )
 
 
-CODECS: Mapping[AnyApiKey, ApiCodec] = {
-    ApiKey.OFFSET_COMMIT: ApiCodec(
+CODECS: Mapping[AnyApi, ApiCodec] = {
+    apis.OFFSET_COMMIT: ApiCodec(
         library.OffsetCommitRequest,
         library.OffsetCommitResponse,
         _read_commit_request,
@@ -211,7 +211,7 @@ CODECS: Mapping[AnyApiKey, ApiCodec] = {
         _write_commit_request,
         _read_commit_response,
     ),
-    ApiKey.TXN_OFFSET_COMMIT: ApiCodec(
+    apis.TXN_OFFSET_COMMIT: ApiCodec(
         library.TxnOffsetCommitRequest,
         library.TxnOffsetCommitResponse,
         _read_txn_commit_request,

@@ -24,7 +24,7 @@ class UnknownApi(WireError):
 
 
 class UnsupportedVersion(WireError):
-    """The API is served, but not in this version. For ApiVersions, `write_refusal` makes a response."""
+    """The API is served, but not in this version. For ApiVersions, `write_error_response` makes a response."""
 
 
 class Unwritable(WireError):

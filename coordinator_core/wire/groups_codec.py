@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.groups import (
+from coordinator_core.protocol import apis
+from coordinator_core.protocol.api import AnyApi
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.groups import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
     CoordinatorType,
@@ -22,10 +24,8 @@ from coordinator_core.coordinator.messages.groups import (
     ListGroupsResponse,
     Node,
 )
-from coordinator_core.coordinator.messages.versions import ApiKey, means
 from coordinator_core.wire import library
 from coordinator_core.wire.api_codec import ApiCodec, BadField, Parts, error_of, given, only
-from coordinator_core.wire.apis import AnyApiKey
 from coordinator_core.wire.errors import Unwritable
 from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.parts import Peer, WireRequest
@@ -35,7 +35,7 @@ _NOT_REQUESTED = -(1 << 31)
 
 
 def _read_describe_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
-    missing_is_error = means(ApiKey.DESCRIBE_GROUPS, header.version, "missing_is_error")
+    missing_is_error = apis.DESCRIBE_GROUPS.has_field(header.version, "missing_is_error")
     groups = given(body.groups, "groups")
     return Parts(tuple(DescribeGroupRequest(given(group_id, "group_id"), missing_is_error) for group_id in groups))
 
@@ -145,8 +145,8 @@ def _read_list_request(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
 
 def _write_list_request(parts: Sequence[ListGroupsRequest], version: int) -> Any:
     request = only(parts, version)
-    unheard = (request.states and not means(ApiKey.LIST_GROUPS, version, "states")) or (
-        request.types and not means(ApiKey.LIST_GROUPS, version, "types")
+    unheard = (request.states and not apis.LIST_GROUPS.has_field(version, "states")) or (
+        request.types and not apis.LIST_GROUPS.has_field(version, "types")
     )
     if unheard:
         raise Unwritable(f"ListGroups v{version} has no such filters: {sorted(request.states | request.types)}")
@@ -206,7 +206,7 @@ def _read_delete_response(body: Any, _version: int, _names: Mapping[UUID, str]) 
 
 
 def _read_find_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
-    many = means(ApiKey.FIND_COORDINATOR, header.version, "keys")
+    many = apis.FIND_COORDINATOR.has_field(header.version, "keys")
     keys = given(body.coordinator_keys, "coordinator_keys") if many else [body.key]
     try:
         kind = CoordinatorType(body.key_type)
@@ -217,9 +217,9 @@ def _read_find_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
 
 def _write_find_request(parts: Sequence[FindCoordinatorRequest], version: int) -> Any:
     request = only(parts, version)
-    if means(ApiKey.FIND_COORDINATOR, version, "keys"):
+    if apis.FIND_COORDINATOR.has_field(version, "keys"):
         return library.FindCoordinatorRequest(key_type=request.key_type, coordinator_keys=list(request.keys))
-    if request.key_type is not CoordinatorType.GROUP and not means(ApiKey.FIND_COORDINATOR, version, "key_type"):
+    if request.key_type is not CoordinatorType.GROUP and not apis.FIND_COORDINATOR.has_field(version, "key_type"):
         raise Unwritable(f"FindCoordinator v{version} finds only coordinators of groups, not of type {request.key_type.name}")
     return library.FindCoordinatorRequest(key=only(request.keys, version), key_type=request.key_type)
 
@@ -227,7 +227,7 @@ def _write_find_request(parts: Sequence[FindCoordinatorRequest], version: int) -
 def _write_find_response(request: WireRequest, responses: Sequence[FindCoordinatorResponse]) -> Any:
     version = request.header.version
     coordinators = only(responses, version).coordinators
-    if means(ApiKey.FIND_COORDINATOR, version, "keys"):
+    if apis.FIND_COORDINATOR.has_field(version, "keys"):
         return library.FindCoordinatorResponse(
             throttle_time_ms=0,
             coordinators=[
@@ -258,7 +258,7 @@ def _message(error: ErrorCode) -> str | None:
 
 
 def _read_find_response(body: Any, version: int, _names: Mapping[UUID, str]) -> tuple[FindCoordinatorResponse]:
-    if means(ApiKey.FIND_COORDINATOR, version, "keys"):
+    if apis.FIND_COORDINATOR.has_field(version, "keys"):
         found = tuple(_found(each, given(each.key, "key")) for each in given(body.coordinators, "coordinators"))
     else:
         found = (_found(body, ""),)
@@ -269,8 +269,8 @@ def _found(body: Any, key: str) -> FoundCoordinator:
     return FoundCoordinator(key, error_of(body.error_code), Node(body.node_id, given(body.host, "host"), body.port))
 
 
-CODECS: Mapping[AnyApiKey, ApiCodec] = {
-    ApiKey.DESCRIBE_GROUPS: ApiCodec(
+CODECS: Mapping[AnyApi, ApiCodec] = {
+    apis.DESCRIBE_GROUPS: ApiCodec(
         library.DescribeGroupsRequest,
         library.DescribeGroupsResponse,
         _read_describe_request,
@@ -278,7 +278,7 @@ CODECS: Mapping[AnyApiKey, ApiCodec] = {
         _write_describe_request,
         _read_describe_response,
     ),
-    ApiKey.CONSUMER_GROUP_DESCRIBE: ApiCodec(
+    apis.CONSUMER_GROUP_DESCRIBE: ApiCodec(
         library.ConsumerGroupDescribeRequest,
         library.ConsumerGroupDescribeResponse,
         _read_consumer_describe_request,
@@ -286,7 +286,7 @@ CODECS: Mapping[AnyApiKey, ApiCodec] = {
         _write_consumer_describe_request,
         _read_consumer_describe_response,
     ),
-    ApiKey.LIST_GROUPS: ApiCodec(
+    apis.LIST_GROUPS: ApiCodec(
         library.ListGroupsRequest,
         library.ListGroupsResponse,
         _read_list_request,
@@ -294,7 +294,7 @@ CODECS: Mapping[AnyApiKey, ApiCodec] = {
         _write_list_request,
         _read_list_response,
     ),
-    ApiKey.DELETE_GROUPS: ApiCodec(
+    apis.DELETE_GROUPS: ApiCodec(
         library.DeleteGroupsRequest,
         library.DeleteGroupsResponse,
         _read_delete_request,
@@ -302,7 +302,7 @@ CODECS: Mapping[AnyApiKey, ApiCodec] = {
         _write_delete_request,
         _read_delete_response,
     ),
-    ApiKey.FIND_COORDINATOR: ApiCodec(
+    apis.FIND_COORDINATOR: ApiCodec(
         library.FindCoordinatorRequest,
         library.FindCoordinatorResponse,
         _read_find_request,

@@ -4,11 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from coordinator_core.state.offsets import TopicPartition
-from coordinator_core.wire import library
-from coordinator_core.wire.api_codec import ApiCodec, Parts, by_topic, by_topic_id, error_of, given, id_of, only
-from coordinator_core.wire.apis import AnyApiKey, ClusterApiKey
-from coordinator_core.wire.cluster_messages import (
+from coordinator_core.protocol import apis
+from coordinator_core.protocol.api import AnyApi
+from coordinator_core.protocol.cluster import (
     FetchedPartition,
     FetchPartition,
     FetchRequest,
@@ -18,6 +16,9 @@ from coordinator_core.wire.cluster_messages import (
     ListOffsetsRequest,
     ListOffsetsResponse,
 )
+from coordinator_core.state.offsets import TopicPartition
+from coordinator_core.wire import library
+from coordinator_core.wire.api_codec import ApiCodec, Parts, by_topic, by_topic_id, error_of, given, id_of, only
 from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.parts import Peer, WireRequest
 
@@ -205,8 +206,8 @@ def _read_fetch_response(body: Any, version: int, names: Mapping[UUID, str]) -> 
     return (FetchResponse(partitions, error_of(body.error_code or 0), body.session_id or 0),)
 
 
-CODECS: Mapping[AnyApiKey, ApiCodec] = {
-    ClusterApiKey.LIST_OFFSETS: ApiCodec(
+CODECS: Mapping[AnyApi, ApiCodec] = {
+    apis.LIST_OFFSETS: ApiCodec(
         library.ListOffsetsRequest,
         library.ListOffsetsResponse,
         _read_offsets_request,
@@ -214,7 +215,7 @@ CODECS: Mapping[AnyApiKey, ApiCodec] = {
         _write_offsets_request,
         _read_offsets_response,
     ),
-    ClusterApiKey.FETCH: ApiCodec(
+    apis.FETCH: ApiCodec(
         library.FetchRequest,
         library.FetchResponse,
         _read_fetch_request,

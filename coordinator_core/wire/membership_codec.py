@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from coordinator_core.coordinator.messages.membership import (
+from coordinator_core.protocol import apis
+from coordinator_core.protocol.api import AnyApi
+from coordinator_core.protocol.membership import (
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupMember,
@@ -18,17 +20,15 @@ from coordinator_core.coordinator.messages.membership import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from coordinator_core.coordinator.messages.versions import ApiKey, means
 from coordinator_core.wire import library
 from coordinator_core.wire.api_codec import ApiCodec, Parts, error_of, given, only
-from coordinator_core.wire.apis import AnyApiKey
 from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.parts import Peer, WireRequest
 
 
 def _read_join_request(body: Any, header: RequestHeader, peer: Peer) -> Parts:
     version = header.version
-    with_timeout = means(ApiKey.JOIN_GROUP, version, "rebalance_timeout_ms")
+    with_timeout = apis.JOIN_GROUP.has_field(version, "rebalance_timeout_ms")
     request = JoinGroupRequest(
         group_id=given(body.group_id, "group_id"),
         member_id=given(body.member_id, "member_id"),
@@ -43,8 +43,8 @@ def _read_join_request(body: Any, header: RequestHeader, peer: Peer) -> Parts:
         client_id=header.client_id or "",
         client_host=peer.client_host,
         reason=body.reason,
-        require_known_member_id=means(ApiKey.JOIN_GROUP, version, "require_known_member_id"),
-        supports_skipping_assignment=means(ApiKey.JOIN_GROUP, version, "supports_skipping_assignment"),
+        require_known_member_id=apis.JOIN_GROUP.has_field(version, "require_known_member_id"),
+        supports_skipping_assignment=apis.JOIN_GROUP.has_field(version, "supports_skipping_assignment"),
     )
     return Parts((request,))
 
@@ -69,7 +69,7 @@ def _write_join_request(parts: Sequence[JoinGroupRequest], version: int) -> Any:
 def _write_join_response(request: WireRequest, responses: Sequence[JoinGroupResponse]) -> Any:
     version = request.header.version
     response = only(responses, version)
-    nullable = means(ApiKey.JOIN_GROUP, version, "protocol_type_in_response")
+    nullable = apis.JOIN_GROUP.has_field(version, "protocol_type_in_response")
     return library.JoinGroupResponse(
         throttle_time_ms=0,
         error_code=response.error,
@@ -89,7 +89,7 @@ def _write_join_response(request: WireRequest, responses: Sequence[JoinGroupResp
 
 
 def _read_join_response(body: Any, version: int, _names: Mapping[UUID, str]) -> tuple[JoinGroupResponse]:
-    nullable = means(ApiKey.JOIN_GROUP, version, "protocol_type_in_response")
+    nullable = apis.JOIN_GROUP.has_field(version, "protocol_type_in_response")
     return (
         JoinGroupResponse(
             error=error_of(body.error_code),
@@ -185,7 +185,7 @@ def _read_leave_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
             LeavingMember(given(each.member_id, "member_id"), each.group_instance_id, each.reason)
             for each in given(body.members, "members")
         )
-        if means(ApiKey.LEAVE_GROUP, header.version, "members")
+        if apis.LEAVE_GROUP.has_field(header.version, "members")
         else (LeavingMember(given(body.member_id, "member_id")),)
     )
     return Parts((LeaveGroupRequest(given(body.group_id, "group_id"), members),))
@@ -193,7 +193,7 @@ def _read_leave_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
 
 def _write_leave_request(parts: Sequence[LeaveGroupRequest], version: int) -> Any:
     request = only(parts, version)
-    if not means(ApiKey.LEAVE_GROUP, version, "members"):
+    if not apis.LEAVE_GROUP.has_field(version, "members"):
         return library.LeaveGroupRequest(group_id=request.group_id, member_id=only(request.members, version).member_id)
     return library.LeaveGroupRequest(
         group_id=request.group_id,
@@ -209,7 +209,7 @@ def _write_leave_request(parts: Sequence[LeaveGroupRequest], version: int) -> An
 def _write_leave_response(request: WireRequest, responses: Sequence[LeaveGroupResponse]) -> Any:
     version = request.header.version
     response = only(responses, version)
-    if not means(ApiKey.LEAVE_GROUP, version, "members"):
+    if not apis.LEAVE_GROUP.has_field(version, "members"):
         return library.LeaveGroupResponse(throttle_time_ms=0, error_code=response.error_of_single)
     return library.LeaveGroupResponse(
         throttle_time_ms=0,
@@ -225,7 +225,7 @@ def _write_leave_response(request: WireRequest, responses: Sequence[LeaveGroupRe
 
 def _read_leave_response(body: Any, version: int, _names: Mapping[UUID, str]) -> tuple[LeaveGroupResponse]:
     error = error_of(body.error_code)
-    if not means(ApiKey.LEAVE_GROUP, version, "members"):
+    if not apis.LEAVE_GROUP.has_field(version, "members"):
         return (LeaveGroupResponse(error),)
     members = tuple(
         LeftMember(given(each.member_id, "member_id"), each.group_instance_id, error_of(each.error_code))
@@ -234,8 +234,8 @@ def _read_leave_response(body: Any, version: int, _names: Mapping[UUID, str]) ->
     return (LeaveGroupResponse(error, members),)
 
 
-CODECS: Mapping[AnyApiKey, ApiCodec] = {
-    ApiKey.JOIN_GROUP: ApiCodec(
+CODECS: Mapping[AnyApi, ApiCodec] = {
+    apis.JOIN_GROUP: ApiCodec(
         library.JoinGroupRequest,
         library.JoinGroupResponse,
         _read_join_request,
@@ -243,7 +243,7 @@ CODECS: Mapping[AnyApiKey, ApiCodec] = {
         _write_join_request,
         _read_join_response,
     ),
-    ApiKey.SYNC_GROUP: ApiCodec(
+    apis.SYNC_GROUP: ApiCodec(
         library.SyncGroupRequest,
         library.SyncGroupResponse,
         _read_sync_request,
@@ -251,7 +251,7 @@ CODECS: Mapping[AnyApiKey, ApiCodec] = {
         _write_sync_request,
         _read_sync_response,
     ),
-    ApiKey.HEARTBEAT: ApiCodec(
+    apis.HEARTBEAT: ApiCodec(
         library.HeartbeatRequest,
         library.HeartbeatResponse,
         _read_heartbeat_request,
@@ -259,7 +259,7 @@ CODECS: Mapping[AnyApiKey, ApiCodec] = {
         _write_heartbeat_request,
         _read_heartbeat_response,
     ),
-    ApiKey.LEAVE_GROUP: ApiCodec(
+    apis.LEAVE_GROUP: ApiCodec(
         library.LeaveGroupRequest,
         library.LeaveGroupResponse,
         _read_leave_request,

@@ -4,8 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.offsets import (
+from coordinator_core.log.entries import ControlType
+from coordinator_core.protocol import apis
+from coordinator_core.protocol.api import AnyApi
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.offsets import (
     INVALID_OFFSET,
     FetchedOffset,
     OffsetDeleteRequest,
@@ -16,23 +19,20 @@ from coordinator_core.coordinator.messages.offsets import (
     TxnMarkerRequest,
     TxnMarkerResponse,
 )
-from coordinator_core.coordinator.messages.versions import ApiKey, means
-from coordinator_core.log.entries import ControlType
 from coordinator_core.state.offsets import TopicPartition
 from coordinator_core.wire import library
 from coordinator_core.wire.api_codec import ApiCodec, Parts, Value, by_topic, error_of, given, id_of, only, topic_name
-from coordinator_core.wire.apis import AnyApiKey
 from coordinator_core.wire.errors import Unwritable
 from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.parts import PartitionMarker, Peer, UnknownTopics, WireRequest
 
 
 def _read_fetch_request(body: Any, header: RequestHeader, peer: Peer) -> Parts:
-    if not means(ApiKey.OFFSET_FETCH, header.version, "groups"):
-        topics = body.topics if means(ApiKey.OFFSET_FETCH, header.version, "all_partitions") else given(body.topics, "topics")
+    if not apis.OFFSET_FETCH.has_field(header.version, "groups"):
+        topics = body.topics if apis.OFFSET_FETCH.has_field(header.version, "all_partitions") else given(body.topics, "topics")
         partitions = None if topics is None else _partitions(topics)
         return Parts((OffsetFetchRequest(given(body.group_id, "group_id"), partitions, body.require_stable),))
-    read = _read_group_by_id if means(ApiKey.OFFSET_FETCH, header.version, "topic_ids") else _read_group
+    read = _read_group_by_id if apis.OFFSET_FETCH.has_field(header.version, "topic_ids") else _read_group
     groups = [read(group, body.require_stable, peer.topic_names) for group in given(body.groups, "groups")]
     unknown = tuple(each for _, each in groups)
     return Parts(tuple(part for part, _ in groups), unknown if any(unknown) else ())
@@ -64,13 +64,13 @@ def _partitions(topics: Sequence[Any]) -> tuple[TopicPartition, ...]:
 
 def _write_fetch_request(parts: Sequence[OffsetFetchRequest], version: int) -> Any:
     stable = {part.require_stable for part in parts}
-    if len(stable) > 1 or (True in stable and not means(ApiKey.OFFSET_FETCH, version, "require_stable")):
+    if len(stable) > 1 or (True in stable and not apis.OFFSET_FETCH.has_field(version, "require_stable")):
         raise Unwritable(
             f"OffsetFetch v{version} cannot express require_stable {sorted(stable)}: use one value, or a later version"
         )
-    if not means(ApiKey.OFFSET_FETCH, version, "groups"):
+    if not apis.OFFSET_FETCH.has_field(version, "groups"):
         request = only(parts, version)
-        if request.partitions is None and not means(ApiKey.OFFSET_FETCH, version, "all_partitions"):
+        if request.partitions is None and not apis.OFFSET_FETCH.has_field(version, "all_partitions"):
             raise Unwritable(f"OffsetFetch v{version} cannot request all partitions: name them")
         kind = library.OffsetFetchRequest.OffsetFetchRequestTopic
         return library.OffsetFetchRequest(
@@ -88,7 +88,7 @@ def _requested_topics(request: OffsetFetchRequest, kind: Any, version: int) -> l
         return None
     topics = by_topic((partition, None) for partition in request.partitions)
     ids = request.topic_ids or {}
-    if means(ApiKey.OFFSET_FETCH, version, "topic_ids"):
+    if apis.OFFSET_FETCH.has_field(version, "topic_ids"):
         unnamed = topics.keys() - ids.keys()
         if unnamed:
             raise Unwritable(f"OffsetFetch v{version} needs the ids of topics {sorted(unnamed)}")
@@ -98,10 +98,10 @@ def _requested_topics(request: OffsetFetchRequest, kind: Any, version: int) -> l
 
 def _write_fetch_response(request: WireRequest, responses: Sequence[OffsetFetchResponse]) -> Any:
     version = request.header.version
-    if not means(ApiKey.OFFSET_FETCH, version, "groups"):
+    if not apis.OFFSET_FETCH.has_field(version, "groups"):
         response = only(responses, version)
         offsets = response.offsets
-        if response.error is not ErrorCode.NONE and not means(ApiKey.OFFSET_FETCH, version, "all_partitions"):
+        if response.error is not ErrorCode.NONE and not apis.OFFSET_FETCH.has_field(version, "all_partitions"):
             # v1 has no error for the whole response
             offsets = dict.fromkeys(_fetch_part(request, 0).partitions or (), FetchedOffset(error=response.error))
         named = _fetched_topics(library.OffsetFetchResponse.OffsetFetchResponseTopic, "OffsetFetchResponsePartition", offsets)
@@ -111,7 +111,7 @@ def _write_fetch_response(request: WireRequest, responses: Sequence[OffsetFetchR
     for number, response in enumerate(responses):
         part = _fetch_part(request, number)
         named = _fetched_topics(kind.OffsetFetchResponseTopics, "OffsetFetchResponsePartitions", response.offsets)
-        if means(ApiKey.OFFSET_FETCH, version, "topic_ids"):
+        if apis.OFFSET_FETCH.has_field(version, "topic_ids"):
             topics = _with_ids(named, part.topic_ids or {})
         else:
             topics = [topic for _, topic in named]
@@ -178,9 +178,9 @@ def _unknown_topics(kind: Any, unknown: UnknownTopics) -> list[Any]:
 
 
 def _read_fetch_response(body: Any, version: int, names: Mapping[UUID, str]) -> tuple[OffsetFetchResponse, ...]:
-    if not means(ApiKey.OFFSET_FETCH, version, "groups"):
+    if not apis.OFFSET_FETCH.has_field(version, "groups"):
         return (_fetched(body, None),)
-    by_id = names if means(ApiKey.OFFSET_FETCH, version, "topic_ids") else None
+    by_id = names if apis.OFFSET_FETCH.has_field(version, "topic_ids") else None
     return tuple(_fetched(group, by_id) for group in given(body.groups, "groups"))
 
 
@@ -327,8 +327,8 @@ def _read_markers_response(body: Any, _version: int, _names: Mapping[UUID, str])
     )
 
 
-CODECS: Mapping[AnyApiKey, ApiCodec] = {
-    ApiKey.OFFSET_FETCH: ApiCodec(
+CODECS: Mapping[AnyApi, ApiCodec] = {
+    apis.OFFSET_FETCH: ApiCodec(
         library.OffsetFetchRequest,
         library.OffsetFetchResponse,
         _read_fetch_request,
@@ -336,7 +336,7 @@ CODECS: Mapping[AnyApiKey, ApiCodec] = {
         _write_fetch_request,
         _read_fetch_response,
     ),
-    ApiKey.OFFSET_DELETE: ApiCodec(
+    apis.OFFSET_DELETE: ApiCodec(
         library.OffsetDeleteRequest,
         library.OffsetDeleteResponse,
         _read_delete_request,
@@ -344,7 +344,7 @@ CODECS: Mapping[AnyApiKey, ApiCodec] = {
         _write_delete_request,
         _read_delete_response,
     ),
-    ApiKey.WRITE_TXN_MARKERS: ApiCodec(
+    apis.WRITE_TXN_MARKERS: ApiCodec(
         library.WriteTxnMarkersRequest,
         library.WriteTxnMarkersResponse,
         _read_markers_request,

@@ -6,11 +6,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 from uuid import UUID
 
-from coordinator_core.coordinator.messages.groups import FindCoordinatorRequest, FindCoordinatorResponse
-from coordinator_core.coordinator.messages.offsets import TxnMarkerRequest
-from coordinator_core.coordinator.request_checks import Request
-from coordinator_core.coordinator.result import Response
-from coordinator_core.wire.cluster_messages import ClusterRequest, ClusterResponse, ProduceRequest
+from coordinator_core.protocol.api import Request, Response
+from coordinator_core.protocol.cluster import ProduceRequest
+from coordinator_core.protocol.offsets import TxnMarkerRequest
 from coordinator_core.wire.header import RequestHeader
 
 
@@ -22,8 +20,7 @@ class PartitionMarker(NamedTuple):
     marker: TxnMarkerRequest
 
 
-Part = Request | FindCoordinatorRequest | PartitionMarker | ClusterRequest
-PartResponse = Response | FindCoordinatorResponse | ClusterResponse
+Part = Request | PartitionMarker
 
 NO_TOPIC_NAMES: Mapping[UUID, str] = MappingProxyType({})
 UnknownTopics = Mapping[UUID, tuple[int, ...]]
@@ -60,4 +57,4 @@ class WireResponse:
     """A decoded response frame; `parts` as in WireRequest."""
 
     correlation_id: int
-    parts: tuple[PartResponse, ...] = field(default=())
+    parts: tuple[Response, ...] = field(default=())

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
+from coordinator_core.protocol import apis
+from coordinator_core.protocol.api import AnyApi
+from coordinator_core.protocol.cluster import ProducedPartition, ProducePartition, ProduceRequest, ProduceResponse
 from coordinator_core.wire import library
 from coordinator_core.wire.api_codec import ApiCodec, Parts, by_topic_id, error_of, given, id_of, only
-from coordinator_core.wire.apis import AnyApiKey, ClusterApiKey
-from coordinator_core.wire.cluster_messages import ProducedPartition, ProducePartition, ProduceRequest, ProduceResponse
 from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.parts import Peer, WireRequest
 
@@ -94,8 +95,8 @@ def _read_produce_response(body: Any, version: int, names: Mapping[UUID, str]) -
     return (ProduceResponse(partitions),)
 
 
-CODECS: Mapping[AnyApiKey, ApiCodec] = {
-    ClusterApiKey.PRODUCE: ApiCodec(
+CODECS: Mapping[AnyApi, ApiCodec] = {
+    apis.PRODUCE: ApiCodec(
         library.ProduceRequest,
         library.ProduceResponse,
         _read_produce_request,

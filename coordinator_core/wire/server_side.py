@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.versions import Versions, offered
+from coordinator_core.protocol.api import AnyApi, Response
+from coordinator_core.protocol.apis import API_VERSIONS, APIS
+from coordinator_core.protocol.cluster import ApiVersionRange, ApiVersionsResponse
+from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.wire import (
     cluster_codec,
     commit_codec,
@@ -15,16 +17,14 @@ from coordinator_core.wire import (
     produce_codec,
 )
 from coordinator_core.wire.api_codec import ApiCodec, BadField
-from coordinator_core.wire.apis import SERVED, AnyApiKey, ClusterApiKey, cluster_versions
-from coordinator_core.wire.cluster_messages import ApiVersionRange, ApiVersionsResponse
 from coordinator_core.wire.errors import Malformed, UnknownApi, UnsupportedVersion
 from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.header_codec import read_header, skip_tags
 from coordinator_core.wire.library import message_codec
-from coordinator_core.wire.parts import PartResponse, Peer, WireRequest
+from coordinator_core.wire.parts import Peer, WireRequest
 from coordinator_core.wire.repeated import known_answer, known_heartbeat
 
-CODECS: Mapping[AnyApiKey, ApiCodec] = {
+CODECS: Mapping[AnyApi, ApiCodec] = {
     **membership_codec.CODECS,
     **commit_codec.CODECS,
     **offsets_codec.CODECS,
@@ -40,18 +40,17 @@ _NO_PEER = Peer()
 def read_request(frame: bytes, peer: Peer = _NO_PEER, offered: Mapping[int, range] | None = None) -> WireRequest:
     """Decode a request.
 
-    `offered` limits the APIs and versions to those of an era (`offered_versions`). For any bytes, it raises only UnknownApi,
+    `offered` limits the APIs and versions to those of an era (`apis.offered_versions`). For any bytes, it raises only UnknownApi,
     UnsupportedVersion or Malformed, and needs memory and time proportional to the frame's size.
     """
     header, position = read_header(frame)
-    served = SERVED.get(header.api_key)
-    if served is None or (offered is not None and header.api_key not in offered):
+    api = APIS.get(header.api_key)
+    if api is None or (offered is not None and header.api_key not in offered):
         raise UnknownApi(f"API {header.api_key} is not served", header)
-    api, versions = served
-    allowed = _range(versions) if offered is None else offered[header.api_key]
+    allowed = api.versions.all if offered is None else offered[header.api_key]
     if header.version not in allowed:
         raise UnsupportedVersion(f"{api.name} v{header.version} is not in {allowed.start}–{allowed.stop - 1}", header)
-    if versions.flexible is not None and header.version >= versions.flexible:
+    if api.versions.is_flexible(header.version):
         position = skip_tags(frame, position, header)
     kept = known_heartbeat(header, frame, position)
     if kept is not None:
@@ -65,41 +64,27 @@ def read_request(frame: bytes, peer: Peer = _NO_PEER, offered: Mapping[int, rang
     return WireRequest(header, parts, unknown)
 
 
-def write_response(request: WireRequest, responses: Sequence[PartResponse]) -> bytes:
+def write_response(request: WireRequest, responses: Sequence[Response]) -> bytes:
     """Encode the responses to the parts of a request, in their order, as one frame. Raises Unwritable."""
     header = request.header
     if len(responses) == 1:
         kept = known_answer(request, responses[0])
         if kept is not None:
             return kept
-    codec = CODECS[SERVED[header.api_key][0]]
+    codec = CODECS[APIS[header.api_key]]
     body = codec.write_response(request, responses)
     return message_codec(codec.response, header.version).encode_response(body, header.correlation_id)
 
 
-def write_refusal(header: RequestHeader, error: ErrorCode, offered: Mapping[int, range] | None = None) -> bytes | None:
+def write_error_response(header: RequestHeader, error: ErrorCode, offered: Mapping[int, range] | None = None) -> bytes | None:
     """Encode the error response to a request whose body was not read; None if the connection must be closed instead.
 
     Only ApiVersions has such a response: v0, with the supported versions of ApiVersions (KIP-511).
     """
-    if header.api_key != ClusterApiKey.API_VERSIONS:
+    api = API_VERSIONS
+    if header.api_key != api.number:
         return None
-    known = (offered or offered_versions())[header.api_key]
-    response = ApiVersionsResponse(error, (ApiVersionRange(header.api_key, known.start, known.stop - 1),))
+    supported = api.versions.all if offered is None else offered[api.number]
+    response = ApiVersionsResponse(error, (ApiVersionRange(api.number, supported.start, supported.stop - 1),))
     body = cluster_codec.versions_body(response)
     return message_codec(library.ApiVersionsResponse, 0).encode_response(body, header.correlation_id)
-
-
-def offered_versions(era: str | None = None) -> Mapping[int, range]:
-    """Return the versions of each API for ApiVersions: all versions, or those that brokers of an era list.
-
-    Raises KeyError for an unknown era.
-    """
-    if era is None:
-        return {number: _range(versions) for number, (_, versions) in SERVED.items()}
-    of_era: dict[int, range] = {int(api): versions for api, versions in cluster_versions(era).items()}
-    return dict(sorted((of_era | {int(api): versions for api, versions in offered(era).items()}).items()))
-
-
-def _range(versions: Versions) -> range:
-    return range(versions.lowest, versions.highest + 1)

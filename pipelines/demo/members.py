@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from coordinator_core.assignors import Assignor, ClusterMetadata
 from coordinator_core.client import Cluster, Connections, ConnectionSettings, MemberRunner
-from coordinator_core.coordinator.messages.offsets import (
+from coordinator_core.member import GroupMember, MemberSettings, MemberState
+from coordinator_core.protocol import apis
+from coordinator_core.protocol.offsets import (
     OffsetCommitResponse,
     OffsetFetchRequest,
     OffsetFetchResponse,
     OffsetToCommit,
 )
-from coordinator_core.coordinator.messages.versions import ApiKey
-from coordinator_core.member import GroupMember, MemberSettings, MemberState
 from coordinator_core.service.addresses import Address
 from coordinator_core.state.offsets import TopicPartition
 from pipelines.demo.waiting import DemoError, Sight, wait_for
@@ -79,7 +79,7 @@ class Members:
         offsets = {each: OffsetToCommit(self._read[member.settings.group_id, each]) for each in member.owned}
         request = replace(member.commit(offsets), retention_ms=retention_ms)
         connection = await self._connections[name].to(*self._server)
-        response = await connection.ask(ApiKey.OFFSET_COMMIT, request, newest=_LAST_WITH_RETENTION)
+        response = await connection.ask(apis.OFFSET_COMMIT, request, newest=_LAST_WITH_RETENTION)
         assert isinstance(response, OffsetCommitResponse)
         if any(response.errors.values()):
             raise DemoError(f"{name} could not commit: {', '.join(error.name for error in response.errors.values())}")
@@ -94,7 +94,7 @@ class Members:
         """Committed offsets of a group, from OffsetFetch."""
         connections = Connections(ConnectionSettings())
         try:
-            response = await (await connections.to(*self._server)).ask(ApiKey.OFFSET_FETCH, OffsetFetchRequest(group))
+            response = await (await connections.to(*self._server)).ask(apis.OFFSET_FETCH, OffsetFetchRequest(group))
         finally:
             connections.close()
         assert isinstance(response, OffsetFetchResponse)

@@ -4,15 +4,17 @@ import re
 import socket
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from coordinator_harness import Call, Harness
 
-from coordinator_core.coordinator.messages.groups import DescribeGroupRequest, ListGroupsRequest
-from coordinator_core.coordinator.messages.membership import (
+from coordinator_core.protocol import apis
+from coordinator_core.protocol.api import AnyApi
+from coordinator_core.protocol.groups import DescribeGroupRequest, ListGroupsRequest
+from coordinator_core.protocol.membership import (
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
@@ -20,8 +22,7 @@ from coordinator_core.coordinator.messages.membership import (
     Protocol,
     SyncGroupRequest,
 )
-from coordinator_core.coordinator.messages.offsets import OffsetCommitRequest, OffsetFetchRequest, OffsetToCommit
-from coordinator_core.coordinator.messages.versions import ApiKey
+from coordinator_core.protocol.offsets import OffsetCommitRequest, OffsetFetchRequest, OffsetToCommit
 from coordinator_core.state.offsets import TopicPartition
 from coordinator_core.wire import read_response, write_request
 from pipelines.private.kafka.broker import PrivateBroker
@@ -33,15 +34,15 @@ GROUP, SIMPLE, MISSING, WARM_UP = "story", "simple", "nobody", "warm-up"
 TOPIC = "read"
 T0, T1 = TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 1)
 SESSION_MS = 30_000
-VERSIONS = {
-    JoinGroupRequest: (ApiKey.JOIN_GROUP, 1),
-    SyncGroupRequest: (ApiKey.SYNC_GROUP, 0),
-    HeartbeatRequest: (ApiKey.HEARTBEAT, 0),
-    LeaveGroupRequest: (ApiKey.LEAVE_GROUP, 0),
-    OffsetCommitRequest: (ApiKey.OFFSET_COMMIT, 2),
-    OffsetFetchRequest: (ApiKey.OFFSET_FETCH, 2),
-    DescribeGroupRequest: (ApiKey.DESCRIBE_GROUPS, 0),
-    ListGroupsRequest: (ApiKey.LIST_GROUPS, 0),
+VERSIONS: Mapping[type, tuple[AnyApi, int]] = {
+    JoinGroupRequest: (apis.JOIN_GROUP, 1),
+    SyncGroupRequest: (apis.SYNC_GROUP, 0),
+    HeartbeatRequest: (apis.HEARTBEAT, 0),
+    LeaveGroupRequest: (apis.LEAVE_GROUP, 0),
+    OffsetCommitRequest: (apis.OFFSET_COMMIT, 2),
+    OffsetFetchRequest: (apis.OFFSET_FETCH, 2),
+    DescribeGroupRequest: (apis.DESCRIBE_GROUPS, 0),
+    ListGroupsRequest: (apis.LIST_GROUPS, 0),
 }
 MEMBER_ID = re.compile(r"client(?:Id)?-[0-9a-f-]+")
 

@@ -13,9 +13,9 @@ from live_kafka import create_topic
 from coordinator_core.assignors import Assignor, CooperativeStickyAssignor, RangeAssignor
 from coordinator_core.client import Cluster, Connections, ConnectionSettings, Crowd, CrowdSettings, MemberRunner
 from coordinator_core.client.group_client import Address
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.offsets import OffsetToCommit
 from coordinator_core.member import GroupMember, MemberSettings, MemberState
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.offsets import OffsetToCommit
 from coordinator_core.state.offsets import TopicPartition
 from pipelines.private.kafka.broker import PrivateBroker
 

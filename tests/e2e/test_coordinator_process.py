@@ -18,13 +18,12 @@ import pytest
 from eventually import at_least, equal_to, eventually
 from wire_connection import PLACE, Wire
 
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.membership import JoinGroupRequest
-from coordinator_core.coordinator.messages.membership import Protocol as GroupProtocol
-from coordinator_core.coordinator.messages.offsets import OffsetCommitRequest, OffsetToCommit
-from coordinator_core.coordinator.messages.versions import ApiKey
-from coordinator_core.wire import ClusterApiKey
-from coordinator_core.wire.cluster_messages import ApiVersionsRequest, FetchPartition, FetchRequest, MetadataRequest
+from coordinator_core.protocol import apis
+from coordinator_core.protocol.cluster import ApiVersionsRequest, FetchPartition, FetchRequest, MetadataRequest
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.membership import JoinGroupRequest
+from coordinator_core.protocol.membership import Protocol as GroupProtocol
+from coordinator_core.protocol.offsets import OffsetCommitRequest, OffsetToCommit
 from pipelines.private.coordinator import PrivateCoordinator
 
 MIB = 1024 * 1024
@@ -106,25 +105,23 @@ def test_health_and_metrics(served: PrivateCoordinator, client: Wire) -> None:
 
 
 def test_metadata_names_the_declared_topics(served: PrivateCoordinator, client: Wire) -> None:
-    response = client.ask(ClusterApiKey.METADATA, 12, MetadataRequest())
+    response = client.ask(apis.METADATA, 12, MetadataRequest())
     assert {topic.name: len(topic.partitions) for topic in response.topics} == {"orders": 4, "__consumer_offsets": 50}
     assert [(broker.host, broker.port) for broker in response.brokers] == [("127.0.0.1", served.port)]
 
 
 def test_a_fetch_ends_where_it_was_asked(client: Wire) -> None:
-    topic_id = next(
-        topic.topic_id for topic in client.ask(ClusterApiKey.METADATA, 12, MetadataRequest()).topics if topic.name == "orders"
-    )
+    topic_id = next(topic.topic_id for topic in client.ask(apis.METADATA, 12, MetadataRequest()).topics if topic.name == "orders")
     asked = FetchPartition("orders", topic_id, 0, 42)
-    (fetched,) = client.ask(ClusterApiKey.FETCH, 12, FetchRequest((asked,), max_wait_ms=10)).partitions
+    (fetched,) = client.ask(apis.FETCH, 12, FetchRequest((asked,), max_wait_ms=10)).partitions
     assert (fetched.error, fetched.high_watermark) == (ErrorCode.NONE, 42)
-    (unknown,) = client.ask(ClusterApiKey.FETCH, 12, FetchRequest((asked._replace(partition=9),), max_wait_ms=10)).partitions
+    (unknown,) = client.ask(apis.FETCH, 12, FetchRequest((asked._replace(partition=9),), max_wait_ms=10)).partitions
     assert unknown.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def test_requests_of_a_connection_are_answered_in_their_order(client: Wire) -> None:
     frames = [
-        client.frame(ApiKey.OFFSET_COMMIT, 8, OffsetCommitRequest("pipelined", {PLACE: OffsetToCommit(offset)}))
+        client.frame(apis.OFFSET_COMMIT, 8, OffsetCommitRequest("pipelined", {PLACE: OffsetToCommit(offset)}))
         for offset in range(300)
     ]
     client.socket.sendall(b"".join(frames))
@@ -148,17 +145,17 @@ def test_garbage_ends_the_connection_and_no_other(served: PrivateCoordinator, cl
 
 
 def test_an_unsupported_version_is_answered_once(client: Wire) -> None:
-    frame = bytearray(client.frame(ClusterApiKey.API_VERSIONS, 3, ApiVersionsRequest("c", "1")))
+    frame = bytearray(client.frame(apis.API_VERSIONS, 3, ApiVersionsRequest("c", "1")))
     frame[6:8] = (99).to_bytes(2)
     client.socket.sendall(frame)
     assert client.receive()[4:6] == int(ErrorCode.UNSUPPORTED_VERSION).to_bytes(2)
-    assert client.ask(ClusterApiKey.API_VERSIONS, 3, ApiVersionsRequest("c", "1")).error is ErrorCode.NONE
+    assert client.ask(apis.API_VERSIONS, 3, ApiVersionsRequest("c", "1")).error is ErrorCode.NONE
 
 
 def test_a_half_closed_socket_gets_its_answers(served: PrivateCoordinator) -> None:
     wire = Wire(served.port)
-    wire.send(ClusterApiKey.METADATA, 12, MetadataRequest())
-    wire.send(ApiKey.OFFSET_COMMIT, 8, OffsetCommitRequest("half", {PLACE: OffsetToCommit(1)}))
+    wire.send(apis.METADATA, 12, MetadataRequest())
+    wire.send(apis.OFFSET_COMMIT, 8, OffsetCommitRequest("half", {PLACE: OffsetToCommit(1)}))
     wire.socket.shutdown(socket.SHUT_WR)
     assert wire.receive()
     assert wire.receive()
@@ -170,7 +167,7 @@ def test_a_client_that_does_not_read_costs_little_and_slows_no_other(served: Pri
     before = memory_kib(served)
     slow = Wire(served.port, receive_buffer=4096)
     slow.socket.settimeout(0.2)
-    frame = slow.frame(ClusterApiKey.METADATA, 12, MetadataRequest())
+    frame = slow.frame(apis.METADATA, 12, MetadataRequest())
     with pytest.raises(TimeoutError):
         slow.socket.sendall(frame * 200_000)
     assert client.commit(2) is ErrorCode.NONE
@@ -202,7 +199,7 @@ def crowd(served: PrivateCoordinator, count: int) -> int:
         if number % 3 == 1:
             wire.socket.sendall(b"\x00\x00\x01\x00half")
         elif number % 3 == 2:
-            wire.send(ApiKey.JOIN_GROUP, 3, join(f"crowd-{number % 30}"))
+            wire.send(apis.JOIN_GROUP, 3, join(f"crowd-{number % 30}"))
     fresh = Wire(served.port)
     assert fresh.commit(4, "beside the crowd") is ErrorCode.NONE
     grown = memory_kib(served) - before
@@ -244,7 +241,7 @@ def test_sigterm_answers_waiting_requests_and_keeps_everything(tmp_path: Path, b
     process = begun(tmp_path / "one", group_initial_rebalance_delay_ms=60_000)
     wire, parked = Wire(process.port), Wire(process.port)
     assert wire.commit(7) is ErrorCode.NONE
-    parked.send(ApiKey.JOIN_GROUP, 3, join("parked"))
+    parked.send(apis.JOIN_GROUP, 3, join("parked"))
     eventually("a member has joined", lambda: process.events("member joined"))
     assert process.end(signal.SIGTERM) == 0
     assert parked.receive()[4:10] == b"\x00\x00\x00\x00" + int(ErrorCode.NOT_COORDINATOR).to_bytes(2)
@@ -283,7 +280,7 @@ def test_a_kill_loses_no_commit_that_was_acknowledged(tmp_path: Path, begun: Beg
                 assert wire.commit(offset, group) is ErrorCode.NONE
                 acknowledged[group] = offset
         for group, wire in wires.items():
-            wire.send(ApiKey.OFFSET_COMMIT, 8, OffsetCommitRequest(group, {PLACE: OffsetToCommit(offset + 1)}))
+            wire.send(apis.OFFSET_COMMIT, 8, OffsetCommitRequest(group, {PLACE: OffsetToCommit(offset + 1)}))
         process.kill()
         for wire in wires.values():
             wire.close()

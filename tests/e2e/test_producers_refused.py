@@ -8,21 +8,20 @@ from confluent_kafka import KafkaError, Message, Producer
 from wire_connection import Wire
 
 from coordinator_core.codec.messages.offsets import ZERO_UUID
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.wire import ClusterApiKey
-from coordinator_core.wire.apis import CLUSTER_VERSIONS
-from coordinator_core.wire.cluster_messages import (
+from coordinator_core.protocol import apis
+from coordinator_core.protocol.cluster import (
     ApiVersionsRequest,
     MetadataRequest,
     ProducePartition,
     ProduceRequest,
     RequestedTopic,
 )
+from coordinator_core.protocol.error_code import ErrorCode
 from pipelines.private.coordinator import PrivateCoordinator
 
 TOPIC = "orders"
 FIRST_WITH_MESSAGES, FIRST_BY_ID = 8, 13
-PRODUCE = CLUSTER_VERSIONS[ClusterApiKey.PRODUCE]
+PRODUCE = apis.PRODUCE.versions
 
 
 @pytest.fixture(scope="module")
@@ -41,11 +40,11 @@ def client(coordinator: PrivateCoordinator) -> Iterator[Wire]:
 
 @pytest.mark.parametrize("version", range(PRODUCE.lowest, PRODUCE.highest + 1))
 def test_every_partition_has_its_error(client: Wire, version: int) -> None:
-    (known,) = client.ask(ClusterApiKey.METADATA, 12, MetadataRequest((RequestedTopic(TOPIC),))).topics
+    (known,) = client.ask(apis.METADATA, 12, MetadataRequest((RequestedTopic(TOPIC),))).topics
     by_id = version >= FIRST_BY_ID
     here, elsewhere = (("", known.topic_id), ("", UUID(int=9))) if by_id else ((TOPIC, ZERO_UUID), ("unknown", ZERO_UUID))
     asked = tuple(ProducePartition(name, topic_id, number) for (name, topic_id), number in ((here, 0), (here, 7), (elsewhere, 0)))
-    answer = client.ask(ClusterApiKey.PRODUCE, version, ProduceRequest(asked))
+    answer = client.ask(apis.PRODUCE, version, ProduceRequest(asked))
     missing = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert [(each.partition, each.error) for each in answer.partitions] == [
         (0, ErrorCode.INVALID_TOPIC_EXCEPTION),
@@ -54,21 +53,21 @@ def test_every_partition_has_its_error(client: Wire, version: int) -> None:
     ]
     message = answer.partitions[0].error_message
     assert (message is not None and "hold no data" in message) is (version >= FIRST_WITH_MESSAGES)
-    (other,) = client.ask(ClusterApiKey.PRODUCE, version, ProduceRequest(asked[:1], acks=2)).partitions
+    (other,) = client.ask(apis.PRODUCE, version, ProduceRequest(asked[:1], acks=2)).partitions
     assert other.error is ErrorCode.INVALID_REQUIRED_ACKS
 
 
 def test_a_producer_without_acks_is_disconnected(coordinator: PrivateCoordinator, client: Wire) -> None:
     """It reads no response, so the lost connection is how it learns of the error, from brokers as well."""
-    client.send(ClusterApiKey.PRODUCE, 7, ProduceRequest((ProducePartition(TOPIC, ZERO_UUID, 0),), acks=0))
+    client.send(apis.PRODUCE, 7, ProduceRequest((ProducePartition(TOPIC, ZERO_UUID, 0),), acks=0))
     assert client.receive() == b""
     reasons = [line["reason"] for line in coordinator.events("connection ended")]
     assert reasons[-1] == "Produce with acks=0 failed: INVALID_TOPIC_EXCEPTION"
 
 
 def test_nothing_without_acks_has_no_answer(client: Wire) -> None:
-    client.send(ClusterApiKey.PRODUCE, 7, ProduceRequest((), acks=0))
-    assert client.ask(ClusterApiKey.API_VERSIONS, 3, ApiVersionsRequest("c", "1")).error is ErrorCode.NONE
+    client.send(apis.PRODUCE, 7, ProduceRequest((), acks=0))
+    assert client.ask(apis.API_VERSIONS, 3, ApiVersionsRequest("c", "1")).error is ErrorCode.NONE
 
 
 def test_librdkafka_reports_the_error_at_once(coordinator: PrivateCoordinator) -> None:

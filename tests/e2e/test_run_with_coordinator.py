@@ -21,7 +21,7 @@ from table_logs import applied
 from wire_connection import Wire
 
 from coordinator_core.client import Crowd, CrowdSettings
-from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.state.era import Era
 from coordinator_core.state.offsets import TopicPartition
 from pipelines.cli import main

@@ -3,16 +3,17 @@
 from collections.abc import Sequence
 from functools import cache
 from random import Random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from fuzz_mutations import mutated
 from fuzz_seeds import drawn
 from fuzz_target import Target
 from wire_messages import CLIENT_ID, EVERY_VERSION, HOST, NAMES, request_parts, responses
 
-from coordinator_core.coordinator.messages.versions import ApiKey
+from coordinator_core.protocol import apis
+from coordinator_core.protocol.api import AnyApi
+from coordinator_core.protocol.apis import APIS
 from coordinator_core.wire import (
-    AnyApiKey,
     Malformed,
     Peer,
     UnknownApi,
@@ -42,7 +43,7 @@ _TAGS = (
 class Answer(NamedTuple):
     """A frame of a broker, and the request that it answers."""
 
-    api: AnyApiKey
+    api: AnyApi
     version: int
     frame: bytes
 
@@ -104,8 +105,8 @@ def check_requests(frames: Sequence[bytes]) -> None:
 def check_written(request: WireRequest) -> None:
     """A response in our form is read back the same."""
     header = request.header
-    api: Any = next(each for each, version in EVERY_VERSION if (each, version) == (header.api_key, header.version))
-    if api is ApiKey.LEAVE_GROUP or request.unknown_topics:
+    api = APIS[header.api_key]
+    if api is apis.LEAVE_GROUP or request.unknown_topics:
         return
     frame = write_request(api, header.version, request.parts, header.correlation_id, header.client_id)
     again = read_request(frame, _PEER)

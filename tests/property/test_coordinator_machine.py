@@ -16,13 +16,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from coordinator_core.coordinator.behaviour import BEHAVIOURS
 from coordinator_core.coordinator.classic.group import ClassicGroup
 from coordinator_core.coordinator.classic.states import ClassicGroupState
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.membership import JoinGroupRequest, LeavingMember, Protocol
-from coordinator_core.coordinator.messages.offsets import OffsetToCommit
 from coordinator_core.coordinator.shard import ShardStatus
 from coordinator_core.coordinator.timers import TimerKey, TimerKind
 from coordinator_core.log.entries import ControlType
 from coordinator_core.log.partitioner import partition_for
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.membership import JoinGroupRequest, LeavingMember, Protocol
+from coordinator_core.protocol.offsets import OffsetToCommit
 from coordinator_core.state.classic_group import ClassicGroup as GroupInLog
 from coordinator_core.state.offsets import TopicPartition
 

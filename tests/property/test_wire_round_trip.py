@@ -7,10 +7,10 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from wire_messages import CLIENT_ID, EVERY_VERSION, HOST, NAMES, request_parts, responses
 
-from coordinator_core.coordinator.messages.offsets import OffsetCommitResponse, OffsetFetchResponse
-from coordinator_core.coordinator.messages.versions import ApiKey
+from coordinator_core.protocol import apis
+from coordinator_core.protocol.api import AnyApi
+from coordinator_core.protocol.offsets import OffsetCommitResponse, OffsetFetchResponse
 from coordinator_core.wire import (
-    AnyApiKey,
     Peer,
     RequestHeader,
     WireResponse,
@@ -24,7 +24,7 @@ from coordinator_core.wire.server_side import CODECS
 PEER = Peer(HOST, NAMES)
 _CORRELATION_ID = 7
 _EXAMPLES = 6
-BY_TOPIC_ID = ((ApiKey.OFFSET_COMMIT, 10), (ApiKey.OFFSET_FETCH, 10))
+BY_TOPIC_ID = ((apis.OFFSET_COMMIT, 10), (apis.OFFSET_FETCH, 10))
 
 each_version = pytest.mark.parametrize(("api", "version"), EVERY_VERSION, ids=lambda each: getattr(each, "name", str(each)))
 
@@ -44,14 +44,14 @@ def as_the_library_has_it(message: Any, version: int, frame: bytes) -> bytes:
 
 
 @each_version
-def test_round_trip(api: AnyApiKey, version: int) -> None:
+def test_round_trip(api: AnyApi, version: int) -> None:
     @settings(max_examples=_EXAMPLES, derandomize=True, phases=[Phase.generate])
     @given(st.data())
     def round_trip(data: st.DataObject) -> None:
         parts = data.draw(request_parts(api, version))
         frame = write_request(api, version, parts, _CORRELATION_ID, CLIENT_ID)
         request = read_request(frame, PEER)
-        assert request.header == RequestHeader(api, version, _CORRELATION_ID, CLIENT_ID)
+        assert request.header == RequestHeader(api.number, version, _CORRELATION_ID, CLIENT_ID)
         assert request.parts == parts
         assert request.unknown_topics == ()
         assert as_the_library_has_it(CODECS[api].request, version, frame) == frame

@@ -13,9 +13,15 @@ from coordinator_core.coordinator.classic.group import ClassicGroup
 from coordinator_core.coordinator.classic.states import ClassicGroupState
 from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.coordinator.coordinator import GroupCoordinator
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.groups import DeleteGroupRequest, DescribeGroupRequest, ListGroupsRequest
-from coordinator_core.coordinator.messages.membership import (
+from coordinator_core.coordinator.result import CoordinatorResult, Write
+from coordinator_core.coordinator.shard import GroupCoordinatorShard
+from coordinator_core.log.entries import ControlType, LogRecord
+from coordinator_core.log.record_batch import control_key
+from coordinator_core.protocol import apis
+from coordinator_core.protocol.api import AnyApi, CoordinatorRequest, GroupRequest, Response
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.groups import DeleteGroupRequest, DescribeGroupRequest, ListGroupsRequest
+from coordinator_core.protocol.membership import (
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
@@ -23,7 +29,7 @@ from coordinator_core.coordinator.messages.membership import (
     Protocol,
     SyncGroupRequest,
 )
-from coordinator_core.coordinator.messages.offsets import (
+from coordinator_core.protocol.offsets import (
     OffsetCommitRequest,
     OffsetCommitResponse,
     OffsetDeleteRequest,
@@ -34,13 +40,6 @@ from coordinator_core.coordinator.messages.offsets import (
     TxnMarkerRequest,
     TxnOffsetCommitRequest,
 )
-from coordinator_core.coordinator.messages.versions import ApiKey
-from coordinator_core.coordinator.messages.versions import known as known_in_era
-from coordinator_core.coordinator.request_checks import Request
-from coordinator_core.coordinator.result import CoordinatorResult, Response, Write
-from coordinator_core.coordinator.shard import GroupCoordinatorShard
-from coordinator_core.log.entries import ControlType, LogRecord
-from coordinator_core.log.record_batch import control_key
 from coordinator_core.state.era import Era
 from coordinator_core.state.group_state import GroupState
 from coordinator_core.state.offsets import TopicPartition
@@ -144,11 +143,15 @@ class Harness:
         for shard in self.coordinator.shards.values():
             self._take(shard, shard.timers_due(self.now_ms))
 
-    def send(self, request: Request, partition: int | None = None) -> Call:
+    def send(self, request: CoordinatorRequest, partition: int | None = None) -> Call:
         """Send a request to the shard of its group or to the given one."""
         call = Call(request)
         self.calls.append(call)
-        to = self.coordinator.route(request) if partition is None else self.coordinator.shards[partition]
+        if partition is None:
+            assert isinstance(request, GroupRequest)
+            to = self.coordinator.route(request)
+        else:
+            to = self.coordinator.shards[partition]
         if isinstance(to, GroupCoordinatorShard):
             self._take(to, to.handle(request, call, self.now_ms))
         else:
@@ -213,12 +216,13 @@ class Harness:
 
     # ---- requests
 
-    def knows(self, api: ApiKey, what: str) -> bool:
+    def knows(self, api: AnyApi, what: str) -> bool:
         """Whether requests of the era can express this."""
-        return known_in_era(self.era, api, what)
+        brokers = api.versions.brokers.get(self.era)
+        return brokers is not None and api.has_field(brokers[-1], what)
 
     def instance(self, name: str | None) -> str | None:
-        return name if self.knows(ApiKey.JOIN_GROUP, "group_instance_id") else None
+        return name if self.knows(apis.JOIN_GROUP, "group_instance_id") else None
 
     def join(
         self,
@@ -239,12 +243,12 @@ class Harness:
             protocol_type=protocol_type,
             protocols=protocols,
             session_timeout_ms=session_ms,
-            rebalance_timeout_ms=rebalance_ms if self.knows(ApiKey.JOIN_GROUP, "rebalance_timeout_ms") else session_ms,
+            rebalance_timeout_ms=rebalance_ms if self.knows(apis.JOIN_GROUP, "rebalance_timeout_ms") else session_ms,
             group_instance_id=self.instance(instance),
             client_id="clientId",
             client_host="clientHost",
-            require_known_member_id=known and self.knows(ApiKey.JOIN_GROUP, "require_known_member_id"),
-            supports_skipping_assignment=skip and self.knows(ApiKey.JOIN_GROUP, "supports_skipping_assignment"),
+            require_known_member_id=known and self.knows(apis.JOIN_GROUP, "require_known_member_id"),
+            supports_skipping_assignment=skip and self.knows(apis.JOIN_GROUP, "supports_skipping_assignment"),
         )
         return self.send(request)
 
@@ -321,7 +325,7 @@ class Harness:
 
     def ask_for_offsets(self, *partitions: TopicPartition, group: str = GROUP, stable: bool = True) -> Call:
         """OffsetFetch that may be parked."""
-        stable = stable and self.knows(ApiKey.OFFSET_FETCH, "require_stable")
+        stable = stable and self.knows(apis.OFFSET_FETCH, "require_stable")
         return self.send(OffsetFetchRequest(group, partitions or None, stable))
 
     def fetched(self, *partitions: TopicPartition, group: str = GROUP) -> dict[TopicPartition, int]:

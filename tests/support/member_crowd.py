@@ -3,16 +3,18 @@
 from collections.abc import Iterator
 
 from coordinator_harness import Call, Harness
+from expecting import expect
 
 from coordinator_core.assignors import ClusterMetadata, TopicPartition
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.groups import (
+from coordinator_core.member import Effects, Event, GroupMember, MemberSettings, MemberState
+from coordinator_core.protocol.api import CoordinatorRequest, Request
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.groups import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
     FoundCoordinator,
     Node,
 )
-from coordinator_core.member import Effects, Event, GroupMember, MemberSettings, MemberState, Request
 
 HERE = Node(0, "localhost", 9092)
 
@@ -91,9 +93,9 @@ class Crowd:
     def _take(self, name: str, effects: Effects) -> None:
         self.events += [(name, event) for event in effects.events]
         for request in effects.requests:
-            if isinstance(request, FindCoordinatorRequest):
-                call = Call(request)
-                call.answers.append(found(request))
-            else:
+            if isinstance(request, CoordinatorRequest):
                 call = self.harness.send(request)
+            else:
+                call = Call(request)
+                call.answers.append(found(expect(FindCoordinatorRequest, request)))
             self._calls[name].append(call)

@@ -8,16 +8,17 @@ from typing import Any
 
 from coordinator_core.client import BrokerConnection, ClientError, ConnectionSettings, connect
 from coordinator_core.client.group_client import Address
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.groups import DeleteGroupRequest
-from coordinator_core.coordinator.messages.offsets import (
+from coordinator_core.protocol import apis
+from coordinator_core.protocol.api import AnyApi
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.groups import DeleteGroupRequest
+from coordinator_core.protocol.offsets import (
     INVALID_OFFSET,
     OffsetCommitRequest,
     OffsetDeleteRequest,
     OffsetFetchRequest,
     OffsetToCommit,
 )
-from coordinator_core.coordinator.messages.versions import ApiKey
 from coordinator_core.state.offsets import TopicPartition
 
 _PARTITIONS = 4
@@ -75,7 +76,7 @@ class OffsetClient:
 
     async def _look(self, connection: BrokerConnection) -> None:
         while True:
-            answer: Any = await connection.ask(ApiKey.OFFSET_FETCH, OffsetFetchRequest(self.group, tuple(self.possible)))
+            answer: Any = await connection.ask(apis.OFFSET_FETCH, OffsetFetchRequest(self.group, tuple(self.possible)))
             if answer.error not in _NOT_YET:
                 break
             await self._wait(_AGAIN_SECONDS)
@@ -90,20 +91,20 @@ class OffsetClient:
         chance = self._draw.randrange(100)
         if chance < _DELETED_GROUPS:
             await self._change(
-                connection, ApiKey.DELETE_GROUPS, DeleteGroupRequest(self.group), tuple(self.possible), INVALID_OFFSET
+                connection, apis.DELETE_GROUPS, DeleteGroupRequest(self.group), tuple(self.possible), INVALID_OFFSET
             )
             return
         partition = self._draw.choice(tuple(self.possible))
         if chance < _DELETED_GROUPS + _DELETED_OFFSETS:
             request = OffsetDeleteRequest(self.group, (partition,))
-            await self._change(connection, ApiKey.OFFSET_DELETE, request, (partition,), INVALID_OFFSET)
+            await self._change(connection, apis.OFFSET_DELETE, request, (partition,), INVALID_OFFSET)
             return
         self._offset += 1
         commit = OffsetCommitRequest(self.group, {partition: OffsetToCommit(self._offset, metadata=f"{self._offset}")})
-        await self._change(connection, ApiKey.OFFSET_COMMIT, commit, (partition,), self._offset)
+        await self._change(connection, apis.OFFSET_COMMIT, commit, (partition,), self._offset)
 
     async def _change(
-        self, connection: BrokerConnection, api: ApiKey, request: Any, partitions: Sequence[TopicPartition], offset: int
+        self, connection: BrokerConnection, api: AnyApi, request: Any, partitions: Sequence[TopicPartition], offset: int
     ) -> None:
         before = {partition: self.possible[partition] for partition in partitions}
         self.possible |= {partition: may_be | {offset} for partition, may_be in before.items()}

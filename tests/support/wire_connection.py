@@ -3,10 +3,11 @@
 import socket
 from typing import Any
 
-from coordinator_core.coordinator.messages.offsets import OffsetCommitRequest, OffsetFetchRequest, OffsetToCommit
-from coordinator_core.coordinator.messages.versions import ApiKey
+from coordinator_core.protocol import apis
+from coordinator_core.protocol.api import AnyApi
+from coordinator_core.protocol.offsets import OffsetCommitRequest, OffsetFetchRequest, OffsetToCommit
 from coordinator_core.state.offsets import TopicPartition
-from coordinator_core.wire import AnyApiKey, Part, read_response, write_request
+from coordinator_core.wire import Part, read_response, write_request
 
 PLACE = TopicPartition("orders", 0)
 
@@ -22,13 +23,13 @@ class Wire:
         self.socket.connect(("127.0.0.1", port))
         self._number = 0
 
-    def frame(self, api: AnyApiKey, version: int, *parts: Part) -> bytes:
+    def frame(self, api: AnyApi, version: int, *parts: Part) -> bytes:
         """A request with its length prefix."""
         self._number += 1
         data = write_request(api, version, parts, self._number, "wire")
         return len(data).to_bytes(4) + data
 
-    def send(self, api: AnyApiKey, version: int, *parts: Part) -> None:
+    def send(self, api: AnyApi, version: int, *parts: Part) -> None:
         self.socket.sendall(self.frame(api, version, *parts))
 
     def receive(self) -> bytes:
@@ -48,7 +49,7 @@ class Wire:
             data += more
         return data
 
-    def ask(self, api: AnyApiKey, version: int, *parts: Part) -> Any:
+    def ask(self, api: AnyApi, version: int, *parts: Part) -> Any:
         """Send a request of one part; return its response."""
         self.send(api, version, *parts)
         frame = self.receive()
@@ -58,10 +59,10 @@ class Wire:
 
     def commit(self, offset: int, group: str = "g") -> Any:
         request = OffsetCommitRequest(group, {PLACE: OffsetToCommit(offset)})
-        return self.ask(ApiKey.OFFSET_COMMIT, 8, request).errors[PLACE]
+        return self.ask(apis.OFFSET_COMMIT, 8, request).errors[PLACE]
 
     def committed(self, group: str = "g") -> int:
-        response = self.ask(ApiKey.OFFSET_FETCH, 8, OffsetFetchRequest(group, (PLACE,)))
+        response = self.ask(apis.OFFSET_FETCH, 8, OffsetFetchRequest(group, (PLACE,)))
         return int(response.offsets[PLACE].offset)
 
     def close(self) -> None:

@@ -7,8 +7,12 @@ from uuid import UUID
 from hypothesis import strategies as st
 
 from coordinator_core.codec.messages.offsets import ZERO_UUID
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.groups import (
+from coordinator_core.log.entries import ControlType
+from coordinator_core.protocol import apis, cluster
+from coordinator_core.protocol.api import AnyApi
+from coordinator_core.protocol.apis import APIS
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.groups import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
     CoordinatorType,
@@ -25,7 +29,7 @@ from coordinator_core.coordinator.messages.groups import (
     ListGroupsResponse,
     Node,
 )
-from coordinator_core.coordinator.messages.membership import (
+from coordinator_core.protocol.membership import (
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupMember,
@@ -39,7 +43,7 @@ from coordinator_core.coordinator.messages.membership import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from coordinator_core.coordinator.messages.offsets import (
+from coordinator_core.protocol.offsets import (
     FetchedOffset,
     OffsetCommitRequest,
     OffsetCommitResponse,
@@ -53,20 +57,15 @@ from coordinator_core.coordinator.messages.offsets import (
     TxnMarkerResponse,
     TxnOffsetCommitRequest,
 )
-from coordinator_core.coordinator.messages.versions import ApiKey, means
-from coordinator_core.log.entries import ControlType
 from coordinator_core.state.offsets import TopicPartition
-from coordinator_core.wire import SERVED, AnyApiKey, ClusterApiKey, PartitionMarker
-from coordinator_core.wire import cluster_messages as cluster
+from coordinator_core.wire import PartitionMarker
 from coordinator_core.wire.log_codec import lowest_timestamp
 
 #: Topics that have ids.
 IDS: Mapping[str, UUID] = {f"t{number}": UUID(int=number + 7) for number in range(4)}
 NAMES: Mapping[UUID, str] = {topic_id: name for name, topic_id in IDS.items()}
 
-EVERY_VERSION: tuple[tuple[AnyApiKey, int], ...] = tuple(
-    (api, version) for api, versions in SERVED.values() for version in range(versions.lowest, versions.highest + 1)
-)
+EVERY_VERSION: tuple[tuple[AnyApi, int], ...] = tuple((api, version) for api in APIS.values() for version in api.versions.all)
 _OfVersion = Callable[[int], st.SearchStrategy[Any]]
 CLIENT_ID, HOST = "client-1", "/127.0.0.1"
 
@@ -300,73 +299,71 @@ def _versions_told(_version: int) -> st.SearchStrategy[Any]:
 
 
 #: API → strategy of one request, or of all parts of a frame, by version.
-_ONE_REQUEST: Mapping[AnyApiKey, _OfVersion] = {
-    ApiKey.JOIN_GROUP: _join,
-    ApiKey.SYNC_GROUP: _sync,
-    ApiKey.HEARTBEAT: lambda version: st.builds(HeartbeatRequest, TEXTS, _INT32, TEXTS, _since(version, 3, _NULLABLE, None)),
-    ApiKey.LEAVE_GROUP: _leave,
-    ApiKey.OFFSET_COMMIT: _commit,
-    ApiKey.TXN_OFFSET_COMMIT: _txn_commit,
-    ApiKey.OFFSET_DELETE: lambda _: st.builds(OffsetDeleteRequest, TEXTS, st.lists(_places(), max_size=4).map(_in_order)),
-    ApiKey.LIST_GROUPS: lambda version: st.builds(
+_ONE_REQUEST: Mapping[AnyApi, _OfVersion] = {
+    apis.JOIN_GROUP: _join,
+    apis.SYNC_GROUP: _sync,
+    apis.HEARTBEAT: lambda version: st.builds(HeartbeatRequest, TEXTS, _INT32, TEXTS, _since(version, 3, _NULLABLE, None)),
+    apis.LEAVE_GROUP: _leave,
+    apis.OFFSET_COMMIT: _commit,
+    apis.TXN_OFFSET_COMMIT: _txn_commit,
+    apis.OFFSET_DELETE: lambda _: st.builds(OffsetDeleteRequest, TEXTS, st.lists(_places(), max_size=4).map(_in_order)),
+    apis.LIST_GROUPS: lambda version: st.builds(
         ListGroupsRequest, _since(version, 4, _FILTERS, frozenset()), _since(version, 5, _FILTERS, frozenset())
     ),
-    ApiKey.FIND_COORDINATOR: _find,
-    ClusterApiKey.API_VERSIONS: _versions_asked,
-    ClusterApiKey.METADATA: _metadata,
-    ClusterApiKey.DESCRIBE_CLUSTER: lambda version: st.builds(
+    apis.FIND_COORDINATOR: _find,
+    apis.API_VERSIONS: _versions_asked,
+    apis.METADATA: _metadata,
+    apis.DESCRIBE_CLUSTER: lambda version: st.builds(
         cluster.DescribeClusterRequest, _since(version, 1, st.integers(-128, 127), 1)
     ),
-    ClusterApiKey.LIST_OFFSETS: lambda version: st.builds(
+    apis.LIST_OFFSETS: lambda version: st.builds(
         cluster.ListOffsetsRequest, _at_places(_INT64), st.just(lowest_timestamp(version))
     ),
-    ClusterApiKey.FETCH: _records_wanted,
-    ClusterApiKey.PRODUCE: lambda version: st.builds(
-        cluster.ProduceRequest, _fetch_places(version, cluster.ProducePartition), _INT16
+    apis.FETCH: _records_wanted,
+    apis.PRODUCE: lambda version: st.builds(cluster.ProduceRequest, _fetch_places(version, cluster.ProducePartition), _INT16),
+}
+_MANY_REQUESTS: Mapping[AnyApi, _OfVersion] = {
+    apis.OFFSET_FETCH: _fetch_parts,
+    apis.WRITE_TXN_MARKERS: _markers,
+    apis.DELETE_GROUPS: lambda _: _tuples(st.builds(DeleteGroupRequest, TEXTS)),
+    apis.CONSUMER_GROUP_DESCRIBE: lambda _: _tuples(st.builds(ConsumerGroupDescribeRequest, TEXTS)),
+    apis.DESCRIBE_GROUPS: lambda version: _tuples(
+        st.builds(DescribeGroupRequest, TEXTS, st.just(apis.DESCRIBE_GROUPS.has_field(version, "missing_is_error")))
     ),
 }
-_MANY_REQUESTS: Mapping[AnyApiKey, _OfVersion] = {
-    ApiKey.OFFSET_FETCH: _fetch_parts,
-    ApiKey.WRITE_TXN_MARKERS: _markers,
-    ApiKey.DELETE_GROUPS: lambda _: _tuples(st.builds(DeleteGroupRequest, TEXTS)),
-    ApiKey.CONSUMER_GROUP_DESCRIBE: lambda _: _tuples(st.builds(ConsumerGroupDescribeRequest, TEXTS)),
-    ApiKey.DESCRIBE_GROUPS: lambda version: _tuples(
-        st.builds(DescribeGroupRequest, TEXTS, st.just(means(ApiKey.DESCRIBE_GROUPS, version, "missing_is_error")))
-    ),
-}
-_RESPONSES: Mapping[AnyApiKey, _OfVersion] = {
-    ApiKey.JOIN_GROUP: _joined,
-    ApiKey.SYNC_GROUP: lambda version: st.builds(
+_RESPONSES: Mapping[AnyApi, _OfVersion] = {
+    apis.JOIN_GROUP: _joined,
+    apis.SYNC_GROUP: lambda version: st.builds(
         SyncGroupResponse, _ERRORS, _since(version, 5, _NULLABLE, None), _since(version, 5, _NULLABLE, None), _BYTES
     ),
-    ApiKey.HEARTBEAT: lambda _: st.builds(HeartbeatResponse, _ERRORS),
-    ApiKey.LEAVE_GROUP: _left,
-    ApiKey.OFFSET_COMMIT: lambda version: st.builds(OffsetCommitResponse, _at_places(_ERRORS, version >= 10)),
-    ApiKey.TXN_OFFSET_COMMIT: lambda _: st.builds(OffsetCommitResponse, _at_places(_ERRORS)),
-    ApiKey.OFFSET_FETCH: _fetched,
-    ApiKey.OFFSET_DELETE: lambda _: st.builds(OffsetDeleteResponse, _ERRORS, _at_places(_ERRORS)),
-    ApiKey.WRITE_TXN_MARKERS: lambda _: st.builds(TxnMarkerResponse, _ERRORS),
-    ApiKey.DELETE_GROUPS: lambda _: st.builds(DeleteGroupResponse, TEXTS, _ERRORS),
-    ApiKey.DESCRIBE_GROUPS: _described,
-    ApiKey.CONSUMER_GROUP_DESCRIBE: lambda _: st.builds(ConsumerGroupDescribeResponse, _ERRORS, TEXTS, _NULLABLE),
-    ApiKey.LIST_GROUPS: _listed,
-    ApiKey.FIND_COORDINATOR: _found,
-    ClusterApiKey.API_VERSIONS: _versions_told,
-    ClusterApiKey.METADATA: _metadata_told,
-    ClusterApiKey.DESCRIBE_CLUSTER: _cluster_told,
-    ClusterApiKey.LIST_OFFSETS: _listed_offsets,
-    ClusterApiKey.FETCH: _records_told,
-    ClusterApiKey.PRODUCE: _produced,
+    apis.HEARTBEAT: lambda _: st.builds(HeartbeatResponse, _ERRORS),
+    apis.LEAVE_GROUP: _left,
+    apis.OFFSET_COMMIT: lambda version: st.builds(OffsetCommitResponse, _at_places(_ERRORS, version >= 10)),
+    apis.TXN_OFFSET_COMMIT: lambda _: st.builds(OffsetCommitResponse, _at_places(_ERRORS)),
+    apis.OFFSET_FETCH: _fetched,
+    apis.OFFSET_DELETE: lambda _: st.builds(OffsetDeleteResponse, _ERRORS, _at_places(_ERRORS)),
+    apis.WRITE_TXN_MARKERS: lambda _: st.builds(TxnMarkerResponse, _ERRORS),
+    apis.DELETE_GROUPS: lambda _: st.builds(DeleteGroupResponse, TEXTS, _ERRORS),
+    apis.DESCRIBE_GROUPS: _described,
+    apis.CONSUMER_GROUP_DESCRIBE: lambda _: st.builds(ConsumerGroupDescribeResponse, _ERRORS, TEXTS, _NULLABLE),
+    apis.LIST_GROUPS: _listed,
+    apis.FIND_COORDINATOR: _found,
+    apis.API_VERSIONS: _versions_told,
+    apis.METADATA: _metadata_told,
+    apis.DESCRIBE_CLUSTER: _cluster_told,
+    apis.LIST_OFFSETS: _listed_offsets,
+    apis.FETCH: _records_told,
+    apis.PRODUCE: _produced,
 }
 
 
-def request_parts(api: AnyApiKey, version: int) -> st.SearchStrategy[Any]:
+def request_parts(api: AnyApi, version: int) -> st.SearchStrategy[Any]:
     """The parts of one request."""
     if api in _MANY_REQUESTS:
         return _MANY_REQUESTS[api](version)
     return st.tuples(_ONE_REQUEST[api](version))
 
 
-def responses(api: AnyApiKey, version: int) -> st.SearchStrategy[Any]:
+def responses(api: AnyApi, version: int) -> st.SearchStrategy[Any]:
     """The response to one part."""
     return _RESPONSES[api](version)

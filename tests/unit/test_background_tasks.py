@@ -14,8 +14,8 @@ from eventually import eventually_awaited
 from wire_connection import Wire
 
 from coordinator_core.coordinator.config import CoordinatorConfig
-from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.log.partitioner import partition_for
+from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.segment_log.errors import PartitionFailed
 from coordinator_core.segment_log.segment_log import SegmentLog
 from coordinator_core.segment_log.settings import SegmentLogSettings

@@ -9,11 +9,14 @@ from expecting import expect
 from memory_log import MemoryLog, MemoryPartition
 
 from coordinator_core.coordinator.config import CoordinatorConfig
-from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.group_events import GroupEvent, MemberRemoved
-from coordinator_core.coordinator.messages.groups import ListGroupsRequest
-from coordinator_core.coordinator.messages.membership import HeartbeatRequest, JoinGroupRequest, Protocol
-from coordinator_core.coordinator.messages.offsets import (
+from coordinator_core.coordinator.result import CoordinatorResult
+from coordinator_core.log.entries import ControlType
+from coordinator_core.protocol.api import CoordinatorRequest
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.groups import ListGroupsRequest
+from coordinator_core.protocol.membership import HeartbeatRequest, JoinGroupRequest, Protocol
+from coordinator_core.protocol.offsets import (
     OffsetCommitRequest,
     OffsetFetchRequest,
     OffsetToCommit,
@@ -22,9 +25,6 @@ from coordinator_core.coordinator.messages.offsets import (
     TxnMarkerResponse,
     TxnOffsetCommitRequest,
 )
-from coordinator_core.coordinator.request_checks import Request
-from coordinator_core.coordinator.result import CoordinatorResult
-from coordinator_core.log.entries import ControlType
 from coordinator_core.segment_log.append_batch import AppendBatch
 from coordinator_core.service.background import BackgroundTasks
 from coordinator_core.service.observer import Observer
@@ -329,7 +329,7 @@ def test_stopping_answers_waiting_requests() -> None:
 
 def test_a_bug_in_a_handler_is_an_answer() -> None:
     async def work(at: Running) -> None:
-        def broken(request: Request, reply: Hashable, now_ms: int) -> CoordinatorResult:  # noqa: ARG001 - named as those of `handle`
+        def broken(request: CoordinatorRequest, reply: Hashable, now_ms: int) -> CoordinatorResult:  # noqa: ARG001 - named as those of `handle`
             raise RuntimeError("a bug")
 
         shard = at.service.loops[at.number].shard

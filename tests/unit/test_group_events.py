@@ -11,17 +11,17 @@ from coordinator_core.coordinator.group_events import (
     MemberRemoved,
     RebalanceBegan,
 )
-from coordinator_core.coordinator.messages.groups import DeleteGroupRequest
-from coordinator_core.coordinator.messages.membership import (
+from coordinator_core.coordinator.result import CoordinatorResult
+from coordinator_core.coordinator.shard import GroupCoordinatorShard
+from coordinator_core.protocol.api import CoordinatorRequest
+from coordinator_core.protocol.groups import DeleteGroupRequest
+from coordinator_core.protocol.membership import (
     JoinGroupRequest,
     LeaveGroupRequest,
     LeavingMember,
     Protocol,
     SyncGroupRequest,
 )
-from coordinator_core.coordinator.request_checks import Request
-from coordinator_core.coordinator.result import CoordinatorResult
-from coordinator_core.coordinator.shard import GroupCoordinatorShard
 
 
 class Watched:
@@ -43,7 +43,7 @@ class Watched:
             self.end_offset += max(len(write.records), 1)
             self.take(self.shard.appended(write, base, self.now_ms))
 
-    def tells(self, request: Request) -> list[object]:
+    def tells(self, request: CoordinatorRequest) -> list[object]:
         self.emitted.clear()
         self.take(self.shard.handle(request, "reply_handle", self.now_ms))
         return self.emitted

@@ -7,10 +7,13 @@ import pytest
 from expecting import expect
 from wire_messages import IDS, NAMES
 
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.groups import DescribeGroupRequest
-from coordinator_core.coordinator.messages.membership import HeartbeatRequest, HeartbeatResponse
-from coordinator_core.coordinator.messages.offsets import (
+from coordinator_core.protocol import apis
+from coordinator_core.protocol.apis import offered_versions
+from coordinator_core.protocol.cluster import ApiVersionsRequest, ApiVersionsResponse
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.groups import DescribeGroupRequest
+from coordinator_core.protocol.membership import HeartbeatRequest, HeartbeatResponse
+from coordinator_core.protocol.offsets import (
     FetchedOffset,
     OffsetCommitRequest,
     OffsetCommitResponse,
@@ -18,24 +21,20 @@ from coordinator_core.coordinator.messages.offsets import (
     OffsetFetchResponse,
     OffsetToCommit,
 )
-from coordinator_core.coordinator.messages.versions import ApiKey
 from coordinator_core.state.offsets import TopicPartition
 from coordinator_core.wire import (
-    ClusterApiKey,
     Malformed,
     Peer,
     RequestHeader,
     UnknownApi,
     UnsupportedVersion,
     Unwritable,
-    offered_versions,
     read_request,
     read_response,
-    write_refusal,
+    write_error_response,
     write_request,
     write_response,
 )
-from coordinator_core.wire.cluster_messages import ApiVersionsRequest, ApiVersionsResponse
 
 HEARTBEAT = HeartbeatRequest("g", 3, "m")
 
@@ -45,7 +44,7 @@ def header(api: int, version: int, client_id: bytes = b"\x00\x01c") -> bytes:
 
 
 def test_every_cut_of_a_frame_is_malformed() -> None:
-    frame = write_request(ApiKey.HEARTBEAT, 4, (HEARTBEAT,), 7, "c")
+    frame = write_request(apis.HEARTBEAT, 4, (HEARTBEAT,), 7, "c")
     for end in range(len(frame)):
         with pytest.raises(Malformed, match="byte"):
             read_request(frame[:end])
@@ -54,7 +53,7 @@ def test_every_cut_of_a_frame_is_malformed() -> None:
 
 @pytest.mark.parametrize("tags", [b"\x01\x63\x02ab", b"\x02\x63\x00\x64\x01a"])
 def test_tagged_fields_are_passed_over(tags: bytes) -> None:
-    frame = write_request(ApiKey.HEARTBEAT, 4, (HEARTBEAT,), 7, "c")
+    frame = write_request(apis.HEARTBEAT, 4, (HEARTBEAT,), 7, "c")
     assert read_request(frame[:-1] + tags).parts == (HEARTBEAT,)
     start = len(header(0, 0))
     assert read_request(frame[:start] + tags + frame[start + 1 :]).parts == (HEARTBEAT,)
@@ -73,13 +72,13 @@ def test_tagged_fields_are_passed_over(tags: bytes) -> None:
 )
 def test_lying_bytes_are_malformed(body: bytes) -> None:
     with pytest.raises(Malformed):
-        read_request(header(ApiKey.DESCRIBE_GROUPS, 0) + body)
+        read_request(header(apis.DESCRIBE_GROUPS.number, 0) + body)
 
 
 @pytest.mark.parametrize("body", [b"\xff" * 100_000, b"\xff\xff\xff\xff\x0f", b"\x02\xff\xff\xff\xff\x0f" + b"a" * 20])
 def test_varints_that_lie_are_malformed(body: bytes) -> None:
     with pytest.raises(Malformed):
-        read_request(header(ApiKey.DESCRIBE_GROUPS, 5) + b"\x00" + body)
+        read_request(header(apis.DESCRIBE_GROUPS.number, 5) + b"\x00" + body)
 
 
 def test_unknown_apis_and_versions_keep_the_header() -> None:
@@ -87,26 +86,26 @@ def test_unknown_apis_and_versions_keep_the_header() -> None:
         read_request(header(19, 9))
     assert unknown.value.header == RequestHeader(19, 9, 7, "c")
     with pytest.raises(UnsupportedVersion, match="API_VERSIONS v99 is not in 0–4") as unsupported:
-        read_request(header(ClusterApiKey.API_VERSIONS, 99))
+        read_request(header(apis.API_VERSIONS.number, 99))
     assert unsupported.value.header == RequestHeader(18, 99, 7, "c")
 
 
 def test_unknown_versions_of_api_versions_are_answered_as_v0() -> None:
-    refused = write_refusal(RequestHeader(18, 99, 7, None), ErrorCode.UNSUPPORTED_VERSION)
+    refused = write_error_response(RequestHeader(18, 99, 7, None), ErrorCode.UNSUPPORTED_VERSION)
     assert refused == struct.pack(">ihihhh", 7, 35, 1, 18, 0, 4)
-    (part,) = read_response(ClusterApiKey.API_VERSIONS, 4, refused).parts
+    (part,) = read_response(apis.API_VERSIONS, 4, refused).parts
     assert expect(ApiVersionsResponse, part).error is ErrorCode.UNSUPPORTED_VERSION
-    assert write_refusal(RequestHeader(12, 99, 7, None), ErrorCode.UNSUPPORTED_VERSION) is None
+    assert write_error_response(RequestHeader(12, 99, 7, None), ErrorCode.UNSUPPORTED_VERSION) is None
 
 
 def test_an_era_narrows_what_is_read() -> None:
     old = offered_versions("0.10")
-    assert ApiKey.OFFSET_DELETE not in old
-    assert list(old[ApiKey.HEARTBEAT]) == [0]
+    assert apis.OFFSET_DELETE.number not in old
+    assert list(old[apis.HEARTBEAT.number]) == [0]
     with pytest.raises(UnsupportedVersion):
-        read_request(write_request(ApiKey.HEARTBEAT, 4, (HEARTBEAT,), 7, "c"), offered=old)
+        read_request(write_request(apis.HEARTBEAT, 4, (HEARTBEAT,), 7, "c"), offered=old)
     with pytest.raises(UnknownApi):
-        read_request(header(ApiKey.OFFSET_DELETE, 0), offered=old)
+        read_request(header(apis.OFFSET_DELETE.number, 0), offered=old)
 
 
 def test_software_names() -> None:
@@ -122,10 +121,10 @@ def test_commits_of_unknown_topic_ids() -> None:
     sent = OffsetCommitRequest(
         "g", {at: known, TopicPartition("gone", 3): OffsetToCommit(6, topic_id=other)}, knows_missing_groups=True
     )
-    request = read_request(write_request(ApiKey.OFFSET_COMMIT, 10, (sent,), 7), Peer("", NAMES))
+    request = read_request(write_request(apis.OFFSET_COMMIT, 10, (sent,), 7), Peer("", NAMES))
     assert expect(OffsetCommitRequest, request.parts[0]).offsets == {at: known}
     answer = write_response(request, (OffsetCommitResponse({at: ErrorCode.NONE}),))
-    (part,) = read_response(ApiKey.OFFSET_COMMIT, 10, answer, {**NAMES, other: "gone"}).parts
+    (part,) = read_response(apis.OFFSET_COMMIT, 10, answer, {**NAMES, other: "gone"}).parts
     assert expect(OffsetCommitResponse, part).errors == {
         at: ErrorCode.NONE,
         TopicPartition("gone", 3): ErrorCode.UNKNOWN_TOPIC_ID,
@@ -136,10 +135,10 @@ def test_fetches_of_unknown_topic_ids() -> None:
     other = UUID(int=99)
     at, gone = TopicPartition("t1", 0), TopicPartition("gone", 3)
     sent = OffsetFetchRequest("g", (at, gone), False, {"t1": IDS["t1"], "gone": other})
-    request = read_request(write_request(ApiKey.OFFSET_FETCH, 10, (sent,), 7), Peer("", NAMES))
+    request = read_request(write_request(apis.OFFSET_FETCH, 10, (sent,), 7), Peer("", NAMES))
     assert request.parts == (OffsetFetchRequest("g", (at,), False, {"t1": IDS["t1"]}),)
     answer = write_response(request, (OffsetFetchResponse(ErrorCode.NONE, {at: FetchedOffset(5)}),))
-    (part,) = read_response(ApiKey.OFFSET_FETCH, 10, answer, {**NAMES, other: "gone"}).parts
+    (part,) = read_response(apis.OFFSET_FETCH, 10, answer, {**NAMES, other: "gone"}).parts
     assert expect(OffsetFetchResponse, part).offsets == {
         at: FetchedOffset(5),
         gone: FetchedOffset(error=ErrorCode.UNKNOWN_TOPIC_ID),
@@ -148,29 +147,29 @@ def test_fetches_of_unknown_topic_ids() -> None:
 
 def test_oldest_fetch_tells_its_error_at_every_partition() -> None:
     at = TopicPartition("t", 1)
-    request = read_request(write_request(ApiKey.OFFSET_FETCH, 1, (OffsetFetchRequest("g", (at,)),), 7))
+    request = read_request(write_request(apis.OFFSET_FETCH, 1, (OffsetFetchRequest("g", (at,)),), 7))
     answer = write_response(request, (OffsetFetchResponse(ErrorCode.NOT_COORDINATOR, {}),))
-    (part,) = read_response(ApiKey.OFFSET_FETCH, 1, answer).parts
+    (part,) = read_response(apis.OFFSET_FETCH, 1, answer).parts
     assert expect(OffsetFetchResponse, part).offsets == {at: FetchedOffset(error=ErrorCode.NOT_COORDINATOR)}
 
 
 def test_what_a_version_has_no_room_for() -> None:
     with pytest.raises(Unwritable):
-        write_request(ApiKey.OFFSET_FETCH, 1, (OffsetFetchRequest("g"),), 7)
+        write_request(apis.OFFSET_FETCH, 1, (OffsetFetchRequest("g"),), 7)
     with pytest.raises(Unwritable):
-        write_request(ApiKey.OFFSET_FETCH, 7, (OffsetFetchRequest("g"), OffsetFetchRequest("h")), 7)
+        write_request(apis.OFFSET_FETCH, 7, (OffsetFetchRequest("g"), OffsetFetchRequest("h")), 7)
     with pytest.raises(Unwritable):
-        write_request(ApiKey.DESCRIBE_GROUPS, 0, (DescribeGroupRequest("g" * 40_000),), 7)
+        write_request(apis.DESCRIBE_GROUPS, 0, (DescribeGroupRequest("g" * 40_000),), 7)
     with pytest.raises(Unwritable):
-        write_request(ApiKey.HEARTBEAT, 5, (HEARTBEAT,), 7)
+        write_request(apis.HEARTBEAT, 5, (HEARTBEAT,), 7)
 
 
 def test_what_is_kept_is_what_the_library_writes() -> None:
     """The second heartbeat and the second response are served from the cache, with the correlation id of their own request."""
     for number in (1, 2):
-        request = read_request(write_request(ApiKey.HEARTBEAT, 4, (HEARTBEAT,), number, "c"))
+        request = read_request(write_request(apis.HEARTBEAT, 4, (HEARTBEAT,), number, "c"))
         assert (request.parts, request.header.correlation_id) == ((HEARTBEAT,), number)
         answer = write_response(request, (HeartbeatResponse(ErrorCode.REBALANCE_IN_PROGRESS),))
         assert answer == struct.pack(">ibihb", number, 0, 0, 27, 0)
         with pytest.raises(Malformed, match="HeartbeatRequest v4"):
-            read_request(header(ApiKey.HEARTBEAT, 4) + b"\x00\x02g")
+            read_request(header(apis.HEARTBEAT.number, 4) + b"\x00\x02g")

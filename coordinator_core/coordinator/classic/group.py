@@ -10,8 +10,9 @@ from collections.abc import Collection, Iterable, Iterator
 from coordinator_core.codec import Malformed, subscribed_topics
 from coordinator_core.coordinator.classic.members import Member
 from coordinator_core.coordinator.classic.states import VALID_PREVIOUS_STATES, ClassicGroupState, check_transition
-from coordinator_core.coordinator.messages.membership import JoinGroupMember, Protocol
 from coordinator_core.coordinator.reply_handle import ReplyHandle
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.membership import JoinGroupMember, Protocol
 from coordinator_core.state.classic_group import CONSUMER_PROTOCOL_TYPE
 
 
@@ -63,6 +64,23 @@ class ClassicGroup:
     def static_member_id(self, group_instance_id: str) -> str | None:
         """Returns the current member id of an instance; None if the instance is not a member."""
         return self._static.get(group_instance_id)
+
+    def validate_member(self, member_id: str, group_instance_id: str | None) -> ErrorCode:
+        """Returns NONE for a known member. An instance that has another member id now is fenced (KIP-345)."""
+        if group_instance_id is not None:
+            current = self._static.get(group_instance_id)
+            if current is None:
+                return ErrorCode.UNKNOWN_MEMBER_ID
+            if current != member_id:
+                return ErrorCode.FENCED_INSTANCE_ID
+        return ErrorCode.NONE if member_id in self else ErrorCode.UNKNOWN_MEMBER_ID
+
+    def validate_generation(self, member_id: str, group_instance_id: str | None, generation: int) -> ErrorCode:
+        """Checks the member as `validate_member`, then the generation (`validateCurrentMember`)."""
+        error = self.validate_member(member_id, group_instance_id)
+        if error is ErrorCode.NONE and generation != self.generation:
+            return ErrorCode.ILLEGAL_GENERATION
+        return error
 
     # ---- states
 

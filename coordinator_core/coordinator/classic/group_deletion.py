@@ -1,36 +1,47 @@
-"""Deletion of a group: it is Dead until the log has its tombstones, then dropped (`GroupMetadataManager.removeGroup`)."""
+"""Deletion of groups: DeleteGroups, and the removal of a group by the sweep (`GroupMetadataManager.removeGroup`)."""
 
 from coordinator_core.codec import Record
 from coordinator_core.coordinator import records
+from coordinator_core.coordinator.append_errors import JAVA_ERRORS
+from coordinator_core.coordinator.classic import rebalance
 from coordinator_core.coordinator.classic.group import ClassicGroup
-from coordinator_core.coordinator.classic.states import ClassicGroupState
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.group_events import GroupRemoved
+from coordinator_core.coordinator.classic.states import DEAD, EMPTY
+from coordinator_core.coordinator.offsets.delete import known_partitions
+from coordinator_core.coordinator.reply_handle import ReplyHandle
 from coordinator_core.coordinator.result import Continuation, ResultBuilder
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.groups import DeleteGroupRequest, DeleteGroupResponse
 
 
-def delete_group_records(
+def delete_group(result: ResultBuilder, request: DeleteGroupRequest, reply: ReplyHandle) -> None:
+    """Deletes an Empty group with all of its offsets (KIP-229)."""
+    context = result.context
+    group = context.find(request.group_id)
+    if group is None or group.is_in(DEAD):
+        result.answer(reply, DeleteGroupResponse(request.group_id, ErrorCode.GROUP_ID_NOT_FOUND))
+        return
+    if not group.is_in(EMPTY):
+        result.answer(reply, DeleteGroupResponse(request.group_id, ErrorCode.NON_EMPTY_GROUP))
+        return
+    tombstones = records.offset_tombstones(request.group_id, known_partitions(context, request.group_id))
+    if group.generation > 0 or context.behaviour.always_group_tombstone:
+        tombstones += (records.group_tombstone(request.group_id),)
+
+    def answer(error: ErrorCode, later: ResultBuilder) -> None:
+        answered = JAVA_ERRORS.get(error, error)
+        later.answer(reply, DeleteGroupResponse(request.group_id, answered))
+
+    remove_group(result, group, tombstones, "deleted", answer)
+
+
+def remove_group(
     result: ResultBuilder,
     group: ClassicGroup,
     tombstones: tuple[Record, ...],
     reason: str,
     then: Continuation,
 ) -> None:
-    """Writes the tombstones of a group without members and pending member ids. If the log refuses them, it is Empty again."""
-    context = result.context
-    since = group.state_timestamp
-    group.transition_to(ClassicGroupState.DEAD, result.now_ms)
-
-    def written(error: ErrorCode, later: ResultBuilder) -> None:
-        if error is ErrorCode.NONE:
-            context.forget(group)
-            offsets = sum(record.record_type == records.OFFSET_COMMIT for record in tombstones)
-            later.emit(GroupRemoved(group.group_id, reason, offsets))
-        elif context.groups.get(group.group_id) is group:
-            group.revive(since)
-        then(error, later)
-
-    if tombstones:
-        result.write(tombstones, written)
-    else:
-        written(ErrorCode.NONE, result)
+    """Removes a group without members: its pending member ids, then its records (`rebalance.delete_group_records`)."""
+    for member_id in tuple(group.pending_members):
+        rebalance.remove_pending_member(result, group, member_id, f"the group is {reason}")
+    rebalance.delete_group_records(result, group, tombstones, reason, then)

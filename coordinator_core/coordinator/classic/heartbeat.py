@@ -5,12 +5,11 @@ from collections.abc import Callable, Mapping
 from coordinator_core.coordinator.behaviour import HeartbeatCheck
 from coordinator_core.coordinator.classic import rebalance
 from coordinator_core.coordinator.classic.group import ClassicGroup
-from coordinator_core.coordinator.classic.rebalance import DEAD, EMPTY, PREPARING_REBALANCE
-from coordinator_core.coordinator.classic.validation import validate_generation, validate_member
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.membership import HeartbeatRequest, HeartbeatResponse
+from coordinator_core.coordinator.classic.states import DEAD, EMPTY, PREPARING_REBALANCE
 from coordinator_core.coordinator.reply_handle import ReplyHandle
 from coordinator_core.coordinator.result import ResultBuilder
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.membership import HeartbeatRequest, HeartbeatResponse
 
 
 def heartbeat(result: ResultBuilder, request: HeartbeatRequest, reply: ReplyHandle) -> None:
@@ -39,11 +38,11 @@ def _heartbeat(result: ResultBuilder, request: HeartbeatRequest) -> ErrorCode:
 
 
 def _of_generation(group: ClassicGroup, request: HeartbeatRequest) -> ErrorCode:
-    return validate_generation(group, request.member_id, request.group_instance_id, request.generation)
+    return group.validate_generation(request.member_id, request.group_instance_id, request.generation)
 
 
 _CHECKS: Mapping[HeartbeatCheck, Callable[[ClassicGroup, HeartbeatRequest], ErrorCode]] = {
     HeartbeatCheck.NOTHING: lambda _group, _request: ErrorCode.NONE,
-    HeartbeatCheck.MEMBER: lambda group, request: validate_member(group, request.member_id, request.group_instance_id),
+    HeartbeatCheck.MEMBER: lambda group, request: group.validate_member(request.member_id, request.group_instance_id),
     HeartbeatCheck.GENERATION: _of_generation,
 }

@@ -7,17 +7,16 @@ from coordinator_core.coordinator.behaviour import SizeRule
 from coordinator_core.coordinator.classic import rebalance
 from coordinator_core.coordinator.classic.group import ClassicGroup
 from coordinator_core.coordinator.classic.members import Member
-from coordinator_core.coordinator.classic.rebalance import COMPLETING_REBALANCE, DEAD, EMPTY, PREPARING_REBALANCE, STABLE
+from coordinator_core.coordinator.classic.states import COMPLETING_REBALANCE, DEAD, EMPTY, PREPARING_REBALANCE, STABLE
 from coordinator_core.coordinator.classic.static_member import rejoin_static_member
-from coordinator_core.coordinator.classic.validation import validate_member
 from coordinator_core.coordinator.config import NEW_MEMBER_JOIN_TIMEOUT_MS
 from coordinator_core.coordinator.context import CoordinatorContext
-from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.group_events import MemberIdGiven, MemberJoined
-from coordinator_core.coordinator.messages.membership import UNKNOWN_MEMBER_ID, JoinGroupRequest, JoinGroupResponse
 from coordinator_core.coordinator.reply_handle import ReplyHandle
 from coordinator_core.coordinator.request_checks import join_error_response
 from coordinator_core.coordinator.result import Answer, ResultBuilder
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.membership import UNKNOWN_MEMBER_ID, JoinGroupRequest, JoinGroupResponse
 
 
 def join_group(result: ResultBuilder, request: JoinGroupRequest, reply: ReplyHandle) -> None:
@@ -95,7 +94,7 @@ def _may_join(context: CoordinatorContext, group: ClassicGroup, request: JoinGro
         return ErrorCode.NONE if request.group_instance_id is None else ErrorCode.UNKNOWN_SERVER_ERROR
     if request.member_id == UNKNOWN_MEMBER_ID:
         return ErrorCode.NONE
-    return validate_member(group, request.member_id, request.group_instance_id)
+    return group.validate_member(request.member_id, request.group_instance_id)
 
 
 def _join_new(result: ResultBuilder, group: ClassicGroup, request: JoinGroupRequest, reply: ReplyHandle) -> None:

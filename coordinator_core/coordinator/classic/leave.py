@@ -2,18 +2,17 @@
 
 from coordinator_core.coordinator.classic import rebalance
 from coordinator_core.coordinator.classic.group import ClassicGroup
-from coordinator_core.coordinator.classic.rebalance import DEAD
-from coordinator_core.coordinator.classic.validation import validate_member
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.membership import (
+from coordinator_core.coordinator.classic.states import DEAD
+from coordinator_core.coordinator.reply_handle import ReplyHandle
+from coordinator_core.coordinator.result import ResultBuilder
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.membership import (
     UNKNOWN_MEMBER_ID,
     LeaveGroupRequest,
     LeaveGroupResponse,
     LeavingMember,
     LeftMember,
 )
-from coordinator_core.coordinator.reply_handle import ReplyHandle
-from coordinator_core.coordinator.result import ResultBuilder
 
 
 def leave_group(result: ResultBuilder, request: LeaveGroupRequest, reply: ReplyHandle) -> None:
@@ -37,7 +36,7 @@ def _leave(result: ResultBuilder, group: ClassicGroup, leaving: LeavingMember) -
         return ErrorCode.NONE
     if member_id == UNKNOWN_MEMBER_ID:
         member_id = "" if leaving.group_instance_id is None else group.static_member_id(leaving.group_instance_id) or ""
-    error = validate_member(group, member_id, leaving.group_instance_id)
+    error = group.validate_member(member_id, leaving.group_instance_id)
     if error is ErrorCode.NONE:
         rebalance.remove_member(result, group, group.member(member_id), _reason(leaving))
     return error

@@ -3,8 +3,8 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from coordinator_core.coordinator.messages.membership import Protocol
 from coordinator_core.coordinator.reply_handle import ReplyHandle
+from coordinator_core.protocol.membership import Protocol
 
 
 @dataclass(slots=True)

@@ -4,20 +4,18 @@ Mirrors `prepareRebalance`, `onCompleteJoin`, `onExpirePendingSync`, `onExpireHe
 request is answered, even if its member is removed.
 """
 
+from coordinator_core.codec import Record
 from coordinator_core.coordinator import records
 from coordinator_core.coordinator.classic.group import ClassicGroup
-from coordinator_core.coordinator.classic.group_deletion import delete_group_records
 from coordinator_core.coordinator.classic.members import Member
-from coordinator_core.coordinator.classic.states import ClassicGroupState
+from coordinator_core.coordinator.classic.states import COMPLETING_REBALANCE, DEAD, EMPTY, PREPARING_REBALANCE, STABLE
 from coordinator_core.coordinator.context import CoordinatorContext
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.group_events import GenerationBegan, MemberRemoved, RebalanceBegan
-from coordinator_core.coordinator.messages.membership import JoinGroupResponse, SyncGroupResponse
+from coordinator_core.coordinator.group_events import GenerationBegan, GroupRemoved, MemberRemoved, RebalanceBegan
 from coordinator_core.coordinator.request_checks import join_error_response
-from coordinator_core.coordinator.result import ResultBuilder
+from coordinator_core.coordinator.result import Continuation, ResultBuilder
 from coordinator_core.coordinator.timers import HeartbeatTimeout, JoinTimeout, SyncTimeout, TimerKey, TimerKind
-
-EMPTY, PREPARING_REBALANCE, COMPLETING_REBALANCE, STABLE, DEAD = ClassicGroupState
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.membership import JoinGroupResponse, SyncGroupResponse
 
 
 def maybe_prepare_rebalance(result: ResultBuilder, group: ClassicGroup, reason: str) -> None:
@@ -90,6 +88,36 @@ def complete_join(result: ResultBuilder, group: ClassicGroup) -> None:
         restart_session(result, group, member)
     if context.behaviour.awaits_syncs:
         _await_syncs(result, group)
+
+
+def delete_group_records(
+    result: ResultBuilder,
+    group: ClassicGroup,
+    tombstones: tuple[Record, ...],
+    reason: str,
+    then: Continuation,
+) -> None:
+    """Writes the tombstones of a group without members and pending member ids.
+
+    The group is Dead until the log has them. If the log refuses them, the group is Empty again.
+    """
+    context = result.context
+    since = group.state_timestamp
+    group.transition_to(DEAD, result.now_ms)
+
+    def written(error: ErrorCode, later: ResultBuilder) -> None:
+        if error is ErrorCode.NONE:
+            context.forget(group)
+            offsets = sum(record.record_type == records.OFFSET_COMMIT for record in tombstones)
+            later.emit(GroupRemoved(group.group_id, reason, offsets))
+        elif context.groups.get(group.group_id) is group:
+            group.revive(since)
+        then(error, later)
+
+    if tombstones:
+        result.write(tombstones, written)
+    else:
+        written(ErrorCode.NONE, result)
 
 
 def joined(group: ClassicGroup, member_id: str) -> JoinGroupResponse:

@@ -4,18 +4,18 @@ from coordinator_core.coordinator import records
 from coordinator_core.coordinator.classic import rebalance
 from coordinator_core.coordinator.classic.group import ClassicGroup
 from coordinator_core.coordinator.classic.members import Member
-from coordinator_core.coordinator.classic.rebalance import COMPLETING_REBALANCE, STABLE
+from coordinator_core.coordinator.classic.states import COMPLETING_REBALANCE, STABLE
 from coordinator_core.coordinator.context import CoordinatorContext
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.membership import (
+from coordinator_core.coordinator.reply_handle import ReplyHandle
+from coordinator_core.coordinator.result import ResultBuilder
+from coordinator_core.coordinator.timers import TimerKey, TimerKind
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.membership import (
     UNKNOWN_MEMBER_ID,
     JoinGroupRequest,
     JoinGroupResponse,
     SyncGroupResponse,
 )
-from coordinator_core.coordinator.reply_handle import ReplyHandle
-from coordinator_core.coordinator.result import ResultBuilder
-from coordinator_core.coordinator.timers import TimerKey, TimerKind
 
 
 def rejoin_static_member(

@@ -3,14 +3,13 @@
 from coordinator_core.coordinator import records
 from coordinator_core.coordinator.classic import rebalance
 from coordinator_core.coordinator.classic.group import ClassicGroup
-from coordinator_core.coordinator.classic.rebalance import COMPLETING_REBALANCE, DEAD, EMPTY, PREPARING_REBALANCE, STABLE
-from coordinator_core.coordinator.classic.validation import validate_generation
+from coordinator_core.coordinator.classic.states import COMPLETING_REBALANCE, DEAD, EMPTY, PREPARING_REBALANCE, STABLE
 from coordinator_core.coordinator.context import CoordinatorContext
-from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.group_events import GroupStabilized
-from coordinator_core.coordinator.messages.membership import SyncGroupRequest, SyncGroupResponse
 from coordinator_core.coordinator.reply_handle import ReplyHandle
 from coordinator_core.coordinator.result import ResultBuilder
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.membership import SyncGroupRequest, SyncGroupResponse
 
 
 def sync_group(result: ResultBuilder, request: SyncGroupRequest, reply: ReplyHandle) -> None:
@@ -40,7 +39,7 @@ def _validate(context: CoordinatorContext, group: ClassicGroup, request: SyncGro
         return context.behaviour.dead_group
     if group.is_in(EMPTY) and context.behaviour.sync_checks_empty_first:
         return ErrorCode.UNKNOWN_MEMBER_ID
-    error = validate_generation(group, request.member_id, request.group_instance_id, request.generation)
+    error = group.validate_generation(request.member_id, request.group_instance_id, request.generation)
     if error is not ErrorCode.NONE:
         return error
     if request.protocol_type not in (None, group.protocol_type) or request.protocol_name not in (None, group.protocol_name):

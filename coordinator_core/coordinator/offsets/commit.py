@@ -6,12 +6,13 @@ from coordinator_core.codec import Record
 from coordinator_core.coordinator import records
 from coordinator_core.coordinator.classic import rebalance
 from coordinator_core.coordinator.classic.group import ClassicGroup
-from coordinator_core.coordinator.classic.rebalance import COMPLETING_REBALANCE, DEAD, EMPTY
-from coordinator_core.coordinator.classic.validation import validate_generation
+from coordinator_core.coordinator.classic.states import COMPLETING_REBALANCE, DEAD, EMPTY
 from coordinator_core.coordinator.context import CoordinatorContext
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.membership import UNKNOWN_MEMBER_ID
-from coordinator_core.coordinator.messages.offsets import (
+from coordinator_core.coordinator.reply_handle import ReplyHandle
+from coordinator_core.coordinator.result import ResultBuilder
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.membership import UNKNOWN_MEMBER_ID
+from coordinator_core.protocol.offsets import (
     OffsetCommitRequest,
     OffsetCommitResponse,
     ProducerEpoch,
@@ -19,8 +20,6 @@ from coordinator_core.coordinator.messages.offsets import (
     TxnMarkerResponse,
     TxnOffsetCommitRequest,
 )
-from coordinator_core.coordinator.reply_handle import ReplyHandle
-from coordinator_core.coordinator.result import ResultBuilder
 from coordinator_core.state.offsets import TopicPartition
 
 #: `OffsetCommitRequest.DEFAULT_RETENTION_TIME`.
@@ -99,7 +98,7 @@ def _validate(context: CoordinatorContext, group: ClassicGroup, request: _Reques
     if request.generation < 0 and group.is_in(EMPTY):
         return ErrorCode.NONE
     if request.generation >= 0 or request.member_id != UNKNOWN_MEMBER_ID or request.group_instance_id is not None:
-        return validate_generation(group, request.member_id, request.group_instance_id, request.generation)
+        return group.validate_generation(request.member_id, request.group_instance_id, request.generation)
     if isinstance(request, OffsetCommitRequest) and not group.is_in(EMPTY):
         return ErrorCode.UNKNOWN_MEMBER_ID
     return ErrorCode.NONE

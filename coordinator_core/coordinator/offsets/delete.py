@@ -3,13 +3,14 @@
 from collections.abc import Collection, Iterable
 
 from coordinator_core.coordinator import records
+from coordinator_core.coordinator.append_errors import JAVA_ERRORS
 from coordinator_core.coordinator.classic.group import ClassicGroup
-from coordinator_core.coordinator.classic.rebalance import DEAD, EMPTY
+from coordinator_core.coordinator.classic.states import DEAD, EMPTY
 from coordinator_core.coordinator.context import CoordinatorContext
-from coordinator_core.coordinator.errors import JAVA_ERRORS, ErrorCode
-from coordinator_core.coordinator.messages.offsets import OffsetDeleteRequest, OffsetDeleteResponse
 from coordinator_core.coordinator.reply_handle import ReplyHandle
 from coordinator_core.coordinator.result import ResultBuilder
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.offsets import OffsetDeleteRequest, OffsetDeleteResponse
 from coordinator_core.state.classic_group import CONSUMER_PROTOCOL_TYPE
 from coordinator_core.state.offsets import TopicPartition
 

@@ -3,12 +3,13 @@
 from collections.abc import Collection, Mapping
 from uuid import UUID
 
-from coordinator_core.coordinator.classic.rebalance import DEAD
+from coordinator_core.coordinator.append_errors import JAVA_FETCH_ERRORS
+from coordinator_core.coordinator.classic.states import DEAD
 from coordinator_core.coordinator.context import CoordinatorContext
-from coordinator_core.coordinator.errors import JAVA_FETCH_ERRORS, ErrorCode
-from coordinator_core.coordinator.messages.offsets import FetchedOffset, OffsetFetchRequest, OffsetFetchResponse
 from coordinator_core.coordinator.reply_handle import ReplyHandle
 from coordinator_core.coordinator.result import ResultBuilder
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.offsets import FetchedOffset, OffsetFetchRequest, OffsetFetchResponse
 from coordinator_core.state.offsets import CommittedOffset, TopicPartition
 
 _NOTHING = FetchedOffset()

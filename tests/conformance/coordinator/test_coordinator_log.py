@@ -10,11 +10,11 @@ from coordinator_core.codec.messages.offsets import OffsetCommitKey
 from coordinator_core.codec.records import Record
 from coordinator_core.coordinator.classic.states import ClassicGroupState
 from coordinator_core.coordinator.config import CoordinatorConfig
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.offsets import OffsetToCommit
 from coordinator_core.coordinator.result import CoordinatorResult
 from coordinator_core.coordinator.shard import GroupCoordinatorShard, ShardStatus
 from coordinator_core.coordinator.timers import TimerKey, TimerKind
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.offsets import OffsetToCommit
 from coordinator_core.state.offsets import TopicPartition
 
 EMPTY, PREPARING_REBALANCE, COMPLETING_REBALANCE, STABLE, DEAD = ClassicGroupState

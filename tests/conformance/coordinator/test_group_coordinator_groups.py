@@ -5,9 +5,10 @@ from coordinator_harness import CONSUMER, GROUP, LEADER, OTHER_GROUP, Harness, e
 
 from coordinator_core.coordinator.classic.states import ClassicGroupState
 from coordinator_core.coordinator.describe import merge_lists
-from coordinator_core.coordinator.errors import ErrorCode
 from coordinator_core.coordinator.find import NO_NODE, find_coordinators
-from coordinator_core.coordinator.messages.groups import (
+from coordinator_core.coordinator.shard import GroupCoordinatorShard
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.groups import (
     CoordinatorType,
     FindCoordinatorRequest,
     ListedGroup,
@@ -15,7 +16,6 @@ from coordinator_core.coordinator.messages.groups import (
     ListGroupsResponse,
     Node,
 )
-from coordinator_core.coordinator.shard import GroupCoordinatorShard
 from coordinator_core.state.offsets import TopicPartition
 
 PARTITION = TopicPartition("topic", 0)

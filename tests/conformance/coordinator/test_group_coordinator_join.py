@@ -7,8 +7,8 @@ from coordinator_harness import CONSUMER, DELAY_MS, GROUP, OTHER_GROUP, RANGE, T
 
 from coordinator_core.coordinator.classic.states import ClassicGroupState
 from coordinator_core.coordinator.config import NEW_MEMBER_JOIN_TIMEOUT_MS
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.membership import Protocol
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.membership import Protocol
 
 ROUND_ROBIN = (Protocol("roundrobin", b""),)
 MAX_SIZE = 4

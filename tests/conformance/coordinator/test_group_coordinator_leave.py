@@ -6,8 +6,8 @@ from coordinator_harness import FOLLOWER, LEADER, OTHER_GROUP, Harness
 from test_group_coordinator_join import with_pending_member
 
 from coordinator_core.coordinator.classic.states import ClassicGroupState
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.membership import LeavingMember
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.membership import LeavingMember
 
 
 def seen(response: Any) -> tuple[ErrorCode, list[ErrorCode]]:

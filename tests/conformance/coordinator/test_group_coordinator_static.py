@@ -17,8 +17,8 @@ from coordinator_harness import (
 )
 
 from coordinator_core.coordinator.classic.states import ClassicGroupState
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.membership import Protocol
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.membership import Protocol
 from coordinator_core.state.offsets import TopicPartition
 
 EMPTY, PREPARING_REBALANCE, COMPLETING_REBALANCE, STABLE, DEAD = ClassicGroupState

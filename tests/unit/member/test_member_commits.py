@@ -8,9 +8,9 @@ from member_crowd import Crowd
 
 from coordinator_core import assignors
 from coordinator_core.assignors import Assignor, CooperativeStickyAssignor, RangeAssignor
-from coordinator_core.coordinator.messages.membership import JoinGroupRequest, LeaveGroupRequest
-from coordinator_core.coordinator.messages.offsets import OffsetCommitRequest, OffsetToCommit
 from coordinator_core.member import MemberSettings, MemberState, PartitionsLost
+from coordinator_core.protocol.membership import JoinGroupRequest, LeaveGroupRequest
+from coordinator_core.protocol.offsets import OffsetCommitRequest, OffsetToCommit
 from coordinator_core.state.offsets import TopicPartition
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)

@@ -20,19 +20,6 @@ from coordinator_core.assignors import (
     read_subscription,
     subscription_bytes,
 )
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.groups import FindCoordinatorRequest
-from coordinator_core.coordinator.messages.membership import (
-    HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupMember,
-    JoinGroupRequest,
-    JoinGroupResponse,
-    LeaveGroupRequest,
-    SyncGroupRequest,
-    SyncGroupResponse,
-)
-from coordinator_core.coordinator.messages.offsets import OffsetCommitResponse, OffsetFetchResponse, OffsetToCommit
 from coordinator_core.member import (
     GroupMember,
     MemberFailed,
@@ -44,6 +31,19 @@ from coordinator_core.member import (
     PartitionsRevoked,
 )
 from coordinator_core.member.effects import Effects
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.groups import FindCoordinatorRequest
+from coordinator_core.protocol.membership import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupMember,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from coordinator_core.protocol.offsets import OffsetCommitResponse, OffsetFetchResponse, OffsetToCommit
 from coordinator_core.state import offsets
 
 BACKOFF, INTERVAL, SESSION = 100, 3_000, 45_000

@@ -18,8 +18,6 @@ from coordinator_core.assignors import (
     StickyAssignor,
     TopicPartition,
 )
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.offsets import OffsetToCommit
 from coordinator_core.member import (
     MemberFailed,
     MemberSettings,
@@ -30,6 +28,8 @@ from coordinator_core.member import (
     PartitionsLost,
     PartitionsRevoked,
 )
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.offsets import OffsetToCommit
 from coordinator_core.state import offsets
 
 TOPICS = {"t": 6, "u": 3}

@@ -6,9 +6,10 @@ from typing import NamedTuple
 from uuid import UUID
 
 from coordinator_core.codec.messages.offsets import ZERO_UUID
-from coordinator_core.coordinator.errors import ErrorCode
-from coordinator_core.coordinator.messages.membership import NO_GENERATION, UNKNOWN_MEMBER_ID
 from coordinator_core.log.entries import ControlType
+from coordinator_core.protocol.api import CoordinatorRequest, GroupRequest, Response
+from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.membership import NO_GENERATION, UNKNOWN_MEMBER_ID
 from coordinator_core.state.offsets import TopicPartition
 
 #: Offset in OffsetFetch responses of a partition without a commit.
@@ -25,7 +26,7 @@ class OffsetToCommit(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetCommitRequest:
+class OffsetCommitRequest(GroupRequest):
     """`retention_ms` is -1 unless set, in v2–v4. `knows_missing_groups`: the response may be GROUP_ID_NOT_FOUND (v9+)."""
 
     group_id: str
@@ -43,7 +44,7 @@ class ProducerEpoch(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class TxnOffsetCommitRequest:
+class TxnOffsetCommitRequest(GroupRequest):
     """A commit in a transaction. Member fields exist since v3 (KIP-447)."""
 
     group_id: str
@@ -56,14 +57,14 @@ class TxnOffsetCommitRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetCommitResponse:
+class OffsetCommitResponse(Response):
     """Response to OffsetCommit and TxnOffsetCommit."""
 
     errors: Mapping[TopicPartition, ErrorCode]
 
 
 @dataclass(frozen=True, slots=True)
-class TxnMarkerRequest:
+class TxnMarkerRequest(CoordinatorRequest):
     """The part of WriteTxnMarkers for this log partition: the transaction of a producer ends."""
 
     producer: ProducerEpoch
@@ -72,12 +73,12 @@ class TxnMarkerRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class TxnMarkerResponse:
+class TxnMarkerResponse(Response):
     error: ErrorCode
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetFetchRequest:
+class OffsetFetchRequest(GroupRequest):
     """`partitions` None: all committed offsets (v2+). `require_stable`: v7+, KIP-447. `topic_ids`: v10+."""
 
     group_id: str
@@ -94,18 +95,18 @@ class FetchedOffset(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetFetchResponse:
+class OffsetFetchResponse(Response):
     error: ErrorCode
     offsets: Mapping[TopicPartition, FetchedOffset]
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetDeleteRequest:
+class OffsetDeleteRequest(GroupRequest):
     group_id: str
     partitions: tuple[TopicPartition, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetDeleteResponse:
+class OffsetDeleteResponse(Response):
     error: ErrorCode
     errors: Mapping[TopicPartition, ErrorCode]

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
-from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.protocol.api import CoordinatorRequest, GroupRequest, NodeRequest, Response
+from coordinator_core.protocol.error_code import ErrorCode
 
 
 @dataclass(frozen=True, slots=True)
-class DescribeGroupRequest:
+class DescribeGroupRequest(GroupRequest):
     """`missing_is_error`: GROUP_ID_NOT_FOUND for a missing group, as in v6+ (KIP-1043); older versions return "Dead"."""
 
     group_id: str
@@ -25,7 +26,7 @@ class DescribedMember(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class DescribeGroupResponse:
+class DescribeGroupResponse(Response):
     error: ErrorCode
     group_id: str
     state: str = ""
@@ -36,14 +37,14 @@ class DescribeGroupResponse:
 
 
 @dataclass(frozen=True, slots=True)
-class ConsumerGroupDescribeRequest:
+class ConsumerGroupDescribeRequest(GroupRequest):
     """Describes a group of the consumer protocol (KIP-848)."""
 
     group_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class ConsumerGroupDescribeResponse:
+class ConsumerGroupDescribeResponse(Response):
     """Always an error: this coordinator has no groups of the consumer protocol."""
 
     error: ErrorCode
@@ -52,7 +53,7 @@ class ConsumerGroupDescribeResponse:
 
 
 @dataclass(frozen=True, slots=True)
-class ListGroupsRequest:
+class ListGroupsRequest(CoordinatorRequest):
     """Case-insensitive filters, empty for all: states since v4 (KIP-518), types since v5 (KIP-848)."""
 
     states: frozenset[str] = frozenset()
@@ -67,18 +68,18 @@ class ListedGroup(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ListGroupsResponse:
+class ListGroupsResponse(Response):
     error: ErrorCode
     groups: tuple[ListedGroup, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteGroupRequest:
+class DeleteGroupRequest(GroupRequest):
     group_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteGroupResponse:
+class DeleteGroupResponse(Response):
     group_id: str
     error: ErrorCode
 
@@ -92,7 +93,7 @@ class CoordinatorType(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class FindCoordinatorRequest:
+class FindCoordinatorRequest(NodeRequest):
     """One key up to v3, any number since v4 (KIP-699)."""
 
     keys: tuple[str, ...]
@@ -112,5 +113,5 @@ class FoundCoordinator(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class FindCoordinatorResponse:
+class FindCoordinatorResponse(Response):
     coordinators: tuple[FoundCoordinator, ...]

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
-from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.protocol.api import GroupRequest, Response
+from coordinator_core.protocol.error_code import ErrorCode
 
 #: `JoinGroupRequest.UNKNOWN_MEMBER_ID`: a member without an id.
 UNKNOWN_MEMBER_ID = ""
@@ -24,7 +25,7 @@ class Protocol(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class JoinGroupRequest:
+class JoinGroupRequest(GroupRequest):
     """`require_known_member_id`: a dynamic member must have an id to join (v4+, KIP-394). `supports_skipping_assignment`: the
     response may have `skip_assignment` (v9+, KIP-814). In v0 the rebalance timeout is the session timeout."""
 
@@ -51,7 +52,7 @@ class JoinGroupMember(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class JoinGroupResponse:
+class JoinGroupResponse(Response):
     """`members` is empty except in the leader's response."""
 
     error: ErrorCode
@@ -65,7 +66,7 @@ class JoinGroupResponse:
 
 
 @dataclass(frozen=True, slots=True)
-class SyncGroupRequest:
+class SyncGroupRequest(GroupRequest):
     """`assignments` is empty except in the leader's request; `protocol_type` and `protocol_name` are None before v5."""
 
     group_id: str
@@ -78,7 +79,7 @@ class SyncGroupRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class SyncGroupResponse:
+class SyncGroupResponse(Response):
     error: ErrorCode
     protocol_type: str | None = None
     protocol_name: str | None = None
@@ -86,7 +87,7 @@ class SyncGroupResponse:
 
 
 @dataclass(frozen=True, slots=True)
-class HeartbeatRequest:
+class HeartbeatRequest(GroupRequest):
     group_id: str
     generation: int
     member_id: str
@@ -94,7 +95,7 @@ class HeartbeatRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class HeartbeatResponse:
+class HeartbeatResponse(Response):
     error: ErrorCode
 
 
@@ -107,7 +108,7 @@ class LeavingMember(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveGroupRequest:
+class LeaveGroupRequest(GroupRequest):
     """One member up to v2, any number since v3."""
 
     group_id: str
@@ -121,7 +122,7 @@ class LeftMember(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveGroupResponse:
+class LeaveGroupResponse(Response):
     """Up to v2 the response has one error: `error_of_single`."""
 
     error: ErrorCode

@@ -12,7 +12,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 from coordinator_core.codec.messages.offsets import ZERO_UUID
-from coordinator_core.coordinator.errors import ErrorCode
+from coordinator_core.protocol.api import NodeRequest, Response
+from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.state.offsets import TopicPartition
 
 #: `ApiVersionsRequest.SOFTWARE_NAME_VERSION_PATTERN`.
@@ -20,7 +21,7 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 @dataclass(frozen=True, slots=True)
-class ApiVersionsRequest:
+class ApiVersionsRequest(NodeRequest):
     """The fields are None before v3 (KIP-511)."""
 
     software_name: str | None = None
@@ -39,7 +40,7 @@ class ApiVersionRange(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ApiVersionsResponse:
+class ApiVersionsResponse(Response):
     error: ErrorCode
     apis: tuple[ApiVersionRange, ...]
 
@@ -61,7 +62,7 @@ class RequestedTopic(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class MetadataRequest:
+class MetadataRequest(NodeRequest):
     """`topics` is None for all topics."""
 
     topics: tuple[RequestedTopic, ...] | None = None
@@ -86,7 +87,7 @@ class TopicMetadata(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class MetadataResponse:
+class MetadataResponse(Response):
     """`error` is a field since v13; before, every topic has it."""
 
     brokers: tuple[Broker, ...]
@@ -97,14 +98,14 @@ class MetadataResponse:
 
 
 @dataclass(frozen=True, slots=True)
-class DescribeClusterRequest:
+class DescribeClusterRequest(NodeRequest):
     """`endpoint_type` is 1 for brokers, 2 for controllers (KIP-919)."""
 
     endpoint_type: int = 1
 
 
 @dataclass(frozen=True, slots=True)
-class DescribeClusterResponse:
+class DescribeClusterResponse(Response):
     error: ErrorCode
     cluster_id: str = ""
     controller_id: int = -1
@@ -125,7 +126,7 @@ class ListOffsetsPosition(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ListOffsetsRequest:
+class ListOffsetsRequest(NodeRequest):
     """Partition → timestamp in ms, or a negative one for a position (`ListOffsetsPosition`).
 
     `lowest_timestamp` is the lowest one that is defined in the version of the request.
@@ -143,7 +144,7 @@ class ListedOffset(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ListOffsetsResponse:
+class ListOffsetsResponse(Response):
     offsets: Mapping[TopicPartition, ListedOffset]
 
 
@@ -157,7 +158,7 @@ class FetchPartition(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class FetchRequest:
+class FetchRequest(NodeRequest):
     """A fetch of a consumer; sessions are those of KIP-227."""
 
     partitions: tuple[FetchPartition, ...]
@@ -179,7 +180,7 @@ class FetchedPartition(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class FetchResponse:
+class FetchResponse(Response):
     partitions: tuple[FetchedPartition, ...]
     error: ErrorCode = ErrorCode.NONE
     session_id: int = 0
@@ -194,7 +195,7 @@ class ProducePartition(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ProduceRequest:
+class ProduceRequest(NodeRequest):
     """With `acks` 0, the producer expects no response."""
 
     partitions: tuple[ProducePartition, ...]
@@ -212,13 +213,5 @@ class ProducedPartition(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ProduceResponse:
+class ProduceResponse(Response):
     partitions: tuple[ProducedPartition, ...]
-
-
-ClusterRequest = (
-    ApiVersionsRequest | MetadataRequest | DescribeClusterRequest | ListOffsetsRequest | FetchRequest | ProduceRequest
-)
-ClusterResponse = (
-    ApiVersionsResponse | MetadataResponse | DescribeClusterResponse | ListOffsetsResponse | FetchResponse | ProduceResponse
-)

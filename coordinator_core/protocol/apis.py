@@ -1,0 +1,248 @@
+"""The table of APIs: everything about an API except its codec (`wire`) and its handler (`coordinator`, `service`)."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from coordinator_core.protocol.api import AnyApi, Api, CoordinatorApi, Request, Versions
+from coordinator_core.protocol.cluster import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+    FetchRequest,
+    FetchResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    MetadataRequest,
+    MetadataResponse,
+    ProduceRequest,
+    ProduceResponse,
+)
+from coordinator_core.protocol.groups import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    DeleteGroupRequest,
+    DeleteGroupResponse,
+    DescribeGroupRequest,
+    DescribeGroupResponse,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
+from coordinator_core.protocol.membership import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
+from coordinator_core.protocol.offsets import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    TxnMarkerRequest,
+    TxnMarkerResponse,
+    TxnOffsetCommitRequest,
+)
+from coordinator_core.state.era import ERAS
+
+
+def _versions(
+    lowest: int,
+    highest: int,
+    *,
+    flexible: int | None,
+    before_4: tuple[int | None, ...] | None = None,
+    lowest_in_4: int | None = None,
+) -> Versions:
+    """Returns the versions of Kafka 4.3, and those that the brokers of each era list.
+
+    `before_4` has the highest version in the eras 0.9, 0.10, 1, 2 and 3, None if the era's brokers do not have the API; without
+    it, every era has the versions of Kafka 4.3, which limits none of an API's clients.
+    """
+    every = range(lowest, highest + 1)
+    if before_4 is None:
+        brokers = dict.fromkeys(ERAS, every)
+    else:
+        brokers = {era: range(each + 1) for era, each in zip(ERAS, before_4, strict=False) if each is not None}
+    brokers["4"] = range(lowest if lowest_in_4 is None else lowest_in_4, highest + 1)
+    return Versions(lowest, highest, flexible, MappingProxyType(brokers))
+
+
+#: Listed because Java clients before 2.8 and franz-go require it. Brokers of 4.x list versions 0–2 without serving them, because
+#: librdkafka disables compression if they are missing (KAFKA-18659, `ProduceRequest`).
+PRODUCE = Api(
+    0, "PRODUCE", _versions(0, 13, flexible=9, before_4=(2, 2, 6, 7, 11)),
+    ProduceRequest, ProduceResponse,
+    errors=lambda response: (partition.error for partition in response.partitions),
+)  # fmt: skip
+
+#: The lowest versions are those that brokers before 4.0 serve (KIP-896); Sarama uses them.
+FETCH = Api(
+    1, "FETCH", _versions(0, 18, flexible=12, lowest_in_4=4),
+    FetchRequest, FetchResponse,
+    errors=lambda response: (response.error, *(partition.error for partition in response.partitions)),
+)  # fmt: skip
+
+LIST_OFFSETS = Api(
+    2, "LIST_OFFSETS", _versions(1, 11, flexible=6),
+    ListOffsetsRequest, ListOffsetsResponse,
+    errors=lambda response: (offset.error for offset in response.offsets.values()),
+)  # fmt: skip
+
+METADATA = Api(
+    3, "METADATA", _versions(0, 13, flexible=9),
+    MetadataRequest, MetadataResponse,
+    errors=lambda response: (response.error, *(topic.error for topic in response.topics)),
+)  # fmt: skip
+
+OFFSET_COMMIT = CoordinatorApi(
+    8, "OFFSET_COMMIT", _versions(2, 10, flexible=8, before_4=(2, 2, 4, 7, 9)),
+    OffsetCommitRequest, OffsetCommitResponse,
+    first_versions=MappingProxyType({"leader_epoch": 6, "group_instance_id": 7, "knows_missing_groups": 9, "topic_id": 10}),
+    errors=lambda response: response.errors.values(),
+    error_response=lambda request, error: OffsetCommitResponse(dict.fromkeys(request.offsets, error)),
+    empty_group_id=True,
+)  # fmt: skip
+
+OFFSET_FETCH = CoordinatorApi(
+    9, "OFFSET_FETCH", _versions(1, 10, flexible=6, before_4=(1, 2, 4, 5, 9)),
+    OffsetFetchRequest, OffsetFetchResponse,
+    first_versions=MappingProxyType(
+        {"all_partitions": 2, "leader_epoch": 5, "require_stable": 7, "groups": 8, "topic_ids": 10}
+    ),
+    errors=lambda response: (response.error, *(offset.error for offset in response.offsets.values())),
+    error_response=lambda _, error: OffsetFetchResponse(error, {}),
+    empty_group_id=True,
+)  # fmt: skip
+
+FIND_COORDINATOR = Api(
+    10, "FIND_COORDINATOR", _versions(0, 6, flexible=3, before_4=(0, 0, 2, 2, 6)),
+    FindCoordinatorRequest, FindCoordinatorResponse,
+    first_versions=MappingProxyType({"key_type": 1, "keys": 4}),
+    errors=lambda response: (found.error for found in response.coordinators),
+)  # fmt: skip
+
+JOIN_GROUP = CoordinatorApi(
+    11, "JOIN_GROUP", _versions(0, 9, flexible=6, before_4=(0, 1, 3, 5, 9)),
+    JoinGroupRequest, JoinGroupResponse,
+    first_versions=MappingProxyType(
+        {
+            "rebalance_timeout_ms": 1,
+            "require_known_member_id": 4,
+            "group_instance_id": 5,
+            "protocol_type_in_response": 7,
+            "reason": 8,
+            "supports_skipping_assignment": 9,
+        }
+    ),
+    error_response=lambda request, error: JoinGroupResponse(error, request.member_id),
+)  # fmt: skip
+
+HEARTBEAT = CoordinatorApi(
+    12, "HEARTBEAT", _versions(0, 4, flexible=4, before_4=(0, 0, 2, 3, 4)),
+    HeartbeatRequest, HeartbeatResponse,
+    first_versions=MappingProxyType({"group_instance_id": 3}),
+    error_response=lambda _, error: HeartbeatResponse(error),
+)  # fmt: skip
+
+LEAVE_GROUP = CoordinatorApi(
+    13, "LEAVE_GROUP", _versions(0, 5, flexible=4, before_4=(0, 0, 2, 2, 5)),
+    LeaveGroupRequest, LeaveGroupResponse,
+    first_versions=MappingProxyType({"members": 3, "reason": 5}),
+    errors=lambda response: (response.error, *(member.error for member in response.members)),
+    error_response=lambda _, error: LeaveGroupResponse(error),
+)  # fmt: skip
+
+SYNC_GROUP = CoordinatorApi(
+    14, "SYNC_GROUP", _versions(0, 5, flexible=4, before_4=(0, 0, 2, 3, 5)),
+    SyncGroupRequest, SyncGroupResponse,
+    first_versions=MappingProxyType({"group_instance_id": 3, "protocol_name": 5}),
+    error_response=lambda _, error: SyncGroupResponse(error),
+)  # fmt: skip
+
+DESCRIBE_GROUPS = CoordinatorApi(
+    15, "DESCRIBE_GROUPS", _versions(0, 6, flexible=5, before_4=(0, 0, 2, 3, 5)),
+    DescribeGroupRequest, DescribeGroupResponse,
+    first_versions=MappingProxyType({"group_instance_id": 4, "missing_is_error": 6}),
+    error_response=lambda request, error: DescribeGroupResponse(error, request.group_id),
+    empty_group_id=True,
+)  # fmt: skip
+
+LIST_GROUPS = CoordinatorApi(
+    16, "LIST_GROUPS", _versions(0, 5, flexible=3, before_4=(0, 0, 2, 2, 5)),
+    ListGroupsRequest, ListGroupsResponse,
+    first_versions=MappingProxyType({"states": 4, "types": 5}),
+    error_response=lambda _, error: ListGroupsResponse(error),
+)  # fmt: skip
+
+API_VERSIONS = Api(
+    18, "API_VERSIONS", _versions(0, 4, flexible=3), ApiVersionsRequest, ApiVersionsResponse
+)  # fmt: skip
+
+#: Its request is the part for one partition of `__consumer_offsets`.
+WRITE_TXN_MARKERS = CoordinatorApi(
+    27, "WRITE_TXN_MARKERS", _versions(1, 2, flexible=1, before_4=(None, None, 0, 0, 1)),
+    TxnMarkerRequest, TxnMarkerResponse,
+    error_response=lambda _, error: TxnMarkerResponse(error),
+)  # fmt: skip
+
+TXN_OFFSET_COMMIT = CoordinatorApi(
+    28, "TXN_OFFSET_COMMIT", _versions(0, 5, flexible=3, before_4=(None, None, 1, 2, 4)),
+    TxnOffsetCommitRequest, OffsetCommitResponse,
+    first_versions=MappingProxyType({"leader_epoch": 2, "member_id": 3}),
+    errors=lambda response: response.errors.values(),
+    error_response=lambda request, error: OffsetCommitResponse(dict.fromkeys(request.offsets, error)),
+)  # fmt: skip
+
+DELETE_GROUPS = CoordinatorApi(
+    42, "DELETE_GROUPS", _versions(0, 2, flexible=2, before_4=(None, None, 1, 1, 2)),
+    DeleteGroupRequest, DeleteGroupResponse,
+    error_response=lambda request, error: DeleteGroupResponse(request.group_id, error),
+    empty_group_id=True,
+)  # fmt: skip
+
+OFFSET_DELETE = CoordinatorApi(
+    47, "OFFSET_DELETE", _versions(0, 0, flexible=None, before_4=(None, None, None, None, 0)),
+    OffsetDeleteRequest, OffsetDeleteResponse,
+    errors=lambda response: (response.error, *response.errors.values()),
+    error_response=lambda _, error: OffsetDeleteResponse(error, {}),
+)  # fmt: skip
+
+DESCRIBE_CLUSTER = Api(
+    60, "DESCRIBE_CLUSTER", _versions(0, 2, flexible=0),
+    DescribeClusterRequest, DescribeClusterResponse,
+)  # fmt: skip
+
+CONSUMER_GROUP_DESCRIBE = CoordinatorApi(
+    69, "CONSUMER_GROUP_DESCRIBE", _versions(0, 1, flexible=0, before_4=(None,) * 5),
+    ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse,
+    error_response=lambda request, error: ConsumerGroupDescribeResponse(error, request.group_id),
+)  # fmt: skip
+
+_TABLE = sorted((each for each in tuple(globals().values()) if isinstance(each, Api)), key=lambda api: api.number)
+#: Every API by its number.
+APIS: Mapping[int, AnyApi] = MappingProxyType({api.number: api for api in _TABLE})
+#: The coordinator's APIs by the type of the request.
+COORDINATOR_APIS: Mapping[type[Request], CoordinatorApi[Any, Any]] = MappingProxyType(
+    {api.request: api for api in APIS.values() if isinstance(api, CoordinatorApi)}
+)
+_APIS_BY_REQUEST: Mapping[type[Request], AnyApi] = MappingProxyType({api.request: api for api in APIS.values()})
+
+
+def api_of(request: Request) -> AnyApi:
+    """Returns the API of a request."""
+    return _APIS_BY_REQUEST[type(request)]
+
+
+def offered_versions(era: str) -> Mapping[int, range]:
+    """Returns the versions of each API that a coordinator of the era lists in ApiVersions, by API number."""
+    return MappingProxyType({number: versions for number, api in APIS.items() if (versions := api.versions.offered(era))})
