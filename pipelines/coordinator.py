@@ -104,9 +104,9 @@ def _open(options: CoordinatorOptions, event_log: EventLog) -> SegmentLog:
     except OSError as error:
         raise CoordinatorError(f"segments:{options.directory}: {error}") from error
     for tail in log.cut_tails():
-        event_log.warn("tail cut off", what=str(tail))
+        event_log.warning("tail cut off", what=str(tail))
     seconds = round(time.perf_counter() - started, 3)
-    event_log.say("log opened", directory=str(log.directory), partitions=log.partitions, seconds=seconds)
+    event_log.info("log opened", directory=str(log.directory), partitions=log.partitions, seconds=seconds)
     return log
 
 

@@ -53,12 +53,12 @@ class EventLog(Observer):
             wrapper_class=structlog.make_filtering_bound_logger(self._level),
         )
 
-    def say(self, event: str, **details: Any) -> None:
+    def info(self, event: str, **details: Any) -> None:
         """Log an event of the service itself."""
         self._log.info(event, **details)
 
-    def warn(self, event: str, **details: Any) -> None:
-        """Log a problem."""
+    def warning(self, event: str, **details: Any) -> None:
+        """Log a problem of the service itself."""
         self._log.warning(event, **details)
 
     # ---- `Observer`

@@ -107,11 +107,11 @@ async def serve(
     try:
         reason = await until(address, admin_address)
     finally:
-        event_log.say("stopping", reason=reason, connections=len(listener))
+        event_log.info("stopping", reason=reason, connections=len(listener))
         admin.stopping = True
         await _end(listener, service, settings.drain_ms / 1000)
         admin.close()
-        event_log.say("stopped")
+        event_log.info("stopped")
 
 
 def _report(observer: Observer, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -1,0 +1,77 @@
+"""Writes the lists of docs that follow from code: `python docs/generate_lists.py`.
+
+`<!-- table NAME -->` in tables.md has the columns of the DDL in schemas/tables, `<!-- apis -->` in wire.md the table of APIs. The
+text up to `<!-- end -->` is replaced; the rest of a page is written by hand.
+"""
+
+import re
+from pathlib import Path
+
+import pyarrow as pa
+
+from coordinator_core.protocol.api import AnyApi
+from coordinator_core.protocol.apis import APIS
+from coordinator_core.state.era import ERAS
+from pipelines.tables import definitions
+
+DOCS = Path(__file__).parent
+PAGES = (DOCS / "tables.md", DOCS / "wire.md")
+_LIST = re.compile(r"<!-- (?:table (\w+)|apis) -->\n.*?<!-- end -->", re.DOTALL)
+
+
+def type_name(kind: pa.DataType) -> str:
+    """An Arrow type as Spark SQL spells it."""
+    if pa.types.is_map(kind):
+        return f"MAP<{type_name(kind.key_type)}, {type_name(kind.item_type)}>"
+    if pa.types.is_list(kind):
+        return f"ARRAY<{type_name(kind.value_type)}>"
+    if pa.types.is_struct(kind):
+        return f"STRUCT<{', '.join(f'{member.name}: {type_name(member.type)}' for member in kind)}>"
+    if pa.types.is_timestamp(kind):
+        return "TIMESTAMP"
+    return {pa.string(): "STRING", pa.int32(): "INT", pa.int64(): "BIGINT", pa.bool_(): "BOOLEAN", pa.binary(): "BINARY"}[kind]
+
+
+def described(name: str) -> str:
+    """Description, key and columns of a table. The type of a nullable column ends with `?`."""
+    table = definitions.table(name)
+    key = f"Key: {', '.join(f'`{column}`' for column in table.key)}." if table.key else "Append-only."
+    rows = [
+        f"| `{field.name}` | `{type_name(field.type)}`{'?' if field.nullable else ''} | {table.comments[field.name]} |"
+        for field in table.schema
+    ]
+    return "\n".join([f"{table.description}. {key}", "", "| column | type | |", "|---|---|---|", *rows])
+
+
+def api_table() -> str:
+    """Every API, with the versions that can be read and written, and those that a coordinator of each era offers."""
+    rows = []
+    for api in APIS.values():
+        versions = [api.versions.all, *(api.versions.offered(era) for era in ERAS)]
+        rows.append(f"| {api_name(api)} | {api.number} | {' | '.join(map(span, versions))} |")
+    return "\n".join([f"| API | key | versions | {' | '.join(ERAS)} |", f"|---|---|---|{'---|' * len(ERAS)}", *rows])
+
+
+def api_name(api: AnyApi) -> str:
+    """The name of an API as in Kafka's protocol guide."""
+    return api.name.title().replace("_", "")
+
+
+def span(versions: range) -> str:
+    """Versions as "0–4", "0" or ""."""
+    return "–".join(str(version) for version in dict.fromkeys((versions[0], versions[-1]))) if versions else ""
+
+
+def generated(page: str) -> str:
+    """The page with its lists as the code has them."""
+
+    def made(found: re.Match[str]) -> str:
+        opening = found[0].partition("\n")[0]
+        return f"{opening}\n{api_table() if found[1] is None else described(found[1])}\n<!-- end -->"
+
+    return _LIST.sub(made, page)
+
+
+if __name__ == "__main__":
+    for each in PAGES:
+        each.write_text(generated(each.read_text(encoding="utf-8")), encoding="utf-8")
