@@ -79,9 +79,9 @@ async def await_coordinator(connection: BrokerConnection, group: str) -> None:
     """Wait for the group's coordinator: a broker creates and loads its topic at the first request. Raises TimeoutError."""
     async with asyncio.timeout(_FIND_LIMIT_SECONDS):
         while True:
-            found = await connection.ask(apis.FIND_COORDINATOR, FindCoordinatorRequest((group,)))
+            found = await connection.request(apis.FIND_COORDINATOR, FindCoordinatorRequest((group,)))
             if cast(FindCoordinatorResponse, found).coordinators[0].error is ErrorCode.NONE:
-                beat = await connection.ask(apis.HEARTBEAT, HeartbeatRequest(group, 1, "nobody"))
+                beat = await connection.request(apis.HEARTBEAT, HeartbeatRequest(group, 1, "nobody"))
                 if cast(HeartbeatResponse, beat).error is ErrorCode.UNKNOWN_MEMBER_ID:
                     return
             await asyncio.sleep(0.1)
@@ -103,7 +103,7 @@ async def join_all(members: Sequence[Member], topic: str, round_number: int = 0)
         request = SyncGroupRequest(
             member.group, response.generation, member.member_id, None, response.protocol_type, response.protocol_name, assignments
         )
-        synced = cast(SyncGroupResponse, await member.connection.ask(apis.SYNC_GROUP, request))
+        synced = cast(SyncGroupResponse, await member.connection.request(apis.SYNC_GROUP, request))
         if synced.error is not ErrorCode.NONE or not synced.assignment:
             raise RuntimeError(f"SyncGroup of {member.member_id}: {synced.error.name}, {len(synced.assignment)} bytes")
 
@@ -119,7 +119,7 @@ async def _join(member: Member, subscription: bytes) -> JoinGroupResponse:
         request = JoinGroupRequest(
             member.group, member.member_id, "consumer", (Protocol(_ASSIGNOR, subscription),), _SESSION_MS, _REBALANCE_MS
         )
-        response = cast(JoinGroupResponse, await member.connection.ask(apis.JOIN_GROUP, request))
+        response = cast(JoinGroupResponse, await member.connection.request(apis.JOIN_GROUP, request))
         member.member_id = response.member_id
         if response.error is ErrorCode.NONE:
             return response

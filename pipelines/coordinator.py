@@ -12,7 +12,7 @@ from coordinator_core.log.compression import Compression
 from coordinator_core.log.errors import LogError
 from coordinator_core.segment_log.segment_log import SegmentLog
 from coordinator_core.segment_log.settings import SegmentLogSettings
-from coordinator_core.service.addresses import Address, parse_listen_address
+from coordinator_core.service.addresses import Endpoint, parse_listen_address
 from coordinator_core.service.cluster import OFFSETS_TOPIC
 from coordinator_core.service.event_log import LEVELS, EventLog
 from coordinator_core.service.process import Addresses, CannotListen, Until, raise_file_limit, serve, signalled
@@ -82,14 +82,14 @@ def run_coordinator(options: CoordinatorOptions, until: Until, stream: TextIO | 
         log.close()
 
 
-async def until_signalled(address: Address, admin: Address | None) -> str:
+async def until_signalled(address: Endpoint, admin: Endpoint | None) -> str:
     """Print the ready line, then wait for SIGTERM or SIGINT. Returns the name of the signal."""
     signal_name = signalled()
     tell_ready(address, admin)
     return await signal_name
 
 
-def tell_ready(address: Address, admin: Address | None) -> None:
+def tell_ready(address: Endpoint, admin: Endpoint | None) -> None:
     """Print on standard output that connections are accepted: the line that a supervising process waits for."""
     where = "" if admin is None else f", http://{admin}/health and /metrics"
     print(f"listening on {address}{where}", flush=True)
@@ -146,7 +146,7 @@ def _fsync(text: str) -> Fsync:
         raise UsageError(f"coordinator.fsync is {text!r}: must be one of {', '.join(Fsync)}") from error
 
 
-def _address(text: str, name: str) -> Address:
+def _address(text: str, name: str) -> Endpoint:
     try:
         return parse_listen_address(text)
     except ValueError as error:

@@ -4,16 +4,15 @@ from coordinator_core.client.connection import BrokerConnection, connect
 from coordinator_core.client.crowd import Crowd
 from coordinator_core.client.crowd_script import Action, CrowdSettings, Step, script
 from coordinator_core.client.errors import ClientError, Disconnected, NoCommonVersion, TimedOut
-from coordinator_core.client.group_client import Address, Cluster, Connections
+from coordinator_core.client.group_client import ClusterClient, Connections, Server
 from coordinator_core.client.runner import MemberRunner
 from coordinator_core.client.settings import ConnectionSettings
 
 __all__ = [
     "Action",
-    "Address",
     "BrokerConnection",
     "ClientError",
-    "Cluster",
+    "ClusterClient",
     "ConnectionSettings",
     "Connections",
     "Crowd",
@@ -21,6 +20,7 @@ __all__ = [
     "Disconnected",
     "MemberRunner",
     "NoCommonVersion",
+    "Server",
     "Step",
     "TimedOut",
     "connect",

@@ -80,7 +80,7 @@ class BrokerConnection(asyncio.Protocol):
         """
         return self._send(api, self.version_of(api), parts, timeout_ms)
 
-    async def ask(self, api: AnyApi, part: Part, timeout_ms: int | None = None, newest: int | None = None) -> Response:
+    async def request(self, api: AnyApi, part: Part, timeout_ms: int | None = None, newest: int | None = None) -> Response:
         """Sends a request with one part and waits for its response; `newest` as in `version_of`. Raises ClientError."""
         return (await self._send(api, self.version_of(api, newest), (part,), timeout_ms))[0]
 

@@ -7,7 +7,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from coordinator_core.assignors import ClusterMetadata
 from coordinator_core.client.crowd_script import Action, CrowdSettings, Step, script
 from coordinator_core.client.errors import ClientError
-from coordinator_core.client.group_client import Address, Cluster, Connections
+from coordinator_core.client.group_client import ClusterClient, Connections, Server
 from coordinator_core.client.runner import MemberRunner
 from coordinator_core.client.settings import ConnectionSettings
 from coordinator_core.member import Event, GroupMember, MemberFailed, MemberSettings, MemberState
@@ -26,7 +26,7 @@ class Crowd:
     The offsets of a partition only grow, so the committed offset is never below `acknowledged` or above `sent`.
     """
 
-    def __init__(self, servers: Sequence[Address], settings: CrowdSettings) -> None:
+    def __init__(self, servers: Sequence[Server], settings: CrowdSettings) -> None:
         self.settings = settings
         self.counts: Counter[str] = Counter()
         self.acknowledged: dict[GroupPartition, int] = {}
@@ -35,7 +35,7 @@ class Crowd:
         self.sent: Counter[GroupPartition] = Counter()
         self._loop = asyncio.get_running_loop()
         self._network = ConnectionSettings(client_id=settings.prefix)
-        self._cluster = Cluster(servers, self._network)
+        self._cluster = ClusterClient(servers, self._network)
         self._connections: dict[int, Connections] = {}
         self._metadata = ClusterMetadata.of_counts({})
         self._tasks: set[asyncio.Task[None]] = set()

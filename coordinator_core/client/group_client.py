@@ -13,7 +13,7 @@ from coordinator_core.protocol.cluster import MetadataRequest, MetadataResponse,
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.groups import FindCoordinatorRequest, FindCoordinatorResponse
 
-Address = tuple[str, int]
+Server = tuple[str, int]
 
 
 class Connections:
@@ -21,8 +21,8 @@ class Connections:
 
     def __init__(self, settings: ConnectionSettings) -> None:
         self.settings = settings
-        self._connections: dict[Address, BrokerConnection] = {}
-        self._locks: dict[Address, asyncio.Lock] = {}
+        self._connections: dict[Server, BrokerConnection] = {}
+        self._locks: dict[Server, asyncio.Lock] = {}
 
     async def to(self, host: str, port: int) -> BrokerConnection:
         """Returns an open connection to the address. Raises ClientError."""
@@ -40,17 +40,17 @@ class Connections:
         self._connections.clear()
 
 
-class Cluster:
+class ClusterClient:
     """Requests to any broker, on separate connections: on a coordinator's connection, a JoinGroup may be parked."""
 
-    def __init__(self, servers: Sequence[Address], settings: ConnectionSettings) -> None:
+    def __init__(self, servers: Sequence[Server], settings: ConnectionSettings) -> None:
         self._servers = tuple(servers)
         self._connections = Connections(settings)
 
     async def find(self, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
         """Finds the coordinator of a group. Raises ClientError."""
         connection = await self._any()
-        found = cast(FindCoordinatorResponse, await connection.ask(apis.FIND_COORDINATOR, request))
+        found = cast(FindCoordinatorResponse, await connection.request(apis.FIND_COORDINATOR, request))
         if apis.FIND_COORDINATOR.has_field(connection.version_of(apis.FIND_COORDINATOR), "keys"):
             return found
         # before v4 the response has no key
@@ -64,7 +64,7 @@ class Cluster:
         Raises ClientError.
         """
         request = MetadataRequest(tuple(RequestedTopic(topic) for topic in sorted(topics)), allow_auto_topic_creation=False)
-        response = cast(MetadataResponse, await (await self._any()).ask(apis.METADATA, request))
+        response = cast(MetadataResponse, await (await self._any()).request(apis.METADATA, request))
         racks = {broker.node_id: broker.rack for broker in response.brokers}
         return ClusterMetadata(
             {

@@ -7,7 +7,7 @@ from typing import cast
 
 from coordinator_core.client.connection import BrokerConnection, Responses
 from coordinator_core.client.errors import ClientError, Disconnected, NoCommonVersion
-from coordinator_core.client.group_client import Cluster, Connections
+from coordinator_core.client.group_client import ClusterClient, Connections
 from coordinator_core.member import Effects, Event, GroupMember, MemberState
 from coordinator_core.protocol.api import Request, Response
 from coordinator_core.protocol.apis import api_of
@@ -38,7 +38,11 @@ class MemberRunner:
     """
 
     def __init__(
-        self, member: GroupMember, cluster: Cluster, connections: Connections, on_event: Callable[[Event], None] | None = None
+        self,
+        member: GroupMember,
+        cluster: ClusterClient,
+        connections: Connections,
+        on_event: Callable[[Event], None] | None = None,
     ) -> None:
         self.member = member
         self._cluster = cluster

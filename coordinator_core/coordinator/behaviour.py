@@ -103,7 +103,7 @@ class Behaviour:
     #: OffsetCommit checks for a rebalance before it checks the member.
     commit_checks_rebalance_first: bool
     #: OffsetCommit v9+ with a generation of a missing group gets GROUP_ID_NOT_FOUND (KIP-848).
-    tells_missing_groups: bool
+    reports_missing_groups: bool
     #: TxnOffsetCommit with a generation creates a missing group.
     transactions_make_groups: bool
     #: OffsetFetch of zero partitions fetches all.
@@ -144,7 +144,7 @@ _SCALA_3 = Behaviour(
     writes_new_groups=False,
     commits_expire=False,
     commit_checks_rebalance_first=False,
-    tells_missing_groups=False,
+    reports_missing_groups=False,
     transactions_make_groups=True,
     fetches_all_for_none=False,
     stable_fetch_waits=False,
@@ -163,7 +163,7 @@ _JAVA = replace(
     stable_sync_keeps_session=False,
     sync_checks_empty_first=True,
     writes_new_groups=True,
-    tells_missing_groups=True,
+    reports_missing_groups=True,
     transactions_make_groups=False,
     stable_fetch_waits=True,
     always_group_tombstone=True,

@@ -94,7 +94,7 @@ class ResultBuilder:
         """Runs `then` with the result of the last write, once all writes so far are done; in this call if there are none."""
         self.waiting.append(then)
 
-    def outcome(self) -> CoordinatorResult:
+    def build(self) -> CoordinatorResult:
         """Returns the collected result."""
         return CoordinatorResult(tuple(self.answers), tuple(self.writes), tuple(self.group_events))
 

@@ -279,4 +279,4 @@ class GroupCoordinatorShard:
                 self._waiting.setdefault(next(reversed(self._writes)), []).append(then)
             else:
                 then(ErrorCode.NONE, result)
-        return result.outcome()
+        return result.build()

@@ -38,8 +38,8 @@ class Response:
     __slots__ = ()
 
 
-class Versions(NamedTuple):
-    """Versions of an API that can be read and written here, those of Kafka 4.3 and older ones.
+class SupportedVersions(NamedTuple):
+    """SupportedVersions of an API that can be read and written here, those of Kafka 4.3 and older ones.
 
     `flexible` is the first flexible version (KIP-482) or None. `brokers` has the versions that the brokers of an era list in
     ApiVersions, without the eras whose brokers do not have the API.
@@ -88,7 +88,7 @@ class Api(Generic[RequestT, ResponseT]):
 
     number: int
     name: str
-    versions: Versions
+    versions: SupportedVersions
     request: type[RequestT]
     response: type[ResponseT]
     first_versions: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from coordinator_core.protocol.api import AnyApi, Api, CoordinatorApi, Request, Versions
+from coordinator_core.protocol.api import AnyApi, Api, CoordinatorApi, Request, SupportedVersions
 from coordinator_core.protocol.cluster import (
     ApiVersionsRequest,
     ApiVersionsResponse,
@@ -62,7 +62,7 @@ def _versions(
     flexible: int | None,
     before_4: tuple[int | None, ...] | None = None,
     lowest_in_4: int | None = None,
-) -> Versions:
+) -> SupportedVersions:
     """Returns the versions of Kafka 4.3, and those that the brokers of each era list.
 
     `before_4` has the highest version in the eras 0.9, 0.10, 1, 2 and 3, None if the era's brokers do not have the API; without
@@ -74,7 +74,7 @@ def _versions(
     else:
         brokers = {era: range(each + 1) for era, each in zip(ERAS, before_4, strict=False) if each is not None}
     brokers["4"] = range(lowest if lowest_in_4 is None else lowest_in_4, highest + 1)
-    return Versions(lowest, highest, flexible, MappingProxyType(brokers))
+    return SupportedVersions(lowest, highest, flexible, MappingProxyType(brokers))
 
 
 #: Listed because Java clients before 2.8 and franz-go require it. Brokers of 4.x list versions 0–2 without serving them, because

@@ -8,7 +8,7 @@ _HIGHEST_PORT = 65_535
 _ADDRESS = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.%\w]+)\]|(?P<host>[^:\[\]\s]+)):(?P<port>[0-9]{1,5})")
 
 
-class Address(NamedTuple):
+class Endpoint(NamedTuple):
     host: str
     port: int
 
@@ -16,12 +16,12 @@ class Address(NamedTuple):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-def parse_listen_address(text: str) -> Address:
+def parse_listen_address(text: str) -> Endpoint:
     """Parse HOST:PORT, with an IPv6 host in brackets. Raises ValueError for anything else."""
     match = _ADDRESS.fullmatch(text)
     if match is None or int(match["port"]) > _HIGHEST_PORT:
         raise ValueError(f"invalid address {text!r}: use HOST:PORT, such as 127.0.0.1:9092 or [::1]:9092")
-    return Address(match["six"] or match["host"], int(match["port"]))
+    return Endpoint(match["six"] or match["host"], int(match["port"]))
 
 
 def java_host(host: str) -> str:

@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping
 
-from coordinator_core.service.addresses import Address
+from coordinator_core.service.addresses import Endpoint
 from coordinator_core.service.observer import Observer
 
 _MOST_HEADER_BYTES = 8 * 1024
@@ -44,11 +44,11 @@ class Admin:
         self._server: asyncio.Server | None = None
         self.stopping = False
 
-    async def start(self, address: Address) -> Address:
+    async def start(self, address: Endpoint) -> Endpoint:
         """Start listening and return the actual address. Raises OSError when the address cannot be bound."""
         self._server = await asyncio.start_server(self._serve, address.host, address.port, limit=_MOST_HEADER_BYTES)
         name = self._server.sockets[0].getsockname()
-        return Address(name[0], name[1])
+        return Endpoint(name[0], name[1])
 
     def close(self) -> None:
         """Accept no more connections."""

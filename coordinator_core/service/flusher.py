@@ -25,7 +25,7 @@ class Flusher:
         self._log = log
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._done: deque[tuple[asyncio.Future[None], BaseException | None]] = deque()
-        self._told = False
+        self._is_reported = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._threads = [threading.Thread(target=self._work, name=f"flush {number}", daemon=True) for number in range(threads)]
         for thread in self._threads:
@@ -55,8 +55,8 @@ class Flusher:
                     # leave the end marker in the queue for the next thread
                     self._jobs.put(None)
             self._done.extend(self._flushed(jobs))
-            if not self._told and self._loop is not None:
-                self._told = True
+            if not self._is_reported and self._loop is not None:
+                self._is_reported = True
                 self._loop.call_soon_threadsafe(self._settle)
 
     def _flushed(self, jobs: list[_Job]) -> list[tuple["asyncio.Future[None]", BaseException | None]]:
@@ -69,7 +69,7 @@ class Flusher:
 
     def _settle(self) -> None:
         # reset first: a job that finishes later must schedule another wake-up
-        self._told = False
+        self._is_reported = False
         while self._done:
             flushed, error = self._done.popleft()
             if flushed.done():

@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 
-from coordinator_core.service.addresses import Address
+from coordinator_core.service.addresses import Endpoint
 from coordinator_core.service.background import BackgroundTasks
 from coordinator_core.service.connection import Connection
 from coordinator_core.service.observer import Observer
@@ -34,7 +34,7 @@ class Listener:
     def __len__(self) -> int:
         return len(self._connections)
 
-    async def start(self, address: Address) -> Address:
+    async def start(self, address: Endpoint) -> Endpoint:
         """Bind the address and return it with the actual port, which the system chooses for port 0.
 
         Connections are accepted after `serve`. Raises OSError when the address cannot be bound.
@@ -45,7 +45,7 @@ class Listener:
             lambda: Connection(self), address.host, address.port, backlog=_BACKLOG, start_serving=False
         )
         name = self._server.sockets[0].getsockname()
-        return Address(name[0], name[1])
+        return Endpoint(name[0], name[1])
 
     async def serve(self, dispatcher: RequestDispatcher) -> None:
         """Accept connections from now on."""

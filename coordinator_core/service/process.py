@@ -17,7 +17,7 @@ from coordinator_core.coordinator.group_counts import GroupCounts, count_groups
 from coordinator_core.coordinator.shard import ShardStatus
 from coordinator_core.protocol.apis import offered_versions
 from coordinator_core.protocol.groups import Node
-from coordinator_core.service.addresses import Address
+from coordinator_core.service.addresses import Endpoint
 from coordinator_core.service.admin import Admin
 from coordinator_core.service.background import BackgroundTasks
 from coordinator_core.service.clock import SteadyClock
@@ -43,7 +43,7 @@ _SAME_SIGNAL_SECONDS = 0.2
 
 #: Awaited once connections are accepted, with the address for clients and that of /health and /metrics; partitions may still be
 #: loading then. The service shuts down when it returns, which it does with the reason.
-Until = Callable[[Address, Address | None], Awaitable[str]]
+Until = Callable[[Endpoint, Endpoint | None], Awaitable[str]]
 
 
 class CannotListen(Exception):
@@ -54,9 +54,9 @@ class CannotListen(Exception):
 class Addresses:
     """The listener's address, the advertised one (None: the same), and that of /health and /metrics (None: disabled)."""
 
-    listen: Address
-    advertised: Address | None = None
-    admin: Address | None = None
+    listen: Endpoint
+    advertised: Endpoint | None = None
+    admin: Endpoint | None = None
 
 
 def raise_file_limit() -> None:
@@ -120,7 +120,7 @@ def _report(observer: Observer, _loop: asyncio.AbstractEventLoop, context: dict[
     observer.bug(f"event loop: {message}", context.get("exception") or RuntimeError(message))
 
 
-async def _listening(starting: Awaitable[Address], address: Address) -> Address:
+async def _listening(starting: Awaitable[Endpoint], address: Endpoint) -> Endpoint:
     try:
         return await starting
     except OSError as error:

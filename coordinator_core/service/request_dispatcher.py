@@ -63,10 +63,10 @@ class RequestDispatcher:
     def _error_response(self, header: RequestHeader) -> bytes | None:
         return write_error_response(header, ErrorCode.UNSUPPORTED_VERSION, self._cluster.offered)
 
-    def ask(self, part: Part, reply_handle: ReplyHandle) -> None:
+    def dispatch(self, part: Part, reply_handle: ReplyHandle) -> None:
         """Pass one part of a request to the cluster or to the service."""
         if isinstance(part, CoordinatorRequest):
-            self._service.ask(part, reply_handle)
+            self._service.submit(part, reply_handle)
         elif isinstance(part, PartitionMarker):
             self._end_transaction(part, reply_handle)
         else:
@@ -114,12 +114,12 @@ class PendingRequest:
         """Dispatch every part."""
         parts = self._request.parts
         if len(parts) == 1:
-            self._dispatcher.ask(parts[0], self)
+            self._dispatcher.dispatch(parts[0], self)
         elif not parts:
             self._finish([])
         else:
             for part, reply_handle in zip(parts, GatheredReplies(len(parts), self._finish).handles(), strict=True):
-                self._dispatcher.ask(part, reply_handle)
+                self._dispatcher.dispatch(part, reply_handle)
 
     def answer(self, response: Response) -> None:
         """Receive the response of the only part."""

@@ -121,7 +121,7 @@ class CoordinatorService:
 
     # ---- requests
 
-    def ask(self, request: CoordinatorRequest, reply_handle: ReplyHandle) -> None:
+    def submit(self, request: CoordinatorRequest, reply_handle: ReplyHandle) -> None:
         """Submit a request to the partition of its group, ListGroups to all. The reply handle gets one response."""
         if isinstance(request, ListGroupsRequest):
             self._submit_to_all(request, reply_handle)
@@ -145,7 +145,7 @@ class CoordinatorService:
     async def answer(self, request: CoordinatorRequest) -> Response:
         """Return the response to a request from within this process."""
         reply_handle = FutureReply()
-        self.ask(request, reply_handle)
+        self.submit(request, reply_handle)
         return await reply_handle.future
 
     def _submit_to_all(self, request: ListGroupsRequest, reply_handle: ReplyHandle) -> None:

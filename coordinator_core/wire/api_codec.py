@@ -54,14 +54,14 @@ class ApiCodec:
     read_response: Callable[[Any, int, Mapping[UUID, str]], tuple[Response, ...]]
 
 
-def given(value: Value | None, name: str) -> Value:
+def require(value: Value | None, name: str) -> Value:
     """Return the value of a field that must not be null. Raises BadField."""
     if value is None:
         raise BadField(f"{name} is null, which is invalid")
     return value
 
 
-def only(parts: Sequence[Value], version: int) -> Value:
+def require_one(parts: Sequence[Value], version: int) -> Value:
     """Return the only part of a message. Raises Unwritable for another number of parts."""
     if len(parts) != 1:
         raise Unwritable(f"v{version} holds 1 part, not {len(parts)}: send one message per part")
@@ -101,7 +101,7 @@ def topic_name(topic: Any, names: Mapping[UUID, str] | None) -> str:
     """Return the name of a topic in a response; with `names`, looked up by its id. Raises BadField."""
     if names is None:
         name: str | None = topic.name
-        return given(name, "topic name")
+        return require(name, "topic name")
     topic_id = id_of(topic.topic_id)
     if topic_id not in names:
         raise BadField(f"topic id {topic_id} was not requested")

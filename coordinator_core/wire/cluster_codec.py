@@ -20,7 +20,7 @@ from coordinator_core.protocol.cluster import (
     TopicMetadata,
 )
 from coordinator_core.wire import library
-from coordinator_core.wire.api_codec import ApiCodec, Parts, error_of, given, id_of, only
+from coordinator_core.wire.api_codec import ApiCodec, Parts, error_of, id_of, require, require_one
 from coordinator_core.wire.errors import Unwritable
 from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.parts import Peer, WireRequest
@@ -36,19 +36,19 @@ _SEVERAL_ENDPOINTS = 1
 def _read_versions_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
     if header.version < _SOFTWARE_NAMES:
         return Parts((ApiVersionsRequest(),))
-    name = given(body.client_software_name, "client_software_name")
-    return Parts((ApiVersionsRequest(name, given(body.client_software_version, "client_software_version")),))
+    name = require(body.client_software_name, "client_software_name")
+    return Parts((ApiVersionsRequest(name, require(body.client_software_version, "client_software_version")),))
 
 
 def _write_versions_request(parts: Sequence[ApiVersionsRequest], version: int) -> Any:
-    request = only(parts, version)
+    request = require_one(parts, version)
     return library.ApiVersionsRequest(
         client_software_name=request.software_name or "", client_software_version=request.software_version or ""
     )
 
 
 def _write_versions_response(request: WireRequest, responses: Sequence[ApiVersionsResponse]) -> Any:
-    return versions_body(only(responses, request.header.version))
+    return versions_body(require_one(responses, request.header.version))
 
 
 def versions_body(response: ApiVersionsResponse) -> Any:
@@ -62,23 +62,23 @@ def versions_body(response: ApiVersionsResponse) -> Any:
 
 
 def _read_versions_response(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[ApiVersionsResponse]:
-    apis = tuple(ApiVersionRange(each.api_key, each.min_version, each.max_version) for each in given(body.api_keys, "api_keys"))
+    apis = tuple(ApiVersionRange(each.api_key, each.min_version, each.max_version) for each in require(body.api_keys, "api_keys"))
     return (ApiVersionsResponse(error_of(body.error_code), apis),)
 
 
 def _read_metadata_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
     nullable = header.version >= _ALL_TOPICS_IS_NULL
-    topics = body.topics if nullable else given(body.topics, "topics") or None
+    topics = body.topics if nullable else require(body.topics, "topics") or None
     if topics is not None:
         by_id = header.version >= _METADATA_BY_ID
         topics = tuple(
-            RequestedTopic(topic.name if by_id else given(topic.name, "topic name"), id_of(topic.topic_id)) for topic in topics
+            RequestedTopic(topic.name if by_id else require(topic.name, "topic name"), id_of(topic.topic_id)) for topic in topics
         )
     return Parts((MetadataRequest(topics, body.allow_auto_topic_creation),))
 
 
 def _write_metadata_request(parts: Sequence[MetadataRequest], version: int) -> Any:
-    request = only(parts, version)
+    request = require_one(parts, version)
     if not request.allow_auto_topic_creation and request.topics and version < _CREATION_IS_OPTIONAL:
         raise Unwritable(f"Metadata v{version} always creates missing topics: use v{_CREATION_IS_OPTIONAL} or later")
     topics = None
@@ -99,7 +99,7 @@ def _write_metadata_request(parts: Sequence[MetadataRequest], version: int) -> A
 
 def _write_metadata_response(request: WireRequest, responses: Sequence[MetadataResponse]) -> Any:
     version = request.header.version
-    response = only(responses, version)
+    response = require_one(responses, version)
     kind = library.MetadataResponse.MetadataResponseTopic
     return library.MetadataResponse(
         throttle_time_ms=0,
@@ -142,17 +142,18 @@ def _read_metadata_response(body: Any, _version: int, _names: Mapping[UUID, str]
     return (
         MetadataResponse(
             brokers=tuple(
-                Broker(each.node_id, given(each.host, "host"), each.port, each.rack) for each in given(body.brokers, "brokers")
+                Broker(each.node_id, require(each.host, "host"), each.port, each.rack)
+                for each in require(body.brokers, "brokers")
             ),
             topics=tuple(
                 TopicMetadata(
                     name=topic.name,
-                    partitions=tuple(_read_partition(each) for each in given(topic.partitions, "partitions")),
+                    partitions=tuple(_read_partition(each) for each in require(topic.partitions, "partitions")),
                     error=error_of(topic.error_code),
                     topic_id=id_of(topic.topic_id),
                     is_internal=topic.is_internal,
                 )
-                for topic in given(body.topics, "topics")
+                for topic in require(body.topics, "topics")
             ),
             cluster_id=body.cluster_id,
             controller_id=body.controller_id,
@@ -166,8 +167,8 @@ def _read_partition(body: Any) -> PartitionMetadata:
         partition=body.partition_index,
         leader=body.leader_id,
         leader_epoch=body.leader_epoch,
-        replicas=tuple(given(body.replica_nodes, "replica_nodes")),
-        in_sync=tuple(given(body.isr_nodes, "isr_nodes")),
+        replicas=tuple(require(body.replica_nodes, "replica_nodes")),
+        in_sync=tuple(require(body.isr_nodes, "isr_nodes")),
         error=error_of(body.error_code),
     )
 
@@ -181,13 +182,13 @@ def _read_cluster_request(body: Any, header: RequestHeader, _peer: Peer) -> Part
 def _write_cluster_request(parts: Sequence[DescribeClusterRequest], version: int) -> Any:
     return library.DescribeClusterRequest(
         include_cluster_authorized_operations=False,
-        endpoint_type=only(parts, version).endpoint_type,
+        endpoint_type=require_one(parts, version).endpoint_type,
         include_fenced_brokers=False,
     )
 
 
 def _write_cluster_response(request: WireRequest, responses: Sequence[DescribeClusterResponse]) -> Any:
-    response = only(responses, request.header.version)
+    response = require_one(responses, request.header.version)
     return library.DescribeClusterResponse(
         throttle_time_ms=0,
         error_code=response.error,
@@ -209,10 +210,11 @@ def _read_cluster_response(body: Any, version: int, _names: Mapping[UUID, str]) 
     return (
         DescribeClusterResponse(
             error=error_of(body.error_code),
-            cluster_id=given(body.cluster_id, "cluster_id"),
+            cluster_id=require(body.cluster_id, "cluster_id"),
             controller_id=body.controller_id,
             brokers=tuple(
-                Broker(each.broker_id, given(each.host, "host"), each.port, each.rack) for each in given(body.brokers, "brokers")
+                Broker(each.broker_id, require(each.host, "host"), each.port, each.rack)
+                for each in require(body.brokers, "brokers")
             ),
             error_message=body.error_message,
             endpoint_type=body.endpoint_type if version >= _SEVERAL_ENDPOINTS else 1,

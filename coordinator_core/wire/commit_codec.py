@@ -17,7 +17,7 @@ from coordinator_core.protocol.offsets import (
 )
 from coordinator_core.state.offsets import TopicPartition
 from coordinator_core.wire import library
-from coordinator_core.wire.api_codec import ApiCodec, Parts, by_topic, error_of, given, id_of, only, topic_name
+from coordinator_core.wire.api_codec import ApiCodec, Parts, by_topic, error_of, id_of, require, require_one, topic_name
 from coordinator_core.wire.errors import Unwritable
 from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.parts import Peer, WireRequest
@@ -27,10 +27,10 @@ def _read_commit_request(body: Any, header: RequestHeader, peer: Peer) -> Parts:
     by_id = apis.OFFSET_COMMIT.has_field(header.version, "topic_id")
     offsets: dict[TopicPartition, OffsetToCommit] = {}
     unknown: dict[UUID, tuple[int, ...]] = {}
-    for topic in given(body.topics, "topics"):
+    for topic in require(body.topics, "topics"):
         topic_id = id_of(topic.topic_id)
-        name = peer.topic_names.get(topic_id) if by_id else given(topic.name, "topic name")
-        partitions = given(topic.partitions, "partitions")
+        name = peer.topic_names.get(topic_id) if by_id else require(topic.name, "topic name")
+        partitions = require(topic.partitions, "partitions")
         if name is None:
             unknown[topic_id] = (*unknown.get(topic_id, ()), *(each.partition_index for each in partitions))
             continue
@@ -39,9 +39,9 @@ def _read_commit_request(body: Any, header: RequestHeader, peer: Peer) -> Parts:
                 each.committed_offset, each.committed_leader_epoch, each.committed_metadata, topic_id
             )
     request = OffsetCommitRequest(
-        group_id=given(body.group_id, "group_id"),
+        group_id=require(body.group_id, "group_id"),
         offsets=offsets,
-        member_id=given(body.member_id, "member_id"),
+        member_id=require(body.member_id, "member_id"),
         generation=body.generation_id_or_member_epoch,
         group_instance_id=body.group_instance_id,
         retention_ms=body.retention_time_ms,
@@ -51,7 +51,7 @@ def _read_commit_request(body: Any, header: RequestHeader, peer: Peer) -> Parts:
 
 
 def _write_commit_request(parts: Sequence[OffsetCommitRequest], version: int) -> Any:
-    request = only(parts, version)
+    request = require_one(parts, version)
     kind = library.OffsetCommitRequest.OffsetCommitRequestTopic
     return library.OffsetCommitRequest(
         group_id=request.group_id,
@@ -102,7 +102,7 @@ def _write_commit_response(request: WireRequest, responses: Sequence[OffsetCommi
                 kind.OffsetCommitResponsePartition(partition_index=partition, error_code=error) for partition, error in errors
             ],
         )
-        for name, errors in by_topic(only(responses, version).errors.items()).items()
+        for name, errors in by_topic(require_one(responses, version).errors.items()).items()
     ]
     unnamed = [
         kind(
@@ -131,14 +131,14 @@ def _errors(body: Any, names: Mapping[UUID, str] | None) -> OffsetCommitResponse
     return OffsetCommitResponse(
         {
             TopicPartition(topic_name(topic, names), each.partition_index): error_of(each.error_code)
-            for topic in given(body.topics, "topics")
-            for each in given(topic.partitions, "partitions")
+            for topic in require(body.topics, "topics")
+            for each in require(topic.partitions, "partitions")
         }
     )
 
 
 def _write_txn_commit_request(parts: Sequence[TxnOffsetCommitRequest], version: int) -> Any:
-    request = only(parts, version)
+    request = require_one(parts, version)
     kind = library.TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
     return library.TxnOffsetCommitRequest(
         transactional_id=request.transactional_id,
@@ -168,17 +168,17 @@ def _write_txn_commit_request(parts: Sequence[TxnOffsetCommitRequest], version: 
 
 def _read_txn_commit_request(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
     request = TxnOffsetCommitRequest(
-        group_id=given(body.group_id, "group_id"),
-        transactional_id=given(body.transactional_id, "transactional_id"),
+        group_id=require(body.group_id, "group_id"),
+        transactional_id=require(body.transactional_id, "transactional_id"),
         producer=ProducerEpoch(body.producer_id, body.producer_epoch),
         offsets={
-            TopicPartition(given(topic.name, "topic name"), each.partition_index): OffsetToCommit(
+            TopicPartition(require(topic.name, "topic name"), each.partition_index): OffsetToCommit(
                 each.committed_offset, each.committed_leader_epoch, each.committed_metadata
             )
-            for topic in given(body.topics, "topics")
-            for each in given(topic.partitions, "partitions")
+            for topic in require(body.topics, "topics")
+            for each in require(topic.partitions, "partitions")
         },
-        member_id=given(body.member_id, "member_id"),
+        member_id=require(body.member_id, "member_id"),
         generation=body.generation_id,
         group_instance_id=body.group_instance_id,
     )
@@ -197,7 +197,7 @@ def _write_txn_commit_response(request: WireRequest, responses: Sequence[OffsetC
                     for partition, error in errors
                 ],
             )
-            for name, errors in by_topic(only(responses, request.header.version).errors.items()).items()
+            for name, errors in by_topic(require_one(responses, request.header.version).errors.items()).items()
         ],
     )
 

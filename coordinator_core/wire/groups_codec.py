@@ -25,7 +25,7 @@ from coordinator_core.protocol.groups import (
     Node,
 )
 from coordinator_core.wire import library
-from coordinator_core.wire.api_codec import ApiCodec, BadField, Parts, error_of, given, only
+from coordinator_core.wire.api_codec import ApiCodec, BadField, Parts, error_of, require, require_one
 from coordinator_core.wire.errors import Unwritable
 from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.parts import Peer, WireRequest
@@ -36,8 +36,8 @@ _NOT_REQUESTED = -(1 << 31)
 
 def _read_describe_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
     missing_is_error = apis.DESCRIBE_GROUPS.has_field(header.version, "missing_is_error")
-    groups = given(body.groups, "groups")
-    return Parts(tuple(DescribeGroupRequest(given(group_id, "group_id"), missing_is_error) for group_id in groups))
+    groups = require(body.groups, "groups")
+    return Parts(tuple(DescribeGroupRequest(require(group_id, "group_id"), missing_is_error) for group_id in groups))
 
 
 def _write_describe_request(parts: Sequence[DescribeGroupRequest], _version: int) -> Any:
@@ -78,30 +78,30 @@ def _read_describe_response(body: Any, _version: int, _names: Mapping[UUID, str]
     return tuple(
         DescribeGroupResponse(
             error=error_of(group.error_code),
-            group_id=given(group.group_id, "group_id"),
-            state=given(group.group_state, "group_state"),
-            protocol_type=given(group.protocol_type, "protocol_type"),
-            protocol=given(group.protocol_data, "protocol_data"),
+            group_id=require(group.group_id, "group_id"),
+            state=require(group.group_state, "group_state"),
+            protocol_type=require(group.protocol_type, "protocol_type"),
+            protocol=require(group.protocol_data, "protocol_data"),
             members=tuple(
                 DescribedMember(
-                    member_id=given(member.member_id, "member_id"),
+                    member_id=require(member.member_id, "member_id"),
                     group_instance_id=member.group_instance_id,
-                    client_id=given(member.client_id, "client_id"),
-                    client_host=given(member.client_host, "client_host"),
-                    metadata=given(member.member_metadata, "member_metadata"),
-                    assignment=given(member.member_assignment, "member_assignment"),
+                    client_id=require(member.client_id, "client_id"),
+                    client_host=require(member.client_host, "client_host"),
+                    metadata=require(member.member_metadata, "member_metadata"),
+                    assignment=require(member.member_assignment, "member_assignment"),
                 )
-                for member in given(group.members, "members")
+                for member in require(group.members, "members")
             ),
             error_message=group.error_message,
         )
-        for group in given(body.groups, "groups")
+        for group in require(body.groups, "groups")
     )
 
 
 def _read_consumer_describe_request(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
-    group_ids = given(body.group_ids, "group_ids")
-    return Parts(tuple(ConsumerGroupDescribeRequest(given(group_id, "group_id")) for group_id in group_ids))
+    group_ids = require(body.group_ids, "group_ids")
+    return Parts(tuple(ConsumerGroupDescribeRequest(require(group_id, "group_id")) for group_id in group_ids))
 
 
 def _write_consumer_describe_request(parts: Sequence[ConsumerGroupDescribeRequest], _version: int) -> Any:
@@ -132,19 +132,19 @@ def _read_consumer_describe_response(
     body: Any, _version: int, _names: Mapping[UUID, str]
 ) -> tuple[ConsumerGroupDescribeResponse, ...]:
     return tuple(
-        ConsumerGroupDescribeResponse(error_of(group.error_code), given(group.group_id, "group_id"), group.error_message)
-        for group in given(body.groups, "groups")
+        ConsumerGroupDescribeResponse(error_of(group.error_code), require(group.group_id, "group_id"), group.error_message)
+        for group in require(body.groups, "groups")
     )
 
 
 def _read_list_request(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
-    states = (given(each, "state") for each in given(body.states_filter, "states_filter"))
-    types = (given(each, "type") for each in given(body.types_filter, "types_filter"))
+    states = (require(each, "state") for each in require(body.states_filter, "states_filter"))
+    types = (require(each, "type") for each in require(body.types_filter, "types_filter"))
     return Parts((ListGroupsRequest(frozenset(states), frozenset(types)),))
 
 
 def _write_list_request(parts: Sequence[ListGroupsRequest], version: int) -> Any:
-    request = only(parts, version)
+    request = require_one(parts, version)
     unheard = (request.states and not apis.LIST_GROUPS.has_field(version, "states")) or (
         request.types and not apis.LIST_GROUPS.has_field(version, "types")
     )
@@ -154,7 +154,7 @@ def _write_list_request(parts: Sequence[ListGroupsRequest], version: int) -> Any
 
 
 def _write_list_response(request: WireRequest, responses: Sequence[ListGroupsResponse]) -> Any:
-    response = only(responses, request.header.version)
+    response = require_one(responses, request.header.version)
     return library.ListGroupsResponse(
         throttle_time_ms=0,
         error_code=response.error,
@@ -170,18 +170,18 @@ def _write_list_response(request: WireRequest, responses: Sequence[ListGroupsRes
 def _read_list_response(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[ListGroupsResponse]:
     groups = tuple(
         ListedGroup(
-            given(group.group_id, "group_id"),
-            given(group.protocol_type, "protocol_type"),
-            given(group.group_state, "group_state"),
-            given(group.group_type, "group_type"),
+            require(group.group_id, "group_id"),
+            require(group.protocol_type, "protocol_type"),
+            require(group.group_state, "group_state"),
+            require(group.group_type, "group_type"),
         )
-        for group in given(body.groups, "groups")
+        for group in require(body.groups, "groups")
     )
     return (ListGroupsResponse(error_of(body.error_code), groups),)
 
 
 def _read_delete_request(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
-    return Parts(tuple(DeleteGroupRequest(given(name, "group name")) for name in given(body.groups_names, "groups_names")))
+    return Parts(tuple(DeleteGroupRequest(require(name, "group name")) for name in require(body.groups_names, "groups_names")))
 
 
 def _write_delete_request(parts: Sequence[DeleteGroupRequest], _version: int) -> Any:
@@ -200,33 +200,33 @@ def _write_delete_response(_request: WireRequest, responses: Sequence[DeleteGrou
 
 def _read_delete_response(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[DeleteGroupResponse, ...]:
     return tuple(
-        DeleteGroupResponse(given(each.group_id, "group_id"), error_of(each.error_code))
-        for each in given(body.results, "results")
+        DeleteGroupResponse(require(each.group_id, "group_id"), error_of(each.error_code))
+        for each in require(body.results, "results")
     )
 
 
 def _read_find_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
     many = apis.FIND_COORDINATOR.has_field(header.version, "keys")
-    keys = given(body.coordinator_keys, "coordinator_keys") if many else [body.key]
+    keys = require(body.coordinator_keys, "coordinator_keys") if many else [body.key]
     try:
         kind = CoordinatorType(body.key_type)
     except ValueError:
         raise BadField(f"key_type {body.key_type} is not in 0–2") from None
-    return Parts((FindCoordinatorRequest(tuple(given(key, "key") for key in keys), kind),))
+    return Parts((FindCoordinatorRequest(tuple(require(key, "key") for key in keys), kind),))
 
 
 def _write_find_request(parts: Sequence[FindCoordinatorRequest], version: int) -> Any:
-    request = only(parts, version)
+    request = require_one(parts, version)
     if apis.FIND_COORDINATOR.has_field(version, "keys"):
         return library.FindCoordinatorRequest(key_type=request.key_type, coordinator_keys=list(request.keys))
     if request.key_type is not CoordinatorType.GROUP and not apis.FIND_COORDINATOR.has_field(version, "key_type"):
         raise Unwritable(f"FindCoordinator v{version} finds only coordinators of groups, not of type {request.key_type.name}")
-    return library.FindCoordinatorRequest(key=only(request.keys, version), key_type=request.key_type)
+    return library.FindCoordinatorRequest(key=require_one(request.keys, version), key_type=request.key_type)
 
 
 def _write_find_response(request: WireRequest, responses: Sequence[FindCoordinatorResponse]) -> Any:
     version = request.header.version
-    coordinators = only(responses, version).coordinators
+    coordinators = require_one(responses, version).coordinators
     if apis.FIND_COORDINATOR.has_field(version, "keys"):
         return library.FindCoordinatorResponse(
             throttle_time_ms=0,
@@ -242,7 +242,7 @@ def _write_find_response(request: WireRequest, responses: Sequence[FindCoordinat
                 for found in coordinators
             ],
         )
-    found = only(coordinators, version)
+    found = require_one(coordinators, version)
     return library.FindCoordinatorResponse(
         throttle_time_ms=0,
         error_code=found.error,
@@ -259,14 +259,14 @@ def _message(error: ErrorCode) -> str | None:
 
 def _read_find_response(body: Any, version: int, _names: Mapping[UUID, str]) -> tuple[FindCoordinatorResponse]:
     if apis.FIND_COORDINATOR.has_field(version, "keys"):
-        found = tuple(_found(each, given(each.key, "key")) for each in given(body.coordinators, "coordinators"))
+        found = tuple(_found(each, require(each.key, "key")) for each in require(body.coordinators, "coordinators"))
     else:
         found = (_found(body, ""),)
     return (FindCoordinatorResponse(found),)
 
 
 def _found(body: Any, key: str) -> FoundCoordinator:
-    return FoundCoordinator(key, error_of(body.error_code), Node(body.node_id, given(body.host, "host"), body.port))
+    return FoundCoordinator(key, error_of(body.error_code), Node(body.node_id, require(body.host, "host"), body.port))
 
 
 CODECS: Mapping[AnyApi, ApiCodec] = {

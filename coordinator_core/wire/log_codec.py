@@ -18,7 +18,7 @@ from coordinator_core.protocol.cluster import (
 )
 from coordinator_core.state.offsets import TopicPartition
 from coordinator_core.wire import library
-from coordinator_core.wire.api_codec import ApiCodec, Parts, by_topic, by_topic_id, error_of, given, id_of, only
+from coordinator_core.wire.api_codec import ApiCodec, Parts, by_topic, by_topic_id, error_of, id_of, require, require_one
 from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.parts import Peer, WireRequest
 
@@ -47,9 +47,9 @@ def lowest_timestamp(version: int) -> int:
 
 def _read_offsets_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
     timestamps = {
-        TopicPartition(given(topic.name, "topic name"), each.partition_index): each.timestamp
-        for topic in given(body.topics, "topics")
-        for each in given(topic.partitions, "partitions")
+        TopicPartition(require(topic.name, "topic name"), each.partition_index): each.timestamp
+        for topic in require(body.topics, "topics")
+        for each in require(topic.partitions, "partitions")
     }
     return Parts((ListOffsetsRequest(timestamps, lowest_timestamp(header.version)),))
 
@@ -67,7 +67,7 @@ def _write_offsets_request(parts: Sequence[ListOffsetsRequest], version: int) ->
                     for number, timestamp in each
                 ],
             )
-            for name, each in by_topic(only(parts, version).timestamps.items()).items()
+            for name, each in by_topic(require_one(parts, version).timestamps.items()).items()
         ],
         timeout_ms=0,
     )
@@ -91,7 +91,7 @@ def _write_offsets_response(request: WireRequest, responses: Sequence[ListOffset
                     for number, listed in each
                 ],
             )
-            for name, each in by_topic(only(responses, request.header.version).offsets.items()).items()
+            for name, each in by_topic(require_one(responses, request.header.version).offsets.items()).items()
         ],
     )
 
@@ -100,11 +100,11 @@ def _read_offsets_response(body: Any, _version: int, _names: Mapping[UUID, str])
     return (
         ListOffsetsResponse(
             {
-                TopicPartition(given(topic.name, "topic name"), each.partition_index): ListedOffset(
+                TopicPartition(require(topic.name, "topic name"), each.partition_index): ListedOffset(
                     error_of(each.error_code), each.offset, each.timestamp, each.leader_epoch
                 )
-                for topic in given(body.topics, "topics")
-                for each in given(topic.partitions, "partitions")
+                for topic in require(body.topics, "topics")
+                for each in require(topic.partitions, "partitions")
             }
         ),
     )
@@ -114,19 +114,19 @@ def _read_fetch_request(body: Any, header: RequestHeader, peer: Peer) -> Parts:
     by_id = header.version >= _BY_ID
     partitions = tuple(
         FetchPartition(
-            peer.topic_names.get(id_of(topic.topic_id), "") if by_id else given(topic.topic, "topic name"),
+            peer.topic_names.get(id_of(topic.topic_id), "") if by_id else require(topic.topic, "topic name"),
             id_of(topic.topic_id),
             each.partition,
             each.fetch_offset,
         )
-        for topic in given(body.topics, "topics")
-        for each in given(topic.partitions, "partitions")
+        for topic in require(body.topics, "topics")
+        for each in require(topic.partitions, "partitions")
     )
     return Parts((FetchRequest(partitions, body.max_wait_ms, body.min_bytes, body.session_id, body.session_epoch),))
 
 
 def _write_fetch_request(parts: Sequence[FetchRequest], version: int) -> Any:
-    request = only(parts, version)
+    request = require_one(parts, version)
     kind = library.FetchRequest.FetchTopic
     return library.FetchRequest(
         replica_id=_CONSUMER,
@@ -160,7 +160,7 @@ def _write_fetch_request(parts: Sequence[FetchRequest], version: int) -> Any:
 
 
 def _write_fetch_response(request: WireRequest, responses: Sequence[FetchResponse]) -> Any:
-    response = only(responses, request.header.version)
+    response = require_one(responses, request.header.version)
     kind = library.FetchResponse.FetchableTopicResponse
     return library.FetchResponse(
         throttle_time_ms=0,
@@ -193,15 +193,15 @@ def _read_fetch_response(body: Any, version: int, names: Mapping[UUID, str]) -> 
     by_id = version >= _BY_ID
     partitions = tuple(
         FetchedPartition(
-            names.get(id_of(topic.topic_id), "") if by_id else given(topic.topic, "topic name"),
+            names.get(id_of(topic.topic_id), "") if by_id else require(topic.topic, "topic name"),
             id_of(topic.topic_id),
             each.partition_index,
             error_of(each.error_code),
             each.high_watermark,
             each.log_start_offset,
         )
-        for topic in given(body.responses, "responses")
-        for each in given(topic.partitions, "partitions")
+        for topic in require(body.responses, "responses")
+        for each in require(topic.partitions, "partitions")
     )
     return (FetchResponse(partitions, error_of(body.error_code or 0), body.session_id or 0),)
 

@@ -21,7 +21,7 @@ from coordinator_core.protocol.membership import (
     SyncGroupResponse,
 )
 from coordinator_core.wire import library
-from coordinator_core.wire.api_codec import ApiCodec, Parts, error_of, given, only
+from coordinator_core.wire.api_codec import ApiCodec, Parts, error_of, require, require_one
 from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.parts import Peer, WireRequest
 
@@ -30,12 +30,12 @@ def _read_join_request(body: Any, header: RequestHeader, peer: Peer) -> Parts:
     version = header.version
     with_timeout = apis.JOIN_GROUP.has_field(version, "rebalance_timeout_ms")
     request = JoinGroupRequest(
-        group_id=given(body.group_id, "group_id"),
-        member_id=given(body.member_id, "member_id"),
-        protocol_type=given(body.protocol_type, "protocol_type"),
+        group_id=require(body.group_id, "group_id"),
+        member_id=require(body.member_id, "member_id"),
+        protocol_type=require(body.protocol_type, "protocol_type"),
         protocols=tuple(
-            Protocol(given(each.name, "protocol name"), given(each.metadata, "metadata"))
-            for each in given(body.protocols, "protocols")
+            Protocol(require(each.name, "protocol name"), require(each.metadata, "metadata"))
+            for each in require(body.protocols, "protocols")
         ),
         session_timeout_ms=body.session_timeout_ms,
         rebalance_timeout_ms=body.rebalance_timeout_ms if with_timeout else body.session_timeout_ms,
@@ -50,7 +50,7 @@ def _read_join_request(body: Any, header: RequestHeader, peer: Peer) -> Parts:
 
 
 def _write_join_request(parts: Sequence[JoinGroupRequest], version: int) -> Any:
-    request = only(parts, version)
+    request = require_one(parts, version)
     return library.JoinGroupRequest(
         group_id=request.group_id,
         session_timeout_ms=request.session_timeout_ms,
@@ -68,7 +68,7 @@ def _write_join_request(parts: Sequence[JoinGroupRequest], version: int) -> Any:
 
 def _write_join_response(request: WireRequest, responses: Sequence[JoinGroupResponse]) -> Any:
     version = request.header.version
-    response = only(responses, version)
+    response = require_one(responses, version)
     nullable = apis.JOIN_GROUP.has_field(version, "protocol_type_in_response")
     return library.JoinGroupResponse(
         throttle_time_ms=0,
@@ -93,15 +93,15 @@ def _read_join_response(body: Any, version: int, _names: Mapping[UUID, str]) -> 
     return (
         JoinGroupResponse(
             error=error_of(body.error_code),
-            member_id=given(body.member_id, "member_id"),
+            member_id=require(body.member_id, "member_id"),
             generation=body.generation_id,
             protocol_type=body.protocol_type if nullable else None,
             protocol_name=body.protocol_name if nullable else body.protocol_name or None,
-            leader=given(body.leader, "leader"),
+            leader=require(body.leader, "leader"),
             skip_assignment=body.skip_assignment,
             members=tuple(
-                JoinGroupMember(given(each.member_id, "member_id"), each.group_instance_id, given(each.metadata, "metadata"))
-                for each in given(body.members, "members")
+                JoinGroupMember(require(each.member_id, "member_id"), each.group_instance_id, require(each.metadata, "metadata"))
+                for each in require(body.members, "members")
             ),
         ),
     )
@@ -109,22 +109,22 @@ def _read_join_response(body: Any, version: int, _names: Mapping[UUID, str]) -> 
 
 def _read_sync_request(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
     request = SyncGroupRequest(
-        group_id=given(body.group_id, "group_id"),
+        group_id=require(body.group_id, "group_id"),
         generation=body.generation_id,
-        member_id=given(body.member_id, "member_id"),
+        member_id=require(body.member_id, "member_id"),
         group_instance_id=body.group_instance_id,
         protocol_type=body.protocol_type,
         protocol_name=body.protocol_name,
         assignments={
-            given(each.member_id, "member_id"): given(each.assignment, "assignment")
-            for each in given(body.assignments, "assignments")
+            require(each.member_id, "member_id"): require(each.assignment, "assignment")
+            for each in require(body.assignments, "assignments")
         },
     )
     return Parts((request,))
 
 
 def _write_sync_request(parts: Sequence[SyncGroupRequest], version: int) -> Any:
-    request = only(parts, version)
+    request = require_one(parts, version)
     return library.SyncGroupRequest(
         group_id=request.group_id,
         generation_id=request.generation,
@@ -140,7 +140,7 @@ def _write_sync_request(parts: Sequence[SyncGroupRequest], version: int) -> Any:
 
 
 def _write_sync_response(request: WireRequest, responses: Sequence[SyncGroupResponse]) -> Any:
-    response = only(responses, request.header.version)
+    response = require_one(responses, request.header.version)
     return library.SyncGroupResponse(
         throttle_time_ms=0,
         error_code=response.error,
@@ -151,17 +151,17 @@ def _write_sync_response(request: WireRequest, responses: Sequence[SyncGroupResp
 
 
 def _read_sync_response(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[SyncGroupResponse]:
-    assignment = given(body.assignment, "assignment")
+    assignment = require(body.assignment, "assignment")
     return (SyncGroupResponse(error_of(body.error_code), body.protocol_type, body.protocol_name, assignment),)
 
 
 def _read_heartbeat_request(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
-    group_id, member_id = given(body.group_id, "group_id"), given(body.member_id, "member_id")
+    group_id, member_id = require(body.group_id, "group_id"), require(body.member_id, "member_id")
     return Parts((HeartbeatRequest(group_id, body.generation_id, member_id, body.group_instance_id),))
 
 
 def _write_heartbeat_request(parts: Sequence[HeartbeatRequest], version: int) -> Any:
-    request = only(parts, version)
+    request = require_one(parts, version)
     return library.HeartbeatRequest(
         group_id=request.group_id,
         generation_id=request.generation,
@@ -171,7 +171,7 @@ def _write_heartbeat_request(parts: Sequence[HeartbeatRequest], version: int) ->
 
 
 def _write_heartbeat_response(request: WireRequest, responses: Sequence[HeartbeatResponse]) -> Any:
-    response = only(responses, request.header.version)
+    response = require_one(responses, request.header.version)
     return library.HeartbeatResponse(throttle_time_ms=0, error_code=response.error)
 
 
@@ -182,19 +182,19 @@ def _read_heartbeat_response(body: Any, _version: int, _names: Mapping[UUID, str
 def _read_leave_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
     members = (
         tuple(
-            LeavingMember(given(each.member_id, "member_id"), each.group_instance_id, each.reason)
-            for each in given(body.members, "members")
+            LeavingMember(require(each.member_id, "member_id"), each.group_instance_id, each.reason)
+            for each in require(body.members, "members")
         )
         if apis.LEAVE_GROUP.has_field(header.version, "members")
-        else (LeavingMember(given(body.member_id, "member_id")),)
+        else (LeavingMember(require(body.member_id, "member_id")),)
     )
-    return Parts((LeaveGroupRequest(given(body.group_id, "group_id"), members),))
+    return Parts((LeaveGroupRequest(require(body.group_id, "group_id"), members),))
 
 
 def _write_leave_request(parts: Sequence[LeaveGroupRequest], version: int) -> Any:
-    request = only(parts, version)
+    request = require_one(parts, version)
     if not apis.LEAVE_GROUP.has_field(version, "members"):
-        return library.LeaveGroupRequest(group_id=request.group_id, member_id=only(request.members, version).member_id)
+        return library.LeaveGroupRequest(group_id=request.group_id, member_id=require_one(request.members, version).member_id)
     return library.LeaveGroupRequest(
         group_id=request.group_id,
         members=[
@@ -208,7 +208,7 @@ def _write_leave_request(parts: Sequence[LeaveGroupRequest], version: int) -> An
 
 def _write_leave_response(request: WireRequest, responses: Sequence[LeaveGroupResponse]) -> Any:
     version = request.header.version
-    response = only(responses, version)
+    response = require_one(responses, version)
     if not apis.LEAVE_GROUP.has_field(version, "members"):
         return library.LeaveGroupResponse(throttle_time_ms=0, error_code=response.error_of_single)
     return library.LeaveGroupResponse(
@@ -228,8 +228,8 @@ def _read_leave_response(body: Any, version: int, _names: Mapping[UUID, str]) ->
     if not apis.LEAVE_GROUP.has_field(version, "members"):
         return (LeaveGroupResponse(error),)
     members = tuple(
-        LeftMember(given(each.member_id, "member_id"), each.group_instance_id, error_of(each.error_code))
-        for each in given(body.members, "members")
+        LeftMember(require(each.member_id, "member_id"), each.group_instance_id, error_of(each.error_code))
+        for each in require(body.members, "members")
     )
     return (LeaveGroupResponse(error, members),)
 

@@ -21,7 +21,7 @@ from coordinator_core.protocol.offsets import (
 )
 from coordinator_core.state.offsets import TopicPartition
 from coordinator_core.wire import library
-from coordinator_core.wire.api_codec import ApiCodec, Parts, Value, by_topic, error_of, given, id_of, only, topic_name
+from coordinator_core.wire.api_codec import ApiCodec, Parts, Value, by_topic, error_of, id_of, require, require_one, topic_name
 from coordinator_core.wire.errors import Unwritable
 from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.parts import PartitionMarker, Peer, UnknownTopics, WireRequest
@@ -29,25 +29,25 @@ from coordinator_core.wire.parts import PartitionMarker, Peer, UnknownTopics, Wi
 
 def _read_fetch_request(body: Any, header: RequestHeader, peer: Peer) -> Parts:
     if not apis.OFFSET_FETCH.has_field(header.version, "groups"):
-        topics = body.topics if apis.OFFSET_FETCH.has_field(header.version, "all_partitions") else given(body.topics, "topics")
+        topics = body.topics if apis.OFFSET_FETCH.has_field(header.version, "all_partitions") else require(body.topics, "topics")
         partitions = None if topics is None else _partitions(topics)
-        return Parts((OffsetFetchRequest(given(body.group_id, "group_id"), partitions, body.require_stable),))
+        return Parts((OffsetFetchRequest(require(body.group_id, "group_id"), partitions, body.require_stable),))
     read = _read_group_by_id if apis.OFFSET_FETCH.has_field(header.version, "topic_ids") else _read_group
-    groups = [read(group, body.require_stable, peer.topic_names) for group in given(body.groups, "groups")]
+    groups = [read(group, body.require_stable, peer.topic_names) for group in require(body.groups, "groups")]
     unknown = tuple(each for _, each in groups)
     return Parts(tuple(part for part, _ in groups), unknown if any(unknown) else ())
 
 
 def _read_group(group: Any, stable: bool, _names: Mapping[UUID, str]) -> tuple[OffsetFetchRequest, UnknownTopics]:
     partitions = None if group.topics is None else _partitions(group.topics)
-    return OffsetFetchRequest(given(group.group_id, "group_id"), partitions, stable), {}
+    return OffsetFetchRequest(require(group.group_id, "group_id"), partitions, stable), {}
 
 
 def _read_group_by_id(group: Any, stable: bool, names: Mapping[UUID, str]) -> tuple[OffsetFetchRequest, UnknownTopics]:
-    group_id = given(group.group_id, "group_id")
+    group_id = require(group.group_id, "group_id")
     if group.topics is None:
         return OffsetFetchRequest(group_id, None, stable, {name: topic_id for topic_id, name in names.items()}), {}
-    requested = {id_of(topic.topic_id): tuple(given(topic.partition_indexes, "partition_indexes")) for topic in group.topics}
+    requested = {id_of(topic.topic_id): tuple(require(topic.partition_indexes, "partition_indexes")) for topic in group.topics}
     named = {names[topic_id]: topic_id for topic_id in requested if topic_id in names}
     wanted = tuple(TopicPartition(name, number) for name, topic_id in named.items() for number in requested[topic_id])
     unknown = {topic_id: numbers for topic_id, numbers in requested.items() if topic_id not in names}
@@ -56,9 +56,9 @@ def _read_group_by_id(group: Any, stable: bool, names: Mapping[UUID, str]) -> tu
 
 def _partitions(topics: Sequence[Any]) -> tuple[TopicPartition, ...]:
     return tuple(
-        TopicPartition(given(topic.name, "topic name"), number)
+        TopicPartition(require(topic.name, "topic name"), number)
         for topic in topics
-        for number in given(topic.partition_indexes, "partition_indexes")
+        for number in require(topic.partition_indexes, "partition_indexes")
     )
 
 
@@ -69,7 +69,7 @@ def _write_fetch_request(parts: Sequence[OffsetFetchRequest], version: int) -> A
             f"OffsetFetch v{version} cannot express require_stable {sorted(stable)}: use one value, or a later version"
         )
     if not apis.OFFSET_FETCH.has_field(version, "groups"):
-        request = only(parts, version)
+        request = require_one(parts, version)
         if request.partitions is None and not apis.OFFSET_FETCH.has_field(version, "all_partitions"):
             raise Unwritable(f"OffsetFetch v{version} cannot request all partitions: name them")
         kind = library.OffsetFetchRequest.OffsetFetchRequestTopic
@@ -99,7 +99,7 @@ def _requested_topics(request: OffsetFetchRequest, kind: Any, version: int) -> l
 def _write_fetch_response(request: WireRequest, responses: Sequence[OffsetFetchResponse]) -> Any:
     version = request.header.version
     if not apis.OFFSET_FETCH.has_field(version, "groups"):
-        response = only(responses, version)
+        response = require_one(responses, version)
         offsets = response.offsets
         if response.error is not ErrorCode.NONE and not apis.OFFSET_FETCH.has_field(version, "all_partitions"):
             # v1 has no error for the whole response
@@ -181,7 +181,7 @@ def _read_fetch_response(body: Any, version: int, names: Mapping[UUID, str]) -> 
     if not apis.OFFSET_FETCH.has_field(version, "groups"):
         return (_fetched(body, None),)
     by_id = names if apis.OFFSET_FETCH.has_field(version, "topic_ids") else None
-    return tuple(_fetched(group, by_id) for group in given(body.groups, "groups"))
+    return tuple(_fetched(group, by_id) for group in require(body.groups, "groups"))
 
 
 def _fetched(body: Any, names: Mapping[UUID, str] | None) -> OffsetFetchResponse:
@@ -191,23 +191,23 @@ def _fetched(body: Any, names: Mapping[UUID, str] | None) -> OffsetFetchResponse
             TopicPartition(topic_name(topic, names), each.partition_index): FetchedOffset(
                 each.committed_offset, each.committed_leader_epoch, each.metadata or "", error_of(each.error_code)
             )
-            for topic in given(body.topics, "topics")
-            for each in given(topic.partitions, "partitions")
+            for topic in require(body.topics, "topics")
+            for each in require(topic.partitions, "partitions")
         },
     )
 
 
 def _read_delete_request(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
     partitions = tuple(
-        TopicPartition(given(topic.name, "topic name"), each.partition_index)
-        for topic in given(body.topics, "topics")
-        for each in given(topic.partitions, "partitions")
+        TopicPartition(require(topic.name, "topic name"), each.partition_index)
+        for topic in require(body.topics, "topics")
+        for each in require(topic.partitions, "partitions")
     )
-    return Parts((OffsetDeleteRequest(given(body.group_id, "group_id"), partitions),))
+    return Parts((OffsetDeleteRequest(require(body.group_id, "group_id"), partitions),))
 
 
 def _write_delete_request(parts: Sequence[OffsetDeleteRequest], version: int) -> Any:
-    request = only(parts, version)
+    request = require_one(parts, version)
     kind = library.OffsetDeleteRequest.OffsetDeleteRequestTopic
     return library.OffsetDeleteRequest(
         group_id=request.group_id,
@@ -219,7 +219,7 @@ def _write_delete_request(parts: Sequence[OffsetDeleteRequest], version: int) ->
 
 
 def _write_delete_response(request: WireRequest, responses: Sequence[OffsetDeleteResponse]) -> Any:
-    response = only(responses, request.header.version)
+    response = require_one(responses, request.header.version)
     kind = library.OffsetDeleteResponse.OffsetDeleteResponseTopic
     return library.OffsetDeleteResponse(
         error_code=response.error,
@@ -238,9 +238,9 @@ def _write_delete_response(request: WireRequest, responses: Sequence[OffsetDelet
 
 def _read_delete_response(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[OffsetDeleteResponse]:
     errors = {
-        TopicPartition(given(topic.name, "topic name"), each.partition_index): error_of(each.error_code)
-        for topic in given(body.topics, "topics")
-        for each in given(topic.partitions, "partitions")
+        TopicPartition(require(topic.name, "topic name"), each.partition_index): error_of(each.error_code)
+        for topic in require(body.topics, "topics")
+        for each in require(topic.partitions, "partitions")
     }
     return (OffsetDeleteResponse(error_of(body.error_code), errors),)
 
@@ -249,7 +249,7 @@ def _read_markers_request(body: Any, _header: RequestHeader, _peer: Peer) -> Par
     return Parts(
         tuple(
             PartitionMarker(
-                given(topic.name, "topic name"),
+                require(topic.name, "topic name"),
                 number,
                 TxnMarkerRequest(
                     ProducerEpoch(marker.producer_id, marker.producer_epoch),
@@ -257,9 +257,9 @@ def _read_markers_request(body: Any, _header: RequestHeader, _peer: Peer) -> Par
                     marker.coordinator_epoch,
                 ),
             )
-            for marker in given(body.markers, "markers")
-            for topic in given(marker.topics, "topics")
-            for number in given(topic.partition_indexes, "partition_indexes")
+            for marker in require(body.markers, "markers")
+            for topic in require(marker.topics, "topics")
+            for number in require(topic.partition_indexes, "partition_indexes")
         )
     )
 
@@ -321,9 +321,9 @@ def _by_marker(
 def _read_markers_response(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[TxnMarkerResponse, ...]:
     return tuple(
         TxnMarkerResponse(error_of(each.error_code))
-        for marker in given(body.markers, "markers")
-        for topic in given(marker.topics, "topics")
-        for each in given(topic.partitions, "partitions")
+        for marker in require(body.markers, "markers")
+        for topic in require(marker.topics, "topics")
+        for each in require(topic.partitions, "partitions")
     )
 
 

@@ -8,7 +8,7 @@ from coordinator_core.protocol import apis
 from coordinator_core.protocol.api import AnyApi
 from coordinator_core.protocol.cluster import ProducedPartition, ProducePartition, ProduceRequest, ProduceResponse
 from coordinator_core.wire import library
-from coordinator_core.wire.api_codec import ApiCodec, Parts, by_topic_id, error_of, given, id_of, only
+from coordinator_core.wire.api_codec import ApiCodec, Parts, by_topic_id, error_of, id_of, require, require_one
 from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.parts import Peer, WireRequest
 
@@ -24,18 +24,18 @@ def _read_produce_request(body: Any, header: RequestHeader, peer: Peer) -> Parts
     by_id = header.version >= _BY_ID
     partitions = tuple(
         ProducePartition(
-            peer.topic_names.get(id_of(topic.topic_id), "") if by_id else given(topic.name, "topic name"),
+            peer.topic_names.get(id_of(topic.topic_id), "") if by_id else require(topic.name, "topic name"),
             id_of(topic.topic_id),
             each.index,
         )
-        for topic in given(body.topic_data, "topic_data")
-        for each in given(topic.partition_data, "partition_data")
+        for topic in require(body.topic_data, "topic_data")
+        for each in require(topic.partition_data, "partition_data")
     )
     return Parts((ProduceRequest(partitions, body.acks),))
 
 
 def _write_produce_request(parts: Sequence[ProduceRequest], version: int) -> Any:
-    request = only(parts, version)
+    request = require_one(parts, version)
     kind = library.ProduceRequest.TopicProduceData
     return library.ProduceRequest(
         transactional_id=None,
@@ -53,7 +53,7 @@ def _write_produce_request(parts: Sequence[ProduceRequest], version: int) -> Any
 
 
 def _write_produce_response(request: WireRequest, responses: Sequence[ProduceResponse]) -> Any:
-    response = only(responses, request.header.version)
+    response = require_one(responses, request.header.version)
     kind = library.ProduceResponse.TopicProduceResponse
     return library.ProduceResponse(
         responses=[
@@ -83,14 +83,14 @@ def _read_produce_response(body: Any, version: int, names: Mapping[UUID, str]) -
     by_id = version >= _BY_ID
     partitions = tuple(
         ProducedPartition(
-            names.get(id_of(topic.topic_id), "") if by_id else given(topic.name, "topic name"),
+            names.get(id_of(topic.topic_id), "") if by_id else require(topic.name, "topic name"),
             id_of(topic.topic_id),
             each.index,
             error_of(each.error_code),
             each.error_message if version >= _ERROR_MESSAGES else None,
         )
-        for topic in given(body.responses, "responses")
-        for each in given(topic.partition_responses, "partition_responses")
+        for topic in require(body.responses, "responses")
+        for each in require(topic.partition_responses, "partition_responses")
     )
     return (ProduceResponse(partitions),)
 

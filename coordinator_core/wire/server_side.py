@@ -21,8 +21,8 @@ from coordinator_core.wire.errors import Malformed, UnknownApi, UnsupportedVersi
 from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.header_codec import read_header, skip_tags
 from coordinator_core.wire.library import message_codec
+from coordinator_core.wire.message_cache import cached_heartbeat, cached_response
 from coordinator_core.wire.parts import Peer, WireRequest
-from coordinator_core.wire.repeated import known_answer, known_heartbeat
 
 CODECS: Mapping[AnyApi, ApiCodec] = {
     **membership_codec.CODECS,
@@ -52,7 +52,7 @@ def read_request(frame: bytes, peer: Peer = _NO_PEER, offered: Mapping[int, rang
         raise UnsupportedVersion(f"{api.name} v{header.version} is not in {allowed.start}–{allowed.stop - 1}", header)
     if api.versions.is_flexible(header.version):
         position = skip_tags(frame, position, header)
-    kept = known_heartbeat(header, frame, position)
+    kept = cached_heartbeat(header, frame, position)
     if kept is not None:
         return WireRequest(header, *kept)
     codec = CODECS[api]
@@ -68,7 +68,7 @@ def write_response(request: WireRequest, responses: Sequence[Response]) -> bytes
     """Encode the responses to the parts of a request, in their order, as one frame. Raises Unwritable."""
     header = request.header
     if len(responses) == 1:
-        kept = known_answer(request, responses[0])
+        kept = cached_response(request, responses[0])
         if kept is not None:
             return kept
     codec = CODECS[APIS[header.api_key]]

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from coordinator_core.client import ClientError
-from coordinator_core.service.addresses import Address
+from coordinator_core.service.addresses import Endpoint
 from coordinator_core.state.era import Era
 from pipelines.configuration import load_configuration
 from pipelines.coordinator import CoordinatorOptions, coordinator_options, run_coordinator
@@ -45,7 +45,7 @@ def run_demo(tables: str | None) -> None:
             if not line.startswith("batch "):
                 print_progress(line)
 
-        async def until(address: Address, _admin: Address | None) -> str:
+        async def until(address: Endpoint, _admin: Endpoint | None) -> str:
             print_progress(f"coordinator listening on {address}")
             ready = asyncio.Event()
             story = _play(Story(address, str(log), tables, str(folder)), ready)

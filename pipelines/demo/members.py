@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import replace
 
 from coordinator_core.assignors import Assignor, ClusterMetadata
-from coordinator_core.client import Cluster, Connections, ConnectionSettings, MemberRunner
+from coordinator_core.client import ClusterClient, Connections, ConnectionSettings, MemberRunner
 from coordinator_core.member import GroupMember, MemberSettings, MemberState
 from coordinator_core.protocol import apis
 from coordinator_core.protocol.offsets import (
@@ -14,7 +14,7 @@ from coordinator_core.protocol.offsets import (
     OffsetFetchResponse,
     OffsetToCommit,
 )
-from coordinator_core.service.addresses import Address
+from coordinator_core.service.addresses import Endpoint
 from coordinator_core.state.offsets import TopicPartition
 from pipelines.demo.waiting import DemoError, Sight, wait_for
 
@@ -30,10 +30,10 @@ _LAST_WITH_RETENTION = 4
 class Members:
     """Members by name. A group's position in a partition grows while one of its members owns the partition."""
 
-    def __init__(self, server: Address, topics: dict[str, int]) -> None:
+    def __init__(self, server: Endpoint, topics: dict[str, int]) -> None:
         self._server = server
         self._metadata = ClusterMetadata.of_counts(topics)
-        self._cluster = Cluster((server,), ConnectionSettings())
+        self._cluster = ClusterClient((server,), ConnectionSettings())
         self._runners: dict[str, MemberRunner] = {}
         self._connections: dict[str, Connections] = {}
         self._read: Counter[tuple[str, TopicPartition]] = Counter()
@@ -79,7 +79,7 @@ class Members:
         offsets = {each: OffsetToCommit(self._read[member.settings.group_id, each]) for each in member.owned}
         request = replace(member.commit(offsets), retention_ms=retention_ms)
         connection = await self._connections[name].to(*self._server)
-        response = await connection.ask(apis.OFFSET_COMMIT, request, newest=_LAST_WITH_RETENTION)
+        response = await connection.request(apis.OFFSET_COMMIT, request, newest=_LAST_WITH_RETENTION)
         assert isinstance(response, OffsetCommitResponse)
         if any(response.errors.values()):
             raise DemoError(f"{name} could not commit: {', '.join(error.name for error in response.errors.values())}")
@@ -94,7 +94,7 @@ class Members:
         """Committed offsets of a group, from OffsetFetch."""
         connections = Connections(ConnectionSettings())
         try:
-            response = await (await connections.to(*self._server)).ask(apis.OFFSET_FETCH, OffsetFetchRequest(group))
+            response = await (await connections.to(*self._server)).request(apis.OFFSET_FETCH, OffsetFetchRequest(group))
         finally:
             connections.close()
         assert isinstance(response, OffsetFetchResponse)

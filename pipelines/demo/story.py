@@ -6,7 +6,7 @@ from textwrap import TextWrapper
 
 from coordinator_core.assignors import CooperativeStickyAssignor, RangeAssignor
 from coordinator_core.client import Crowd, CrowdSettings
-from coordinator_core.service.addresses import Address as ListenAddress
+from coordinator_core.service.addresses import Endpoint as ListenAddress
 from pipelines.demo.members import SESSION_TIMEOUT_MS, Members
 from pipelines.demo.waiting import DemoError, Sight, wait_for
 from pipelines.query.engine import Snapshot

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from coordinator_core.service.addresses import Address
+from coordinator_core.service.addresses import Endpoint
 from coordinator_core.service.process import signalled
 from pipelines.coordinator import CoordinatorOptions, run_coordinator, tell_ready
 from pipelines.errors import UsageError
@@ -47,7 +47,7 @@ def run_with_coordinator(
     """
     trigger_arguments(options.trigger)
 
-    async def until(address: Address, admin: Address | None) -> str:
+    async def until(address: Endpoint, admin: Endpoint | None) -> str:
         signal_name = signalled()
         tell_ready(address, admin)
         return await job_beside(signal_name, options, progress, clock_ms)

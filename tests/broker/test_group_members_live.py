@@ -11,8 +11,8 @@ from eventually import equal_to, eventually_async
 from live_kafka import create_topic
 
 from coordinator_core.assignors import Assignor, CooperativeStickyAssignor, RangeAssignor
-from coordinator_core.client import Cluster, Connections, ConnectionSettings, Crowd, CrowdSettings, MemberRunner
-from coordinator_core.client.group_client import Address
+from coordinator_core.client import ClusterClient, Connections, ConnectionSettings, Crowd, CrowdSettings, MemberRunner
+from coordinator_core.client.group_client import Server
 from coordinator_core.member import GroupMember, MemberSettings, MemberState
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.offsets import OffsetToCommit
@@ -27,7 +27,7 @@ _PATIENCE_SECONDS = 60
 _SESSION_MS = 10_000
 
 
-def address_of(broker: PrivateBroker) -> Address:
+def address_of(broker: PrivateBroker) -> Server:
     host, port = broker.bootstrap.split(":")
     return host, int(port)
 
@@ -50,7 +50,7 @@ async def started(
     stack: AsyncExitStack, broker: PrivateBroker, group: str, topic: str, assignors: Sequence[Assignor]
 ) -> MemberRunner:
     settings = ConnectionSettings(client_id="ours")
-    cluster, connections = Cluster([address_of(broker)], settings), Connections(settings)
+    cluster, connections = ClusterClient([address_of(broker)], settings), Connections(settings)
     stack.callback(cluster.close)
     stack.callback(connections.close)
     member = GroupMember(

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from coordinator_core.client import BrokerConnection, ClientError, ConnectionSettings, connect
-from coordinator_core.client.group_client import Address
+from coordinator_core.client.group_client import Server
 from coordinator_core.protocol import apis
 from coordinator_core.protocol.api import AnyApi
 from coordinator_core.protocol.error_code import ErrorCode
@@ -35,7 +35,7 @@ class OffsetClient:
     without a response. `findings` lists any other offset found.
     """
 
-    def __init__(self, server: Address, group: str, topic: str, seed: int, pause_seconds: float) -> None:
+    def __init__(self, server: Server, group: str, topic: str, seed: int, pause_seconds: float) -> None:
         self.group = group
         self.possible: dict[TopicPartition, set[int]] = {
             TopicPartition(topic, number): {INVALID_OFFSET} for number in range(_PARTITIONS)
@@ -76,7 +76,7 @@ class OffsetClient:
 
     async def _look(self, connection: BrokerConnection) -> None:
         while True:
-            answer: Any = await connection.ask(apis.OFFSET_FETCH, OffsetFetchRequest(self.group, tuple(self.possible)))
+            answer: Any = await connection.request(apis.OFFSET_FETCH, OffsetFetchRequest(self.group, tuple(self.possible)))
             if answer.error not in _NOT_YET:
                 break
             await self._wait(_AGAIN_SECONDS)
@@ -108,7 +108,7 @@ class OffsetClient:
     ) -> None:
         before = {partition: self.possible[partition] for partition in partitions}
         self.possible |= {partition: may_be | {offset} for partition, may_be in before.items()}
-        answer: Any = await connection.ask(api, request)
+        answer: Any = await connection.request(api, request)
         errors = {answer.error} if hasattr(answer, "error") else set()
         errors |= set(answer.errors.values()) if hasattr(answer, "errors") else set()
         failed = errors - {ErrorCode.NONE}

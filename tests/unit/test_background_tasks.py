@@ -19,7 +19,7 @@ from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.segment_log.errors import PartitionFailed
 from coordinator_core.segment_log.segment_log import SegmentLog
 from coordinator_core.segment_log.settings import SegmentLogSettings
-from coordinator_core.service.addresses import Address
+from coordinator_core.service.addresses import Endpoint
 from coordinator_core.service.background import backoff_seconds
 from coordinator_core.service.cluster import OFFSETS_TOPIC
 from coordinator_core.service.connection import Connection
@@ -27,7 +27,7 @@ from coordinator_core.service.event_log import EventLog
 from coordinator_core.service.process import Addresses, serve
 from coordinator_core.service.settings import Fsync, ServiceSettings
 
-HERE = Address("127.0.0.1", 0)
+HERE = Endpoint("127.0.0.1", 0)
 
 
 class Served:
@@ -40,7 +40,7 @@ class Served:
         self._events = io.StringIO()
 
     def run(self, work: Callable[["Served"], Awaitable[None]]) -> None:
-        async def until(address: Address, admin: Address | None) -> str:
+        async def until(address: Endpoint, admin: Endpoint | None) -> str:
             assert admin is not None
             self.address, self.admin = address, admin
             await self.eventually("the partitions are loaded", lambda: "loading" not in self.health()[1]["status"])

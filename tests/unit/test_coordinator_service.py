@@ -92,7 +92,7 @@ class Running:
 
     def send(self, request: Any) -> "asyncio.Future[Any]":
         reply_handle = FutureReply()
-        self.service.ask(request, reply_handle)
+        self.service.submit(request, reply_handle)
         return reply_handle.future
 
     async def commit(self, offset: int) -> Any:

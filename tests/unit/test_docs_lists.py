@@ -2,6 +2,7 @@
 
 import re
 import runpy
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,9 @@ def test_the_support_of_every_api_is_described() -> None:
 
 def test_every_metric_is_listed_with_its_labels() -> None:
     metrics = Metrics()
-    metrics.bind(lambda: GroupCounts({("classic", "Stable"): 1}, 1), lambda: {"active": 1}, lambda: {"log-cleaner": None})
+    metrics.bind(
+        lambda: GroupCounts(Counter({("classic", "Stable"): 1}), 1), lambda: {"active": 1}, lambda: {"log-cleaner": None}
+    )
     metrics.answered("HEARTBEAT", 0.1)
     metrics.errors(["NOT_COORDINATOR"])
     metrics.load_finished(0, 1, 1, 0, 0.1)

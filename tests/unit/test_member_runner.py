@@ -8,7 +8,7 @@ import pytest
 from eventually import equal_to, eventually_async
 
 from coordinator_core.assignors import ClusterMetadata
-from coordinator_core.client import Cluster, ConnectionSettings, Disconnected, MemberRunner
+from coordinator_core.client import ClusterClient, ConnectionSettings, Disconnected, MemberRunner
 from coordinator_core.member import GroupMember, MemberSettings
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.groups import Node
@@ -48,7 +48,7 @@ class Links:
 
 def running(link: Link | None) -> MemberRunner:
     member = GroupMember(MemberSettings("g"), ("orders",), ClusterMetadata.of_counts({"orders": 1}))
-    runner = MemberRunner(member, Cluster([], ConnectionSettings()), Links(link))  # type: ignore[arg-type]  # stands for Connections
+    runner = MemberRunner(member, ClusterClient([], ConnectionSettings()), Links(link))  # type: ignore[arg-type]  # stands for Connections
     member.coordinator = HERE
     runner.start()
     return runner

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from coordinator_core.coordinator.group_events import MemberIdGiven, RebalanceBegan
-from coordinator_core.service.addresses import Address, java_host, parse_listen_address
+from coordinator_core.service.addresses import Endpoint, java_host, parse_listen_address
 from coordinator_core.service.admin import Admin
 from coordinator_core.service.clock import SteadyClock
 from coordinator_core.service.composite_observer import CompositeObserver
@@ -61,7 +61,7 @@ def test_hosts_as_java_writes_them(host: str, written: str) -> None:
 
 
 def test_addresses() -> None:
-    assert parse_listen_address("localhost:9092") == Address("localhost", 9092)
+    assert parse_listen_address("localhost:9092") == Endpoint("localhost", 9092)
     assert str(parse_listen_address("[::1]:0")) == "[::1]:0"
     for wrong in ("", "9092", "host", "host:", "host:70000", "::1:9092", "a b:1"):
         with pytest.raises(ValueError, match="HOST:PORT"):

@@ -33,7 +33,7 @@ def commit_offsets(result: ResultBuilder, request: OffsetCommitRequest, reply: R
     context = result.context
     group = context.find(request.group_id)
     if group is None:
-        is_not_found = request.knows_missing_groups and context.behaviour.tells_missing_groups
+        is_not_found = request.knows_missing_groups and context.behaviour.reports_missing_groups
         refused = ErrorCode.GROUP_ID_NOT_FOUND if is_not_found else ErrorCode.ILLEGAL_GENERATION
         group, error = _missing_group(result, request, refused if request.generation >= 0 else ErrorCode.NONE)
     else:

@@ -32,7 +32,7 @@ _NO_PEER = Peer()
 ErrorsOfPartitions = tuple[tuple[TopicPartition, ErrorCode], ...]
 
 
-def known_heartbeat(header: RequestHeader, frame: bytes, position: int) -> Parts | None:
+def cached_heartbeat(header: RequestHeader, frame: bytes, position: int) -> Parts | None:
     """Return a decoded heartbeat; None for other requests, and for heartbeats that are too long to cache or malformed."""
     if header.api_key != apis.HEARTBEAT.number or len(frame) - position > _LONGEST_HEARTBEAT:
         return None
@@ -48,7 +48,7 @@ def _heartbeat(version: int, body: bytes) -> Parts:
     return _HEARTBEAT.read_request(message_codec(_HEARTBEAT.request, version).decode(body, 0, header), header, _NO_PEER)
 
 
-def known_answer(request: WireRequest, response: Response) -> bytes | None:
+def cached_response(request: WireRequest, response: Response) -> bytes | None:
     """Return the response frame to a heartbeat or a commit of few partitions; None for other requests."""
     api_key, version, correlation_id, _ = request.header
     if isinstance(response, HeartbeatResponse):
