@@ -82,6 +82,7 @@ def _versions(
 PRODUCE = Api(
     0, "PRODUCE", _versions(0, 13, flexible=9, before_4=(2, 2, 6, 7, 11)),
     ProduceRequest, ProduceResponse,
+    first_versions=MappingProxyType({"error_message": 8, "topic_id": 13}),
     errors=lambda response: (partition.error for partition in response.partitions),
 )  # fmt: skip
 
@@ -89,6 +90,7 @@ PRODUCE = Api(
 FETCH = Api(
     1, "FETCH", _versions(0, 18, flexible=12, lowest_in_4=4),
     FetchRequest, FetchResponse,
+    first_versions=MappingProxyType({"topic_id": 13}),
     errors=lambda response: (response.error, *(partition.error for partition in response.partitions)),
 )  # fmt: skip
 
@@ -101,6 +103,7 @@ LIST_OFFSETS = Api(
 METADATA = Api(
     3, "METADATA", _versions(0, 13, flexible=9),
     MetadataRequest, MetadataResponse,
+    first_versions=MappingProxyType({"null_for_all_topics": 1, "allow_auto_topic_creation": 4, "topic_id": 12}),
     errors=lambda response: (response.error, *(topic.error for topic in response.topics)),
 )  # fmt: skip
 
@@ -185,7 +188,9 @@ LIST_GROUPS = CoordinatorApi(
 )  # fmt: skip
 
 API_VERSIONS = Api(
-    18, "API_VERSIONS", _versions(0, 4, flexible=3), ApiVersionsRequest, ApiVersionsResponse
+    18, "API_VERSIONS", _versions(0, 4, flexible=3),
+    ApiVersionsRequest, ApiVersionsResponse,
+    first_versions=MappingProxyType({"software_name": 3}),
 )  # fmt: skip
 
 #: Its request is the part for one partition of `__consumer_offsets`.
@@ -220,6 +225,7 @@ OFFSET_DELETE = CoordinatorApi(
 DESCRIBE_CLUSTER = Api(
     60, "DESCRIBE_CLUSTER", _versions(0, 2, flexible=0),
     DescribeClusterRequest, DescribeClusterResponse,
+    first_versions=MappingProxyType({"endpoint_type": 1}),
 )  # fmt: skip
 
 CONSUMER_GROUP_DESCRIBE = CoordinatorApi(

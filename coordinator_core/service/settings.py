@@ -67,9 +67,9 @@ class ServiceSettings:
         for key, lowest in _LOWEST.items():
             value = getattr(self, key)
             if not lowest <= value <= _INT32_MAX:
-                raise ValueError(f"{key} is {value}, which is not in {lowest}–{_INT32_MAX}")
+                raise ValueError(f"{key} is {value}: use {lowest}–{_INT32_MAX}")
         for name, partitions in self.topics.items():
             if not _TOPIC.fullmatch(name) or name in (".", ".."):
                 raise ValueError(f"topics: invalid topic name {name!r}: use 1–249 letters, digits, '.', '_' or '-'")
             if type(partitions) is not int or not 1 <= partitions <= 100_000:
-                raise ValueError(f"topics: {name} has {partitions!r} partitions, which is not in 1–100000")
+                raise ValueError(f"topics: {name} has {partitions!r} partitions: use 1–100000")

@@ -106,3 +106,8 @@ def topic_name(topic: Any, names: Mapping[UUID, str] | None) -> str:
     if topic_id not in names:
         raise BadField(f"topic id {topic_id} was not requested")
     return names[topic_id]
+
+
+def topic_name_or_empty(name: str | None, topic_id: UUID | None, names: Mapping[UUID, str] | None) -> str:
+    """Return the name of a topic; with `names`, looked up by its id, and empty for an unknown id. Raises BadField."""
+    return require(name, "topic name") if names is None else names.get(id_of(topic_id), "")

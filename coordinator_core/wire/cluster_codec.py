@@ -25,16 +25,9 @@ from coordinator_core.wire.errors import Unwritable
 from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.parts import Peer, WireRequest
 
-#: First versions with a feature; those of the coordinator's APIs are in `versions.py`.
-_SOFTWARE_NAMES = 3
-_ALL_TOPICS_IS_NULL = 1
-_CREATION_IS_OPTIONAL = 4
-_METADATA_BY_ID = 12
-_SEVERAL_ENDPOINTS = 1
-
 
 def _read_versions_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
-    if header.version < _SOFTWARE_NAMES:
+    if not apis.API_VERSIONS.has_field(header.version, "software_name"):
         return Parts((ApiVersionsRequest(),))
     name = require(body.client_software_name, "client_software_name")
     return Parts((ApiVersionsRequest(name, require(body.client_software_version, "client_software_version")),))
@@ -67,10 +60,10 @@ def _read_versions_response(body: Any, _version: int, _names: Mapping[UUID, str]
 
 
 def _read_metadata_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
-    nullable = header.version >= _ALL_TOPICS_IS_NULL
+    nullable = apis.METADATA.has_field(header.version, "null_for_all_topics")
     topics = body.topics if nullable else require(body.topics, "topics") or None
     if topics is not None:
-        by_id = header.version >= _METADATA_BY_ID
+        by_id = apis.METADATA.has_field(header.version, "topic_id")
         topics = tuple(
             RequestedTopic(topic.name if by_id else require(topic.name, "topic name"), id_of(topic.topic_id)) for topic in topics
         )
@@ -79,15 +72,19 @@ def _read_metadata_request(body: Any, header: RequestHeader, _peer: Peer) -> Par
 
 def _write_metadata_request(parts: Sequence[MetadataRequest], version: int) -> Any:
     request = require_one(parts, version)
-    if not request.allow_auto_topic_creation and request.topics and version < _CREATION_IS_OPTIONAL:
+    if (
+        not request.allow_auto_topic_creation
+        and request.topics
+        and not apis.METADATA.has_field(version, "allow_auto_topic_creation")
+    ):
         raise Unwritable(f"Metadata v{version} always creates missing topics: use v{_CREATION_IS_OPTIONAL} or later")
     topics = None
     if request.topics is not None:
-        if not request.topics and version < _ALL_TOPICS_IS_NULL:
+        if not request.topics and not apis.METADATA.has_field(version, "null_for_all_topics"):
             raise Unwritable(f"Metadata v{version} cannot request an empty list of topics: name a topic")
         kind = library.MetadataRequest.MetadataRequestTopic
         topics = [kind(name=topic.name, topic_id=topic.topic_id) for topic in request.topics]
-    elif version < _ALL_TOPICS_IS_NULL:
+    elif not apis.METADATA.has_field(version, "null_for_all_topics"):
         topics = []
     return library.MetadataRequest(
         topics=topics,
@@ -114,7 +111,7 @@ def _write_metadata_response(request: WireRequest, responses: Sequence[MetadataR
         topics=[
             kind(
                 error_code=topic.error,
-                name=topic.name if version >= _METADATA_BY_ID else topic.name or "",
+                name=topic.name if apis.METADATA.has_field(version, "topic_id") else topic.name or "",
                 topic_id=topic.topic_id,
                 is_internal=topic.is_internal,
                 partitions=[
@@ -175,7 +172,11 @@ def _read_partition(body: Any) -> PartitionMetadata:
 
 def _read_cluster_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
     return Parts(
-        (DescribeClusterRequest(body.endpoint_type) if header.version >= _SEVERAL_ENDPOINTS else DescribeClusterRequest(),)
+        (
+            DescribeClusterRequest(body.endpoint_type)
+            if apis.DESCRIBE_CLUSTER.has_field(header.version, "endpoint_type")
+            else DescribeClusterRequest(),
+        )
     )
 
 
@@ -217,7 +218,7 @@ def _read_cluster_response(body: Any, version: int, _names: Mapping[UUID, str]) 
                 for each in require(body.brokers, "brokers")
             ),
             error_message=body.error_message,
-            endpoint_type=body.endpoint_type if version >= _SEVERAL_ENDPOINTS else 1,
+            endpoint_type=body.endpoint_type if apis.DESCRIBE_CLUSTER.has_field(version, "endpoint_type") else 1,
         ),
     )
 

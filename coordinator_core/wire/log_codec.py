@@ -18,15 +18,23 @@ from coordinator_core.protocol.cluster import (
 )
 from coordinator_core.state.offsets import TopicPartition
 from coordinator_core.wire import library
-from coordinator_core.wire.api_codec import ApiCodec, Parts, by_topic, by_topic_id, error_of, id_of, require, require_one
+from coordinator_core.wire.api_codec import (
+    ApiCodec,
+    Parts,
+    by_topic,
+    by_topic_id,
+    error_of,
+    id_of,
+    require,
+    require_one,
+    topic_name_or_empty,
+)
 from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.parts import Peer, WireRequest
 
 #: Replica id of consumers.
 _CONSUMER = -1
 _EVERYTHING = 0x7FFFFFFF
-#: First version of Fetch with topic ids instead of names.
-_BY_ID = 13
 
 
 #: Position → first version of ListOffsets that has it (`ReplicaManager.timestampMinSupportedVersion`).
@@ -111,10 +119,10 @@ def _read_offsets_response(body: Any, _version: int, _names: Mapping[UUID, str])
 
 
 def _read_fetch_request(body: Any, header: RequestHeader, peer: Peer) -> Parts:
-    by_id = header.version >= _BY_ID
+    names = peer.topic_names if apis.FETCH.has_field(header.version, "topic_id") else None
     partitions = tuple(
         FetchPartition(
-            peer.topic_names.get(id_of(topic.topic_id), "") if by_id else require(topic.topic, "topic name"),
+            topic_name_or_empty(topic.topic, topic.topic_id, names),
             id_of(topic.topic_id),
             each.partition,
             each.fetch_offset,
@@ -190,10 +198,10 @@ def _write_fetch_response(request: WireRequest, responses: Sequence[FetchRespons
 
 
 def _read_fetch_response(body: Any, version: int, names: Mapping[UUID, str]) -> tuple[FetchResponse]:
-    by_id = version >= _BY_ID
+    names_by_id = names if apis.FETCH.has_field(version, "topic_id") else None
     partitions = tuple(
         FetchedPartition(
-            names.get(id_of(topic.topic_id), "") if by_id else require(topic.topic, "topic name"),
+            topic_name_or_empty(topic.topic, topic.topic_id, names_by_id),
             id_of(topic.topic_id),
             each.partition_index,
             error_of(each.error_code),

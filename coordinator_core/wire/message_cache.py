@@ -24,8 +24,6 @@ _LONGEST_HEARTBEAT = 256
 _MOST_PARTITIONS = 8
 #: `Topic.MAX_NAME_LENGTH`.
 _LONGEST_TOPIC = 249
-#: First version whose responses have topic ids, which come from the request.
-_FIRST_COMMIT_BY_ID = 10
 _CORRELATION_ID_BYTES = 4
 _NO_PEER = Peer()
 
@@ -55,7 +53,8 @@ def cached_response(request: WireRequest, response: Response) -> bytes | None:
         rest = _heartbeat_response(version, response.error)
     elif (
         api_key == apis.OFFSET_COMMIT.number
-        and version < _FIRST_COMMIT_BY_ID
+        # with topic ids, the response depends on the request
+        and not apis.OFFSET_COMMIT.has_field(version, "topic_id")
         and isinstance(response, OffsetCommitResponse)
         and len(response.errors) <= _MOST_PARTITIONS
         and all(len(at.topic) <= _LONGEST_TOPIC for at in response.errors)

@@ -8,23 +8,28 @@ from coordinator_core.protocol import apis
 from coordinator_core.protocol.api import AnyApi
 from coordinator_core.protocol.cluster import ProducedPartition, ProducePartition, ProduceRequest, ProduceResponse
 from coordinator_core.wire import library
-from coordinator_core.wire.api_codec import ApiCodec, Parts, by_topic_id, error_of, id_of, require, require_one
+from coordinator_core.wire.api_codec import (
+    ApiCodec,
+    Parts,
+    by_topic_id,
+    error_of,
+    id_of,
+    require,
+    require_one,
+    topic_name_or_empty,
+)
 from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.parts import Peer, WireRequest
 
-#: First version with topic ids instead of names.
-_BY_ID = 13
-#: First version with an error message per partition (KIP-467).
-_ERROR_MESSAGES = 8
 #: `ProduceResponse.INVALID_OFFSET`.
 _NO_OFFSET = -1
 
 
 def _read_produce_request(body: Any, header: RequestHeader, peer: Peer) -> Parts:
-    by_id = header.version >= _BY_ID
+    names = peer.topic_names if apis.PRODUCE.has_field(header.version, "topic_id") else None
     partitions = tuple(
         ProducePartition(
-            peer.topic_names.get(id_of(topic.topic_id), "") if by_id else require(topic.name, "topic name"),
+            topic_name_or_empty(topic.name, topic.topic_id, names),
             id_of(topic.topic_id),
             each.index,
         )
@@ -80,14 +85,14 @@ def _write_produce_response(request: WireRequest, responses: Sequence[ProduceRes
 
 
 def _read_produce_response(body: Any, version: int, names: Mapping[UUID, str]) -> tuple[ProduceResponse]:
-    by_id = version >= _BY_ID
+    names_by_id = names if apis.PRODUCE.has_field(version, "topic_id") else None
     partitions = tuple(
         ProducedPartition(
-            names.get(id_of(topic.topic_id), "") if by_id else require(topic.name, "topic name"),
+            topic_name_or_empty(topic.name, topic.topic_id, names_by_id),
             id_of(topic.topic_id),
             each.index,
             error_of(each.error_code),
-            each.error_message if version >= _ERROR_MESSAGES else None,
+            each.error_message if apis.PRODUCE.has_field(version, "error_message") else None,
         )
         for topic in require(body.responses, "responses")
         for each in require(topic.partition_responses, "partition_responses")
