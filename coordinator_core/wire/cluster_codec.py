@@ -72,12 +72,10 @@ def _read_metadata_request(body: Any, header: RequestHeader, _peer: Peer) -> Par
 
 def _write_metadata_request(parts: Sequence[MetadataRequest], version: int) -> Any:
     request = require_one(parts, version)
-    if (
-        not request.allow_auto_topic_creation
-        and request.topics
-        and not apis.METADATA.has_field(version, "allow_auto_topic_creation")
-    ):
-        raise Unwritable(f"Metadata v{version} always creates missing topics: use v{_CREATION_IS_OPTIONAL} or later")
+    creation_is_optional = apis.METADATA.has_field(version, "allow_auto_topic_creation")
+    if request.topics and not request.allow_auto_topic_creation and not creation_is_optional:
+        first = apis.METADATA.first_versions["allow_auto_topic_creation"]
+        raise Unwritable(f"Metadata v{version} always creates missing topics: use v{first} or later")
     topics = None
     if request.topics is not None:
         if not request.topics and not apis.METADATA.has_field(version, "null_for_all_topics"):
