@@ -1,7 +1,7 @@
 """Hypothesis strategies for the requests and responses of every supported API and version, with what that version can express."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, get_type_hints
 from uuid import UUID
 
 from hypothesis import strategies as st
@@ -13,11 +13,7 @@ from coordinator_core.protocol.api import AnyApi
 from coordinator_core.protocol.apis import APIS
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.groups import (
-    ConsumerGroupDescribeRequest,
-    ConsumerGroupDescribeResponse,
     CoordinatorType,
-    DeleteGroupRequest,
-    DeleteGroupResponse,
     DescribedMember,
     DescribeGroupRequest,
     DescribeGroupResponse,
@@ -30,8 +26,6 @@ from coordinator_core.protocol.groups import (
     Node,
 )
 from coordinator_core.protocol.membership import (
-    HeartbeatRequest,
-    HeartbeatResponse,
     JoinGroupMember,
     JoinGroupRequest,
     JoinGroupResponse,
@@ -54,7 +48,6 @@ from coordinator_core.protocol.offsets import (
     OffsetToCommit,
     ProducerEpoch,
     TxnMarkerRequest,
-    TxnMarkerResponse,
     TxnOffsetCommitRequest,
 )
 from coordinator_core.state.offsets import TopicPartition
@@ -302,7 +295,6 @@ def _versions_told(_version: int) -> st.SearchStrategy[Any]:
 _ONE_REQUEST: Mapping[AnyApi, _OfVersion] = {
     apis.JOIN_GROUP: _join,
     apis.SYNC_GROUP: _sync,
-    apis.HEARTBEAT: lambda version: st.builds(HeartbeatRequest, TEXTS, _INT32, TEXTS, _since(version, 3, _NULLABLE, None)),
     apis.LEAVE_GROUP: _leave,
     apis.OFFSET_COMMIT: _commit,
     apis.TXN_OFFSET_COMMIT: _txn_commit,
@@ -322,11 +314,11 @@ _ONE_REQUEST: Mapping[AnyApi, _OfVersion] = {
     apis.FETCH: _records_wanted,
     apis.PRODUCE: lambda version: st.builds(cluster.ProduceRequest, _fetch_places(version, cluster.ProducePartition), _INT16),
 }
+#: APIs whose requests have a part per group.
+_ONE_PART_PER_GROUP = frozenset({apis.DELETE_GROUPS, apis.CONSUMER_GROUP_DESCRIBE})
 _MANY_REQUESTS: Mapping[AnyApi, _OfVersion] = {
     apis.OFFSET_FETCH: _fetch_parts,
     apis.WRITE_TXN_MARKERS: _markers,
-    apis.DELETE_GROUPS: lambda _: _tuples(st.builds(DeleteGroupRequest, TEXTS)),
-    apis.CONSUMER_GROUP_DESCRIBE: lambda _: _tuples(st.builds(ConsumerGroupDescribeRequest, TEXTS)),
     apis.DESCRIBE_GROUPS: lambda version: _tuples(
         st.builds(DescribeGroupRequest, TEXTS, st.just(apis.DESCRIBE_GROUPS.has_field(version, "missing_is_error")))
     ),
@@ -336,16 +328,12 @@ _RESPONSES: Mapping[AnyApi, _OfVersion] = {
     apis.SYNC_GROUP: lambda version: st.builds(
         SyncGroupResponse, _ERRORS, _since(version, 5, _NULLABLE, None), _since(version, 5, _NULLABLE, None), _BYTES
     ),
-    apis.HEARTBEAT: lambda _: st.builds(HeartbeatResponse, _ERRORS),
     apis.LEAVE_GROUP: _left,
     apis.OFFSET_COMMIT: lambda version: st.builds(OffsetCommitResponse, _at_places(_ERRORS, version >= 10)),
     apis.TXN_OFFSET_COMMIT: lambda _: st.builds(OffsetCommitResponse, _at_places(_ERRORS)),
     apis.OFFSET_FETCH: _fetched,
     apis.OFFSET_DELETE: lambda _: st.builds(OffsetDeleteResponse, _ERRORS, _at_places(_ERRORS)),
-    apis.WRITE_TXN_MARKERS: lambda _: st.builds(TxnMarkerResponse, _ERRORS),
-    apis.DELETE_GROUPS: lambda _: st.builds(DeleteGroupResponse, TEXTS, _ERRORS),
     apis.DESCRIBE_GROUPS: _described,
-    apis.CONSUMER_GROUP_DESCRIBE: lambda _: st.builds(ConsumerGroupDescribeResponse, _ERRORS, TEXTS, _NULLABLE),
     apis.LIST_GROUPS: _listed,
     apis.FIND_COORDINATOR: _found,
     apis.API_VERSIONS: _versions_told,
@@ -357,13 +345,36 @@ _RESPONSES: Mapping[AnyApi, _OfVersion] = {
 }
 
 
+#: Strategies of fields whose types have one.
+_OF_TYPE: Mapping[Any, st.SearchStrategy[Any]] = {
+    str: TEXTS,
+    str | None: _NULLABLE,
+    int: _INT32,
+    bool: st.booleans(),
+    bytes: _BYTES,
+    ErrorCode: _ERRORS,
+}
+
+
+def _from_fields(api: AnyApi, message: type, version: int) -> st.SearchStrategy[Any]:
+    """A message whose fields have types of `_OF_TYPE`; a field that the version lacks has its default."""
+    fields = {}
+    for name, kind in get_type_hints(message).items():
+        if version >= api.first_versions.get(name, 0):
+            fields[name] = _OF_TYPE[kind]
+    return st.builds(message, **fields)
+
+
 def request_parts(api: AnyApi, version: int) -> st.SearchStrategy[Any]:
     """The parts of one request."""
     if api in _MANY_REQUESTS:
         return _MANY_REQUESTS[api](version)
-    return st.tuples(_ONE_REQUEST[api](version))
+    if api in _ONE_REQUEST:
+        return st.tuples(_ONE_REQUEST[api](version))
+    one = _from_fields(api, api.request, version)
+    return _tuples(one) if api in _ONE_PART_PER_GROUP else st.tuples(one)
 
 
 def responses(api: AnyApi, version: int) -> st.SearchStrategy[Any]:
     """The response to one part."""
-    return _RESPONSES[api](version)
+    return _RESPONSES[api](version) if api in _RESPONSES else _from_fields(api, api.response, version)
