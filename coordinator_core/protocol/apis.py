@@ -19,6 +19,7 @@ from coordinator_core.protocol.cluster import (
     ProduceRequest,
     ProduceResponse,
 )
+from coordinator_core.protocol.configs import DescribeConfigsRequest, DescribeConfigsResponse
 from coordinator_core.protocol.groups import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
@@ -206,6 +207,12 @@ TXN_OFFSET_COMMIT = CoordinatorApi(
     first_versions=MappingProxyType({"leader_epoch": 2, "member_id": 3}),
     errors=lambda response: response.errors.values(),
     error_response=lambda request, error: OffsetCommitResponse(dict.fromkeys(request.offsets, error)),
+)  # fmt: skip
+
+DESCRIBE_CONFIGS = Api(
+    32, "DESCRIBE_CONFIGS", _versions(1, 4, flexible=4, before_4=(None, None, 2, 2, 4)),
+    DescribeConfigsRequest, DescribeConfigsResponse,
+    first_versions=MappingProxyType({"config_type": 3}),
 )  # fmt: skip
 
 DELETE_GROUPS = CoordinatorApi(

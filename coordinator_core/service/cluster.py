@@ -9,7 +9,9 @@ from typing import TypeVar
 from uuid import UUID, uuid5
 
 from coordinator_core.codec.messages.offsets import ZERO_UUID
+from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.coordinator.find import find_coordinators
+from coordinator_core.coordinator.group_configs import describe_configs
 from coordinator_core.protocol import apis
 from coordinator_core.protocol.api import Api, NodeRequest, Response
 from coordinator_core.protocol.cluster import (
@@ -37,6 +39,7 @@ from coordinator_core.protocol.cluster import (
     RequestedTopic,
     TopicMetadata,
 )
+from coordinator_core.protocol.configs import DescribeConfigsRequest, DescribeConfigsResponse
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.groups import (
     CoordinatorType,
@@ -62,7 +65,7 @@ class Cluster:
     """Cluster metadata, and the responses made from it.
 
     `node` has the advertised address, `topics` are those of the configuration; `partitions` and `offsets_topic_id` belong to
-    `__consumer_offsets`. `offered` has the served versions of each API.
+    `__consumer_offsets`. `offered` has the served versions of each API, `config` the settings of groups.
     """
 
     def __init__(
@@ -73,7 +76,9 @@ class Cluster:
         partitions: int,
         offsets_topic_id: UUID,
         offered: Mapping[int, range],
+        config: CoordinatorConfig,
     ) -> None:
+        self._config = config
         self._node = node
         self._cluster_id = cluster_id
         self._broker = Broker(*node)
@@ -130,6 +135,10 @@ class Cluster:
             message = f"endpoint type {request.endpoint_type} is not supported: use {_BROKERS} (brokers)"
             return DescribeClusterResponse(ErrorCode.INVALID_REQUEST, error_message=message)
         return DescribeClusterResponse(ErrorCode.NONE, self._cluster_id, self._node.node_id, (self._broker,))
+
+    def describe_configs(self, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+        """Describe the settings that apply to groups."""
+        return describe_configs(self._config, request)
 
     def list_offsets(self, request: ListOffsetsRequest) -> ListOffsetsResponse:
         return ListOffsetsResponse(
@@ -198,6 +207,7 @@ HANDLERS = dict(
         _handler(apis.METADATA, Cluster.metadata),
         _handler(apis.FIND_COORDINATOR, Cluster.find_coordinator),
         _handler(apis.API_VERSIONS, Cluster.api_versions),
+        _handler(apis.DESCRIBE_CONFIGS, Cluster.describe_configs),
         _handler(apis.DESCRIBE_CLUSTER, Cluster.describe_cluster),
     )
 )

@@ -100,7 +100,7 @@ async def serve(
     admin_address = None if addresses.admin is None else await _listening(admin.start(addresses.admin), addresses.admin)
     node = Node(settings.node_id, *(addresses.advertised or address))
     versions = offered_versions(config.era)
-    cluster = Cluster(node, settings.cluster_id, settings.topics, log.partitions, log.topic_id, versions)
+    cluster = Cluster(node, settings.cluster_id, settings.topics, log.partitions, log.topic_id, versions, config)
     service.start()
     await listener.serve(RequestDispatcher(service, cluster, observer))
     reason = "an error"

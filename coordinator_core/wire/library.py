@@ -14,6 +14,7 @@ from types import FunctionType
 from typing import Any, NoReturn
 
 from kafka.protocol.admin import cluster as _cluster
+from kafka.protocol.admin import configs as _configs
 from kafka.protocol.admin import groups as _groups
 from kafka.protocol.api_message import ApiMessage as _ApiMessage
 from kafka.protocol.consumer import fetch as _fetch
@@ -126,6 +127,8 @@ class ConsumerGroupDescribeResponse(_ApiMessage, load_json=_definitions):  # typ
 
 DeleteGroupsRequest: Any = _groups.DeleteGroupsRequest
 DeleteGroupsResponse: Any = _groups.DeleteGroupsResponse
+DescribeConfigsRequest: Any = _configs.DescribeConfigsRequest
+DescribeConfigsResponse: Any = _configs.DescribeConfigsResponse
 DescribeClusterRequest: Any = _cluster.DescribeClusterRequest
 DescribeClusterResponse: Any = _cluster.DescribeClusterResponse
 DescribeGroupsRequest: Any = _groups.DescribeGroupsRequest

@@ -9,6 +9,7 @@ from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.wire import (
     cluster_codec,
     commit_codec,
+    configs_codec,
     groups_codec,
     library,
     log_codec,
@@ -30,6 +31,7 @@ CODECS: Mapping[AnyApi, ApiCodec] = {
     **offsets_codec.CODECS,
     **groups_codec.CODECS,
     **cluster_codec.CODECS,
+    **configs_codec.CODECS,
     **log_codec.CODECS,
     **produce_codec.CODECS,
 }

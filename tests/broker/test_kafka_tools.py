@@ -1,4 +1,4 @@
-"""`kafka-consumer-groups` of releases from 1.1 to 4.1 against the coordinator; each call starts a JVM, so each queries much."""
+"""Kafka's command line tools of 1.1 to 4.1 against the coordinator; each call starts a JVM, so each queries much."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -58,3 +58,12 @@ def test_groups_are_listed_and_described(bootstrap: str, version: str) -> None:
     printed = java_tools.consumer_groups(bootstrap, "--describe", "--state", "--group", LIVE, version=version)
     assert "Stable" in printed
     assert "range" in printed
+
+
+@pytest.mark.slow
+def test_configs_of_a_group_are_described(bootstrap: str) -> None:
+    printed = java_tools.group_configs(bootstrap, LIVE)
+    assert printed[0] == f"All configs for group {LIVE} are:"
+    shown = [line.split()[0] for line in printed[1:] if line.strip()]
+    assert "group.max.session.timeout.ms=1800000" in shown
+    assert "group.initial.rebalance.delay.ms=0" in shown

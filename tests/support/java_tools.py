@@ -1,6 +1,7 @@
 """Kafka's own command line tools, run from their jars."""
 
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from pipelines.cache.jars import java_executable, resolved_jars
@@ -27,6 +28,12 @@ def consumer_groups(bootstrap: str, *arguments: str, version: str = _NEWEST) -> 
     return _run(version, "--bootstrap-server", bootstrap, "--timeout", "15000", *arguments)
 
 
+def group_configs(bootstrap: str, group: str, version: str = _NEWEST) -> list[str]:
+    """The lines that a release's `kafka-configs` prints for a group, with all configs."""
+    arguments = ("--bootstrap-server", bootstrap, "--entity-type", "groups", "--entity-name", group, "--describe", "--all")
+    return _run_class("kafka.admin.ConfigCommand", broker_jars(version), arguments).splitlines()
+
+
 def table(printed: str) -> list[dict[str, str]]:
     """Rows of a printed table by the names of its columns; values of these tools contain no spaces."""
     lines = [line.split() for line in printed.splitlines() if line.strip()]
@@ -35,9 +42,12 @@ def table(printed: str) -> list[dict[str, str]]:
 
 
 def _run(version: str, *arguments: str) -> str:
-    jars = tools_jars(version=version)
     is_java = version_tuple(version) >= _IN_A_JAR_OF_ITS_OWN
     main_class = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand" if is_java else "kafka.admin.ConsumerGroupCommand"
+    return _run_class(main_class, tools_jars(version=version), arguments)
+
+
+def _run_class(main_class: str, jars: Path, arguments: Sequence[str]) -> str:
     command = [
         str(java_executable()),
         "-XX:TieredStopAtLevel=1",
@@ -45,7 +55,7 @@ def _run(version: str, *arguments: str) -> str:
         "-Xshare:auto",
         "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
         "-cp",
-        str(Path(jars) / "*"),
+        str(jars / "*"),
         main_class,
         *arguments,
     ]

@@ -11,6 +11,13 @@ from coordinator_core.log.entries import ControlType
 from coordinator_core.protocol import apis, cluster
 from coordinator_core.protocol.api import AnyApi
 from coordinator_core.protocol.apis import APIS
+from coordinator_core.protocol.configs import (
+    ConfigEntry,
+    ConfigSource,
+    ConfigType,
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+)
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.groups import (
     CoordinatorType,
@@ -65,6 +72,7 @@ CLIENT_ID, HOST = "client-1", "/127.0.0.1"
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 _NULLABLE = st.none() | TEXTS
 _BYTES = st.binary(max_size=20)
+_INT8 = st.integers(-128, 127)
 _INT16 = st.integers(-(1 << 15), (1 << 15) - 1)
 _INT32 = st.integers(-(1 << 31), (1 << 31) - 1)
 _INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
@@ -317,12 +325,21 @@ _ONE_REQUEST: Mapping[AnyApi, _OfVersion] = {
 #: APIs whose requests have a part per group.
 _ONE_PART_PER_GROUP = frozenset({apis.DELETE_GROUPS, apis.CONSUMER_GROUP_DESCRIBE})
 _MANY_REQUESTS: Mapping[AnyApi, _OfVersion] = {
+    apis.DESCRIBE_CONFIGS: lambda _: _tuples(st.builds(DescribeConfigsRequest, _INT8, TEXTS, st.none() | _tuples(TEXTS))),
     apis.OFFSET_FETCH: _fetch_parts,
     apis.WRITE_TXN_MARKERS: _markers,
     apis.DESCRIBE_GROUPS: lambda version: _tuples(
         st.builds(DescribeGroupRequest, TEXTS, st.just(apis.DESCRIBE_GROUPS.has_field(version, "missing_is_error")))
     ),
 }
+
+
+def _configs(version: int) -> st.SearchStrategy[Any]:
+    kind = _since(version, 3, st.sampled_from(ConfigType), ConfigType.UNKNOWN)
+    entries = _tuples(st.builds(ConfigEntry, TEXTS, _NULLABLE, st.sampled_from(ConfigSource), kind))
+    return st.builds(DescribeConfigsResponse, _ERRORS, _INT8, TEXTS, entries, _NULLABLE)
+
+
 _RESPONSES: Mapping[AnyApi, _OfVersion] = {
     apis.JOIN_GROUP: _joined,
     apis.SYNC_GROUP: lambda version: st.builds(
@@ -336,6 +353,7 @@ _RESPONSES: Mapping[AnyApi, _OfVersion] = {
     apis.DESCRIBE_GROUPS: _described,
     apis.LIST_GROUPS: _listed,
     apis.FIND_COORDINATOR: _found,
+    apis.DESCRIBE_CONFIGS: _configs,
     apis.API_VERSIONS: _versions_told,
     apis.METADATA: _metadata_told,
     apis.DESCRIBE_CLUSTER: _cluster_told,
