@@ -7,7 +7,14 @@ from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from coordinator_core.coordinator.group_counts import GroupCounts
-from coordinator_core.coordinator.group_events import GroupEvent, GroupRemoved, MemberRemoved, OffsetsExpired, RebalanceBegan
+from coordinator_core.coordinator.group_events import (
+    GroupEvent,
+    GroupRemoved,
+    MemberJoined,
+    MemberRemoved,
+    OffsetsExpired,
+    RebalanceBegan,
+)
 from coordinator_core.service.observer import Observer
 
 _PREFIX = "grouplake_coordinator"
@@ -17,6 +24,7 @@ _SHORT = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
 #: Counted events: name and help of the metric, and the increment for one event.
 _COUNTED: dict[type, tuple[str, str, Callable[[GroupEvent], int]]] = {
     RebalanceBegan: ("rebalances", "Rebalances started", lambda _: 1),
+    MemberJoined: ("members_joined", "Members that joined groups", lambda _: 1),
     MemberRemoved: ("members_removed", "Members removed from groups", lambda _: 1),
     GroupRemoved: ("groups_removed", "Groups removed", lambda _: 1),
     OffsetsExpired: (
