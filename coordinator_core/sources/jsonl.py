@@ -122,6 +122,8 @@ def _by_partition(path: Path) -> dict[int, list[LogRecord]]:
                     found.setdefault(record.partition, []).append(record)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise LogNotFound(f"{path}: no such file") from error
+    except IsADirectoryError as error:
+        raise LogUnreadable(f"{path} is a directory: name a file of JSON lines") from error
     except OSError as error:
         raise LogUnreadable(f"{path}: {error.strerror}") from error
     for records in found.values():

@@ -1,6 +1,7 @@
 """Bad input: exit code 2, exactly one line that explains the error, nothing written, and Spark never started."""
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -44,8 +45,20 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> str:
     return root
 
 
+#: The place or the value: quoted, a path, an option, a key of the configuration, a number, or an argument's name.
+PLACE_OR_VALUE = re.compile(r"'[^']*'|[^ ]*/[^ ]+|--\w|\b[a-z]\w*\.\w+|\d|\b[A-Z]{5,}\b|\bname of the folder\b")
+#: What is wrong with it.
+PROBLEM = re.compile(
+    r"\b(invalid|unknown|unrecognized|required|no|not|cannot|ends?|starts|must|denied|only|made with|empty|already|is)\b"
+)
+#: The bound, or what to do.
+WHAT_TO_DO = re.compile(
+    r": use |: choose|choose from|choose one of|\(known: |\bsee |: name a |must be one of|is this a folder|start over|such as"
+)
+
+
 def refused(capsys: Captured, *arguments: str) -> str:
-    """The one line of a command that fails."""
+    """The one line of a command that fails: what happened, the place or the value, and no more sentences than needed."""
     started = time.monotonic()
     assert main(arguments) == 2
     assert time.monotonic() - started < 8
@@ -53,7 +66,15 @@ def refused(capsys: Captured, *arguments: str) -> str:
     assert out == ""
     assert err.startswith("grouplake: ")
     assert err.count("\n") == 1
-    return err.strip().removeprefix("grouplake: ")
+    line = err.strip().removeprefix("grouplake: ")
+    if line.startswith("query failed: "):
+        return line  # the engine's message
+    assert PROBLEM.search(line), line
+    assert PLACE_OR_VALUE.search(line), line
+    assert not line.endswith("."), line
+    if line.startswith(("invalid ", "unknown ")):
+        assert WHAT_TO_DO.search(line), line
+    return line
 
 
 def jsonl(tmp_path: Path, text: str) -> str:
@@ -77,7 +98,7 @@ LINE = json.dumps({"partition": 3, "offset": 0, "timestamp": 1, "key": "AAE=", "
         ("segments:{folder}", "{folder}: no __consumer_offsets-N folder in this directory"),
         ("segments:{folder}/file", "{folder}/file: no such directory"),
         ("jsonl:{folder}/nowhere.jsonl", "{folder}/nowhere.jsonl: no such file"),
-        ("jsonl:{folder}", "{folder}: Is a directory"),
+        ("jsonl:{folder}", "{folder} is a directory: name a file"),
     ],
 )
 def test_sources(command: str, address: str, message: str, tmp_path: Path, capsys: Captured) -> None:
