@@ -1,13 +1,16 @@
-"""Commits that are being appended (`pendingOffsetCommits`): their partitions do not expire and are unstable."""
+"""Work in flight: requests that wait for their response, and commits that are being appended (`pendingOffsetCommits`)."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 
 from coordinator_core.state.offsets import TopicPartition
 
+#: The caller's handle of a request; its response is returned with the same handle. Never None.
+ReplyHandle = Hashable
+
 
 class CommitsInFlight:
-    """Number of commits that are being appended, by group and partition."""
+    """Number of commits that are being appended, by group and partition: they do not expire and are unstable."""
 
     def __init__(self) -> None:
         self._of_group: dict[str, Counter[TopicPartition]] = {}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from coordinator_core.codec import Record, encode
 from coordinator_core.coordinator.context import CoordinatorContext
 from coordinator_core.coordinator.group_events import GroupEvent, WriteRefused
-from coordinator_core.coordinator.reply_handle import ReplyHandle
+from coordinator_core.coordinator.in_flight import ReplyHandle
 from coordinator_core.log.entries import ControlType
 from coordinator_core.protocol.api import Response
 from coordinator_core.protocol.error_code import ErrorCode

@@ -21,10 +21,10 @@ from coordinator_core.coordinator.classic.states import DEAD
 from coordinator_core.coordinator.classic.sync import sync_group
 from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.coordinator.context import CoordinatorContext, MemberIds
+from coordinator_core.coordinator.in_flight import ReplyHandle
 from coordinator_core.coordinator.offsets.commit import commit_offsets, commit_transactional_offsets, end_transaction
 from coordinator_core.coordinator.offsets.delete import delete_offsets, topics_deleted
 from coordinator_core.coordinator.offsets.fetch import fetch_offsets
-from coordinator_core.coordinator.reply_handle import ReplyHandle
 from coordinator_core.coordinator.request_checks import check_status
 from coordinator_core.coordinator.result import Continuation, CoordinatorResult, ResultBuilder, Write
 from coordinator_core.coordinator.timers import Due, ExpirationTimeout, HeartbeatTimeout, JoinTimeout, SyncTimeout

@@ -38,6 +38,15 @@ class Response:
     __slots__ = ()
 
 
+class RequestHeader(NamedTuple):
+    """Header of a request, versions 0–2 (`RequestHeader.json`); `api_key` and `version` may be unknown ones."""
+
+    api_key: int
+    version: int
+    correlation_id: int
+    client_id: str | None
+
+
 class SupportedVersions(NamedTuple):
     """SupportedVersions of an API that can be read and written here, those of Kafka 4.3 and older ones.
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from time import perf_counter
 
-from coordinator_core.protocol.api import CoordinatorRequest, NodeRequest, Response
+from coordinator_core.protocol.api import AnyApi, CoordinatorRequest, NodeRequest, Response
 from coordinator_core.protocol.apis import APIS, FETCH
 from coordinator_core.protocol.cluster import FetchRequest
 from coordinator_core.protocol.error_code import ErrorCode
@@ -12,7 +12,6 @@ from coordinator_core.protocol.offsets import TxnMarkerResponse
 from coordinator_core.service.cluster import OFFSETS_TOPIC, Cluster
 from coordinator_core.service.observer import Observer
 from coordinator_core.service.reply_handles import GatheredReplies, ReplyHandle
-from coordinator_core.service.response_errors import response_errors
 from coordinator_core.service.service import CoordinatorService
 from coordinator_core.wire import (
     Part,
@@ -136,3 +135,8 @@ def _answer_cluster(cluster: Cluster, request: NodeRequest, reply_handle: ReplyH
         asyncio.get_running_loop().call_later(wait, reply_handle.answer, response)
     else:
         reply_handle.answer(response)
+
+
+def response_errors(api: AnyApi, responses: Sequence[Response]) -> list[str]:
+    """Return Kafka's names of all errors in the parts of a response, at every depth."""
+    return [error.name for response in responses for error in api.errors(response) if error is not ErrorCode.NONE]

@@ -1,8 +1,8 @@
 """Kafka protocol: bytes ↔ requests and responses of the coordinator. Only this package uses kafka-python."""
 
+from coordinator_core.protocol.api import RequestHeader
 from coordinator_core.wire.client_side import read_response, write_request
 from coordinator_core.wire.errors import Malformed, UnknownApi, UnsupportedVersion, Unwritable, WireError
-from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.header_codec import correlation_id_of
 from coordinator_core.wire.parts import Part, PartitionMarker, Peer, WireRequest, WireResponse
 from coordinator_core.wire.server_side import read_request, write_error_response, write_response

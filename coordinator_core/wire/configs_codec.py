@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from coordinator_core.protocol import apis
-from coordinator_core.protocol.api import AnyApi
+from coordinator_core.protocol.api import AnyApi, RequestHeader
 from coordinator_core.protocol.configs import (
     ConfigEntry,
     ConfigSource,
@@ -15,7 +15,6 @@ from coordinator_core.protocol.configs import (
 )
 from coordinator_core.wire import library
 from coordinator_core.wire.api_codec import ApiCodec, BadField, Parts, error_of, require
-from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.parts import Peer, WireRequest
 
 

@@ -1,6 +1,6 @@
 """Errors of reading and writing messages of the Kafka protocol."""
 
-from coordinator_core.wire.header import RequestHeader
+from coordinator_core.protocol.api import RequestHeader
 
 
 class WireError(Exception):

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from coordinator_core.protocol import apis
-from coordinator_core.protocol.api import AnyApi
+from coordinator_core.protocol.api import AnyApi, RequestHeader
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.groups import (
     ConsumerGroupDescribeRequest,
@@ -27,7 +27,6 @@ from coordinator_core.protocol.groups import (
 from coordinator_core.wire import library
 from coordinator_core.wire.api_codec import ApiCodec, BadField, Parts, error_of, require, require_one
 from coordinator_core.wire.errors import Unwritable
-from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.parts import Peer, WireRequest
 
 #: Value for authorized operations that the client did not request (`MessageUtil`).

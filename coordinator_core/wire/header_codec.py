@@ -2,8 +2,8 @@
 
 import struct
 
+from coordinator_core.protocol.api import RequestHeader
 from coordinator_core.wire.errors import Malformed
-from coordinator_core.wire.header import RequestHeader
 
 _FIXED = struct.Struct(">hhih")
 _CORRELATION_ID = struct.Struct(">i")

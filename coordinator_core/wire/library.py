@@ -26,9 +26,9 @@ from kafka.protocol.metadata import metadata as _metadata
 from kafka.protocol.producer import produce as _produce
 from kafka.protocol.producer import transaction as _transactions
 
+from coordinator_core.protocol.api import RequestHeader
 from coordinator_core.wire import definitions as _definitions
 from coordinator_core.wire.errors import Malformed, Unwritable
-from coordinator_core.wire.header import RequestHeader
 
 #: More consecutive bytes with a continuation bit than any valid varint has.
 _ENDLESS_VARINT = re.compile(rb"[\x80-\xff]{16}")

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from coordinator_core.protocol import apis
-from coordinator_core.protocol.api import AnyApi
+from coordinator_core.protocol.api import AnyApi, RequestHeader
 from coordinator_core.protocol.membership import (
     HeartbeatRequest,
     HeartbeatResponse,
@@ -22,7 +22,6 @@ from coordinator_core.protocol.membership import (
 )
 from coordinator_core.wire import library
 from coordinator_core.wire.api_codec import ApiCodec, Parts, error_of, require, require_one
-from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.parts import Peer, WireRequest
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from coordinator_core.log.entries import ControlType
 from coordinator_core.protocol import apis
-from coordinator_core.protocol.api import AnyApi
+from coordinator_core.protocol.api import AnyApi, RequestHeader
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.offsets import (
     INVALID_OFFSET,
@@ -23,7 +23,6 @@ from coordinator_core.state.offsets import TopicPartition
 from coordinator_core.wire import library
 from coordinator_core.wire.api_codec import ApiCodec, Parts, Value, by_topic, error_of, id_of, require, require_one, topic_name
 from coordinator_core.wire.errors import Unwritable
-from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.parts import PartitionMarker, Peer, UnknownTopics, WireRequest
 
 

@@ -6,10 +6,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 from uuid import UUID
 
-from coordinator_core.protocol.api import Request, Response
+from coordinator_core.protocol.api import Request, RequestHeader, Response
 from coordinator_core.protocol.cluster import ProduceRequest
 from coordinator_core.protocol.offsets import TxnMarkerRequest
-from coordinator_core.wire.header import RequestHeader
 
 
 class PartitionMarker(NamedTuple):

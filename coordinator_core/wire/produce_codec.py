@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from coordinator_core.protocol import apis
-from coordinator_core.protocol.api import AnyApi
+from coordinator_core.protocol.api import AnyApi, RequestHeader
 from coordinator_core.protocol.cluster import ProducedPartition, ProducePartition, ProduceRequest, ProduceResponse
 from coordinator_core.wire import library
 from coordinator_core.wire.api_codec import (
@@ -18,7 +18,6 @@ from coordinator_core.wire.api_codec import (
     require_one,
     topic_name_or_empty,
 )
-from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.parts import Peer, WireRequest
 
 #: `ProduceResponse.INVALID_OFFSET`.

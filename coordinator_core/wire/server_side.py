@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from coordinator_core.protocol.api import AnyApi, Response
+from coordinator_core.protocol.api import AnyApi, RequestHeader, Response
 from coordinator_core.protocol.apis import API_VERSIONS, APIS
 from coordinator_core.protocol.cluster import ApiVersionRange, ApiVersionsResponse
 from coordinator_core.protocol.error_code import ErrorCode
@@ -19,7 +19,6 @@ from coordinator_core.wire import (
 )
 from coordinator_core.wire.api_codec import ApiCodec, BadField
 from coordinator_core.wire.errors import Malformed, UnknownApi, UnsupportedVersion
-from coordinator_core.wire.header import RequestHeader
 from coordinator_core.wire.header_codec import read_header, skip_tags
 from coordinator_core.wire.library import message_codec
 from coordinator_core.wire.message_cache import cached_heartbeat, cached_response

@@ -12,7 +12,7 @@ from coordinator_core.coordinator.classic.static_member import rejoin_static_mem
 from coordinator_core.coordinator.config import NEW_MEMBER_JOIN_TIMEOUT_MS
 from coordinator_core.coordinator.context import CoordinatorContext
 from coordinator_core.coordinator.group_events import MemberIdGiven, MemberJoined
-from coordinator_core.coordinator.reply_handle import ReplyHandle
+from coordinator_core.coordinator.in_flight import ReplyHandle
 from coordinator_core.coordinator.request_checks import join_error_response
 from coordinator_core.coordinator.result import Answer, ResultBuilder
 from coordinator_core.protocol.error_code import ErrorCode

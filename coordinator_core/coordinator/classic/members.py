@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from coordinator_core.coordinator.reply_handle import ReplyHandle
+from coordinator_core.coordinator.in_flight import ReplyHandle
 from coordinator_core.protocol.membership import Protocol
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 from coordinator_core.coordinator.append_errors import JAVA_FETCH_ERRORS
 from coordinator_core.coordinator.classic.states import DEAD
 from coordinator_core.coordinator.context import CoordinatorContext
-from coordinator_core.coordinator.reply_handle import ReplyHandle
+from coordinator_core.coordinator.in_flight import ReplyHandle
 from coordinator_core.coordinator.result import ResultBuilder
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.offsets import FetchedOffset, OffsetFetchRequest, OffsetFetchResponse
