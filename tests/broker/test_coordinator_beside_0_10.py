@@ -216,7 +216,9 @@ def normalized(answers: list[Any]) -> list[str]:
         if hasattr(answer, "offsets"):
             answer = replace(answer, offsets=dict(sorted(answer.offsets.items())))
         if hasattr(answer, "members") and not hasattr(answer, "error_of_single"):
-            answer = replace(answer, members=tuple(sorted(answer.members, key=lambda member: member.metadata)))
+            # brokers list members in the order of a hash map; a member without a name comes last
+            by_name = sorted(answer.members, key=lambda member: (member.metadata, names.get(member.member_id, "member ~")))
+            answer = replace(answer, members=tuple(by_name))
         if hasattr(answer, "state"):
             answer = replace(answer, state=str(answer.state))
         if hasattr(answer, "error_of_single"):
