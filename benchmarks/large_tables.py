@@ -192,7 +192,7 @@ def change_rows(shape: Shape, partitions: range = range(LOG_PARTITIONS)) -> Iter
         first = np.arange(len(groups), dtype=np.int64) * (PER_GROUP + 1)
         yield rows(Kind.COMMIT, partition, _commits(shape, groups, names, first))
         yield rows(
-            Kind.TOUCHED,
+            Kind.GROUP_ACTIVITY,
             partition,
             {
                 "group_id": pa.array(names, pa.string()),

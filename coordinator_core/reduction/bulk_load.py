@@ -78,7 +78,7 @@ def _load(state: GroupState, reduction: Reduction) -> tuple[Anomaly, ...]:
             offsets.committed[group] = commits
     for group, partition_key, commit in rows(reduction.pending):
         offsets.pending.setdefault(Producer(partition, commit.producer_id), {}).setdefault(group, {})[partition_key] = commit
-    groups, last = (reduction.touched.column(name).to_pylist() for name in ("group_id", "last_value_offset"))
+    groups, last = (reduction.group_activity.column(name).to_pylist() for name in ("group_id", "last_value_offset"))
     offsets.last_commit_at.update({group: at for group, at in zip(groups, last, strict=True) if at >= 0})
     return tuple(_apply_others(state, partition, reduction.others))
 

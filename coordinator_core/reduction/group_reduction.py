@@ -6,8 +6,7 @@ known here, and only the last record matters for the state after the run. A run 
 
 - its first record, which the job folds into the state before the range;
 - the changes of the other records;
-- its last record and its last removal as state-only records (`settled`): they count for the state, and their changes are already
-  reported.
+- its last record and its last removal, which are `state_only`: they count for the state, and their changes are already reported.
 
 All other records are passed on as logged. Memory and result are bounded by groups, changes and records of modern groups, not by
 records of classic groups.
@@ -38,10 +37,10 @@ class GroupReduction:
     """The effect of the group records of a range; timestamps in ms.
 
     Attributes:
-        records: the records to fold, as bytes, unordered; they must be folded in log order. A `settled` record is state-only,
-            the changes of the others are not reported yet. Includes undecodable bytes and records that the era's loader
+        records: the records to fold, as bytes, unordered; they must be folded in log order. The changes of a `state_only`
+            record are already reported, those of the others are not. Includes undecodable bytes and records that the era's loader
             does not know
-        changes: changes of the settled and of the omitted records, in columns of `group_history`
+        changes: changes of the state-only and of the omitted records, in columns of `group_history`
     """
 
     records: pa.Table
@@ -56,7 +55,7 @@ class _Run:
     last: LogRecord
     removal: LogRecord | None
 
-    def settled(self) -> list[LogRecord]:
+    def state_only(self) -> list[LogRecord]:
         """The state-only records of the run: those that count besides its first record."""
         if self.last is self.first:
             return []
@@ -121,7 +120,7 @@ class GroupReducer:
         removal = log_record if record.value is None else None
         if run is None:
             self._runs[group_id] = _Run(log_record, log_record, removal)
-            self._fold.settle(log_record, record, {})
+            self._fold.apply_state_only(log_record, record, {})
             self._keep(log_record)
             return
         run.last, run.removal = log_record, removal or run.removal
@@ -129,25 +128,25 @@ class GroupReducer:
             self._changes.append(_change_row(change, log_record))
 
     def _end_run(self, group_id: str, run: _Run) -> None:
-        for log_record in run.settled():
-            self._records.append(_record_row(log_record, settled=True))
+        for log_record in run.state_only():
+            self._records.append(_record_row(log_record, is_state_only=True))
         del self._runs[group_id]
 
     def _keep(self, log_record: LogRecord) -> None:
-        self._records.append(_record_row(log_record, settled=False))
+        self._records.append(_record_row(log_record, is_state_only=False))
 
     def finish(self) -> GroupReduction:
         """Return the effect of the records so far. The reducer is not changed; more records may follow."""
-        left = [_record_row(each, settled=True) for each in self._settled()]
+        left = [_record_row(each, is_state_only=True) for each in self._state_only()]
         return GroupReduction(self._records.table(left), self._changes.table([]))
 
-    def _settled(self) -> Iterator[LogRecord]:
+    def _state_only(self) -> Iterator[LogRecord]:
         for run in self._runs.values():
-            yield from run.settled()
+            yield from run.state_only()
 
 
-def _record_row(record: LogRecord, *, settled: bool) -> tuple[Any, ...]:
-    return (record.offset, record.timestamp, record.producer_id, record.key, record.value, settled)
+def _record_row(record: LogRecord, *, is_state_only: bool) -> tuple[Any, ...]:
+    return (record.offset, record.timestamp, record.producer_id, record.key, record.value, is_state_only)
 
 
 def _change_row(reported: GroupChange, record: LogRecord) -> tuple[Any, ...]:

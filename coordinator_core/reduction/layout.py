@@ -22,7 +22,7 @@ FREE = 0
 PENDING_COMMIT = 1
 PENDING_REMOVAL = 2
 #: A removal in the producer's first transaction of the range, already committed: it also removes commits pending before it.
-SETTLED_REMOVAL = 3
+COMMITTED_REMOVAL = 3
 
 #: A commit with its log position. It owns `1 << metadata_room` bytes at `metadata_start` of the arena (no bytes for 0).
 _COMMIT = [

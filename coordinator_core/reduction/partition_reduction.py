@@ -28,13 +28,13 @@ from coordinator_core.reduction import schemas
 from coordinator_core.reduction.fold_kernels import Records, fold
 from coordinator_core.reduction.layout import (
     ARENA_STEP,
+    COMMITTED_REMOVAL,
     COUNTERS,
     LEARNED,
     NONE,
     PENDING_REMOVAL,
     PRODUCER,
     ROW,
-    SETTLED_REMOVAL,
     FoldState,
     new_slots,
 )
@@ -43,13 +43,13 @@ from coordinator_core.reduction.routing_kernels import NO_VERSION, OTHER, Chunk,
 from coordinator_core.reduction.tables import (
     commits_table,
     distinct,
+    group_activity_table,
     markers_table,
     pending_table,
     removals_of_every_producer,
     removals_of_one_producer,
     tombstones_table,
     topic_ids_table,
-    touched_table,
 )
 from coordinator_core.state.tombstone_scope import TombstoneScope
 
@@ -93,7 +93,7 @@ class Reduction:
         pending: commits that wait for a marker of their producer
         pending_tombstones: removals of commits pending before the range; `producer_id` null for all producers
         markers: the first effective marker of each producer, `type` COMMIT or ABORT; it ends what was pending before the range
-        touched: per group the greatest log offset of a commit and of a tombstone (-1 for none), including superseded and
+        group_activity: per group the greatest log offset of a commit and of a tombstone (-1 for none), including superseded and
             transactional ones, and the number of its keys in `commits`, `pending` and `tombstones`
         others: records that were not folded, in log order, as bytes: records other than offset commits, commits that the era's
             loader does not know, and unreadable control records
@@ -109,7 +109,7 @@ class Reduction:
     pending: pa.Table
     pending_tombstones: pa.Table
     markers: pa.Table
-    touched: pa.Table
+    group_activity: pa.Table
     others: pa.Table
     topic_ids: pa.Table
     damages: tuple[Damage, ...]
@@ -232,7 +232,7 @@ class PartitionReducer:
         if self._scope is TombstoneScope.JAVA:
             pending_tombstones = removals_of_every_producer(self._keys, slots)
         else:
-            removals = rows[(rows["kind"] == PENDING_REMOVAL) | (rows["kind"] == SETTLED_REMOVAL)]
+            removals = rows[(rows["kind"] == PENDING_REMOVAL) | (rows["kind"] == COMMITTED_REMOVAL)]
             pending_tombstones = removals_of_one_producer(self._keys, removals)
         return Reduction(
             partition=self._partition,
@@ -241,7 +241,7 @@ class PartitionReducer:
             pending=pending_table(self._keys, rows, self._state.arena),
             pending_tombstones=pending_tombstones,
             markers=markers_table(producers),
-            touched=touched_table(self._keys, slots, rows),
+            group_activity=group_activity_table(self._keys, slots, rows),
             others=pa.concat_tables([schemas.OTHERS.empty_table(), *self._others]),
             topic_ids=self._topic_ids,
             damages=tuple(self._damages),

@@ -11,11 +11,11 @@ from numba import njit
 from coordinator_core.codec.arrays import Bytes, Int32s, Integer
 from coordinator_core.log.entries import ControlType
 from coordinator_core.reduction.layout import (
+    COMMITTED_REMOVAL,
     FREE,
     NONE,
     PENDING_COMMIT,
     PENDING_REMOVAL,
-    SETTLED_REMOVAL,
     UPSERT,
     FoldState,
 )
@@ -197,7 +197,7 @@ def end_transaction(state: FoldState, producer_id: Integer, is_commit: bool, log
         if is_commit and row.kind == PENDING_COMMIT:
             _materialise(state, index)
         elif is_commit and is_first:
-            row.kind = SETTLED_REMOVAL
+            row.kind = COMMITTED_REMOVAL
         else:
             _free(state, index)
         index = after

@@ -23,7 +23,7 @@ PENDING = pa.schema(_KEY | _COMMIT | _PRODUCER | _POSITION)
 PENDING_TOMBSTONES = pa.schema(_PRODUCER | _KEY | {"log_offset": pa.int64()})
 MARKERS = pa.schema(_PRODUCER | _POSITION | {"type": pa.string()})
 
-_TOUCHED: _Fields = {
+_GROUP_ACTIVITY: _Fields = {
     "group_id": pa.string(),
     "last_value_offset": pa.int64(),
     "last_tombstone_offset": pa.int64(),
@@ -31,7 +31,7 @@ _TOUCHED: _Fields = {
     "pendings": pa.int64(),
     "removals": pa.int64(),
 }
-TOUCHED = pa.schema(_TOUCHED)
+GROUP_ACTIVITY = pa.schema(_GROUP_ACTIVITY)
 
 _OTHERS: _Fields = {
     **_POSITION,
@@ -45,7 +45,7 @@ _OTHERS: _Fields = {
 OTHERS = pa.schema(_OTHERS)
 TOPIC_IDS = pa.schema({"topic_id": pa.string(), "topic": pa.string()})
 
-_GROUP_RECORDS: _Fields = {**_POSITION, **_PRODUCER, "key": pa.binary(), "value": pa.binary(), "settled": pa.bool_()}
+_GROUP_RECORDS: _Fields = {**_POSITION, **_PRODUCER, "key": pa.binary(), "value": pa.binary(), "state_only": pa.bool_()}
 GROUP_RECORDS = pa.schema(_GROUP_RECORDS)
 
 _GROUP_CHANGES: _Fields = {

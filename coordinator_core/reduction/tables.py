@@ -111,19 +111,19 @@ def markers_table(producers: Structs) -> pa.Table:
     return _table(schemas.MARKERS, marked["producer_id"], marked["marker_offset"], marked["marker_timestamp"], names)
 
 
-def touched_table(keys: KeyDictionary, slots: Structs, rows: Structs) -> pa.Table:
+def group_activity_table(keys: KeyDictionary, slots: Structs, rows: Structs) -> pa.Table:
     """Per group with offset records: their greatest log offsets, and the number of keys by outcome."""
     chosen = np.flatnonzero((slots["last_value_offset"] != NONE) | (slots["last_tombstone_offset"] != NONE))
-    touched = _taken(slots, chosen)
+    active = _taken(slots, chosen)
     pendings = np.bincount(rows["slot"][rows["kind"] == PENDING_COMMIT], minlength=len(slots))[chosen]
     table = pa.table(
         {
             "group_id": keys.names(chosen)[0],
-            "last_value_offset": touched["last_value_offset"],
-            "last_tombstone_offset": touched["last_tombstone_offset"],
-            "upserts": (touched["final"] == UPSERT).astype(np.int64),
+            "last_value_offset": active["last_value_offset"],
+            "last_tombstone_offset": active["last_tombstone_offset"],
+            "upserts": (active["final"] == UPSERT).astype(np.int64),
             "pendings": pendings.astype(np.int64),
-            "removals": (touched["final"] == REMOVAL).astype(np.int64),
+            "removals": (active["final"] == REMOVAL).astype(np.int64),
         }
     )
     per_group = table.group_by("group_id", use_threads=False).aggregate(
@@ -135,7 +135,7 @@ def touched_table(keys: KeyDictionary, slots: Structs, rows: Structs) -> pa.Tabl
             ("removals", "sum"),
         ]
     )
-    return per_group.rename_columns(schemas.TOUCHED.names).cast(schemas.TOUCHED)
+    return per_group.rename_columns(schemas.GROUP_ACTIVITY.names).cast(schemas.GROUP_ACTIVITY)
 
 
 def topic_ids_table(keys: KeyDictionary, learned: Structs) -> pa.Table:

@@ -45,7 +45,7 @@ class GroupFold:
         rejected = (Change(ANOMALY, None, anomaly.detail) for anomaly in anomalies)
         return tuple(GroupChange(group_id, change, shown) for change in (*changes(before, after), *rejected))
 
-    def settle(self, log_record: LogRecord, record: Record, topic_names: Mapping[UUID, str]) -> None:
+    def apply_state_only(self, log_record: LogRecord, record: Record, topic_names: Mapping[UUID, str]) -> None:
         """Apply a state-only record: its changes are reported elsewhere."""
         self.registry.apply(log_record, record)
         group_id = group_id_of(record)

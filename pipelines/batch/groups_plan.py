@@ -62,9 +62,9 @@ def plan_groups(changed: pa.Table, topics: TopicNames, context: BatchContext) ->
     waited for a topic name are written again when the batch brings the name, even without records of these groups.
     """
     plan = GroupsPlan()
-    settled = of_kind(changed, Kind.SETTLED)
-    records = pa.concat_tables([of_kind(changed, Kind.RECORD), settled])
-    state_only = set(zip(*(settled[name].to_pylist() for name in ("log_partition", "log_offset")), strict=True))
+    reported = of_kind(changed, Kind.STATE_ONLY)
+    records = pa.concat_tables([of_kind(changed, Kind.RECORD), reported])
+    state_only = set(zip(*(reported[name].to_pylist() for name in ("log_partition", "log_offset")), strict=True))
     fold, seeded = _seed(_groups_of(records["key"]), context)
     newest: dict[str, LogRecord] = {}
     for record in log_records(records):
@@ -74,7 +74,7 @@ def plan_groups(changed: pa.Table, topics: TopicNames, context: BatchContext) ->
         group = group_id_of(value)
         newest[group] = record
         if (record.partition, record.offset) in state_only:
-            fold.settle(record, value, topics.known)
+            fold.apply_state_only(record, value, topics.known)
         else:
             changes = fold.apply(record, value, topics.known)
             plan.group_history.extend(_history_row(change, record, context) for change in changes)

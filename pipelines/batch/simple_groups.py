@@ -21,19 +21,19 @@ def plan_simple_groups(
     changed: pa.Table, tombstones: pa.Table, pending: PendingPlan, plan: GroupsPlan, context: BatchContext
 ) -> None:
     """Add the simple groups that the batch creates and removes to `plan`."""
-    touched = {row["group_id"]: row for row in of_kind(changed, Kind.TOUCHED).to_pylist()}
+    activity = {row["group_id"]: row for row in of_kind(changed, Kind.GROUP_ACTIVITY).to_pylist()}
     # a marker touches no group, but may end the last pending commit of a simple group
     ended = _ended(pending)
-    without_record = touched.keys() | ended.keys()
+    without_record = activity.keys() | ended.keys()
     recorded = set(context.prior.rows("group_records", ["group_id"], group_id=without_record)["group_id"].to_pylist())
     candidates = sorted(((without_record - recorded) | set(plan.removed)) - plan.present)
     existing = set(context.prior.rows("groups", ["group_id"], group_id=candidates)["group_id"].to_pylist())
-    alive = _alive(candidates, touched, existing, tombstones, pending, plan.removed, context)
+    alive = _alive(candidates, activity, existing, tombstones, pending, plan.removed, context)
     for group in candidates:
         if group in alive and (group not in existing or group in plan.removed):
-            plan.groups.append(_simple_group(group, touched.get(group), plan.removed.get(group), context))
+            plan.groups.append(_simple_group(group, activity.get(group), plan.removed.get(group), context))
         elif group not in alive and group in existing:
-            at = _newest_offset(touched.get(group), plan.removed.get(group), ended.get(group))
+            at = _newest_offset(activity.get(group), plan.removed.get(group), ended.get(group))
             plan.groups.append(delete({"group_id": group}, at))
 
 
@@ -48,7 +48,7 @@ def _ended(pending: PendingPlan) -> dict[str, int]:
 
 def _alive(
     candidates: list[str],
-    touched: Mapping[str, dict[str, Any]],
+    activity: Mapping[str, dict[str, Any]],
     existing: set[str],
     tombstones: pa.Table,
     pending: PendingPlan,
@@ -63,17 +63,19 @@ def _alive(
             group
             for group in candidates
             if (group in existing and group not in removed)
-            or touched.get(group, {}).get("last_value_offset", -1) > (removed[group].offset if group in removed else -1)
+            or activity.get(group, {}).get("last_value_offset", -1) > (removed[group].offset if group in removed else -1)
         }
-    with_new = {group for group, row in touched.items() if row["upserts"] or row["pendings"]}
+    with_new = {group for group, row in activity.items() if row["upserts"] or row["pendings"]}
     with_new.update(pending.resolved["group_id"].to_pylist())
     unsure = [group for group in candidates if group not in with_new]
     return with_new | remaining_keys(unsure, tombstones, pending.writes, context)
 
 
-def _simple_group(group: str, touched: dict[str, Any] | None, removed: LogRecord | None, context: BatchContext) -> dict[str, Any]:
-    if touched:
-        partition = touched["log_partition"]
+def _simple_group(
+    group: str, activity: dict[str, Any] | None, removed: LogRecord | None, context: BatchContext
+) -> dict[str, Any]:
+    if activity:
+        partition = activity["log_partition"]
     else:
         assert removed is not None, "a simple group appears with a commit and disappears with a record"
         partition = removed.partition
@@ -85,13 +87,13 @@ def _simple_group(group: str, touched: dict[str, Any] | None, removed: LogRecord
             "generation": 0,
             "member_count": 0,
             "log_partition": partition,
-            "log_offset": _newest_offset(touched, removed),
+            "log_offset": _newest_offset(activity, removed),
             "batch_id": context.batch_id,
         }
     )
 
 
-def _newest_offset(touched: dict[str, Any] | None, removed: LogRecord | None, ended: int | None = None) -> int:
+def _newest_offset(activity: dict[str, Any] | None, removed: LogRecord | None, ended: int | None = None) -> int:
     offsets: list[int] = [each for each in (removed.offset if removed else None, ended) if each is not None]
-    offsets += (touched["last_value_offset"], touched["last_tombstone_offset"]) if touched else ()
+    offsets += (activity["last_value_offset"], activity["last_tombstone_offset"]) if activity else ()
     return max(offsets)

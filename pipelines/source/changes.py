@@ -31,11 +31,11 @@ class Kind(StrEnum):
     #: The first marker of a producer in the range; it ends the commits pending before the range. `detail`: COMMIT or ABORT.
     MARKER = "marker"
     #: A group with offset commits or removals in the range.
-    TOUCHED = "touched"
+    GROUP_ACTIVITY = "group_activity"
     #: A record as logged, whose changes are not reported yet: a group record, or undecodable bytes.
     RECORD = "record"
     #: A state-only record: a group record as logged, whose changes are already reported.
-    SETTLED = "settled"
+    STATE_ONLY = "state_only"
     #: A change made by a group record: a row of `group_history`.
     GROUP_CHANGE = "group_change"
     #: Name of a topic id.

@@ -15,13 +15,13 @@ _KEY = ("group_id", "topic", "partition")
 _HISTORY = ("commits", "min_offset", "first_offset", "rewound")
 _RECORD = ("log_offset", "producer_id", "key", "value")
 _CHANGE = ("log_offset", "group_id", "change", "member_id", "group_type", "state", "generation", "detail")
-_TOUCHED = ("group_id", "last_value_offset", "last_tombstone_offset", "upserts", "pendings", "removals")
+_GROUP_ACTIVITY = ("group_id", "last_value_offset", "last_tombstone_offset", "upserts", "pendings", "removals")
 
 
 def change_rows(reduced: RangeReduction, start: int | None, end: int, era: Era, retention_ms: int) -> Iterator[pa.RecordBatch]:
     """Yield the change rows of the range from `start` (None: unknown) up to `end`, with the `range` row last."""
     reduction, groups = reduced.offsets, reduced.groups
-    is_settled = groups.records["settled"]
+    is_state_only = groups.records["state_only"]
     parts = [
         (Kind.COMMIT, _commits(reduction.commits, _HISTORY, era, retention_ms)),
         (Kind.TOMBSTONE, _columns(reduction.tombstones, (*_KEY, "log_offset", *_HISTORY)) | _time(reduction.tombstones)),
@@ -31,9 +31,9 @@ def change_rows(reduced: RangeReduction, start: int | None, end: int, era: Era, 
             Kind.MARKER,
             _columns(reduction.markers, ("producer_id", "log_offset")) | _time(reduction.markers) | _marker_type(reduction),
         ),
-        (Kind.TOUCHED, _columns(reduction.touched, _TOUCHED)),
-        (Kind.RECORD, _records(groups.records.filter(pc.invert(is_settled)))),
-        (Kind.SETTLED, _records(groups.records.filter(is_settled))),
+        (Kind.GROUP_ACTIVITY, _columns(reduction.group_activity, _GROUP_ACTIVITY)),
+        (Kind.RECORD, _records(groups.records.filter(pc.invert(is_state_only)))),
+        (Kind.STATE_ONLY, _records(groups.records.filter(is_state_only))),
         (Kind.GROUP_CHANGE, _columns(groups.changes, _CHANGE) | _time(groups.changes)),
         (Kind.TOPIC_ID, _columns(reduction.topic_ids, ("topic_id", "topic"))),
         (Kind.DAMAGE, _damages(reduction.damages)),

@@ -218,7 +218,7 @@ def test_the_source_reads_in_batch_too(tmp_path: Path, spark: SparkSession) -> N
     rows = packed_rows.mapInArrow(unpacked, DDL)
     kinds = {row["kind"]: row["count"] for row in rows.groupBy("kind").count().collect()}
     assert kinds["commit"] > 20
-    assert kinds["record"] + kinds["settled"] >= 10
+    assert kinds["record"] + kinds["state_only"] >= 10
     assert kinds["group_change"] > 0
 
 

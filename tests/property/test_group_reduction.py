@@ -85,12 +85,12 @@ class Folded:
         self.history: list[Row] = []
         self.removals: dict[str, int] = {}
 
-    def add(self, log_record: LogRecord, *, is_settled: bool = False) -> None:
+    def add(self, log_record: LogRecord, *, is_state_only: bool = False) -> None:
         record = read_by(self.era, log_record)
         if record is None:
             return
-        if is_settled:
-            self.fold.settle(log_record, record, {})
+        if is_state_only:
+            self.fold.apply_state_only(log_record, record, {})
         else:
             self.history += [row_of(log_record, change_of_group) for change_of_group in self.fold.apply(log_record, record, {})]
         if self.fold.registry.removed_at.get(group_id_of(record)) == log_record.offset:
@@ -112,7 +112,7 @@ def in_ranges(records: Sequence[LogRecord], era: Era, range_cuts: Cuts, chunk_cu
         for row in groups.records.sort_by("log_offset").to_pylist():
             record = by_offset[row["log_offset"]]
             assert (row["key"], row["value"], row["record_timestamp"]) == (record.key, record.value, record.timestamp)
-            folded.add(LogRecord(7, record.offset, record.timestamp, record.key, record.value), is_settled=row["settled"])
+            folded.add(LogRecord(7, record.offset, record.timestamp, record.key, record.value), is_state_only=row["state_only"])
     return folded
 
 
@@ -148,7 +148,7 @@ def test_of_a_run_at_most_three_records_are_left() -> None:
     operations: list[tuple[Any, ...]] = [("classic", "a", "one", generation, 3) for generation in range(50)]
     operations[20:20] = [("removal", "a"), ("removal", "a")]
     groups = reduced(written(operations).records, Era.named("4"), [10, 20, 30]).groups
-    assert sorted(zip(groups.records["log_offset"].to_pylist(), groups.records["settled"].to_pylist(), strict=True)) == [
+    assert sorted(zip(groups.records["log_offset"].to_pylist(), groups.records["state_only"].to_pylist(), strict=True)) == [
         (0, False),
         (21, True),
         (51, True),

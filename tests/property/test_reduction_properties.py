@@ -56,7 +56,7 @@ def test_a_reduction_tells_the_story_of_its_range(records: list[LogRecord], chun
 
 
 @given(logs(), cuts, eras)
-def test_touched_sums_up_the_groups(records: list[LogRecord], chunk_cuts: Cuts, era: str) -> None:
+def test_group_activity_sums_up_the_groups(records: list[LogRecord], chunk_cuts: Cuts, era: str) -> None:
     reduction = reduced(records, era, chunk_cuts)
     expected = story(records, Era.named(era))
 
@@ -67,7 +67,7 @@ def test_touched_sums_up_the_groups(records: list[LogRecord], chunk_cuts: Cuts, 
         return int(table["group_id"].to_pylist().count(group))
 
     groups = {key.group for key in expected.values.keys() | expected.tombstones.keys()}
-    assert {row["group_id"]: row for row in reduction.touched.to_pylist()} == {
+    assert {row["group_id"]: row for row in reduction.group_activity.to_pylist()} == {
         group: {
             "group_id": group,
             "last_value_offset": largest(expected.values, group),

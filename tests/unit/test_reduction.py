@@ -112,7 +112,7 @@ def test_an_aborted_commit_leaves_no_row(log: Log, era: str) -> None:
     log.marker(P, ControlType.ABORT)
     reduction = reduced(log.records, era)
     assert reduction.commits.num_rows == reduction.tombstones.num_rows == reduction.pending.num_rows == 0
-    assert reduction.touched.to_pylist() == [
+    assert reduction.group_activity.to_pylist() == [
         {"group_id": "group", "last_value_offset": 0, "last_tombstone_offset": -1, "upserts": 0, "pendings": 0, "removals": 0}
     ]
 
@@ -289,7 +289,7 @@ def test_grows_with_keys_producers_and_metadata(era: str) -> None:
     assert committed(reduction) == {i: i for i in ended}
     assert set(pending(reduction)) == {(i, i) for i in range(3000) if i not in ended}
     assert all(len(row["metadata"]) == row["partition"] % 300 for row in reduction.commits.to_pylist())
-    assert sum(reduction.touched["upserts"].to_pylist()) == len(ended)
+    assert sum(reduction.group_activity["upserts"].to_pylist()) == len(ended)
 
 
 def test_finish_may_be_asked_in_between() -> None:
@@ -308,7 +308,7 @@ def test_finish_may_be_asked_in_between() -> None:
 def test_nothing_read_is_nothing_done() -> None:
     reduction = PartitionReducer(Era.named(JAVA), 3).finish()
     assert (reduction.partition, reduction.records_read, reduction.next_offset) == (3, 0, 0)
-    assert reduction.commits.num_rows == reduction.touched.num_rows == reduction.others.num_rows == 0
+    assert reduction.commits.num_rows == reduction.group_activity.num_rows == reduction.others.num_rows == 0
 
 
 def test_damages_of_the_log_come_along() -> None:
