@@ -25,15 +25,15 @@ class LogUnreachable(LogError):
     """No broker answers, or a partition had no leader for longer than the caller's timeout."""
 
 
-class LogRefused(LogError):
+class RequestRejected(LogError):
     """The broker answered with an error that a retry does not resolve."""
 
 
-class AuthenticationFailed(LogRefused):
+class AuthenticationFailed(RequestRejected):
     """The broker rejected the client's credentials, or the client rejected the broker's certificate (TLS)."""
 
 
-class NotAuthorized(LogRefused):
+class NotAuthorized(RequestRejected):
     """The authenticated client may not read the topic."""
 
 

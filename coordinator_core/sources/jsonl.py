@@ -80,7 +80,7 @@ class JsonlSource:
         """Empty: a dump has no leader epochs."""
         return {}
 
-    def cut_back(self, positions: Mapping[int, tuple[int, int]]) -> dict[int, int]:  # noqa: ARG002 - a dump has no epochs
+    def truncated_partitions(self, positions: Mapping[int, tuple[int, int]]) -> dict[int, int]:  # noqa: ARG002 - a dump has no epochs
         """Empty: a dump has no leader epochs."""
         return {}
 

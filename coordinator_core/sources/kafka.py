@@ -67,7 +67,7 @@ class KafkaSource:
     in another process: then the first request is retried for as long. A topic with another id than `expected_topic_id` is
     rejected; without this argument the id of the first response is expected.
 
-    Raises LogMisconfigured, LogUnreachable, AuthenticationFailed, NotAuthorized, TopicMissing, TopicRecreated, LogRefused.
+    Raises LogMisconfigured, LogUnreachable, AuthenticationFailed, NotAuthorized, TopicMissing, TopicRecreated, RequestRejected.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class KafkaSource:
         """Leader epoch of each partition at the last `end_offsets`; without partitions of brokers before 2.4."""
         return dict(self._end_epochs)
 
-    def cut_back(self, positions: Mapping[int, tuple[int, int]]) -> dict[int, int]:
+    def truncated_partitions(self, positions: Mapping[int, tuple[int, int]]) -> dict[int, int]:
         """Find logs that were truncated below a position, even if they have grown beyond it since (KIP-320).
 
         `positions`: partition → an offset, and the leader epoch in which the log contained all records below it. Returns
@@ -266,7 +266,7 @@ class KafkaSource:
         if leaderless := by_node.pop(NO_LEADER, None):
             trouble = LogUnreachable(f"topic {self._topic.name}: no leader for partition {ranges(leaderless)}")
         found: list[tuple[int, Any, bool]] = []
-        for node, response in self._connection.ask({node: request(leaders) for node, leaders in by_node.items()}).items():
+        for node, response in self._connection.send_all({node: request(leaders) for node, leaders in by_node.items()}).items():
             leaders = by_node[node]
             if isinstance(response, LogUnreachable):
                 trouble = LogUnreachable(

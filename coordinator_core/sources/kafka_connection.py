@@ -12,7 +12,7 @@ import kafka.errors
 from kafka.net.selector import NetworkSelector
 from kafka.protocol.metadata import MetadataRequest
 
-from coordinator_core.log.errors import AuthenticationFailed, LogError, LogMisconfigured, LogRefused, LogUnreachable
+from coordinator_core.log.errors import AuthenticationFailed, LogError, LogMisconfigured, LogUnreachable, RequestRejected
 from coordinator_core.sources.kafka_options import library_options, without_secrets
 from coordinator_core.sources.kafka_transport import HANDSHAKE_FAILED, ConnectionManager
 
@@ -32,7 +32,7 @@ class KafkaConnection:
     """Connections to a cluster, opened on first use. For one thread at a time.
 
     Every method raises LogUnreachable if a broker does not answer (a retry may help), AuthenticationFailed, LogMisconfigured
-    (TLS files), or LogRefused (no common version of a request).
+    (TLS files), or RequestRejected (no common version of a request).
     """
 
     def __init__(self, servers: Sequence[str], options: Mapping[str, str]) -> None:
@@ -59,9 +59,9 @@ class KafkaConnection:
         """Request metadata of `topic` (None: of all topics) from any broker, and keep the brokers in the response."""
         return self._run(self._metadata, topic)
 
-    def ask(self, requests: Mapping[int, RequestFor]) -> dict[int, Any]:
+    def send_all(self, requests: Mapping[int, RequestFor]) -> dict[int, Any]:
         """Send requests to several brokers in parallel. Returns node id → response, or the LogError of that broker."""
-        return dict(self._run(self._ask, requests))
+        return dict(self._run(self._send_all, requests))
 
     def close(self) -> None:
         """Close every connection."""
@@ -79,7 +79,7 @@ class KafkaConnection:
         except Exception as error:
             raise self._translated(error) from None
 
-    async def _ask(self, requests: Mapping[int, RequestFor]) -> list[tuple[int, Any]]:
+    async def _send_all(self, requests: Mapping[int, RequestFor]) -> list[tuple[int, Any]]:
         futures = [(node, self._manager.call_soon(self._answer, node, request)) for node, request in requests.items()]
         return [(node, await future) for node, future in futures]
 
@@ -129,7 +129,7 @@ class KafkaConnection:
         if isinstance(error, kafka.errors.KafkaConnectionError) and HANDSHAKE_FAILED in text:
             return AuthenticationFailed(f"{text}; check ssl_cafile, ssl_certfile and security_protocol")
         if isinstance(error, kafka.errors.IncompatibleBrokerVersion):
-            return LogRefused(f"the broker is too old or too new: {text}")
+            return RequestRejected(f"the broker is too old or too new: {text}")
         if isinstance(error, kafka.errors.KafkaProtocolError):
             return LogUnreachable(f"invalid response: {text} (is security_protocol that of the listener?)")
         if isinstance(error, (OSError, ssl.SSLError)) and not isinstance(error, kafka.errors.KafkaError):

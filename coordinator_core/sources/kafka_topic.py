@@ -11,7 +11,7 @@ from uuid import UUID
 import kafka.errors
 
 from coordinator_core.codec.uuids import uuid_text
-from coordinator_core.log.errors import LogError, LogRefused, LogUnreachable, NotAuthorized, TopicMissing, TopicRecreated
+from coordinator_core.log.errors import LogError, LogUnreachable, NotAuthorized, RequestRejected, TopicMissing, TopicRecreated
 
 NO_LEADER = -1
 NO_EPOCH = -1
@@ -140,7 +140,7 @@ def error_for(name: str, code: int) -> LogError | None:
         return NotAuthorized(f"not authorized to read topic {name}: the user needs the ACLs Describe and Read on it")
     if code in TRANSIENT_ERRORS:
         return None
-    return LogRefused(f"topic {name}: the broker returned {error_name(code)}")
+    return RequestRejected(f"topic {name}: the broker returned {error_name(code)}")
 
 
 class Patience:

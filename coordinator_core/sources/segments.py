@@ -124,7 +124,7 @@ class SegmentSource:
         """
         return {p: end.leader_epoch for p, end in self._newest.items() if end.leader_epoch != NO_LEADER_EPOCH}
 
-    def cut_back(self, positions: Mapping[int, tuple[int, int]]) -> dict[int, int]:
+    def truncated_partitions(self, positions: Mapping[int, tuple[int, int]]) -> dict[int, int]:
         """Find logs that were truncated below a position, even if they have grown beyond it since; see `LogSource`.
 
         A process that opens the log for writing starts a leader epoch at its end (`LeaderEpochFileCache`). A start below a

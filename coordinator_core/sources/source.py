@@ -52,7 +52,7 @@ class LogSource(Protocol):
         """Leader epoch of each partition at the last `end_offsets`, without partitions that have none."""
         ...
 
-    def cut_back(self, positions: Mapping[int, tuple[int, int]]) -> dict[int, int]:
+    def truncated_partitions(self, positions: Mapping[int, tuple[int, int]]) -> dict[int, int]:
         """Find logs that were truncated below a position, even if they have grown beyond it since.
 
         `positions`: partition → an offset, and the leader epoch in which the log contained all records below it. Returns

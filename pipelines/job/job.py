@@ -11,7 +11,7 @@ from pipelines.errors import TablesError, UsageError
 from pipelines.job.run_options import AVAILABLE_NOW, RunOptions, trigger_arguments
 from pipelines.job.stopping import Stopping
 from pipelines.progress import Progress
-from pipelines.source.address import deleted, open_source, truncated
+from pipelines.source.address import deleted_records_error, open_source, short_log_error
 from pipelines.tables.store import Batch, TableStore
 from pipelines.tables.stream_checkpoints import checkpoint_location, remove_stale_checkpoints
 from pipelines.tables.writer import TablesWriter, newest_claim
@@ -85,9 +85,9 @@ def _probe(options: RunOptions, next_offsets: Mapping[int, int], topic_id: str |
             source.close()
         for partition, offset in next_offsets.items():
             if ends.get(partition, 0) < offset:
-                raise truncated(options.address, partition, offset, ends.get(partition, 0))
+                raise short_log_error(options.address, partition, offset, ends.get(partition, 0))
             if 0 < offset < beginnings.get(partition, 0):
-                raise deleted(options.address, partition, offset, beginnings[partition])
+                raise deleted_records_error(options.address, partition, offset, beginnings[partition])
     except (LogError, ValueError) as error:
         # ValueError: the table property holds no topic id, so another program wrote it
         raise UsageError(str(error)) from error

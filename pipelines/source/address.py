@@ -85,7 +85,7 @@ def load_reader(address: Address) -> None:
         importlib.import_module("coordinator_core.sources.kafka")
 
 
-def truncated(address: Address, partition: int, position: int, end: int) -> LogTruncated:
+def short_log_error(address: Address, partition: int, position: int, end: int) -> LogTruncated:
     """Error for a log that ends before the position of the tables."""
     return LogTruncated(
         f"{address}, partition {partition}: the log ends at offset {end}, before offset {position} where the tables continue; "
@@ -93,7 +93,7 @@ def truncated(address: Address, partition: int, position: int, end: int) -> LogT
     )
 
 
-def older(address: Address, partition: int, epoch: int, now: int) -> LogTruncated:
+def old_epoch_error(address: Address, partition: int, epoch: int, now: int) -> LogTruncated:
     """Error for a leader epoch that is lower than the epoch the tables have seen."""
     return LogTruncated(
         f"{address}, partition {partition}: the leader epoch is {now}, but was {epoch} when the tables read it: the topic was "
@@ -102,7 +102,7 @@ def older(address: Address, partition: int, epoch: int, now: int) -> LogTruncate
     )
 
 
-def cut_back(address: Address, partition: int, position: int, end: int) -> LogTruncated:
+def truncated_log_error(address: Address, partition: int, position: int, end: int) -> LogTruncated:
     """Error for a log that lost records which the tables have read, and has grown since."""
     return LogTruncated(
         f"{address}, partition {partition}: the log was truncated to offset {end}, before offset {position} where the tables "
@@ -111,7 +111,7 @@ def cut_back(address: Address, partition: int, position: int, end: int) -> LogTr
     )
 
 
-def deleted(address: Address, partition: int, position: int, beginning: int) -> RecordsDeleted:
+def deleted_records_error(address: Address, partition: int, position: int, beginning: int) -> RecordsDeleted:
     """Error for a log that starts after the position of the tables."""
     return RecordsDeleted(
         f"{address}, partition {partition}: the log now starts at offset {beginning}, but the tables need offset {position}; "

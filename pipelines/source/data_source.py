@@ -31,7 +31,15 @@ from pyspark.sql.types import StructType
 from coordinator_core.codec.uuids import uuid_from_text
 from coordinator_core.state.era import Era
 from pipelines.failpoints import failpoint
-from pipelines.source.address import Address, cut_back, load_reader, older, open_source, parse_address, truncated
+from pipelines.source.address import (
+    Address,
+    load_reader,
+    old_epoch_error,
+    open_source,
+    parse_address,
+    short_log_error,
+    truncated_log_error,
+)
 from pipelines.source.changes import PACKED_DDL, packed
 from pipelines.source.position import Position
 from pipelines.source.ranges import LogRange, Offsets, admit, pack, ranges
@@ -175,13 +183,13 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             LogTruncated: the log ends before `start`, was truncated below it since, or has a lower leader epoch.
         """
         begin = Position.from_json(start)
-        end = self._settled_end(begin)
+        end = self._stable_end(begin)
         for partition in end.shorter_than(begin):
-            raise truncated(self._options.address, partition, begin.offsets[partition], end.offsets[partition])
+            raise short_log_error(self._options.address, partition, begin.offsets[partition], end.offsets[partition])
         for partition in end.older_than(begin):
-            raise older(self._options.address, partition, begin.epochs[partition], end.epochs[partition])
-        for partition, cut in self._log.cut_back(begin.known_epochs()).items():
-            raise cut_back(self._options.address, partition, begin.offsets[partition], cut)
+            raise old_epoch_error(self._options.address, partition, begin.epochs[partition], end.epochs[partition])
+        for partition, end_offset in self._log.truncated_partitions(begin.known_epochs()).items():
+            raise truncated_log_error(self._options.address, partition, begin.offsets[partition], end_offset)
         offsets = {**begin.offsets, **end.offsets}
         if isinstance(limit, ReadMaxRows):
             offsets = admit(begin.offsets, offsets, limit.max_rows)
@@ -190,7 +198,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _end(self) -> Position:
         return Position(self._log.end_offsets(), self._log.leader_epochs())
 
-    def _settled_end(self, begin: Position) -> Position:
+    def _stable_end(self, begin: Position) -> Position:
         """The end of the log, requested up to ten times more while it is before `begin`.
 
         A new leader may not know the high watermark yet (before KIP-207), and a broker that is cut off from the others may not

@@ -70,9 +70,9 @@ def test_records_that_a_broker_lost_are_missed_after_others_took_their_offsets(h
     with KafkaSource(address(harmed, topic)) as log:
         assert log.end_offsets() == {0: 42}
         assert log.leader_epochs()[0] > epochs[0]
-        assert log.cut_back(position) == {0: 12}
-        assert log.cut_back({0: (12, epochs[0])}) == {}
-        assert log.cut_back({0: (42, log.leader_epochs()[0])}) == {}
+        assert log.truncated_partitions(position) == {0: 12}
+        assert log.truncated_partitions({0: (12, epochs[0])}) == {}
+        assert log.truncated_partitions({0: (42, log.leader_epochs()[0])}) == {}
 
 
 def test_a_log_that_is_compacted_while_it_is_read(harmed: PrivateBroker, topic: str) -> None:
@@ -163,14 +163,14 @@ def test_a_leader_elected_uncleanly_is_found_out_and_one_elected_cleanly_is_not_
             second.start()
             produce(cluster.bootstrap, topic, numbered(100, 130), acks="all")
             assert log.end_offsets() == {0: 40}
-            assert log.cut_back(lost) == {0: 10}
-            assert log.cut_back(before) == {}
+            assert log.truncated_partitions(lost) == {0: 10}
+            assert log.truncated_partitions(before) == {}
             after = {0: (40, log.leader_epochs()[0])}
             first.start()
             follow_leader(admin, topic, 1)
             assert log.end_offsets() == {0: 40}
             assert log.leader_epochs()[0] > after[0][1]
-            assert log.cut_back(after) == {}
+            assert log.truncated_partitions(after) == {}
             assert [record.value for record in read_all(log)] == [b"%d" % number for number in (*range(10), *range(100, 130))]
 
 

@@ -84,7 +84,7 @@ class _Connection:
         self.first = [b""] * len(_REQUESTS)
         self._answers = answers
         self._cluster = cluster
-        self._asked = 0
+        self._requests = 0
 
     def metadata(self, _topic: str | None) -> Any:
         request = MetadataRequest(topics=[], allow_auto_topic_creation=False, include_cluster_authorized_operations=False,
@@ -94,9 +94,9 @@ class _Connection:
             raise answer
         return answer
 
-    def ask(self, requests: Mapping[int, Callable[[Any], Any]]) -> dict[int, Any]:
+    def send_all(self, requests: Mapping[int, Callable[[Any], Any]]) -> dict[int, Any]:
         made = {node: request(None) for node, request in requests.items()}
-        return {node: self._answer(request, partial(self._ask, node, request)) for node, request in made.items()}
+        return {node: self._answer(request, partial(self._from_cluster, node, request)) for node, request in made.items()}
 
     def close(self) -> None:
         pass
@@ -106,12 +106,12 @@ class _Connection:
         assert self._cluster is not None
         return self._cluster
 
-    def _ask(self, node: int, request: Any) -> Any:
+    def _from_cluster(self, node: int, request: Any) -> Any:
         return self._alive._answer(node, request)
 
     def _answer(self, request: Any, genuine: Callable[[], Any]) -> Any:
-        self._asked += 1
-        assert self._asked < _PATIENCE, "the reader asks on and on"
+        self._requests += 1
+        assert self._requests < _PATIENCE, "the reader sends requests without end"
         which = next(number for number, kind in enumerate(_REQUESTS) if isinstance(request, kind))
         request.API_VERSION = self._answers.versions[which]
         if self._cluster is None:
@@ -140,7 +140,7 @@ def _read(connection: _Connection) -> None:
         log.topic_ids()
         log.earliest_offsets()
         ends, epochs = log.end_offsets(), log.leader_epochs()
-        log.cut_back({partition: (ends[partition], 0) for partition in epochs.keys() & ends.keys()})
+        log.truncated_partitions({partition: (ends[partition], 0) for partition in epochs.keys() & ends.keys()})
         for partition, columns in log.read_many({p: (0, end) for p, end in WANTED.items() if p in log.partitions()}):
             assert partition in WANTED
             assert all(damage.reason for damage in columns.damages)

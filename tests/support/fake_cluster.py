@@ -99,13 +99,13 @@ class FakeCluster:
         response.API_VERSION = 13
         return response
 
-    def ask(self, requests: Mapping[int, Callable[[Any], Any]]) -> dict[int, Any]:
+    def send_all(self, requests: Mapping[int, Callable[[Any], Any]]) -> dict[int, Any]:
         """Answer one round of requests."""
         if self.script:
             self.script.popleft()()
-        asked = {node: request(None) for node, request in requests.items()}
-        self.rounds.append({node: [_number(each) for each in request.topics[0].partitions] for node, request in asked.items()})
-        return {node: self.node_errors.get(node) or self._answer(node, request) for node, request in asked.items()}
+        sent = {node: request(None) for node, request in requests.items()}
+        self.rounds.append({node: [_number(each) for each in request.topics[0].partitions] for node, request in sent.items()})
+        return {node: self.node_errors.get(node) or self._answer(node, request) for node, request in sent.items()}
 
     def close(self) -> None:
         self.closed = True

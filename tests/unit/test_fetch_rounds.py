@@ -8,11 +8,11 @@ from fake_cluster import TOPIC, TOPIC_ID, FakeCluster, FakePartition
 
 from coordinator_core.log.damage import Problem
 from coordinator_core.log.errors import (
-    LogRefused,
     LogTruncated,
     LogUnreachable,
     LogUnreadable,
     NotAuthorized,
+    RequestRejected,
     TopicMissing,
     TopicRecreated,
 )
@@ -55,7 +55,7 @@ EVERYTHING = {0: (0, 10), 1: (0, 10), 2: (0, 10)}
 ALL_OFFSETS = {partition: list(range(10)) for partition in range(3)}
 
 
-def test_each_leader_is_asked_once_for_all_its_partitions(cluster: FakeCluster) -> None:
+def test_each_leader_gets_one_request_for_all_its_partitions(cluster: FakeCluster) -> None:
     source = log()
     assert source.topic_id == TOPIC_ID
     assert source.end_offsets() == {0: 10, 1: 10, 2: 10}
@@ -97,13 +97,13 @@ def test_a_broker_that_stays_away_ends_the_reading_after_the_limit(cluster: Fake
 def test_an_error_that_waiting_does_not_cure_is_raised_at_once(cluster: FakeCluster, no_pauses: list[float]) -> None:
     for code, kind, why in (
         (AUTHORIZATION, NotAuthorized, "not authorized to read"),
-        (CORRUPT, LogRefused, r"CORRUPT_MESSAGE \(2\)"),
+        (CORRUPT, RequestRejected, r"CORRUPT_MESSAGE \(2\)"),
     ):
         cluster.errors = {1: code}
         with pytest.raises(kind, match=why):
             offsets(log(), EVERYTHING)
-    cluster.errors, cluster.node_errors = {}, {1: LogRefused("too old")}
-    with pytest.raises(LogRefused, match="too old"):
+    cluster.errors, cluster.node_errors = {}, {1: RequestRejected("too old")}
+    with pytest.raises(RequestRejected, match="too old"):
         log().end_offsets()
     assert no_pauses == []
 
@@ -133,7 +133,7 @@ def test_a_torn_tail_of_a_response_is_no_damage_but_a_bad_checksum_is(cluster: F
     assert [offset for columns in pieces for offset in columns.offset.tolist()] == list(range(10))
 
 
-def test_bytes_that_cannot_be_framed_are_an_error_with_their_place(cluster: FakeCluster) -> None:
+def test_bytes_that_cannot_be_framed_are_an_error_with_their_position(cluster: FakeCluster) -> None:
     base, end, data = cluster.partitions[0].batches[2]
     cluster.partitions[0].batches[2] = (base, end, data[:8] + b"\x00\x00\x00\x01" + data[12:])
     pieces = log().read_columns(0, 0, 10)
@@ -199,30 +199,30 @@ def test_throttling_without_end(cluster: FakeCluster) -> None:
     assert len(cluster.rounds) == 1
 
 
-def test_a_log_that_was_cut_back_and_has_grown_again(cluster: FakeCluster) -> None:
+def test_a_log_that_was_truncated_and_has_grown_again(cluster: FakeCluster) -> None:
     source = log()
     ends, epochs = source.end_offsets(), source.leader_epochs()
     assert epochs == {0: 0, 1: 0, 2: 0}
     positions = {partition: (ends[partition], epochs[partition]) for partition in ends}
-    asked = len(cluster.rounds)
-    assert source.cut_back(positions) == {}
-    assert len(cluster.rounds) == asked
+    before = len(cluster.rounds)
+    assert source.truncated_partitions(positions) == {}
+    assert len(cluster.rounds) == before
     cluster.partitions[0].elect(2)
     cluster.partitions[1].elect(2, holding=6)
     for partition in (0, 1):
         cluster.partitions[partition].append(*[b"later"] * 8)
     assert source.end_offsets() == {0: 18, 1: 14, 2: 10}
     assert source.leader_epochs() == {0: 1, 1: 1, 2: 0}
-    assert source.cut_back(positions) == {1: 6}
-    assert source.cut_back({1: (6, 0), 7: (1, 0)}) == {}
+    assert source.truncated_partitions(positions) == {1: 6}
+    assert source.truncated_partitions({1: (6, 0), 7: (1, 0)}) == {}
 
 
-def test_a_leader_that_moves_while_it_is_asked_where_epochs_end(cluster: FakeCluster) -> None:
+def test_a_leader_that_moves_during_a_request_for_ends_of_epochs(cluster: FakeCluster) -> None:
     source = log()
     cluster.partitions[0].elect(2, holding=4)
     source.end_offsets()
     cluster.script.append(lambda: cluster.partitions[0].elect(1))
-    assert source.cut_back({0: (10, 0)}) == {0: 4}
+    assert source.truncated_partitions({0: (10, 0)}) == {0: 4}
 
 
 def test_a_reader_that_has_seen_the_topic_waits_for_it_from_the_first_request_on(
@@ -240,7 +240,7 @@ def test_a_reader_that_has_seen_the_topic_waits_for_it_from_the_first_request_on
     assert pauses == [0.1]
 
 
-def test_a_connection_that_failed_at_first_sight_is_not_kept(cluster: FakeCluster) -> None:
+def test_a_connection_that_failed_at_once_is_not_kept(cluster: FakeCluster) -> None:
     cluster.topic_id = UUID(int=9)
     with pytest.raises(TopicRecreated):
         log(expected_topic_id=TOPIC_ID)
@@ -264,9 +264,7 @@ def without(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch, number: int, 
 
 
 @pytest.mark.parametrize("instead", [None, 77, 0])
-def test_a_partition_that_a_broker_says_nothing_about(
-    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch, instead: int | None
-) -> None:
+def test_a_partition_that_a_broker_leaves_out(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch, instead: int | None) -> None:
     source = log(limit=0)
     without(cluster, monkeypatch, 1, instead)
     with pytest.raises(LogUnreachable, match=f"broker 1, leader of partition 1 of {TOPIC}, left it out of its response"):

@@ -158,8 +158,8 @@ def test_a_log_that_has_grown_to_its_former_size_is_looked_at_anew(tmp_path: Pat
     before, now = looks
     assert (before[0], now[0]) == (1, 1)
     assert before[1] < now[1]
-    assert source.cut_back({0: before}) == {0: 0}
-    assert source.cut_back({0: now}) == {}
+    assert source.truncated_partitions({0: before}) == {0: 0}
+    assert source.truncated_partitions({0: now}) == {}
 
 
 @settings(max_examples=60, deadline=None)
@@ -184,6 +184,6 @@ def test_a_position_tells_whether_records_before_it_are_lost(
             log = opened(directory, SETTINGS)
     end, now = source.end_offsets()[0], list(log.partition(0).read())
     for offset, epoch, then in seen:
-        is_noticed = end < offset or bool(source.cut_back({0: (offset, epoch)}))
+        is_noticed = end < offset or bool(source.truncated_partitions({0: (offset, epoch)}))
         assert is_noticed == (now[:offset] != then)
     log.close()

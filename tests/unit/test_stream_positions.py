@@ -66,7 +66,7 @@ def test_a_log_that_is_shorter_for_a_moment_is_looked_at_again(cluster: FakeClus
     assert stream.latestOffset(end, ReadAllAvailable()) == end
 
 
-def test_a_broker_that_does_not_know_of_a_later_leader_is_asked_again(cluster: FakeCluster) -> None:
+def test_a_broker_that_does_not_know_of_a_later_leader_gets_the_request_again(cluster: FakeCluster) -> None:
     cluster.partitions[0].elect(2)
     stream = reader()
     end = stream.latestOffset(stream.initialOffset(), ReadAllAvailable())
