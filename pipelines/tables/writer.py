@@ -175,7 +175,7 @@ class TablesWriter:
         held = table.transaction_version(WRITER_ID)
         if held != self.generation:
             raise AnotherWriter(
-                f"another job took over the tables under {self.store.root} (generation {held}, ours is {self.generation})"
+                f"another job took over the tables under {self.store.root} (writer epoch {held}, ours is {self.generation})"
             )
         return table
 

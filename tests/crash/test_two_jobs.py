@@ -53,7 +53,7 @@ def test_the_claim_fences_the_first(bulk: bool, tmp_path: Path) -> None:
         first.resume()
         assert first.wait() == 1
     assert first.output.splitlines()[-1] == (
-        f"grouplake: another job took over the tables under {tables} (generation 2, ours is 1)"
+        f"grouplake: another job took over the tables under {tables} (writer epoch 2, ours is 1)"
     )
     assert check(str(tables)) == []
     assert contents(tables) == alone(log, tmp_path / "again")

@@ -122,7 +122,7 @@ def assert_one_went_on(root: Path, actors: Sequence[Actor], last: dict[str, list
     assert len(fenced) <= 1
     for one in fenced:
         assert isinstance(one.outcome, AnotherWriter), one.outcome
-        assert f"another job took over the tables under {root} (generation " in str(one.outcome)
+        assert f"another job took over the tables under {root} (writer epoch " in str(one.outcome)
     assert contents(root) == last
     assert check(str(root)) == []
 
