@@ -44,7 +44,7 @@ test-fast: $(READY) ## Tests without Spark, brokers and browsers
 test-slow: $(READY) ## Tests that take minutes: every broker generation
 	@$(BIN)/python -m pytest -m slow
 
-crash: $(READY) ## SIGKILL at every step and at random moments, two writers in parallel (KILLS=200 JOBS=20 STORM_MEMBERS=… STORM_KILLS=…)
+crash: $(READY) ## SIGKILL at every step and at random moments, two writers in parallel (KILLS=200 JOBS=20 SOAK_MEMBERS=… SOAK_KILLS=…)
 	@CRASH_KILLS=$(or $(KILLS),200) CRASH_JOBS=$(or $(JOBS),20) $(BIN)/python -m pytest -s -m "slow or not slow" tests/crash tests/pipeline/test_two_writers.py
 
 lint: $(READY) ## ruff: lint rules and format

@@ -144,13 +144,13 @@ class PrivateCoordinator:
             # the server closes a connection whose request took too long, as on an overloaded machine
             return 0, str(error)
 
-    def told(self) -> list[dict[str, Any]]:
+    def log_lines(self) -> list[dict[str, Any]]:
         """All lines of its log file, those of earlier processes included."""
         return [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{") and line.endswith("}")]
 
     def events(self, event: str) -> list[dict[str, Any]]:
         """Lines of the log file with this event."""
-        return [line for line in self.told() if line["event"] == event]
+        return [line for line in self.log_lines() if line["event"] == event]
 
     def _running(self) -> "subprocess.Popen[str]":
         if self._process is None:

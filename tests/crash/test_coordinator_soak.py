@@ -1,6 +1,6 @@
 """The coordinator, killed at random moments under a crowd of members, while tables follow its log.
 
-STORM_MEMBERS, STORM_KILLS and STORM_SEED set the size of the long tests.
+SOAK_MEMBERS, SOAK_KILLS and SOAK_SEED set the size of the long tests.
 """
 
 import asyncio
@@ -17,9 +17,9 @@ from soak import TOPIC, TOPIC_PARTITIONS, Load, SoakTest
 
 from coordinator_core.client import CrowdSettings
 
-MEMBERS = int(os.environ.get("STORM_MEMBERS", "1000"))
-KILLS = int(os.environ.get("STORM_KILLS", "100"))
-SEED = int(os.environ.get("STORM_SEED", "20261121"))
+MEMBERS = int(os.environ.get("SOAK_MEMBERS", "1000"))
+KILLS = int(os.environ.get("SOAK_KILLS", "100"))
+SEED = int(os.environ.get("SOAK_SEED", "20261121"))
 
 #: Longer than any test: the crowd runs for the whole test.
 _FOR_EVER_MS = 100_000_000
@@ -48,7 +48,7 @@ def soak_test(folder: Path, load: Load, follower: type, course: Callable[[SoakTe
             soak.expect_generations_to_grow()
             assert soak.crowd.counts["commit NONE"] > 0
         finally:
-            print(f"seed {load.seed}, {time.monotonic() - began:.0f} s: {soak.said()}", flush=True)
+            print(f"seed {load.seed}, {time.monotonic() - began:.0f} s: {soak.summary()}", flush=True)
             await soak.end()
 
     asyncio.run(run())
@@ -69,7 +69,7 @@ async def kills(soak: SoakTest, count: int, compare_every: int, longest: float =
             compared_at = soak.report.kills
             await soak.check_tables()
             await soak.compare()
-            print(soak.said(), flush=True)
+            print(soak.summary(), flush=True)
     await soak.compare()
     assert soak.report.checks_of_acknowledged > 0
 
@@ -81,7 +81,7 @@ async def calm(soak: SoakTest, comparisons: int, seconds: float) -> None:
             await asyncio.sleep(seconds / 3)
             await soak.check_tables()
         await soak.compare()
-        print(soak.said(), flush=True)
+        print(soak.summary(), flush=True)
 
 
 def test_a_few_kills_under_a_small_crowd(tmp_path: Path) -> None:

@@ -246,7 +246,7 @@ def test_sigterm_answers_waiting_requests_and_keeps_everything(tmp_path: Path, b
     assert process.end(signal.SIGTERM) == 0
     assert parked.receive()[4:10] == b"\x00\x00\x00\x00" + int(ErrorCode.NOT_COORDINATOR).to_bytes(2)
     assert wire.receive() == b""
-    assert [line["event"] for line in process.told()[-2:]] == ["stopping", "stopped"]
+    assert [line["event"] for line in process.log_lines()[-2:]] == ["stopping", "stopped"]
     again = begun(tmp_path / "one")
     other = Wire(again.port)
     assert other.committed() == 7

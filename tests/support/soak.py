@@ -248,8 +248,8 @@ class SoakTest:
         """Compare once; False if the log or a group changed meanwhile."""
         assert await self.crowd.settle(_PATIENCE_SECONDS * 1000), self.crowd.counts
         ends = self._ends()
-        said = await asyncio.to_thread(self._answers)
-        if said is None:
+        theirs = await asyncio.to_thread(self._answers)
+        if theirs is None:
             return False
 
         def followed() -> tuple[Mapping[int, int], Mapping[int, int]]:
@@ -269,8 +269,8 @@ class SoakTest:
         states = self._states()
         if self._ends() != ends or states is None:
             return False
-        groups = sorted(said.listed.keys() | have.groups.keys() | have.offsets.keys())
-        assert differences(_GENERATION, groups, said, have) == []
+        groups = sorted(theirs.listed.keys() | have.groups.keys() | have.offsets.keys())
+        assert differences(_GENERATION, groups, theirs, have) == []
         for group, (generation, leader) in states.items():
             row = have.groups[group]
             assert (row["generation"], row["leader"]) == (generation, leader), group
@@ -289,10 +289,10 @@ class SoakTest:
         with BrokerQueries(self._coordinator.bootstrap, _GENERATION) as queries:
             try:
                 groups = sorted(queries.listed())
-                said = BrokerAnswers.collect(queries, groups, [(TOPIC, 0)])
+                theirs = BrokerAnswers.collect(queries, groups, [(TOPIC, 0)])
             except NotLoaded:
                 return None
-        return said if {group.state for group in said.listed.values()} <= _QUIET else None
+        return theirs if {group.state for group in theirs.listed.values()} <= _QUIET else None
 
     def _states(self) -> dict[str, tuple[int, str]] | None:
         """Generation and leader of each group, as its members know them; None while they do not agree."""
@@ -323,10 +323,10 @@ class SoakTest:
         rows = [(row["group_id"], row["generation"]) for row in Snapshot.open(str(self.follower.tables)).query(query).to_pylist()]
         assert [pair for pair in pairwise(rows) if pair[0][0] == pair[1][0] and pair[0][1] > pair[1][1]] == []
 
-    def said(self) -> str:
+    def summary(self) -> str:
         """Counts for the log of a test."""
         counts, report = self.crowd.counts, self.report
-        events = Counter(line["event"] for line in self._coordinator.told())
+        events = Counter(line["event"] for line in self._coordinator.log_lines())
         offset_clients = sum((client.counts for client in self.offset_clients), Counter[str]())
         return (
             f"{self._load.crowd.members} members in {self._load.crowd.groups} groups: {counts['join']} joins, "
