@@ -1,4 +1,4 @@
-"""Writes the git revision into wheels and source archives; everything else about the build stands in pyproject.toml."""
+"""Writes the git revision into wheels and source archives; pyproject.toml has everything else about the build."""
 
 import runpy
 from pathlib import Path
@@ -14,14 +14,14 @@ VERSION = runpy.run_path(str(ROOT / PACKAGE / "version.py"))
 
 
 def write_revision(root: Path) -> None:
-    """Into the package under `root`. Outside of a checkout the file of the source archive, if there is one, stays."""
+    """Write the revision into the package under `root`. Outside of a checkout, keep the file of the source archive, if any."""
     revision = VERSION["git_revision"](ROOT)
     if revision:
         (root / PACKAGE / VERSION["REVISION_FILE"]).write_text(f"{revision}\n", encoding="utf-8")
 
 
 class BuildWithRevision(build_py):
-    """Modules of a wheel; an editable install has no copies to write into."""
+    """Build of a wheel's modules. An editable install has no copies of them, so it has no file for the revision."""
 
     def run(self) -> None:
         super().run()
@@ -30,7 +30,7 @@ class BuildWithRevision(build_py):
 
 
 class SourceWithRevision(sdist):
-    """The source archive, from which a wheel can be built without git."""
+    """Build of the source archive, from which a wheel can be built without git."""
 
     def make_release_tree(self, base_dir: str, files: list[str]) -> None:
         super().make_release_tree(base_dir, files)

@@ -68,10 +68,10 @@ def _report(measured: list[Measured]) -> None:
         ("broker's own load, sum over partitions", [one.broker.total for one in measured]),
         ("broker, start of its process to the end of its load", [one.broker.since_start for one in measured]),
         ("`grouplake run`, whole command", whole),
-        ("… until it starts Spark", [one.run.told_at("starting Spark") for one in measured]),
-        ("… until its batch begins", [one.run.told_at("batch 0") - _batch_seconds(one.run) for one in measured]),
+        ("… until it starts Spark", [one.run.seconds_to("starting Spark") for one in measured]),
+        ("… until its batch begins", [one.run.seconds_to("batch 0") - _batch_seconds(one.run) for one in measured]),
         ("… its batch", batch),
-        ("… after its batch", [one.run.seconds - one.run.told_at("batch 0") for one in measured]),
+        ("… after its batch", [one.run.seconds - one.run.seconds_to("batch 0") for one in measured]),
     ]
     print_table(["seconds", *sizes], [(name, *(f"{value:.1f}" for value in values)) for name, values in rows])
     phases = [one.run.phase_seconds() for one in measured]

@@ -204,8 +204,8 @@ async def _idle(server: Server, count_of_members: int, seconds: float, rounds: i
 
 def _members_of(group: int, size: int, connections: Sequence[Any]) -> list[Member]:
     """Members of a group on different connections, since a pending JoinGroup delays later requests of its connection."""
-    place = group % _GROUPS_AT_ONCE * size
-    return [Member(f"idle-{group}", connection) for connection in connections[place : place + size]]
+    first = group % _GROUPS_AT_ONCE * size
+    return [Member(f"idle-{group}", connection) for connection in connections[first : first + size]]
 
 
 _PARTS: dict[str, Callable[[Any], None]] = {"commits": _commits, "joins": _joins, "load": _loads, "heartbeats": _heartbeats}

@@ -197,18 +197,18 @@ def cases(options: argparse.Namespace, many: TableStore | None, scratch: Path) -
                 if rounds:
                     store = copied(large_tables(shape.offsets, options.cache), scratch / "tables")
                     found = measured(store, shape, scratch, groups, options.changed, rounds, conf)
-                    yield told(found.row(short(size), groups, label))
+                    yield reported(found.row(short(size), groups, label))
     if options.rounds:
         shape = Shape(options.steady)
         store = copied(large_tables(shape.offsets, options.cache), scratch / "tables")
         found = steady(store, shape, scratch, options.groups[0], options.changed, 3 * options.rounds, every=2)
-        yield told(found.row(short(options.steady), options.groups[0], "files, trigger 2s"))
+        yield reported(found.row(short(options.steady), options.groups[0], "files, trigger 2s"))
         if many is not None:
             found = measured(copied(many, scratch / "tables"), shape, scratch, options.groups[0], options.changed, options.rounds)
-            yield told(found.row(short(options.steady), options.groups[0], f"files, after {options.batches:,} batches"))
+            yield reported(found.row(short(options.steady), options.groups[0], f"files, after {options.batches:,} batches"))
 
 
-def told(row: list[object]) -> list[object]:
+def reported(row: list[object]) -> list[object]:
     """Print the row as progress, since a run takes long, and return it."""
     print(*row, sep="; ", file=sys.stderr, flush=True)
     return row

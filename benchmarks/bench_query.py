@@ -46,19 +46,19 @@ def seconds(tables: str, sql: str) -> tuple[float, float]:
     return time.monotonic() - started, cpu
 
 
-def asked_group(shape: Shape) -> str:
+def queried_group(shape: Shape) -> str:
     """Name of a group with members, for the queries."""
     return group_name(shape.groups // 2 // CLASSIC_EVERY * CLASSIC_EVERY)
 
 
 def rows(store: TableStore, shape: Shape, rounds: int) -> list[list[object]]:
-    """One row per question: medians."""
-    group = asked_group(shape)
+    """Medians, one row per question."""
+    group = queried_group(shape)
     found: list[list[object]] = []
     for question, sql in QUERIES.items():
-        asked = sql.format(group=group)
-        seconds(store.root, asked)
-        times = [seconds(store.root, asked) for _ in range(rounds)]
+        query = sql.format(group=group)
+        seconds(store.root, query)
+        times = [seconds(store.root, query) for _ in range(rounds)]
         wall, cpu = (statistics.median(column) for column in zip(*times, strict=True))
         found.append([short(shape.offsets), question, f"{wall:.2f}", f"{max(w for w, _ in times):.2f}", f"{cpu:.2f}"])
     return found

@@ -81,7 +81,7 @@ async def await_coordinator(connection: BrokerConnection, group: str) -> None:
         while True:
             found = await connection.request(apis.FIND_COORDINATOR, FindCoordinatorRequest((group,)))
             if cast(FindCoordinatorResponse, found).coordinators[0].error is ErrorCode.NONE:
-                beat = await connection.request(apis.HEARTBEAT, HeartbeatRequest(group, 1, "nobody"))
+                beat = await connection.request(apis.HEARTBEAT, HeartbeatRequest(group, 1, "unknown"))
                 if cast(HeartbeatResponse, beat).error is ErrorCode.UNKNOWN_MEMBER_ID:
                     return
             await asyncio.sleep(0.1)

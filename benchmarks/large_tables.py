@@ -132,13 +132,13 @@ def _in_order(shape: Shape) -> Iterator[dict[str, pa.Array]]:
     """Columns of all offsets, with the values that a batch has for each, sorted by group, in parts."""
     names = np.array([group_name(group) for group in range(shape.groups)], object)
     order = np.argsort(names)
-    place = np.zeros(shape.groups, np.int64)
+    index = np.zeros(shape.groups, np.int64)
     for partition in range(LOG_PARTITIONS):
         groups = shape.of_partition(partition)
-        place[groups] = np.arange(len(groups))
+        index[groups] = np.arange(len(groups))
     for start in range(0, shape.groups, _GROUPS_AT_ONCE):
         groups = order[start : start + _GROUPS_AT_ONCE]
-        columns = _commits(shape, groups, names[groups], place[groups] * (PER_GROUP + 1))
+        columns = _commits(shape, groups, names[groups], index[groups] * (PER_GROUP + 1))
         count = len(groups) * PER_GROUP
         partitions = pa.array(np.repeat(shape.log_partitions[groups], PER_GROUP))
         constants = {"batch_id": pa.array(np.zeros(count, np.int64)), "change": pa.repeat(pa.scalar("commit"), count)}
@@ -206,8 +206,8 @@ def change_rows(shape: Shape, partitions: range = range(LOG_PARTITIONS)) -> Iter
         yield from _records(partition, groups, first)
         end = len(groups) * (PER_GROUP + 1)
         kept = pa.array([len(groups) * PER_GROUP])
-        place = {"start_offset": pa.array([0]), "next_offset": pa.array([end]), "log_offset": pa.array([end - 1])}
-        yield rows(Kind.RANGE, partition, {**place, "records_read": kept, "commits": kept})
+        extent = {"start_offset": pa.array([0]), "next_offset": pa.array([end]), "log_offset": pa.array([end - 1])}
+        yield rows(Kind.RANGE, partition, {**extent, "records_read": kept, "commits": kept})
 
 
 def _commits(shape: Shape, groups: np.ndarray, names: np.ndarray, first: np.ndarray) -> dict[str, pa.Array]:

@@ -26,14 +26,14 @@ class Run:
     """A finished run: seconds from the start of the process to each progress line and to its end, batches, peak memory."""
 
     seconds: float
-    told: list[tuple[float, str]]
+    lines: list[tuple[float, str]]
     batches: list[dict[str, Any]]
     peaks: Mapping[int, Peak] = field(default_factory=dict)
     pid: int = 0
 
-    def told_at(self, start: str) -> float:
+    def seconds_to(self, start: str) -> float:
         """Seconds until the first line that begins with `start`."""
-        return next(at for at, line in self.told if line.startswith(start))
+        return next(at for at, line in self.lines if line.startswith(start))
 
     def phase_seconds(self) -> dict[str, float]:
         """Seconds per phase of all batches, longest first."""

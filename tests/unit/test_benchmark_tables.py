@@ -72,5 +72,5 @@ def test_a_round_changes_what_it_says(folder: Path, tmp_path: Path) -> None:
 def test_queries_of_the_benchmark_find_something(folder: Path) -> None:
     store = large_tables(SIZE, folder)
     for question, sql in bench_query.QUERIES.items():
-        found = Snapshot.open(store.root).query(sql.format(group=bench_query.asked_group(Shape(SIZE))))
+        found = Snapshot.open(store.root).query(sql.format(group=bench_query.queried_group(Shape(SIZE))))
         assert found.num_rows > 0, question
