@@ -85,11 +85,11 @@ def run_coordinator(options: CoordinatorOptions, until: Until, stream: TextIO | 
 async def until_signalled(address: Endpoint, admin: Endpoint | None) -> str:
     """Print the ready line, then wait for SIGTERM or SIGINT. Returns the name of the signal."""
     signal_name = signalled()
-    tell_ready(address, admin)
+    print_ready_line(address, admin)
     return await signal_name
 
 
-def tell_ready(address: Endpoint, admin: Endpoint | None) -> None:
+def print_ready_line(address: Endpoint, admin: Endpoint | None) -> None:
     """Print on standard output that connections are accepted: the line that a supervising process waits for."""
     where = "" if admin is None else f", http://{admin}/health and /metrics"
     print(f"listening on {address}{where}", flush=True)

@@ -43,7 +43,7 @@ class BatchApplier:
     store: TableStore
     era: Era
     retention_ms: int
-    ask_names: NameSource
+    name_source: NameSource
     bulk_rows: int
     on_batch: Callable[[Batch], None] = lambda _batch: None
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -113,7 +113,7 @@ class BatchApplier:
         writer = self._claimed
         context = BatchContext(writer.begin(), self.era, self.retention_ms, PreviousBatch(self.store, writer.last))
         with phases.timed("plan"), _no_garbage_collection():
-            plan = plan_batch(rows, context, self.ask_names)
+            plan = plan_batch(rows, context, self.name_source)
             if bulk is not None:
                 offsets = bulk_offset_writes(bulk, plan, context, self.store)
             else:
@@ -135,7 +135,7 @@ class BatchApplier:
             if isinstance(write.rows, DataFrame):
                 version = DeltaSparkWriter(writer, write.rows.sparkSession).write(write)
             else:
-                version = DeltaRsWriter(writer, context.prior.scanned_rows).write(write)
+                version = DeltaRsWriter(writer, context.previous.scanned_rows).write(write)
         failpoint(f"after:{write.table}")
         return version
 

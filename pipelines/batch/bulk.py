@@ -39,10 +39,10 @@ def _history_rows(
     spark: SparkSession, commits: DataFrame, plan: BatchPlan, context: BatchContext, store: TableStore
 ) -> DataFrame:
     schema = definitions.table("offset_history").schema
-    if context.prior.batch is None:
+    if context.previous.batch is None:
         with_previous = commits.withColumn("previous_offset", lit(None).cast("bigint"))
     else:
-        reader = spark.read.format("delta").option("versionAsOf", context.prior.version("offsets"))
+        reader = spark.read.format("delta").option("versionAsOf", context.previous.version("offsets"))
         previous = reader.load(store.path("offsets")).select(*KEY, col("committed_offset").alias("previous_offset"))
         with_previous = commits.join(previous, list(KEY), "left")
     went_back = coalesce(col("rewound"), lit(False)) | coalesce(col("first_offset") < col("previous_offset"), lit(False))

@@ -13,4 +13,4 @@ class BatchContext:
     batch_id: int
     era: Era
     retention_ms: int
-    prior: PreviousBatch
+    previous: PreviousBatch

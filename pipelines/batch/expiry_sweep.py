@@ -103,7 +103,7 @@ def _found(snapshot: Snapshot, era: Era, now_ms: int) -> tuple[pa.Table, pa.Tabl
 def _rows(expired: list[dict[str, Any]], emptied: list[dict[str, Any]], context: BatchContext) -> dict[str, list[dict[str, Any]]]:
     batch = {"batch_id": context.batch_id}
     removed = [row["group_id"] for row in emptied]
-    records = context.prior.rows("group_records", ["group_id", "key", "log_offset"], group_id=removed).to_pylist()
+    records = context.previous.rows("group_records", ["group_id", "key", "log_offset"], group_id=removed).to_pylist()
     return {
         "offsets": [delete({name: row[name] for name in definitions.KEYS["offsets"]}, row["log_offset"]) for row in expired],
         "group_records": [delete({"group_id": r["group_id"], "key": r["key"]}, r["log_offset"]) for r in records],

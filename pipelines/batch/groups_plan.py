@@ -112,13 +112,13 @@ def _decode(record: LogRecord, plan: GroupsPlan, context: BatchContext) -> Recor
 def _seed(affected: Iterable[str], context: BatchContext) -> tuple[GroupFold, dict[str, dict[bytes, int]]]:
     fold = GroupFold(context.era)
     columns = ["log_partition", "log_offset", "record_timestamp", "group_id", "key", "value"]
-    prior = context.prior.rows("group_records", columns, group_id=affected)
-    for record in log_records(prior):
+    previous = context.previous.rows("group_records", columns, group_id=affected)
+    for record in log_records(previous):
         value = decode(record.key, record.value)
         if isinstance(value, Record):
             fold.registry.apply(record, value)
     seeded: dict[str, dict[bytes, int]] = {}
-    for row in prior.select(["group_id", "key", "log_offset"]).to_pylist():
+    for row in previous.select(["group_id", "key", "log_offset"]).to_pylist():
         seeded.setdefault(row["group_id"], {})[row["key"]] = row["log_offset"]
     return fold, seeded
 
@@ -158,12 +158,12 @@ def _write_state(
 
 
 def _name_waiting(affected: list[str], topics: TopicNames, plan: GroupsPlan, context: BatchContext) -> None:
-    waiting = set(context.prior.groups_waiting_for(map(uuid_text, topics.new))) - set(affected)
+    waiting = set(context.previous.groups_waiting_for(map(uuid_text, topics.new))) - set(affected)
     if not waiting:
         return
     fold, _ = _seed(waiting, context)
     columns = ["group_id", "log_partition", "log_offset", "record_timestamp"]
-    for row in context.prior.rows("groups", columns, group_id=waiting).to_pylist():
+    for row in context.previous.rows("groups", columns, group_id=waiting).to_pylist():
         timestamp = to_ms(row["record_timestamp"])
         newest = LogRecord(row["log_partition"], row["log_offset"], timestamp, None, None)
         _write_state(row["group_id"], fold, topics.known, newest, plan, context)
@@ -171,7 +171,7 @@ def _name_waiting(affected: list[str], topics: TopicNames, plan: GroupsPlan, con
 
 def _delete_members(affected: Iterable[str], newest: Mapping[str, LogRecord], plan: GroupsPlan, context: BatchContext) -> None:
     remaining = {(row["group_id"], row["member_id"]) for row in plan.members}
-    for row in context.prior.rows("members", ["group_id", "member_id"], group_id=affected).to_pylist():
+    for row in context.previous.rows("members", ["group_id", "member_id"], group_id=affected).to_pylist():
         if (row["group_id"], row["member_id"]) not in remaining:
             plan.members.append(delete(row, newest[row["group_id"]].offset))
 

@@ -44,15 +44,15 @@ def plan_pending(changes: pa.Table, context: BatchContext) -> PendingPlan:
     comparing `log_offset`.
     """
     opened = of_kind(changes, Kind.PENDING)
-    prior = _prior_pending(changes, context)
+    previous = _previous_pending(changes, context)
     # a transaction has a marker in every log partition that it wrote to, which ends it in this partition only
     markers = {(row["log_partition"], row["producer_id"]): row for row in of_kind(changes, Kind.MARKER).to_pylist()}
     # usually no commits are pending before the batch: then the tombstones, which may be many, are not needed
-    wiped = {_pending_key(row): row for row in _rows(changes, Kind.PENDING_TOMBSTONE, bool(prior))}
-    removed = {_key(row): row["log_offset"] for row in _rows(changes, Kind.TOMBSTONE, bool(prior))}
+    wiped = {_pending_key(row): row for row in _rows(changes, Kind.PENDING_TOMBSTONE, bool(previous))}
+    removed = {_key(row): row["log_offset"] for row in _rows(changes, Kind.TOMBSTONE, bool(previous))}
     reopened = {_pending_key(row) for row in opened.select(["producer_id", *KEY]).to_pylist()}
     resolved, gone = [], []
-    for row in prior:
+    for row in previous:
         marker = markers.get((row["log_partition"], row["producer_id"]))
         tombstone = wiped.get(_pending_key(row)) or wiped.get((None, *_key(row)))
         # the tombstone removes the pending commit only before the end of the transaction; its effect on the committed offset
@@ -83,20 +83,20 @@ def _rows(changes: pa.Table, kind: Kind, wanted: bool) -> list[_Row]:
 
 def _not_superseded(resolved: list[_Row], context: BatchContext) -> list[_Row]:
     """Keep the commits without a newer committed offset in the tables before the batch."""
-    current = context.prior.rows("offsets", [*KEY, "log_offset"], group_id=[row["group_id"] for row in resolved])
+    current = context.previous.rows("offsets", [*KEY, "log_offset"], group_id=[row["group_id"] for row in resolved])
     newest = {_key(row): row["log_offset"] for row in current.to_pylist()}
     return [row for row in resolved if newest.get(_key(row), -1) <= row[EFFECTIVE_OFFSET]]
 
 
-def _prior_pending(changes: pa.Table, context: BatchContext) -> list[_Row]:
+def _previous_pending(changes: pa.Table, context: BatchContext) -> list[_Row]:
     ends = of_kind(changes, Kind.MARKER)["producer_id"].to_pylist()
     tombstones = of_kind(changes, Kind.PENDING_TOMBSTONE)
     columns = [*KEY, *_VALUE, *_POSITION]
     found = []
     if ends:
-        found.append(context.prior.rows("pending_offsets", columns, producer_id=ends))
+        found.append(context.previous.rows("pending_offsets", columns, producer_id=ends))
     if tombstones.num_rows:
-        found.append(context.prior.rows("pending_offsets", columns, group_id=tombstones["group_id"].unique().to_pylist()))
+        found.append(context.previous.rows("pending_offsets", columns, group_id=tombstones["group_id"].unique().to_pylist()))
     rows = {(row["producer_id"], *_key(row)): row for table in found for row in table.to_pylist()}
     return list(rows.values())
 
@@ -132,7 +132,7 @@ def history_rows(commits: pa.Table, tombstones: pa.Table, resolved: pa.Table, co
             _operations(_as_commits(resolved), "commit"),
         ]
     )
-    previous = context.prior.rows(
+    previous = context.previous.rows(
         "offsets", [*KEY, "committed_offset"], group_id=operations["group_id"].unique().to_pylist()
     ).rename_columns([*KEY, "previous_offset"])
     joined = operations.join(previous, keys=list(KEY), join_type="left outer")
@@ -162,12 +162,12 @@ def _as_commits(resolved: pa.Table) -> pa.Table:
     )
 
 
-def remaining_keys(group_ids: list[str], tombstones: pa.Table, prior_gone: pa.Table, context: BatchContext) -> set[str]:
+def remaining_keys(group_ids: list[str], tombstones: pa.Table, ended_pending: pa.Table, context: BatchContext) -> set[str]:
     """Return those of `group_ids` that keep a committed or pending offset from before the batch (Scala eras)."""
     removed = {_key(row) for row in tombstones.select(KEY).to_pylist()}
-    ended = {_pending_key(row) for row in prior_gone.filter(prior_gone[DELETED]).to_pylist()}
-    committed = context.prior.rows("offsets", KEY, group_id=group_ids).to_pylist()
-    pending = context.prior.rows("pending_offsets", ["producer_id", *KEY], group_id=group_ids).to_pylist()
+    ended = {_pending_key(row) for row in ended_pending.filter(ended_pending[DELETED]).to_pylist()}
+    committed = context.previous.rows("offsets", KEY, group_id=group_ids).to_pylist()
+    pending = context.previous.rows("pending_offsets", ["producer_id", *KEY], group_id=group_ids).to_pylist()
     return {row["group_id"] for row in committed if _key(row) not in removed} | {
         row["group_id"] for row in pending if _pending_key(row) not in ended
     }

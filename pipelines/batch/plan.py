@@ -25,11 +25,11 @@ class BatchPlan:
     resolved: pa.Table
 
 
-def plan_batch(changed: pa.Table, context: BatchContext, ask_names: NameSource) -> BatchPlan:
+def plan_batch(changed: pa.Table, context: BatchContext, name_source: NameSource) -> BatchPlan:
     """Plan a batch from its change rows; rows of kind `commit` are ignored."""
     tombstones = of_kind(changed, Kind.TOMBSTONE)
     pending = plan_pending(changed, context)
-    names = learn_topic_names(changed, context, ask_names)
+    names = learn_topic_names(changed, context, name_source)
     groups = plan_groups(changed, names, context)
     plan_simple_groups(changed, tombstones, pending, groups, context)
     rows = {

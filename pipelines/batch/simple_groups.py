@@ -25,9 +25,9 @@ def plan_simple_groups(
     # a marker touches no group, but may end the last pending commit of a simple group
     ended = _ended(pending)
     without_record = activity.keys() | ended.keys()
-    recorded = set(context.prior.rows("group_records", ["group_id"], group_id=without_record)["group_id"].to_pylist())
+    recorded = set(context.previous.rows("group_records", ["group_id"], group_id=without_record)["group_id"].to_pylist())
     candidates = sorted(((without_record - recorded) | set(plan.removed)) - plan.present)
-    existing = set(context.prior.rows("groups", ["group_id"], group_id=candidates)["group_id"].to_pylist())
+    existing = set(context.previous.rows("groups", ["group_id"], group_id=candidates)["group_id"].to_pylist())
     alive = _alive(candidates, activity, existing, tombstones, pending, plan.removed, context)
     for group in candidates:
         if group in alive and (group not in existing or group in plan.removed):

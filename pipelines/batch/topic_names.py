@@ -38,14 +38,14 @@ class TopicNames:
         ]
 
 
-def learn_topic_names(changed: pa.Table, context: BatchContext, ask: NameSource) -> TopicNames:
-    """Collect the names for the batch. `ask` is called only if records of the batch have topic ids without names."""
-    prior = context.prior.rows("topic_ids", ["topic_id", "topic"]).to_pylist()
-    names = TopicNames({uuid_from_text(row["topic_id"]): row["topic"] for row in prior})
+def learn_topic_names(changed: pa.Table, context: BatchContext, name_source: NameSource) -> TopicNames:
+    """Collect the names for the batch. `name_source` is called only if records of the batch have topic ids without names."""
+    known = context.previous.rows("topic_ids", ["topic_id", "topic"]).to_pylist()
+    names = TopicNames({uuid_from_text(row["topic_id"]): row["topic"] for row in known})
     logged = of_kind(changed, Kind.TOPIC_ID).select(["topic_id", "topic"]).to_pylist()
     names.add({uuid_from_text(row["topic_id"]): (row["topic"], "offset_commit") for row in logged})
     keys = of_kind(changed, Kind.RECORD)["key"].to_pylist()
     by_id = types_with_ids_only(schema.catalog())
     if any(key is not None and int.from_bytes(key[:2], "big") in by_id for key in keys):
-        names.add(ask())
+        names.add(name_source())
     return names

@@ -10,7 +10,7 @@ from coordinator_core.service.addresses import Endpoint
 from coordinator_core.state.era import Era
 from pipelines.configuration import load_configuration
 from pipelines.coordinator import CoordinatorOptions, coordinator_options, run_coordinator
-from pipelines.demo.story import TOPICS, Story
+from pipelines.demo.steps import TOPICS, DemoSteps
 from pipelines.demo.waiting import DemoError
 from pipelines.errors import UsageError
 from pipelines.job.run_options import RunOptions
@@ -48,8 +48,8 @@ def run_demo(tables: str | None) -> None:
         async def until(address: Endpoint, _admin: Endpoint | None) -> str:
             print_progress(f"coordinator listening on {address}")
             ready = asyncio.Event()
-            story = _play(Story(address, str(log), tables, str(folder)), ready)
-            return await job_beside(story, _job_options(log, tables), progress, _now_ms, ready.set)
+            steps = _run_steps(DemoSteps(address, str(log), tables, str(folder)), ready)
+            return await job_beside(steps, _job_options(log, tables), progress, _now_ms, ready.set)
 
         run_coordinator(_coordinator_options(log), until, events)
     print(f"\nThe tables are in {tables}, their log is in {log}:")
@@ -57,11 +57,11 @@ def run_demo(tables: str | None) -> None:
     print(f"  grouplake show --source segments:{log}")
 
 
-async def _play(story: Story, ready: asyncio.Event) -> str:
-    """Run the story once the job is ready: downloads and compilation must not delay heartbeats past a session timeout."""
+async def _run_steps(steps: DemoSteps, ready: asyncio.Event) -> str:
+    """Run the steps once the job is ready: downloads and compilation must not delay heartbeats past a session timeout."""
     await ready.wait()
     try:
-        await story.tell()
+        await steps.run()
     except ClientError as error:
         raise DemoError(str(error)) from error
     return "the demo is complete"

@@ -16,13 +16,13 @@ from coordinator_core.protocol.offsets import (
 )
 from coordinator_core.service.addresses import Endpoint
 from coordinator_core.state.offsets import TopicPartition
-from pipelines.demo.waiting import DemoError, Sight, wait_for
+from pipelines.demo.waiting import DemoError, Observation, wait_for
 
 SESSION_TIMEOUT_MS = 2_000
 _HEARTBEAT_MS = 500
 _REBALANCE_TIMEOUT_MS = 10_000
 _READ_SECONDS = 0.1
-_LOOK_SECONDS = 0.02
+_OBSERVE_EVERY_SECONDS = 0.02
 #: The last version of OffsetCommit with a retention time.
 _LAST_WITH_RETENTION = 4
 
@@ -58,10 +58,10 @@ class Members:
     async def settled(self, *groups: str) -> None:
         """Wait until every partition of these groups has exactly one owner. Raises DemoError if their number stops growing."""
 
-        async def look() -> Sight:
-            return Sight(all(map(self._is_settled, groups)), self._owned(groups), self._described(groups))
+        async def observe() -> Observation:
+            return Observation(all(map(self._is_settled, groups)), self._owned(groups), self._described(groups))
 
-        await wait_for(f"the groups {', '.join(groups)} did not assign all partitions", look, _LOOK_SECONDS)
+        await wait_for(f"the groups {', '.join(groups)} did not assign all partitions", observe, _OBSERVE_EVERY_SECONDS)
 
     async def leave(self, name: str) -> None:
         """Commit, send LeaveGroup and close the connections."""

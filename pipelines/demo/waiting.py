@@ -15,7 +15,7 @@ class DemoError(GrouplakeError):
 
 
 @dataclass(frozen=True)
-class Sight:
+class Observation:
     """One observation during a wait: whether it is over, a number that grows with progress, and a description."""
 
     is_done: bool
@@ -23,16 +23,16 @@ class Sight:
     described: str
 
 
-async def wait_for(failure: str, look: Callable[[], Awaitable[Sight]], look_seconds: float, hint: str = "") -> None:
-    """Call `look` every `look_seconds` until it is done.
+async def wait_for(failure: str, observe: Callable[[], Awaitable[Observation]], every_seconds: float, hint: str = "") -> None:
+    """Call `observe` every `every_seconds` until it is done.
 
     Raises DemoError, beginning with `failure` and ending with `hint`, when progress has not grown for STALL_SECONDS.
     """
     clock = asyncio.get_running_loop().time
     furthest, since = -1, clock()
-    while not (sight := await look()).is_done:
-        if sight.progress > furthest:
-            furthest, since = sight.progress, clock()
+    while not (seen := await observe()).is_done:
+        if seen.progress > furthest:
+            furthest, since = seen.progress, clock()
         elif clock() - since > STALL_SECONDS:
-            raise DemoError(f"{failure}: no progress for {STALL_SECONDS:g} s ({sight.described}){hint}")
-        await asyncio.sleep(look_seconds)
+            raise DemoError(f"{failure}: no progress for {STALL_SECONDS:g} s ({seen.described}){hint}")
+        await asyncio.sleep(every_seconds)

@@ -9,7 +9,7 @@ from coordinator_core.log.errors import LogError
 from pipelines.batch.expiry_sweep import sweep
 from pipelines.errors import TablesError, UsageError
 from pipelines.job.run_options import AVAILABLE_NOW, RunOptions, trigger_arguments
-from pipelines.job.stopping import Stopping
+from pipelines.job.stop_request import StopRequest
 from pipelines.progress import Progress
 from pipelines.source.address import deleted_records_error, open_source, short_log_error
 from pipelines.tables.store import Batch, TableStore
@@ -22,10 +22,10 @@ def run(
     options: RunOptions,
     progress: Progress,
     clock_ms: Callable[[], int],
-    stopping: Stopping | None = None,
+    stop: StopRequest | None = None,
     on_ready: Callable[[], None] | None = None,
 ) -> None:
-    """Run the job until its trigger is done or a stop is requested: by `stopping` or, if that is None, by a signal.
+    """Run the job until its trigger is done or a stop is requested: by `stop` or, if that is None, by a signal.
 
     Args:
         on_ready: called once, in this thread, when everything is downloaded, compiled and started and the query has read the end
@@ -52,7 +52,7 @@ def run(
         # with a lock the first batch claims the tables, so a run that finds nothing new writes nothing
         writer = None if is_locked else TablesWriter.claim(store)
         last = writer.last if writer else _last_batch(store, options)
-        writer = _stream(options, store, last, topic_id, trigger, progress, writer, stopping, on_ready)
+        writer = _stream(options, store, last, topic_id, trigger, progress, writer, stop, on_ready)
         _report_torn_ends(options, progress)
         if options.expiry == "apply":
             now_ms = options.now_ms if options.now_ms is not None else clock_ms()
@@ -108,11 +108,11 @@ def _stream(
     trigger: dict[str, Any],
     progress: Progress,
     writer: TablesWriter | None,
-    stopping: Stopping | None,
+    stop: StopRequest | None,
     on_ready: Callable[[], None] | None,
 ) -> TablesWriter | None:
     """Run the streaming query, and return the writer with its claim of the tables if a claim was made."""
-    if stopping is not None and stopping.is_requested:
+    if stop is not None and stop.is_requested:
         return writer
     # Spark takes seconds to import: every check that needs no Spark is done before
     from pipelines.batch.apply import BatchApplier
@@ -126,14 +126,14 @@ def _stream(
             warm_up(session.spark, options)
     except Exception:
         # a signal to the whole process group also ends the JVM, at any moment of its start
-        if stopping is None or not stopping.is_requested:
+        if stop is None or not stop.is_requested:
             raise
         return writer
     applier = BatchApplier(
         store=store,
         era=options.era,
         retention_ms=options.retention_ms,
-        ask_names=lambda: _names(options),
+        name_source=lambda: _names(options),
         bulk_rows=options.bulk_rows,
         on_batch=lambda batch: progress(describe_batch(batch)),
         writer=writer,
@@ -158,7 +158,7 @@ def _stream(
 
     remove_stale_checkpoints(session.spark, store, newest_claim(store.table("batches")), progress)
     try:
-        is_done = follow(start, progress, stopping, ready)
+        is_done = follow(start, progress, stop, ready)
     except TablesError:
         # a job that took over has removed this job's checkpoint: report that instead of Spark's message
         if applier.writer is not None:

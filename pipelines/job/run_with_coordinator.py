@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from coordinator_core.service.addresses import Endpoint
 from coordinator_core.service.process import signalled
-from pipelines.coordinator import CoordinatorOptions, run_coordinator, tell_ready
+from pipelines.coordinator import CoordinatorOptions, print_ready_line, run_coordinator
 from pipelines.errors import UsageError
 from pipelines.job import job
 from pipelines.job.run_options import AVAILABLE_NOW, RunOptions, trigger_arguments
-from pipelines.job.stopping import Stopping
+from pipelines.job.stop_request import StopRequest
 from pipelines.progress import Progress
 
 #: Replaces `available-now`, which would end. Pauses between batches leave CPU time to the coordinator.
@@ -49,7 +49,7 @@ def run_with_coordinator(
 
     async def until(address: Endpoint, admin: Endpoint | None) -> str:
         signal_name = signalled()
-        tell_ready(address, admin)
+        print_ready_line(address, admin)
         return await job_beside(signal_name, options, progress, clock_ms)
 
     run_coordinator(coordinator, until)
@@ -67,7 +67,7 @@ async def job_beside(
     `on_ready` is called in the thread of the event loop when the job is ready (`pipelines.job.job.run`). Raises any exception of
     either.
     """
-    stopping = Stopping()
+    stop = StopRequest()
     beside = asyncio.ensure_future(other)
     loop = asyncio.get_running_loop()
 
@@ -75,11 +75,11 @@ async def job_beside(
         if on_ready is not None:
             loop.call_soon_threadsafe(on_ready)
 
-    followed = asyncio.create_task(asyncio.to_thread(job.run, options, progress, clock_ms, stopping, ready))
+    followed = asyncio.create_task(asyncio.to_thread(job.run, options, progress, clock_ms, stop, ready))
     try:
         await asyncio.wait((beside, followed), return_when=asyncio.FIRST_COMPLETED)
     finally:
-        stopping.tell()
+        stop.request()
         if not beside.done():
             beside.cancel()
     await followed

@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 
 from coordinator_core.log.errors import LogError
 from pipelines.errors import GrouplakeError, TablesError
-from pipelines.job.stopping import Stopping, requested_by_signals
+from pipelines.job.stop_request import StopRequest, stop_on_signals
 from pipelines.progress import Progress
 
 _STOP_CHECK_SECONDS = 1
@@ -24,14 +24,17 @@ _STARTS = 12
 
 
 def follow(
-    start: Callable[[], Any], progress: Progress, stopping: Stopping | None = None, on_ready: Callable[[], None] | None = None
+    start: Callable[[], Any],
+    progress: Progress,
+    stop_request: StopRequest | None = None,
+    on_ready: Callable[[], None] | None = None,
 ) -> bool:
     """Start a query and wait for its end. After a stop request it ends with the current batch.
 
     If a Python worker was too slow for Spark, the query is restarted and continues at its last batch.
 
     Args:
-        stopping: the source of stop requests; None for SIGTERM and SIGINT.
+        stop_request: the source of stop requests; None for SIGTERM and SIGINT.
         on_ready: called once, when the query has read the end of the log for the first time. Everything is started then, and the
             next trigger reads records that are appended later.
 
@@ -41,8 +44,8 @@ def follow(
     Raises:
         GrouplakeError: the query failed.
     """
-    with nullcontext(stopping) if stopping is not None else requested_by_signals() as stop:
-        stop.then(expect_the_end_of_the_jvm)
+    with nullcontext(stop_request) if stop_request is not None else stop_on_signals() as stop:
+        stop.on_request(expect_the_end_of_the_jvm)
         readiness = _Readiness(on_ready)
         for attempt in range(2, _STARTS + 1):
             try:
@@ -68,22 +71,22 @@ class _Readiness:
             on_ready()
 
 
-def _run(start: Callable[[], Any], progress: Progress, stopping: Stopping, readiness: _Readiness) -> bool:
-    if stopping.is_requested:
+def _run(start: Callable[[], Any], progress: Progress, stop: StopRequest, readiness: _Readiness) -> bool:
+    if stop.is_requested:
         return False
     try:
         query = start()
         while not query.awaitTermination(_STOP_CHECK_SECONDS):
-            if stopping.is_requested:
+            if stop.is_requested:
                 progress("stopping")
                 query.stop()
             else:
                 readiness.look(query)
     except (PySparkException, Py4JError, OSError) as error:
         # the next run completes an interrupted batch
-        if not stopping.is_requested:
-            raise told(error) from error
-    return not stopping.is_requested
+        if not stop.is_requested:
+            raise short_error(error) from error
+    return not stop.is_requested
 
 
 def with_short_errors(apply: Callable[[Any, int], None]) -> Callable[[Any, int], None]:
@@ -97,12 +100,12 @@ def with_short_errors(apply: Callable[[Any, int], None]) -> Callable[[Any, int],
         try:
             apply(changed, batch_id)
         except (PySparkException, Py4JError) as error:
-            raise told(error) from None
+            raise short_error(error) from None
 
     return apply_briefly
 
 
-def told(error: BaseException) -> GrouplakeError:
+def short_error(error: BaseException) -> GrouplakeError:
     """The cause of a query's exception in one line, without Spark's stack traces."""
     text = str(error)
     ours = re.findall(rf"^(?:\w+\.)*(?:{'|'.join(_error_names())}): (.+)$", text, re.MULTILINE)

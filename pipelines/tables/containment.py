@@ -17,7 +17,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from pipelines.errors import TablesError, UsageError
-from pipelines.tables.place import local_folder
+from pipelines.tables.location import local_folder
 
 #: Valid names of data files: without separator, escape and scheme, so that every resolution gives a file in the folder.
 _DATA_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")

@@ -28,7 +28,7 @@ from deltalake import DeltaTable
 
 from coordinator_core.log.force import force
 from pipelines.tables import definitions
-from pipelines.tables.place import local_folder
+from pipelines.tables.location import local_folder
 from pipelines.tables.writer import CommitConflict, checkpoint_when_due
 
 #: Rows of a new leaf. Small leaves are cheap to replace, but a query opens every leaf whose range may match.

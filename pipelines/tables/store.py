@@ -17,7 +17,7 @@ from pipelines.errors import TablesError, UsageError
 from pipelines.failpoints import failpoint
 from pipelines.tables import definitions
 from pipelines.tables.containment import expect_own_files, expect_own_log
-from pipelines.tables.place import local_folder
+from pipelines.tables.location import local_folder
 
 #: Application id of the transactions that write rows of `batches`; their version is the batch id.
 APP_ID = "grouplake"

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pipelines.errors import AnotherWriter
-from pipelines.tables.place import local_folder
+from pipelines.tables.location import local_folder
 
 FILE = "_writer.lock"
 

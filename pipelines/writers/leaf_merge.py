@@ -76,7 +76,7 @@ class _Merge:
         leaves = leaves_of(self._table)
         found = [one for one in self._found(leaves, scanned_rows) if len(one.numbers)]
         rows = pa.concat_tables([one.rows for one in found]) if found else self._keys.slice(0, 0)
-        sources = places(rows, self._keys)
+        sources = matching_rows(rows, self._keys)
         is_matched = np.zeros(len(self._firsts), bool)
         is_matched[sources[sources >= 0]] = True
         changes = sources >= 0
@@ -130,7 +130,7 @@ class _Merge:
         return [write_leaf(self._table, part) for part in in_leaves(rows)]
 
 
-def places(rows: pa.Table, keys: pa.Table) -> np.ndarray:
+def matching_rows(rows: pa.Table, keys: pa.Table) -> np.ndarray:
     """For each of `rows`, the index of the row of `keys` with equal values in all columns of `keys`, or -1."""
     found, known = np.zeros(rows.num_rows, np.int64), np.zeros(keys.num_rows, np.int64)
     for name in keys.schema.names:

@@ -40,7 +40,7 @@ def offsets_records(broker: PrivateBroker) -> list[Record]:
     return [record for record in records if isinstance(record, Record)]
 
 
-def test_the_demo_story_is_printed_step_by_step_and_in_time(own_broker: PrivateBroker) -> None:
+def test_the_demo_is_printed_step_by_step_and_in_time(own_broker: PrivateBroker) -> None:
     progress: list[str] = []
     started = time.monotonic()
     with Clients(own_broker.bootstrap) as clients:

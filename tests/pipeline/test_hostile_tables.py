@@ -18,7 +18,7 @@ from table_logs import applied
 
 from coordinator_core.state.era import Era
 from pipelines.cli import main
-from pipelines.tables.place import local_folder
+from pipelines.tables.location import local_folder
 from pipelines.tables.store import APP_ID, TableStore
 
 SECRET = "a-row-of-another-user"

@@ -190,7 +190,7 @@ def test_errors_of_workers(spark: SparkSession, address: str, protocol: str, nam
         reader.load(address).collect()
     shown = "".join(traceback.format_exception(raised.value))
     assert named in shown
-    assert SECRET not in f"{shown} {raised.value!r} {streaming_query.told(raised.value)}"
+    assert SECRET not in f"{shown} {raised.value!r} {streaming_query.short_error(raised.value)}"
 
 
 def files_with_the_secret(folder: Path) -> list[Path]:

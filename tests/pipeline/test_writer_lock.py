@@ -14,7 +14,7 @@ from table_logs import applied
 from coordinator_core.state.era import Era
 from pipelines.cli import main
 from pipelines.errors import AnotherWriter
-from pipelines.tables.place import local_folder
+from pipelines.tables.location import local_folder
 from pipelines.tables.store import TableStore
 from pipelines.tables.writer_lock import FILE, writer_lock
 

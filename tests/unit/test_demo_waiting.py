@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from pipelines.demo import waiting
-from pipelines.demo.waiting import DemoError, Sight, wait_for
+from pipelines.demo.waiting import DemoError, Observation, wait_for
 
 
 @pytest.fixture(autouse=True)
@@ -14,16 +14,16 @@ def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "STALL_SECONDS", 0.2)
 
 
-def seen(done_after: int, *, stalls_at: int = 1_000) -> Callable[[], Awaitable[Sight]]:
-    looks = 0
+def seen(done_after: int, *, stalls_at: int = 1_000) -> Callable[[], Awaitable[Observation]]:
+    observations = 0
 
-    async def look() -> Sight:
-        nonlocal looks
-        looks += 1
-        reached = min(looks, stalls_at)
-        return Sight(looks > done_after, reached, f"last batch: {reached}, {done_after - reached} records behind")
+    async def observe() -> Observation:
+        nonlocal observations
+        observations += 1
+        reached = min(observations, stalls_at)
+        return Observation(observations > done_after, reached, f"last batch: {reached}, {done_after - reached} records behind")
 
-    return look
+    return observe
 
 
 def test_slow_progress_is_waited_for() -> None:
@@ -47,8 +47,8 @@ def test_a_stall_ends_with_what_was_reached() -> None:
 def test_going_to_and_fro_is_no_progress() -> None:
     numbers = [2, 1] * 100
 
-    async def look() -> Sight:
-        return Sight(False, numbers.pop(), "2 of 3 partitions")
+    async def observe() -> Observation:
+        return Observation(False, numbers.pop(), "2 of 3 partitions")
 
     with pytest.raises(DemoError, match="no progress"):
-        asyncio.run(wait_for("the groups did not settle", look, 0.01))
+        asyncio.run(wait_for("the groups did not settle", observe, 0.01))

@@ -40,8 +40,8 @@ def test_a_name_beside_the_id_is_enough() -> None:
     assert types_with_ids_only(new_catalog(topicId="uuid", topicName="string")) == frozenset()
 
 
-@pytest.mark.parametrize(("described", "asked"), [(new_catalog(topicId="uuid"), 1), (load_catalog({}), 0)])
-def test_a_new_record_type_with_topic_ids_is_named(monkeypatch: pytest.MonkeyPatch, described: Catalog, asked: int) -> None:
+@pytest.mark.parametrize(("described", "requests"), [(new_catalog(topicId="uuid"), 1), (load_catalog({}), 0)])
+def test_a_new_record_type_with_topic_ids_is_named(monkeypatch: pytest.MonkeyPatch, described: Catalog, requests: int) -> None:
     monkeypatch.setattr("coordinator_core.codec.schema.catalog", lambda: described)
     calls: list[None] = []
 
@@ -51,7 +51,7 @@ def test_a_new_record_type_with_topic_ids_is_named(monkeypatch: pytest.MonkeyPat
 
     key = NEW_TYPE.to_bytes(2, "big") + b"\0\1g"
     batch = rows(Kind.RECORD, 0, {"log_offset": pa.array([0]), "key": pa.array([key], pa.binary())})
-    nothing_known: Any = SimpleNamespace(prior=SimpleNamespace(rows=lambda *_: pa.table({"topic_id": [], "topic": []})))
+    nothing_known: Any = SimpleNamespace(previous=SimpleNamespace(rows=lambda *_: pa.table({"topic_id": [], "topic": []})))
     learned = learn_topic_names(pa.Table.from_batches([batch], SCHEMA), nothing_known, names)
-    assert len(calls) == asked
-    assert dict(learned.new) == ({ORDERS: ("orders", "cluster")} if asked else {})
+    assert len(calls) == requests
+    assert dict(learned.new) == ({ORDERS: ("orders", "cluster")} if requests else {})

@@ -8,7 +8,7 @@ from coordinator_core.assignors import CooperativeStickyAssignor, RangeAssignor
 from coordinator_core.client import Crowd, CrowdSettings
 from coordinator_core.service.addresses import Endpoint as ListenAddress
 from pipelines.demo.members import SESSION_TIMEOUT_MS, Members
-from pipelines.demo.waiting import DemoError, Sight, wait_for
+from pipelines.demo.waiting import DemoError, Observation, wait_for
 from pipelines.query.engine import Snapshot
 from pipelines.query.output import to_stdout
 from pipelines.source.address import Address, open_source
@@ -25,7 +25,7 @@ _CROWD = CrowdSettings(
     session_timeout_ms=SESSION_TIMEOUT_MS,
     heartbeat_interval_ms=SESSION_TIMEOUT_MS // 4,
 )
-_LOOK_SECONDS = 0.1
+_OBSERVE_EVERY_SECONDS = 0.1
 
 _GROUPS = "SELECT group_id, state, generation, protocol, member_count FROM groups ORDER BY group_id"
 _BILLING = (
@@ -56,7 +56,7 @@ _EVERYTHING = (
 _FOLD = TextWrapper(120, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
 
 
-class Story:
+class DemoSteps:
     """Drives members of the coordinator at `server`, and prints queries of `tables`, which a job makes from the log at `log`.
 
     `logs` is the folder with the log files of coordinator and job; error messages name it.
@@ -68,14 +68,14 @@ class Story:
         self._log = Address("segments", log)
         self._tables = tables
 
-    async def tell(self) -> None:
+    async def run(self) -> None:
         """Run all steps. Raises GrouplakeError if one does not have the expected result."""
         members = Members(self._server, TOPICS)
         crowd = Crowd((self._server,), _CROWD)
         try:
             await self._joined(members)
             crowd_run = asyncio.create_task(crowd.run())
-            await self._play(members)
+            await self._rebalance(members)
             await crowd_run
             await self._committed(crowd)
             await asyncio.gather(crowd.leave(), members.leave_all())
@@ -94,7 +94,7 @@ class Story:
         await members.settled("billing", "search-index", "nightly-report")
         await self._show("Three groups are stable: their members own all partitions and commit offsets", _GROUPS, _BILLING)
 
-    async def _play(self, members: Members) -> None:
+    async def _rebalance(self, members: Members) -> None:
         members.join("billing-3", "billing", ("orders", "payments"), RangeAssignor())
         await members.settled("billing")
         await self._show(
@@ -122,13 +122,13 @@ class Story:
         """Wait until every partition of every group of the crowd has an offset; on a slow machine some may lack one."""
         wanted = _CROWD.groups * TOPICS["orders"]
 
-        async def look() -> Sight:
+        async def observe() -> Observation:
             count = len(crowd.acknowledged)
             if count < wanted:
                 await crowd.commit()
-            return Sight(count == wanted, count, f"{count} of {wanted}")
+            return Observation(count == wanted, count, f"{count} of {wanted}")
 
-        await wait_for("the crowd did not commit offsets of all partitions", look, _LOOK_SECONDS)
+        await wait_for("the crowd did not commit offsets of all partitions", observe, _OBSERVE_EVERY_SECONDS)
 
     async def _show(self, title: str, *queries: str, as_of: str | None = None) -> int:
         """Print the answers to `queries` once the tables have caught up with the log. Returns the batch id that was queried."""
@@ -144,35 +144,35 @@ class Story:
     async def _caught_up(self) -> None:
         ends = await asyncio.to_thread(open_source(self._log, {}).end_offsets)
 
-        async def look() -> Sight:
+        async def observe() -> Observation:
             return await asyncio.to_thread(self._progress_to, ends)
 
-        await wait_for("the tables did not catch up with the log", look, _LOOK_SECONDS, f"; see {self._logs}/job.log")
+        await wait_for("the tables did not catch up with the log", observe, _OBSERVE_EVERY_SECONDS, f"; see {self._logs}/job.log")
 
-    def _progress_to(self, ends: dict[int, int]) -> Sight:
+    def _progress_to(self, ends: dict[int, int]) -> Observation:
         store = TableStore(self._tables)
         last = store.last_batch() if store.exists() else None
         reached = {} if last is None else last.next_offsets
         behind = sum(max(0, end - reached.get(partition, 0)) for partition, end in ends.items())
         batch = "no batch yet" if last is None else f"last batch: {last.batch_id}"
         is_done = last is not None and behind == 0
-        return Sight(is_done, sum(reached.values()), f"{batch}, {behind:,} records behind")
+        return Observation(is_done, sum(reached.values()), f"{batch}, {behind:,} records behind")
 
     async def _until_removed(self, members: Members, group: str) -> None:
         """Wait until the coordinator and then the tables have removed the group."""
 
-        async def offsets() -> Sight:
+        async def offsets() -> Observation:
             count = len(await members.committed(group))
-            return Sight(count == 0, -count, f"{count} offsets left")
+            return Observation(count == 0, -count, f"{count} offsets left")
 
-        async def rows() -> Sight:
+        async def rows() -> Observation:
             await self._caught_up()
             found = await asyncio.to_thread(self._rows, f"SELECT state FROM groups WHERE group_id = '{group}'")
-            return Sight(not found, 0, f"{found}")
+            return Observation(not found, 0, f"{found}")
 
         hint = f"; see {self._logs}/coordinator.log"
-        await wait_for(f"the coordinator did not remove the offsets of {group}", offsets, _LOOK_SECONDS, hint)
-        await wait_for(f"the coordinator did not remove the group {group}", rows, _LOOK_SECONDS, hint)
+        await wait_for(f"the coordinator did not remove the offsets of {group}", offsets, _OBSERVE_EVERY_SECONDS, hint)
+        await wait_for(f"the coordinator did not remove the group {group}", rows, _OBSERVE_EVERY_SECONDS, hint)
 
     def _rows(self, query: str) -> Sequence[dict[str, object]]:
         rows: list[dict[str, object]] = Snapshot.open(self._tables).query(query).to_pylist()

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
-class Stopping:
+class StopRequest:
     """A stop request: set by any thread, never cleared."""
 
     def __init__(self) -> None:
@@ -20,26 +20,26 @@ class Stopping:
         """Whether a stop is requested."""
         return self._requested.is_set()
 
-    def tell(self) -> None:
-        """Request a stop after the work in progress, and run the actions of `then`."""
+    def request(self) -> None:
+        """Request a stop after the work in progress, and run the actions of `on_request`."""
         self._requested.set()
         while self._actions:
             self._actions.pop()()
 
-    def then(self, action: Callable[[], None]) -> None:
+    def on_request(self, action: Callable[[], None]) -> None:
         """Register `action`, called by the thread that requests the stop; immediately if it is requested already."""
         self._actions.append(action)
         if self.is_requested:
-            self.tell()
+            self.request()
 
 
 @contextmanager
-def requested_by_signals() -> Iterator[Stopping]:
+def stop_on_signals() -> Iterator[StopRequest]:
     """Within the context SIGTERM and SIGINT request the stop. Only the main thread may use it."""
-    stopping = Stopping()
-    before = {number: signal.signal(number, lambda *_: stopping.tell()) for number in _SIGNALS}
+    stop = StopRequest()
+    before = {number: signal.signal(number, lambda *_: stop.request()) for number in _SIGNALS}
     try:
-        yield stopping
+        yield stop
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
