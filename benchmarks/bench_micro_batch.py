@@ -24,6 +24,7 @@ from benchmarks.offset_changes import Changes, GrowingLog, as_change_rows
 from benchmarks.report import print_machine, print_table
 from pipelines.batch.apply import BatchApplier
 from pipelines.tables.store import TableStore, query
+from pipelines.timestamps import now_ms
 
 _COMMAND = Path(sys.executable).parent / "grouplake"
 _BATCH = re.compile(r"batch \d+: ([\d,]+) records read")
@@ -61,7 +62,7 @@ class Job:
 
     def round(self, groups: int, offsets: int) -> float:
         """Append a round of changes, wait until it is in the tables, and return the seconds."""
-        batches = self._changes.round(groups, offsets, time.time_ns() // 1_000_000)
+        batches = self._changes.round(groups, offsets, now_ms())
         end = sum(self._changes.next_offsets.values())
         awaited = end - self._end
         started = time.monotonic()

@@ -9,7 +9,6 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
@@ -35,6 +34,7 @@ from pipelines.tables import definitions
 from pipelines.tables.leaves import in_leaves, leaf_threads, replace_leaves, write_leaf
 from pipelines.tables.store import Batch, TableStore
 from pipelines.tables.writer import TablesWriter, stamped
+from pipelines.timestamps import TIMESTAMP, at_ms
 from pipelines.writers.delta_rs import DeltaRsWriter
 
 LOG_PARTITIONS = 50
@@ -154,8 +154,8 @@ def _rows(schema: pa.Schema, columns: Mapping[str, pa.Array]) -> pa.Table:
 def _first_batch(writer: TablesWriter, shape: Shape) -> Batch:
     return Batch(
         batch_id=0,
-        started_at=datetime.fromtimestamp(NEWEST_MS / 1000, UTC),
-        finished_at=datetime.fromtimestamp(NEWEST_MS / 1000, UTC),
+        started_at=at_ms(NEWEST_MS),
+        finished_at=at_ms(NEWEST_MS),
         generation=writer.generation,
         era=ERA.name,
         retention_ms=ERA.default_retention_ms,
@@ -214,7 +214,7 @@ def _commits(shape: Shape, groups: np.ndarray, names: np.ndarray, first: np.ndar
     log_offsets = (first[:, None] + 1 + np.arange(PER_GROUP)).ravel()
     number = (groups[:, None] * PER_GROUP + np.arange(PER_GROUP)).ravel()
     committed = number * 7_919 % 10_000_000
-    at = pa.array((NEWEST_MS - shape.offsets + number) * 1000, pa.timestamp("us", "UTC"))
+    at = pa.array((NEWEST_MS - shape.offsets + number) * 1000, TIMESTAMP)
     topics = np.array([topic_names(group) for group in groups], object)
     return {
         "group_id": pa.array(np.repeat(names, PER_GROUP), pa.string()),
@@ -242,7 +242,7 @@ def _records(partition: int, groups: np.ndarray, first: np.ndarray) -> Iterator[
             partition,
             {
                 "log_offset": pa.array(first[classic]),
-                "record_timestamp": pa.repeat(pa.scalar(NEWEST_MS * 1000, pa.timestamp("us", "UTC")), len(pairs)),
+                "record_timestamp": pa.repeat(pa.scalar(NEWEST_MS * 1000, TIMESTAMP), len(pairs)),
                 "key": pa.array([key for key, _ in pairs], pa.binary()),
                 "value": pa.array([value for _, value in pairs], pa.binary()),
             },

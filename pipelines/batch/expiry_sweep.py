@@ -4,7 +4,7 @@ The view `expiring_offsets` selects the offsets to remove; the groups to remove 
 sweep is a batch of its own, which reads no records; its changes in the history are `expire`.
 """
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -19,10 +19,9 @@ from pipelines.query.engine import Snapshot
 from pipelines.tables import definitions
 from pipelines.tables.store import Batch, TableStore, timestamp_literal
 from pipelines.tables.writer import TablesWriter
+from pipelines.timestamps import at_ms
 from pipelines.writers.delta_rs import DeltaRsWriter
 from pipelines.writers.table_write import TableWrite
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _EXPIRED = """
 SELECT o.group_id, o.topic, o.partition, o.committed_offset, o.leader_epoch, o.metadata, o.commit_timestamp, o.producer_id,
@@ -93,7 +92,7 @@ def sweep(store: TableStore, era: Era, retention_ms: int, now_ms: int, writer: T
 
 def _found(snapshot: Snapshot, era: Era, now_ms: int) -> tuple[pa.Table, pa.Table]:
     """Return the expired offsets and the groups to remove."""
-    now = timestamp_literal(_EPOCH + timedelta(milliseconds=now_ms))
+    now = timestamp_literal(at_ms(now_ms))
     expired = snapshot.query(_EXPIRED.format(now=now))
     if era.group_removal is GroupRemoval.NEVER:
         return expired, pa.table({"group_id": pa.array([], pa.string())})

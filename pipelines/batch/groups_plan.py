@@ -6,7 +6,6 @@ the new state of these groups.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -21,13 +20,13 @@ from coordinator_core.state.registry import group_id_of
 from coordinator_core.state.views import GroupView, MemberView, TopicAssignment
 from pipelines.batch.context import BatchContext
 from pipelines.batch.topic_names import TopicNames
-from pipelines.source.changes import EARLIEST_MS, LATEST_MS, Kind, of_kind
+from pipelines.source.changes import Kind, of_kind
 from pipelines.tables import definitions
+from pipelines.timestamps import ms_of, to_ms, to_time
 from pipelines.writers.table_write import DELETED, EFFECTIVE_OFFSET, source_schema
 
 #: Number of records of a batch that are objects at the same time; bounds the memory of the driver.
 _RECORDS_PER_STEP = 1024
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass
@@ -48,7 +47,7 @@ class GroupsPlan:
 def log_records(table: pa.Table) -> Iterator[LogRecord]:
     """Yield the records of change rows or of `group_records` in log order, with few objects at a time."""
     columns = table.select(["log_partition", "log_offset", "record_timestamp", "key", "value"])
-    columns = columns.set_column(2, "record_timestamp", pc.fill_null(_in_ms(columns["record_timestamp"]), -1)).combine_chunks()
+    columns = columns.set_column(2, "record_timestamp", ms_of(columns["record_timestamp"])).combine_chunks()
     order = pc.sort_indices(columns, [("log_partition", "ascending"), ("log_offset", "ascending")])
     for first in range(0, len(order), _RECORDS_PER_STEP):
         some = columns.take(order[first : first + _RECORDS_PER_STEP])
@@ -258,20 +257,6 @@ def upsert(row: dict[str, Any]) -> dict[str, Any]:
 def delete(key: dict[str, Any], log_offset: int) -> dict[str, Any]:
     """Build the source row of a merge that removes the row of that key, because of the record at `log_offset`."""
     return {**key, EFFECTIVE_OFFSET: log_offset, DELETED: True}
-
-
-def to_time(ms: int | None) -> datetime | None:
-    """Convert milliseconds since the epoch to a timestamp: None for None and -1, the nearest supported time for others."""
-    return None if ms is None or ms == -1 else _EPOCH + timedelta(milliseconds=min(max(ms, EARLIEST_MS), LATEST_MS))
-
-
-def _in_ms(times: pa.ChunkedArray) -> pa.ChunkedArray:
-    return times.cast(pa.timestamp("ms", "UTC")).cast(pa.int64())
-
-
-def to_ms(time: datetime | None) -> int:
-    """Convert a timestamp to milliseconds since the epoch, None to -1."""
-    return -1 if time is None else (time - _EPOCH) // timedelta(milliseconds=1)
 
 
 def as_table(name: str, rows: list[dict[str, Any]]) -> pa.Table:

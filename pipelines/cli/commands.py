@@ -1,7 +1,6 @@
 """Functions of the commands: each turns parsed arguments into calls of the module that does the work."""
 
 import sys
-import time
 from argparse import Namespace
 from collections.abc import Callable
 from contextlib import closing
@@ -29,18 +28,19 @@ def run(options: Namespace) -> int:
     from pipelines.configuration import load_configuration
     from pipelines.job import job
     from pipelines.progress import print_progress
+    from pipelines.timestamps import now_ms
 
     configuration = load_configuration(options.conf)
     run_options = _run_options(options, configuration)
     if options.with_coordinator is None:
-        job.run(run_options, print_progress, _now_ms)
+        job.run(run_options, print_progress, now_ms)
         return 0
 
     from pipelines.coordinator import coordinator_options
     from pipelines.job.run_with_coordinator import following, run_with_coordinator
 
     serving = coordinator_options(options.with_coordinator, run_options.address.location, configuration.coordinator)
-    run_with_coordinator(following(run_options, serving, options.trigger), serving, print_progress, _now_ms)
+    run_with_coordinator(following(run_options, serving, options.trigger), serving, print_progress, now_ms)
     return 0
 
 
@@ -73,10 +73,6 @@ def _run_options(options: Namespace, configuration: "Configuration") -> "RunOpti
         kafka=configuration.kafka_options,
         kafka_jvm=configuration.kafka["jvm"],
     )
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def sql(options: Namespace) -> int:

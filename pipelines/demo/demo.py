@@ -2,7 +2,6 @@
 
 import asyncio
 import tempfile
-import time
 from pathlib import Path
 
 from coordinator_core.client import ClientError
@@ -18,6 +17,7 @@ from pipelines.job.run_with_coordinator import job_beside
 from pipelines.progress import print_progress
 from pipelines.source.address import parse_address
 from pipelines.tables.store import TableStore
+from pipelines.timestamps import now_ms
 
 _ERA = "4"
 _TRIGGER = "500ms"
@@ -49,7 +49,7 @@ def run_demo(tables: str | None) -> None:
             print_progress(f"coordinator listening on {address}")
             ready = asyncio.Event()
             steps = _run_steps(DemoSteps(address, str(log), tables, str(folder)), ready)
-            return await job_beside(steps, _job_options(log, tables), progress, _now_ms, ready.set)
+            return await job_beside(steps, _job_options(log, tables), progress, now_ms, ready.set)
 
         run_coordinator(_coordinator_options(log), until, events)
     print(f"\nThe tables are in {tables}, their log is in {log}:")
@@ -88,7 +88,3 @@ def _job_options(log: Path, tables: str) -> RunOptions:
         spark=configuration.spark,
         kafka={},
     )
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

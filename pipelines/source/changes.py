@@ -10,11 +10,7 @@ from enum import StrEnum
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_TIMESTAMP = pa.timestamp("us", "UTC")
-
-#: The years 1 to 9999 in ms since the epoch: the times that every reader of the tables supports. Times of records outside of
-#: this range are replaced by the nearest limit.
-EARLIEST_MS, LATEST_MS = -62_135_596_800_000, 253_402_300_799_999
+from pipelines.timestamps import TIMESTAMP
 
 
 class Kind(StrEnum):
@@ -51,7 +47,7 @@ SCHEMA = pa.schema(
         ("kind", pa.string()),
         ("log_partition", pa.int32()),
         ("log_offset", pa.int64()),
-        ("record_timestamp", _TIMESTAMP),
+        ("record_timestamp", TIMESTAMP),
         ("producer_id", pa.int64()),
         ("group_id", pa.string()),
         ("topic", pa.string()),
@@ -59,8 +55,8 @@ SCHEMA = pa.schema(
         ("committed_offset", pa.int64()),
         ("leader_epoch", pa.int32()),
         ("metadata", pa.string()),
-        ("commit_timestamp", _TIMESTAMP),
-        ("expire_timestamp", _TIMESTAMP),
+        ("commit_timestamp", TIMESTAMP),
+        ("expire_timestamp", TIMESTAMP),
         ("topic_id", pa.string()),
         ("commits", pa.int64()),
         ("min_offset", pa.int64()),
@@ -91,7 +87,7 @@ _SPARK_TYPES = {
     pa.int64(): "BIGINT",
     pa.bool_(): "BOOLEAN",
     pa.binary(): "BINARY",
-    _TIMESTAMP: "TIMESTAMP",
+    TIMESTAMP: "TIMESTAMP",
 }
 
 #: The same schema as Spark DDL.

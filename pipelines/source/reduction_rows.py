@@ -9,7 +9,8 @@ from coordinator_core.log.damage import Damage
 from coordinator_core.reduction.partition_reduction import Reduction
 from coordinator_core.reduction.range_reduction import RangeReduction
 from coordinator_core.state.era import Era
-from pipelines.source.changes import EARLIEST_MS, LATEST_MS, Kind, rows
+from pipelines.source.changes import Kind, rows
+from pipelines.timestamps import times_of
 
 _KEY = ("group_id", "topic", "partition")
 _HISTORY = ("commits", "min_offset", "first_offset", "rewound")
@@ -50,18 +51,11 @@ def _columns(table: pa.Table, names: tuple[str, ...]) -> dict[str, pa.Array]:
 
 
 def _time(table: pa.Table) -> dict[str, pa.Array]:
-    return {"record_timestamp": _timestamps(table["record_timestamp"].combine_chunks())}
+    return {"record_timestamp": times_of(table["record_timestamp"].combine_chunks())}
 
 
 def _marker_type(reduction: Reduction) -> dict[str, pa.Array]:
     return {"detail": reduction.markers["type"].combine_chunks()}
-
-
-def _timestamps(ms: pa.Array) -> pa.Array:
-    """Convert milliseconds to timestamps, -1 to null."""
-    known = pc.if_else(pc.not_equal(ms, -1), ms, pa.scalar(None, pa.int64()))
-    shown = pc.max_element_wise(pc.min_element_wise(known, LATEST_MS, skip_nulls=False), EARLIEST_MS, skip_nulls=False)
-    return pc.multiply(shown, 1000).cast(pa.timestamp("us", "UTC"))
 
 
 def _commits(table: pa.Table, history: tuple[str, ...], era: Era, retention_ms: int) -> dict[str, pa.Array]:
@@ -75,8 +69,8 @@ def _commits(table: pa.Table, history: tuple[str, ...], era: Era, retention_ms: 
         **columns,
         **_time(table),
         "leader_epoch": pc.if_else(known, epochs, pa.scalar(None, pa.int32())),
-        "commit_timestamp": _timestamps(committed),
-        "expire_timestamp": _timestamps(expires),
+        "commit_timestamp": times_of(committed),
+        "expire_timestamp": times_of(expires),
     }
 
 

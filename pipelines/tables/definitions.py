@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from pipelines.timestamps import TIMESTAMP
+
 if TYPE_CHECKING:
     from sqlglot import exp
 
@@ -49,7 +51,7 @@ _PRIMITIVES = {
     "BIGINT": pa.int64(),
     "BOOLEAN": pa.bool_(),
     "BINARY": pa.binary(),
-    "TIMESTAMPTZ": pa.timestamp("us", "UTC"),
+    "TIMESTAMPTZ": TIMESTAMP,
 }
 
 

@@ -10,7 +10,6 @@ on a local file system).
 import itertools
 import json
 import os
-import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +29,7 @@ from coordinator_core.log.force import force
 from pipelines.tables import definitions
 from pipelines.tables.location import local_folder
 from pipelines.tables.writer import CommitConflict, checkpoint_when_due
+from pipelines.timestamps import now_ms
 
 #: Rows of a new leaf. Small leaves are cheap to replace, but a query opens every leaf whose range may match.
 LEAF_ROWS = 4_000
@@ -182,7 +182,7 @@ def replace_leaves(
     Raises:
         CommitConflict: that version exists already; the table was not changed, and the files `added` are unused.
     """
-    version, now = table.version() + 1, time.time_ns() // 1_000_000
+    version, now = table.version() + 1, now_ms()
     info: dict[str, Any] = {
         "timestamp": now,
         "operation": "MERGE" if changes_rows else "OPTIMIZE",

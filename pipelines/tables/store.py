@@ -6,7 +6,7 @@ All access is through delta-rs, so that reading and checking need no JVM.
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ from pipelines.failpoints import failpoint
 from pipelines.tables import definitions
 from pipelines.tables.containment import expect_own_files, expect_own_log
 from pipelines.tables.location import local_folder
+from pipelines.timestamps import to_us
 
 #: Application id of the transactions that write rows of `batches`; their version is the batch id.
 APP_ID = "grouplake"
@@ -27,8 +28,6 @@ _TOPIC_ID = "grouplake.topic_id"
 
 #: Most values in an IN predicate; for more values the predicate is their range.
 MAX_LITERALS = 2_000
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -191,14 +190,13 @@ def literal(value: object) -> str:
     return str(value)
 
 
-def timestamp_literal(time: datetime) -> str:
+def timestamp_literal(at: datetime) -> str:
     """Format a time (UTC if it has no zone) as a literal of the type of the tables' timestamp columns.
 
     DataFusion reads a TIMESTAMP literal as nanoseconds, with a range from 1677 to 2262, and casts the column in a comparison. A
     later time in the column, such as the expiry of a commit that never expires, would be an error.
     """
-    utc = time.replace(tzinfo=UTC) if time.tzinfo is None else time
-    return f"arrow_cast({(utc - _EPOCH) // timedelta(microseconds=1)}, 'Timestamp(Microsecond, Some(\"UTC\"))')"
+    return f"arrow_cast({to_us(at)}, 'Timestamp(Microsecond, Some(\"UTC\"))')"
 
 
 def is_in(column: str, values: Iterable[object]) -> str:

@@ -27,10 +27,10 @@ from coordinator_core.log.entries import ControlType
 from coordinator_core.state.era import Era
 from coordinator_core.state.group_fold import GroupFold
 from coordinator_core.state.group_state import GroupState
-from pipelines.batch.groups_plan import to_ms
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 from pipelines.tables import definitions
+from pipelines.timestamps import to_ms
 
 NOW_MS = 1_800_000_000_000
 DAY_MS = 86_400_000

@@ -29,10 +29,10 @@ from coordinator_core.state.era import ERAS, Era
 from coordinator_core.state.expiry import expire, expires_at
 from coordinator_core.state.group_state import GroupState
 from pipelines.batch.expiry_sweep import sweep
-from pipelines.batch.groups_plan import to_ms
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 from pipelines.tables.store import TableStore
+from pipelines.timestamps import to_ms
 
 RETENTION_MS = 10
 OFFSETS = "SELECT group_id, topic, partition FROM offsets"

@@ -5,7 +5,6 @@ log, one batch each, then an expiry sweep, then `maintain`.
 """
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from unittest.mock import patch
 
@@ -25,6 +24,7 @@ from pipelines.source.ranges import Offsets, ranges
 from pipelines.tables.store import Batch, TableStore
 from pipelines.tables.writer import TablesWriter
 from pipelines.tables.writer_lock import writer_lock
+from pipelines.timestamps import at_ms
 
 ERA = Era.named("4")
 STEPS_PER_STAGE = 3
@@ -51,7 +51,7 @@ class Workload:
         for stage in self.stages:
             if stage[-1] + 1 >= done:
                 self._apply(root, [(step - 1, step) for step in stage if step >= done], stage[-1])
-                maintain(str(root), self._limits, _time(self.log.time_ms(stage[-1])), lambda _line: None)
+                maintain(str(root), self._limits, at_ms(self.log.time_ms(stage[-1])), lambda _line: None)
 
     def apply(self, root: Path, before: int, last_step: int) -> None:
         """Apply one batch from the end of step `before` (-1: the beginning) to that of `last_step`, and a sweep."""
@@ -99,7 +99,3 @@ class Workload:
         except UsageError:
             last = None
         return self.log.ends.index(dict(last.next_offsets)) + 1 if last else 0
-
-
-def _time(ms: int) -> datetime:
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)
