@@ -29,10 +29,11 @@ from pipelines.batch.context import BatchContext
 from pipelines.batch.plan import plan_batch
 from pipelines.batch.previous_batch import PreviousBatch
 from pipelines.configuration import load_configuration
+from pipelines.phases import Phases
 from pipelines.source.changes import SCHEMA, Kind, rows
 from pipelines.tables import definitions
 from pipelines.tables.leaves import in_leaves, leaf_threads, replace_leaves, write_leaf
-from pipelines.tables.store import Batch, TableStore
+from pipelines.tables.store import TableStore
 from pipelines.tables.writer import TablesWriter, stamped
 from pipelines.timestamps import TIMESTAMP, at_ms
 from pipelines.writers.delta_rs import DeltaRsWriter
@@ -107,7 +108,15 @@ def large_tables(size: int, folder: Path) -> TableStore:
             DeltaRsWriter(writer).write(write)
         writer.commit("offsets", lambda table, stamp: _add_offsets(table, shape, stamp))
         writer.commit("offset_history", lambda table, stamp: _add_history(table, shape, stamp))
-        writer.finish(_first_batch(writer, shape))
+        writer.finish(
+            Phases(at_ms(NEWEST_MS)),
+            at_ms(NEWEST_MS),
+            era=ERA.name,
+            retention_ms=ERA.default_retention_ms,
+            next_offsets={partition: end for partition, end in shape.next_offsets.items() if end},
+            records_read=sum(shape.next_offsets.values()),
+            records_kept=shape.offsets,
+        )
         (root / "complete").touch()
     return store
 
@@ -149,22 +158,6 @@ def _rows(schema: pa.Schema, columns: Mapping[str, pa.Array]) -> pa.Table:
     count = len(columns["group_id"])
     found = [columns[f.name].cast(f.type) if f.name in columns else pa.nulls(count, f.type) for f in schema]
     return pa.Table.from_arrays(found, schema=schema)
-
-
-def _first_batch(writer: TablesWriter, shape: Shape) -> Batch:
-    return Batch(
-        batch_id=0,
-        started_at=at_ms(NEWEST_MS),
-        finished_at=at_ms(NEWEST_MS),
-        generation=writer.generation,
-        era=ERA.name,
-        retention_ms=ERA.default_retention_ms,
-        records_read=sum(shape.next_offsets.values()),
-        records_kept=shape.offsets,
-        next_offsets={partition: end for partition, end in shape.next_offsets.items() if end},
-        versions={name: writer.version(name) for name in definitions.WRITE_ORDER[:-1]},
-        phase_ms={},
-    )
 
 
 def copied(store: TableStore, to: Path) -> TableStore:

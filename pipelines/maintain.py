@@ -49,8 +49,7 @@ def maintain(root: str, limits: Maintenance, now: datetime, progress: Callable[[
         store.expect_writable()
         writer = TablesWriter.claim(store)
         if writer.last is not None:
-            batch = writer.finish(_compacted(writer, writer.last, limits, now, progress))
-            progress(describe_maintenance(batch))
+            progress(describe_maintenance(_compacted(writer, writer.last, limits, now, progress)))
         for name in definitions.WRITE_ORDER:
             _tidy(writer, name, limits.vacuum_hours, progress)
 
@@ -62,7 +61,8 @@ def describe_maintenance(batch: Batch) -> str:
 
 def _compacted(writer: TablesWriter, last: Batch, limits: Maintenance, now: datetime, progress: Callable[[str], None]) -> Batch:
     """Write a maintenance batch: old history is deleted, other rows keep their content in new files."""
-    batch_id, phases = writer.begin(), Phases(datetime.now(UTC))
+    writer.begin()
+    phases = Phases(datetime.now(UTC))
     oldest = timestamp_literal(now - timedelta(days=limits.history_days))
     for name in _AGING:
         with phases.timed("age"):
@@ -76,19 +76,7 @@ def _compacted(writer: TablesWriter, last: Batch, limits: Maintenance, now: date
         # no writer restores an older version of `batches`, and a row or claim that is committed meanwhile is kept
         _compact("batches", limits, progress, writer.expect_claim(), "")
     failpoint("maintain:compacted:batches")
-    return Batch(
-        batch_id=batch_id,
-        started_at=phases.started_at,
-        finished_at=datetime.now(UTC),
-        generation=writer.generation,
-        era=last.era,
-        retention_ms=last.retention_ms,
-        records_read=0,
-        records_kept=0,
-        next_offsets=last.next_offsets,
-        versions={name: writer.version(name) for name in _STATE_AND_HISTORY},
-        phase_ms=phases.ms,
-    )
+    return writer.finish(phases, datetime.now(UTC), era=last.era, retention_ms=last.retention_ms, next_offsets=last.next_offsets)
 
 
 def _age(oldest: str, table: DeltaTable, stamp: str) -> bool:

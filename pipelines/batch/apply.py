@@ -118,44 +118,40 @@ class BatchApplier:
                 offsets = bulk_offset_writes(bulk, plan, context, self.store)
             else:
                 offsets = _offset_writes(rows, plan, context)
-        versions = {name: self._write(write, context, phases) for name, write in _in_order((*plan.writes, *offsets)).items()}
+        for write in _in_order((*plan.writes, *offsets)):
+            self._write(write, context, phases)
         if context.batch_id % COMPACT_EVERY == COMPACT_EVERY - 1:
             with phases.timed("compact"):
-                versions.update(compact_appended(writer))
-        self._finish(context.batch_id, ranges, versions, phases)
+                compact_appended(writer)
+        self._finish(ranges, phases)
 
     @property
     def _claimed(self) -> TablesWriter:
         assert self.writer is not None, "ranges are checked first"
         return self.writer
 
-    def _write(self, write: TableWrite, context: BatchContext, phases: Phases) -> int:
+    def _write(self, write: TableWrite, context: BatchContext, phases: Phases) -> None:
         writer = self._claimed
         with phases.timed(f"write_{write.table}"):
             if isinstance(write.rows, DataFrame):
-                version = DeltaSparkWriter(writer, write.rows.sparkSession).write(write)
+                DeltaSparkWriter(writer, write.rows.sparkSession).write(write)
             else:
-                version = DeltaRsWriter(writer, context.previous.scanned_rows).write(write)
+                DeltaRsWriter(writer, context.previous.scanned_rows).write(write)
         failpoint(f"after:{write.table}")
-        return version
 
-    def _finish(self, batch_id: int, ranges: pa.Table, versions: dict[str, int], phases: Phases) -> None:
+    def _finish(self, ranges: pa.Table, phases: Phases) -> None:
         writer = self._claimed
         offsets = zip(ranges["log_partition"].to_pylist(), ranges["next_offset"].to_pylist(), strict=True)
-        batch = Batch(
-            batch_id=batch_id,
-            started_at=phases.started_at,
-            finished_at=self.clock(),
-            generation=writer.generation,
+        batch = writer.finish(
+            phases,
+            self.clock(),
             era=self.era.name,
             retention_ms=self.retention_ms,
+            next_offsets={**(writer.last.next_offsets if writer.last else {}), **dict(offsets)},
             records_read=pc.sum(ranges["records_read"]).as_py() or 0,
             records_kept=_kept(ranges),
-            next_offsets={**(writer.last.next_offsets if writer.last else {}), **dict(offsets)},
-            versions=versions,
-            phase_ms=phases.ms,
         )
-        self.on_batch(writer.finish(batch))
+        self.on_batch(batch)
 
 
 def _kept(ranges: pa.Table) -> int:
@@ -171,9 +167,8 @@ def _offset_writes(rows: pa.Table, plan: BatchPlan, context: BatchContext) -> tu
     )
 
 
-def _in_order(writes: tuple[TableWrite, ...]) -> dict[str, TableWrite]:
-    by_table = {write.table: write for write in writes}
-    return {name: by_table[name] for name in definitions.WRITE_ORDER if name in by_table}
+def _in_order(writes: tuple[TableWrite, ...]) -> list[TableWrite]:
+    return sorted(writes, key=lambda write: definitions.WRITE_ORDER.index(write.table))
 
 
 @contextmanager

@@ -66,27 +66,19 @@ def sweep(store: TableStore, era: Era, retention_ms: int, now_ms: int, writer: T
     context = BatchContext(writer.begin(), era, retention_ms, PreviousBatch(store, last))
     with phases.timed("plan"):
         rows = _rows(expired.to_pylist(), emptied.to_pylist(), context)
-    versions = {name: writer.version(name) for name in definitions.WRITE_ORDER[:-1]}
     failpoint("sweep:planned")
     for name in definitions.WRITE_ORDER:
         if name in rows:
             with phases.timed(f"write_{name}"):
-                versions[name] = DeltaRsWriter(writer).write(TableWrite(name, as_table(name, rows[name])))
+                DeltaRsWriter(writer).write(TableWrite(name, as_table(name, rows[name])))
             failpoint(f"sweep:after:{name}")
     return writer.finish(
-        Batch(
-            batch_id=context.batch_id,
-            started_at=phases.started_at,
-            finished_at=datetime.now(UTC),
-            generation=writer.generation,
-            era=era.name,
-            retention_ms=retention_ms,
-            records_read=0,
-            records_kept=expired.num_rows + emptied.num_rows,
-            next_offsets=last.next_offsets,
-            versions=versions,
-            phase_ms=phases.ms,
-        )
+        phases,
+        datetime.now(UTC),
+        era=era.name,
+        retention_ms=retention_ms,
+        next_offsets=last.next_offsets,
+        records_kept=expired.num_rows + emptied.num_rows,
     )
 
 

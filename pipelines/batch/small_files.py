@@ -18,13 +18,14 @@ COMPACT_EVERY = 100
 _TARGET_BYTES = 8 << 20
 
 
-def compact_appended(writer: TablesWriter) -> dict[str, int]:
-    """Compact the append-only tables as part of a batch. Returns their versions, except that of `batches`."""
-    versions = {name: writer.commit(name, _compact) for name in definitions.APPENDED if name != "batches"}
+def compact_appended(writer: TablesWriter) -> None:
+    """Compact the append-only tables as part of a batch."""
+    for name in definitions.APPENDED:
+        if name != "batches":
+            writer.commit(name, _compact)
     # versions of `batches` are never rolled back; the end of the batch detects a concurrent claim
     with suppress(CommitFailedError):
         _compact(writer.expect_claim(), "")
-    return versions
 
 
 def _compact(table: DeltaTable, stamp: str) -> bool:

@@ -79,12 +79,7 @@ def _job_options(log: Path, tables: str) -> RunOptions:
         tables=tables,
         era=era,
         retention_ms=era.default_retention_ms,
-        trigger=_TRIGGER,
-        expiry="observe",
-        now_ms=None,
         bulk_rows=configuration.job["bulk_rows"],
-        max_records=0,
-        tasks=0,
         spark=configuration.spark,
-        kafka={},
+        trigger=_TRIGGER,
     )

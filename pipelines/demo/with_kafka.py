@@ -63,20 +63,13 @@ def run_demo_with_kafka(version: str, tables: str | None) -> None:
 def _run_job(address: str, folder: str, version: str) -> None:
     configuration = load_configuration(None)
     era = Era.named(_era(version))
-    section = configuration.job
     options = RunOptions(
         address=parse_address(address),
         tables=folder,
         era=era,
         retention_ms=era.default_retention_ms,
-        trigger="available-now",
-        expiry="observe",
-        now_ms=None,
-        bulk_rows=section["bulk_rows"],
-        max_records=0,
-        tasks=0,
+        bulk_rows=configuration.job["bulk_rows"],
         spark=configuration.spark,
-        kafka={},
     )
     job.run(options, print_progress, lambda: 0)
 

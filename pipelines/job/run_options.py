@@ -15,23 +15,26 @@ AVAILABLE_NOW = "available-now"
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Options of one run. Times in ms; `now_ms` is the time of the expiry sweep, None for the current time."""
+    """Options of one run. Times in ms; `now_ms` is the time of the expiry sweep, None for the current time.
+
+    `max_records` limits the records of a batch, `tasks` is the number of tasks that read; 0 for no limit and for one per core.
+    """
 
     address: Address
     tables: str
     era: Era
     retention_ms: int
-    trigger: str
-    expiry: str
-    now_ms: int | None
     bulk_rows: int
-    max_records: int
-    tasks: int
     #: May hold the keys of an object store.
     spark: Mapping[str, Any] = field(repr=False)
-    kafka: Mapping[str, str] = field(repr=False)
+    kafka: Mapping[str, str] = field(repr=False, default_factory=dict)
     #: Further options of Kafka's Java client, for spark-kafka:// sources.
     kafka_jvm: Mapping[str, Any] = field(repr=False, default_factory=dict)
+    trigger: str = AVAILABLE_NOW
+    expiry: str = "observe"
+    now_ms: int | None = None
+    max_records: int = 0
+    tasks: int = 0
 
 
 def trigger_arguments(trigger: str) -> dict[str, Any]:

@@ -6,7 +6,8 @@ version that its writer has seen last. So only one of two writers can finish a b
 tables; the next commit of the current writer there detects the unexpected version and rolls it back (docs/adr/0009).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import datetime
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction, write_deltalake
@@ -14,6 +15,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 
 from pipelines.errors import AnotherWriter, TablesError
 from pipelines.failpoints import failpoint
+from pipelines.phases import Phases
 from pipelines.tables import definitions
 from pipelines.tables.store import APP_ID, Batch, TableStore, first_line
 
@@ -131,12 +133,35 @@ class TablesWriter:
             self._roll_back_table(name)
         raise TablesError(f"another program keeps writing to {self.store.path(name)}: stop it and run again")
 
-    def finish(self, batch: Batch) -> Batch:
-        """Write the row that makes `batch` visible.
+    def finish(
+        self,
+        phases: Phases,
+        finished_at: datetime,
+        *,
+        era: str,
+        retention_ms: int,
+        next_offsets: Mapping[int, int],
+        records_read: int = 0,
+        records_kept: int = 0,
+    ) -> Batch:
+        """Write the row of `batches` that makes the current batch visible, with the known versions of the tables. Returns the batch.
 
         Raises:
             AnotherWriter: another job took over the tables; the batch is not visible.
         """
+        batch = Batch(
+            batch_id=self._batch_id,
+            started_at=phases.started_at,
+            finished_at=finished_at,
+            generation=self.generation,
+            era=era,
+            retention_ms=retention_ms,
+            records_read=records_read,
+            records_kept=records_kept,
+            next_offsets=next_offsets,
+            versions=dict(self._versions),
+            phase_ms=phases.ms,
+        )
         failpoint("before:batches")
         properties = CommitProperties(app_transactions=[Transaction(APP_ID, batch.batch_id)], max_commit_retries=0)
         for _ in range(_ATTEMPTS):

@@ -19,15 +19,10 @@ def run_job(source: str, tables: Any, *, era: str = "4", **changed: Any) -> list
         "tables": str(tables),
         "era": Era.named(era),
         "retention_ms": Era.named(era).default_retention_ms,
-        "trigger": "available-now",
-        "expiry": "observe",
-        "now_ms": None,
         "bulk_rows": configuration.job["bulk_rows"],
-        "max_records": 0,
         "tasks": 2,
         # the session exists already: its jars are those of the fixture
         "spark": {**configuration.spark, "delta_jars": "provided"},
-        "kafka": {},
     }
     lines: list[str] = []
     job.run(RunOptions(**{**options, **changed}), lines.append, lambda: NOW_MS)
