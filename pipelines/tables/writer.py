@@ -144,7 +144,7 @@ class TablesWriter:
         records_read: int = 0,
         records_kept: int = 0,
     ) -> Batch:
-        """Write the row of `batches` that makes the current batch visible, with the known versions of the tables. Returns the batch.
+        """Write and return the row of `batches` that makes the current batch visible, with the known versions of the tables.
 
         Raises:
             AnotherWriter: another job took over the tables; the batch is not visible.

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from log_builder import Log, member
@@ -16,7 +17,7 @@ from pipelines.maintain import Maintenance, maintain
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 from pipelines.tables import definitions
-from pipelines.tables.store import Batch, TableStore
+from pipelines.tables.store import TableStore
 from pipelines.tables.writer import TablesWriter
 from pipelines.writers.delta_rs import DeltaRsWriter
 from pipelines.writers.table_write import TableWrite
@@ -63,7 +64,7 @@ def dying_before(name: str) -> Iterator[None]:
             raise Killed
         return real_write(self, write)
 
-    def finish(_self: TablesWriter, _batch: Batch) -> Batch:
+    def finish(*_: object, **_values: object) -> NoReturn:
         raise Killed
 
     real_write = DeltaRsWriter.write
@@ -98,7 +99,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]
 
 
 @pytest.mark.parametrize("step", definitions.WRITE_ORDER)
-def test_a_longer_range_comes_next(step: str, tmp_path: Path, undisturbed: dict[str, list[str]]) -> None:
+def test_the_next_range_is_longer(step: str, tmp_path: Path, undisturbed: dict[str, list[str]]) -> None:
     log = prepared(tmp_path)
     with dying_before(step):
         applier(tmp_path).apply_rows(change_table(log, ERA, FIRST, CUT_OFF))

@@ -134,7 +134,7 @@ def gates_of_an_undisturbed_writer(root: Path) -> list[str]:
     return one.gates
 
 
-def test_a_writer_comes_at_any_step_of_another_one(prepared: Copies, undisturbed: list[dict[str, list[str]]]) -> None:
+def test_a_writer_claims_the_tables_at_any_step_of_another_one(prepared: Copies, undisturbed: list[dict[str, list[str]]]) -> None:
     with gates():
         names = gates_of_an_undisturbed_writer(prepared())
         steps = names.index("after:batches") + 1
@@ -185,7 +185,7 @@ def test_a_batch_that_failed_is_taken_back_by_the_same_writer(prepared: Copies, 
     root = prepared()
     writing = applier(root)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TablesWriter, "finish", lambda *_: 1 / 0)
+        patch.setattr(TablesWriter, "finish", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             writing.apply_rows(RANGES[1])
     for rows in RANGES[1:]:

@@ -6,6 +6,7 @@ log, one batch each, then an expiry sweep, then `maintain`.
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pyarrow as pa
@@ -62,8 +63,8 @@ class Workload:
         found: list[dict[str, list[str]]] = []
         finish = TablesWriter.finish
 
-        def finished(writer: TablesWriter, batch: Batch) -> Batch:
-            last = finish(writer, batch)
+        def finished(writer: TablesWriter, *arguments: Any, **values: Any) -> Batch:
+            last = finish(writer, *arguments, **values)
             found.append(contents_of(Snapshot.open(str(root))))
             return last
 
