@@ -6,14 +6,18 @@ from coordinator_core.log.compression import Compression
 
 _DAY_MS = 24 * 60 * 60 * 1000
 
-_LOWEST = {
-    "segment_bytes": 1,
-    "segment_ms": 1,
-    "min_compaction_lag_ms": 0,
-    "delete_retention_ms": 0,
-    "producer_id_expiration_ms": 1,
+_INT32_MAX = (1 << 31) - 1
+_INT64_MAX = (1 << 63) - 1
+
+#: Setting → lowest and highest value.
+_BOUNDS: dict[str, tuple[int, int]] = {
+    "segment_bytes": (1, _INT32_MAX),
+    "segment_ms": (1, _INT64_MAX),
+    "min_cleanable_dirty_ratio": (0, 1),
+    "min_compaction_lag_ms": (0, _INT64_MAX),
+    "delete_retention_ms": (0, _INT64_MAX),
+    "producer_id_expiration_ms": (1, _INT64_MAX),
 }
-_HIGHEST_SEGMENT_BYTES = (1 << 31) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +37,7 @@ class SegmentLogSettings:
     producer_id_expiration_ms: int = _DAY_MS
 
     def __post_init__(self) -> None:
-        for key, lowest in _LOWEST.items():
-            if getattr(self, key) < lowest:
-                raise ValueError(f"{key} is {getattr(self, key)}, which is below {lowest}")
-        if self.segment_bytes > _HIGHEST_SEGMENT_BYTES:
-            raise ValueError(f"segment_bytes is {self.segment_bytes}, which is above {_HIGHEST_SEGMENT_BYTES}")
-        if not 0 <= self.min_cleanable_dirty_ratio <= 1:
-            raise ValueError(f"min_cleanable_dirty_ratio is {self.min_cleanable_dirty_ratio}, which is not in 0–1")
+        for key, (lowest, highest) in _BOUNDS.items():
+            value = getattr(self, key)
+            if not lowest <= value <= highest:
+                raise ValueError(f"{key} is {value}: use {lowest}–{highest}")
