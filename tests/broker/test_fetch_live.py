@@ -98,7 +98,7 @@ def test_reads_any_stretch_however_little_a_response_may_hold(broker: PrivateBro
     assert nothing == []
 
 
-def test_one_batch_larger_than_what_is_asked_for(broker: PrivateBroker, topic: str) -> None:
+def test_one_batch_larger_than_the_request_allows(broker: PrivateBroker, topic: str) -> None:
     create_topic(broker.bootstrap, topic, 1)
     large = bytes(range(256)) * 3500
     produce(broker.bootstrap, topic, [(0, b"k", large), (0, b"k", b"small")], message_max_bytes=1_000_000)

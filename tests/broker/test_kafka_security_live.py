@@ -122,7 +122,7 @@ def test_tokens(secure: SecureBroker, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])
-def test_a_wrong_password_fails_at_once_and_stays_secret(
+def test_a_wrong_password_fails_at_once_and_is_not_shown(
     secure: SecureBroker, mechanism: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)

@@ -71,7 +71,7 @@ def test_the_full_story_is_answered_in_the_form_of_the_recorded_ones() -> None:
         assert sum(answers["high_watermarks"].values()) > 100
 
 
-def test_placed_segments_are_loaded_and_everything_goes_away_at_the_end(tmp_path: Path, topic: str) -> None:
+def test_replaced_segments_are_loaded_and_everything_is_removed_at_the_end(tmp_path: Path, topic: str) -> None:
     with PrivateBroker("4.1.1") as broker:
         folder = broker.data.parent
         create_topic(broker.bootstrap, topic, 1)
@@ -129,7 +129,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     eventually("broker and folder are gone", lambda: (Path(folder).exists(), listens(port)), equal_to((False, False)))
 
 
-def test_a_broker_that_cannot_start_says_why() -> None:
+def test_a_broker_that_cannot_start_reports_the_reason() -> None:
     with pytest.raises(PrivateKafkaError, match=r"StorageTool of Kafka 4.1.1 cannot format the storage: .*num.io.threads"):
         PrivateBroker("4.1.1", properties={"num.io.threads": "-1"}).__enter__()
 
@@ -142,14 +142,14 @@ def test_an_unpublished_version_is_reported(tmp_path: Path) -> None:
         broker_jars("latest", cache=tmp_path)
 
 
-def test_missing_java_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_java_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(JarsError, match="no `java` in JAVA_HOME or PATH: install a Java runtime, version 17"):
         broker_jars("4.1.1", cache=tmp_path)
 
 
-def test_clients_that_wait_in_vain_say_for_what(own_broker: PrivateBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clients_that_wait_in_vain_report_the_condition(own_broker: PrivateBroker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipelines.private.kafka.clients.SETTLE_LIMIT_SECONDS", 0.3)
     with Clients(own_broker.bootstrap, {**QUIET}) as clients:
         member = clients.consumer("no-assignment")

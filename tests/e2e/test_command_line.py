@@ -205,7 +205,7 @@ def test_as_of_shows_the_tables_as_a_batch_left_them(tables: str, capsys: Captur
     assert capsys.readouterr().out == "batch_id\n0\n"
 
 
-def test_output_is_utf8_whatever_the_terminal_says(tables: str) -> None:
+def test_output_is_utf8_in_every_locale(tables: str) -> None:
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     found = subprocess.run(
         [PROGRAM, "sql", "--tables", tables, "SELECT 'é' AS x"], capture_output=True, timeout=60, check=False, env=environment

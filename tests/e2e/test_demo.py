@@ -24,8 +24,8 @@ def demo(folder: Path, *arguments: str, before: str = "") -> str:
 
 @pytest.mark.spark
 def test_groups_rebalance_drain_and_expire_without_a_broker(tmp_path: Path) -> None:
-    told = demo(tmp_path, before=_WITHOUT_CONFLUENT)
-    steps = dict(re.findall(r"^━━ (\S+ \S+).*?$(.*?)(?=^━━|\Z)", told, re.MULTILINE | re.DOTALL))
+    printed = demo(tmp_path, before=_WITHOUT_CONFLUENT)
+    steps = dict(re.findall(r"^━━ (\S+ \S+).*?$(.*?)(?=^━━|\Z)", printed, re.MULTILINE | re.DOTALL))
     rows = {title: [re.split(r"\s{2,}", line.strip()) for line in text.splitlines()] for title, text in steps.items()}
     assert list(rows) == [
         "Three groups",
@@ -53,9 +53,9 @@ def test_groups_rebalance_drain_and_expire_without_a_broker(tmp_path: Path) -> N
     assert {row[0]: row[1] for row in rows["All members"] if row[0].startswith(("billing", "crowd", "search"))} == dict.fromkeys(
         ("billing", "crowd-0", "crowd-1", "crowd-2", "search-index"), "Empty"
     )
-    assert "OffsetFetch returns the same 34 committed offsets as the tables." in told
+    assert "OffsetFetch returns the same 34 committed offsets as the tables." in printed
     (kept,) = tmp_path.glob("grouplake-demo-*")
-    assert f"  grouplake sql --tables {kept}/tables " in told
+    assert f"  grouplake sql --tables {kept}/tables " in printed
     assert {"tables", "log", "coordinator.log", "job.log"} == {each.name for each in kept.iterdir()}
 
 
@@ -73,8 +73,8 @@ def test_the_error_of_a_job_that_cannot_start_ends_the_demonstration_at_once(tmp
 @pytest.mark.spark
 @pytest.mark.broker
 def test_the_same_with_a_broker_and_real_consumers(tmp_path: Path) -> None:
-    told = demo(tmp_path, "--kafka", "--tables", str(tmp_path / "kept"))
+    printed = demo(tmp_path, "--kafka", "--tables", str(tmp_path / "kept"))
     for title in ("groups", "assignments", "rewinds", "offsets of open transactions"):
-        assert f"\n{title}\n" in told
-    assert "fraud-check" in told
-    assert f"The tables are in {tmp_path / 'kept'}" in told
+        assert f"\n{title}\n" in printed
+    assert "fraud-check" in printed
+    assert f"The tables are in {tmp_path / 'kept'}" in printed

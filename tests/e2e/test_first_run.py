@@ -78,7 +78,7 @@ def test_standard_error_has_our_lines_only_without_an_archive_with_one_and_with_
     expect(lines, "starting Spark", BATCH, RECORDING)
 
 
-def test_with_a_traceback_asked_for_the_jvm_is_heard(source: str, tmp_path: Path) -> None:
+def test_with_tracebacks_on_the_output_of_the_jvm_is_shown(source: str, tmp_path: Path) -> None:
     code, lines, output = run(source, tmp_path / "tables", GROUPLAKE_TRACEBACK="1")
     assert (code, output) == (0, "")
     assert "WARNING: Using incubator modules: jdk.incubator.vector" in lines

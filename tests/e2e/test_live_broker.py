@@ -32,7 +32,7 @@ def query(tables: Path, sql: str) -> list[dict[str, Any]]:
     return rows
 
 
-def test_tables_say_what_the_broker_answers(playing: tuple[PrivateBroker, dict[str, Any]], tmp_path: Path) -> None:
+def test_tables_agree_with_the_broker(playing: tuple[PrivateBroker, dict[str, Any]], tmp_path: Path) -> None:
     broker, answers = playing
     source = f"kafka://{broker.bootstrap}/__consumer_offsets"
     run_job(source, tmp_path)

@@ -98,11 +98,11 @@ def missing(shown: tuple[str, ...], output: str) -> list[str]:
     absent = []
     for line in shown:
         pattern = ".*".join(re.escape(part) for part in " ".join(line.split()).split("…"))
-        place = next((number for number, text in enumerate(rest) if re.fullmatch(pattern, text)), None)
-        if place is None:
+        found = next((number for number, text in enumerate(rest) if re.fullmatch(pattern, text)), None)
+        if found is None:
             absent.append(line)
         else:
-            rest = rest[place + 1 :]
+            rest = rest[found + 1 :]
     return absent
 
 

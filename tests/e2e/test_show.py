@@ -64,15 +64,15 @@ def test_json_is_what_the_dump_tool_decodes(version: str, tmp_path: Path, capsys
     log = genuine.segments_dir(version, tmp_path)
     lines = shown(capsys, "--source", f"segments:{log}", "--place")
     assert [with_members_decoded(json.loads(line)) for line in lines] == dumped(version)
-    assert shown(capsys, "--source", f"segments:{log}", "--format", "json") == [without_place(line) for line in lines]
+    assert shown(capsys, "--source", f"segments:{log}", "--format", "json") == [without_position(line) for line in lines]
 
 
-def place(line: str) -> tuple[int, int]:
+def position(line: str) -> tuple[int, int]:
     record = json.loads(line)
     return record["partition"], record["offset"]
 
 
-def without_place(line: str) -> str:
+def without_position(line: str) -> str:
     return re.sub(r'^\{"partition":\d+,"offset":\d+,', "{", line)
 
 
@@ -83,8 +83,8 @@ def test_json_lines_and_segments_hold_the_same_records(version: str, tmp_path: P
     lines = shown(capsys, "--source", f"jsonl:{dump}", "--position")
     assert len(lines) == len(dump.read_text().splitlines())
     # the segments were copied a moment after the consumer had read the topic
-    end = max(place(line) for line in lines if place(line)[0] == 11) if version.startswith("0.") else (99, 0)
-    assert lines == [line for line in segments if place(line)[0] != 11 or place(line) <= end]
+    end = max(position(line) for line in lines if position(line)[0] == 11) if version.startswith("0.") else (99, 0)
+    assert lines == [line for line in segments if position(line)[0] != 11 or position(line) <= end]
 
 
 def test_as_a_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -175,7 +175,7 @@ def test_version(installed: Installation) -> None:
     assert installed.output("grouplake", "--version") == f"{expected}\n"
 
 
-def test_packages_of_the_user_stay_as_they_are(installed: Installation) -> None:
+def test_packages_of_the_user_are_not_changed(installed: Installation) -> None:
     owners = installed.output("python", "-c", "import conf, schemas; print(conf.OWNER, schemas.OWNER, sep=', ')")
     assert owners == "the user, the user\n"
     files = {name: {path.name for path in (installed.site_packages / name).iterdir()} - {"__pycache__"} for name in THEIRS}

@@ -58,8 +58,8 @@ def plan(inputs: int, names: list[str]) -> tuple[list[Stretch], list[Stretch]]:
     return _alternating(plain), _alternating(checked)
 
 
-def _alternating(placed: list[tuple[float, Stretch]]) -> list[Stretch]:
-    return [stretch for _, stretch in sorted(placed, key=lambda pair: pair[0])]
+def _alternating(timed: list[tuple[float, Stretch]]) -> list[Stretch]:
+    return [stretch for _, stretch in sorted(timed, key=lambda pair: pair[0])]
 
 
 def _stretches(name: str, first: int, chunks: int) -> Iterator[Stretch]:

@@ -46,7 +46,7 @@ from coordinator_core.codec.messages.streams import (
     TaskIds,
 )
 
-Place = tuple[str, int]
+TopicAndPartition = tuple[str, int]
 _REGEX = "(orders|clicks)"
 #: Metadata of a member that still speaks the classic protocol.
 _CLASSIC_MEMBER = ClassicMemberMetadata(
@@ -62,8 +62,8 @@ class _Group:
     group: str
     epoch: int = 0
     target_epoch: int = 0
-    members: dict[str, tuple[Place, ...]] = field(default_factory=dict)
-    free: list[Place] = field(default_factory=list)
+    members: dict[str, tuple[TopicAndPartition, ...]] = field(default_factory=dict)
+    free: list[TopicAndPartition] = field(default_factory=list)
 
     def group_record(self, record_type: int, value: Any) -> Record:
         return Record(record_type, GroupKey(self.group), value, None if value is None else 0)
@@ -75,7 +75,7 @@ class _Group:
         member = f"m{self.story.random.randrange(10**6):06}"
         return member if member not in self.members else self.new_member()
 
-    def take(self) -> tuple[Place, ...]:
+    def take(self) -> tuple[TopicAndPartition, ...]:
         """Take some of the free partitions."""
         count = min(len(self.free), self.story.random.choice((0, 1, 2, 3)))
         return tuple(self.free.pop(self.story.random.randrange(len(self.free))) for _ in range(count))
@@ -83,18 +83,19 @@ class _Group:
     def give_back(self, member: str) -> None:
         self.free += self.members.pop(member)
 
-    def by_topic_id(self, places: Iterable[Place]) -> tuple[TopicPartitions, ...]:
+    def by_topic_id(self, partitions: Iterable[TopicAndPartition]) -> tuple[TopicPartitions, ...]:
         return tuple(
-            TopicPartitions(self.story.setting.topic_ids[topic], partitions) for topic, partitions in _by_topic(places).items()
+            TopicPartitions(self.story.setting.topic_ids[topic], partitions)
+            for topic, partitions in _by_topic(partitions).items()
         )
 
     def chance(self, likely: float) -> bool:
         return self.story.random.random() < likely
 
 
-def _by_topic(places: Iterable[Place]) -> dict[str, tuple[int, ...]]:
+def _by_topic(partitions: Iterable[TopicAndPartition]) -> dict[str, tuple[int, ...]]:
     found: dict[str, tuple[int, ...]] = {}
-    for topic, partition in sorted(places):
+    for topic, partition in sorted(partitions):
         found[topic] = (*found.get(topic, ()), partition)
     return found
 
@@ -127,7 +128,7 @@ class _ConsumerGroup(_Group):
 
     def join(self) -> None:
         draw = self.story.random
-        member, places = self.new_member(), self.take()
+        member, partitions = self.new_member(), self.take()
         uses_regex = self.chance(0.2)
         topics = () if uses_regex else tuple(draw.sample(TOPICS, draw.choice((0, 1, 2))))
         metadata = ConsumerGroupMemberMetadataValue(
@@ -148,7 +149,7 @@ class _ConsumerGroup(_Group):
             *([Record(16, resolved, ConsumerGroupRegularExpressionValue(("orders", "clicks"), 1, 1), 0)] * uses_regex),
             self.group_record(3, ConsumerGroupMetadataValue(self.epoch)),
         )
-        self.members[member] = places
+        self.members[member] = partitions
         if self.chance(0.85):
             self.target()
         if self.chance(0.85):
@@ -163,16 +164,16 @@ class _ConsumerGroup(_Group):
 
     def current(self, member: str) -> None:
         draw = self.story.random
-        places = self.members[member]
+        partitions = self.members[member]
         split = draw.choice((0, 0, 1))
-        held, revoked = self.since(places[split:]), self.since(places[:split])
+        held, revoked = self.since(partitions[split:]), self.since(partitions[:split])
         state = draw.choice((0, 0, 0, 1, 2))
         value = ConsumerGroupCurrentMemberAssignmentValue(self.epoch, self.epoch - 1, state, held, revoked)
         self.story.write(self.member_record(8, member, value))
 
-    def since(self, places: Sequence[Place]) -> tuple[TopicPartitions, ...]:
+    def since(self, partitions: Sequence[TopicAndPartition]) -> tuple[TopicPartitions, ...]:
         """A member's partitions, sometimes with the epoch of each beside it (KIP-1251)."""
-        held = self.by_topic_id(places)
+        held = self.by_topic_id(partitions)
         if self.chance(0.5):
             return held
         return tuple(replace(each, assignment_epochs=(self.epoch,) * len(each.partitions)) for each in held)
@@ -180,8 +181,8 @@ class _ConsumerGroup(_Group):
     def reconcile(self) -> None:
         """Bring every member to the epoch of the target."""
         self.target()
-        for member, places in self.members.items():
-            value = ConsumerGroupCurrentMemberAssignmentValue(self.epoch, self.epoch, 0, self.by_topic_id(places))
+        for member, partitions in self.members.items():
+            value = ConsumerGroupCurrentMemberAssignmentValue(self.epoch, self.epoch, 0, self.by_topic_id(partitions))
             self.story.write(self.member_record(8, member, value))
 
     def commit(self) -> None:
@@ -226,14 +227,14 @@ def share(story: StoryWriter) -> None:
 class _ShareGroup(_Group):
     def join(self) -> None:
         draw = self.story.random
-        member, places = self.new_member(), self.take()
+        member, partitions = self.new_member(), self.take()
         self.epoch += 1
         topics = tuple(draw.sample(TOPICS, draw.choice((0, 1, 2))))
-        assigned = self.by_topic_id(places)
+        assigned = self.by_topic_id(partitions)
         states = tuple(TopicPartitionsInfo(self.story.setting.topic_ids[topic], topic, (0, 1)) for topic in topics)
         metadata = ShareGroupMemberMetadataValue(draw.choice((None, "rack-1")), f"client-{member}", "/127.0.0.1", topics)
         self.story.write(self.member_record(10, member, metadata), self.group_record(11, ShareGroupMetadataValue(self.epoch, 0)))
-        self.members[member] = places
+        self.members[member] = partitions
         if self.chance(0.85):
             self.story.write(
                 self.member_record(13, member, TargetAssignmentMemberValue(assigned)),

@@ -19,13 +19,13 @@ _MODES = {"loaded": Mode.LOADED, "swept": Mode.SWEPT}
 
 def main(arguments: Sequence[str]) -> int:
     """Run seeds `first` to `first + seeds - 1`; return the exit code."""
-    asked = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     started = time.monotonic()
     broken = False
-    for version in asked.generation or GENERATIONS:
-        for mode in asked.mode or _MODES:
-            broken |= _run(version, _MODES[mode], range(asked.first, asked.first + asked.seeds), asked.group)
-    print(f"{asked.seeds} seeds in {time.monotonic() - started:.0f} s: {'differences' if broken else 'no difference'}")
+    for version in options.generation or GENERATIONS:
+        for mode in options.mode or _MODES:
+            broken |= _run(version, _MODES[mode], range(options.first, options.first + options.seeds), options.group)
+    print(f"{options.seeds} seeds in {time.monotonic() - started:.0f} s: {'differences' if broken else 'no difference'}")
     return int(broken)
 
 
@@ -60,13 +60,13 @@ def show(result: RoundResult) -> None:
 
 
 def _line(record: LogRecord) -> str:
-    place = f"{record.partition}-{record.offset}"
+    position = f"{record.partition}-{record.offset}"
     idempotent = "" if record.is_transactional else " idempotent"
     producer = "" if record.producer_id == -1 else f" producer {record.producer_id}{idempotent}"
     if record.is_control:
-        return f"{place}{producer} {'COMMIT' if control_type(record.key) else 'ABORT'}"
+        return f"{position}{producer} {'COMMIT' if control_type(record.key) else 'ABORT'}"
     decoded = decode(record.key, record.value)
-    return f"{place}{producer} {json_form(decoded) if isinstance(decoded, Record) else decoded}"
+    return f"{position}{producer} {json_form(decoded) if isinstance(decoded, Record) else decoded}"
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -52,7 +52,7 @@ class Tables:
         """Sweep as `--expiry apply` does."""
         sweep(TableStore(str(self._root)), self._era, self._setting.retention_ms, now_ms)
 
-    def ask(self) -> Answers:
+    def answers(self) -> Answers:
         """The tables' rows that correspond to an answer of a broker."""
         return answers(self._root)
 

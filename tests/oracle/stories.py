@@ -29,7 +29,7 @@ TOPICS = ("orders", "payments", "clicks", "audit.log")
 TOPIC_PARTITIONS = 4
 _NOWHERE = "no-such-topic"
 #: All partitions that stories commit to.
-PLACES = tuple((topic, partition) for topic in (*TOPICS, _NOWHERE) for partition in range(TOPIC_PARTITIONS))
+ALL_PARTITIONS = tuple((topic, partition) for topic in (*TOPICS, _NOWHERE) for partition in range(TOPIC_PARTITIONS))
 _TEXTS = ("", "", "m", "checkpoint é✓", "librdkafka ends it with one\0", "x" * 300)
 
 Pair = tuple[bytes, bytes | None]

@@ -36,7 +36,7 @@ TAKES = {
 
 
 @pytest.mark.parametrize("version", GENERATIONS)
-def test_a_subscription_that_says_more_than_it_has(version: str, tmp_path: Path) -> None:
+def test_a_subscription_whose_lengths_exceed_its_bytes(version: str, tmp_path: Path) -> None:
     odd = {}
     for what, subscription in (TAKEN | REFUSED).items():
         members = (member(subscription=subscription, session_timeout=1_800_000),)

@@ -16,7 +16,7 @@ from generations import Generation
 from ours import Tables
 from seed_log import PARTITIONS_PER_SEED, SeedLog, write_seed
 from segment_builder import LogBuilder
-from stories import PATIENT_MS, PLACES, TOPIC_PARTITIONS, TOPICS, Setting
+from stories import ALL_PARTITIONS, PATIENT_MS, TOPIC_PARTITIONS, TOPICS, Setting
 
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.log.partition_metadata import parse_topic_id
@@ -131,11 +131,11 @@ class Trial:
             found = [Difference(group, "its partition", why, self.mode.value) for group, why in missing.items()]
             return [*found, *(Difference("?", "a partition", complaint, self.mode.value) for complaint in refused)]
         groups = [group for each in written for group in each.everyone()]
-        said = BrokerAnswers.collect(queries, groups, PLACES)
+        broker_answers = BrokerAnswers.collect(queries, groups, ALL_PARTITIONS)
         tables.load(log, seed=sum(each.seed for each in written))
         if self.mode is Mode.SWEPT:
             tables.sweep(int(time.time() * 1000))
-        return differences(self.generation, groups, said, tables.ask())
+        return differences(self.generation, groups, broker_answers, tables.answers())
 
     def _wait_until_swept(self, sentinels: Mapping[int, str], ends: Mapping[int, int]) -> dict[str, str]:
         """Wait for the sweep; return the sentinels without a tombstone when the time is over."""

@@ -22,6 +22,6 @@ def test_rows_that_outgrow_the_driver_are_not_collected(spark: SparkSession) -> 
         settings.set("spark.driver.maxResultSize", "1g")
 
 
-def test_other_errors_stay_errors(spark: SparkSession) -> None:
+def test_other_errors_are_raised(spark: SparkSession) -> None:
     with pytest.raises(PySparkException, match="DIVIDE_BY_ZERO"):
         collected(spark.sql("SELECT 1 / 0"))

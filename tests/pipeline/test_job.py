@@ -96,7 +96,7 @@ def test_a_second_run_picks_up_only_what_is_new(tmp_path: Path) -> None:
     assert as_of == [{"committed_offset": 2}]
 
 
-def test_a_batch_that_comes_again_changes_nothing(tmp_path: Path) -> None:
+def test_a_repeated_batch_changes_nothing(tmp_path: Path) -> None:
     tables, log = tmp_path / "tables", genuine.segments_dir("2.8.2", tmp_path / "log")
     run_job(f"segments:{log}", tables, era="3")
     store = TableStore(str(tables))

@@ -18,7 +18,7 @@ from pipelines.query.engine import Snapshot
 from pipelines.tables import definitions
 
 
-def test_history_goes_by_age_and_state_stays(tmp_path: Path) -> None:
+def test_history_is_removed_by_age_and_state_is_kept(tmp_path: Path) -> None:
     log = Log(partition=3)
     log.commit(0, 5)
     log.group([])
@@ -51,16 +51,16 @@ def test_every_table_and_the_batch_are_reported(tmp_path: Path) -> None:
     for offset in range(3):
         log.commit(0, offset)
     applied(log, Era.named("4"), [1, 2], str(tmp_path))
-    said: list[str] = []
-    maintain(str(tmp_path), Maintenance(9_999, 168, 16), datetime.now(UTC), said.append)
+    lines: list[str] = []
+    maintain(str(tmp_path), Maintenance(9_999, 168, 16), datetime.now(UTC), lines.append)
     compacted, removed = (r"{}: \d+ files → \d+", r"{}: \d+ unneeded files removed")
     expected = [
         *(compacted.format(name) for name in definitions.WRITE_ORDER),
         r"batch 3: maintenance, \d+\.\d s",
         *(removed.format(name) for name in definitions.WRITE_ORDER),
     ]
-    assert len(said) == len(expected)
-    assert all(re.fullmatch(pattern, line) for pattern, line in zip(expected, said, strict=True)), said
+    assert len(lines) == len(expected)
+    assert all(re.fullmatch(pattern, line) for pattern, line in zip(expected, lines, strict=True)), lines
 
 
 def test_what_maintenance_took_is_named(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("tell_all", [False, True])
+@pytest.mark.parametrize("with_tracebacks", [False, True])
 @pytest.mark.parametrize("command", ["run", "show"])
 @pytest.mark.parametrize(
     ("address", "protocol"),
@@ -94,7 +94,7 @@ def test_messages_and_tracebacks(
     command: str,
     address: str,
     protocol: str,
-    tell_all: bool,
+    with_tracebacks: bool,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -102,7 +102,7 @@ def test_messages_and_tracebacks(
     arguments = [command, "--source", address, "--conf", configured(tmp_path, protocol)]
     arguments += ["--tables", str(tmp_path / "tables")] if command == "run" else []
     shown = ""
-    if tell_all:
+    if with_tracebacks:
         monkeypatch.setenv("GROUPLAKE_TRACEBACK", "1")
         with pytest.raises(UsageError) as raised:
             main(arguments)

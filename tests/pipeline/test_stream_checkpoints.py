@@ -38,11 +38,11 @@ def test_those_of_earlier_claims_are_removed_and_nothing_else(spark: SparkSessio
     kept = ["commits", "generation-10", "generation-11", "generation-x", "offsets"]
     make(tmp_path, *kept, "generation-1", "generation-9", "generation-08")
     (tmp_path / "_checkpoint" / "generation-2").touch()
-    said: list[str] = []
+    lines: list[str] = []
     for root in (tmp_path.as_uri(), str(tmp_path), str(tmp_path / "none")):
-        remove_stale_checkpoints(spark, TableStore(root), 10, said.append)
+        remove_stale_checkpoints(spark, TableStore(root), 10, lines.append)
         assert checkpoints(tmp_path) == sorted([*kept, "generation-2"])
-    assert said == []
+    assert lines == []
 
 
 @pytest.mark.parametrize(
@@ -50,9 +50,9 @@ def test_those_of_earlier_claims_are_removed_and_nothing_else(spark: SparkSessio
     [("s3a://bucket/groups", "ClassNotFoundException"), ("nosuch://bucket/groups", 'No FileSystem for scheme "nosuch"')],
 )
 def test_a_store_that_refuses_stops_nothing(spark: SparkSession, root: str, reason: str) -> None:
-    said: list[str] = []
-    remove_stale_checkpoints(spark, TableStore(root), 2, said.append)
-    (line,) = said
+    lines: list[str] = []
+    remove_stale_checkpoints(spark, TableStore(root), 2, lines.append)
+    (line,) = lines
     assert line.startswith(f"cannot remove checkpoints of earlier runs under {root}/_checkpoint: ")
     assert reason in line
     assert "\n" not in line

@@ -212,7 +212,7 @@ def test_every_undecodable_record_is_in_quarantine(tmp_path: Path) -> None:
     assert "unknown record type 99" in found[0][1]
 
 
-def test_history_tells_rewinds_within_and_across_batches(tmp_path: Path) -> None:
+def test_history_has_rewinds_within_and_across_batches(tmp_path: Path) -> None:
     log = build([("commit", "a", 0, -1, 9), ("commit", "a", 0, -1, 3), ("commit", "a", 0, -1, 8), ("commit", "a", 0, -1, 2)])
     store = applied(log, Era.named("4"), [3], str(tmp_path))
     batch = store.last_batch()
@@ -251,8 +251,8 @@ def test_a_name_that_is_learned_late_reaches_the_members(tmp_path: Path) -> None
 
 def test_tables_made_with_other_comments_are_written_on(tmp_path: Path) -> None:
     for name, definition in definitions.tables().items():
-        said = pa.schema([field.with_metadata({"comment": "As said before"}) for field in definition.schema])
-        DeltaTable.create(tmp_path / name, schema=said, configuration=dict(definition.properties))
+        other = pa.schema([field.with_metadata({"comment": "Another comment"}) for field in definition.schema])
+        DeltaTable.create(tmp_path / name, schema=other, configuration=dict(definition.properties))
     log = Log(partition=3)
     log.group([member()], group="a")
     log.commit(0, 5, group="a")
@@ -263,4 +263,4 @@ def test_tables_made_with_other_comments_are_written_on(tmp_path: Path) -> None:
 
     assert check(str(tmp_path)) == []
     fields = DeltaTable(tmp_path / "offsets").schema().fields
-    assert {field.metadata["comment"] for field in fields} == {"As said before"}
+    assert {field.metadata["comment"] for field in fields} == {"Another comment"}

@@ -63,7 +63,7 @@ def test_readers_need_no_lock(tmp_path: Path, capfd: pytest.CaptureFixture[str])
     assert capfd.readouterr().out.endswith("n\n1\n")
 
 
-def test_the_lock_goes_with_its_process(tmp_path: Path) -> None:
+def test_the_lock_ends_with_its_process(tmp_path: Path) -> None:
     holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     assert holder.stdout is not None
     with holder, holder.stdout as output:
@@ -89,7 +89,7 @@ def test_a_process_that_outlives_the_holder_does_not_hold_it(tmp_path: Path) -> 
         other.communicate(b"\n")
 
 
-def test_without_locks_work_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_locks_the_work_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def flock(*_: int) -> None:
         raise OSError(38, "Function not implemented")
 

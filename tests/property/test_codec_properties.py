@@ -94,13 +94,13 @@ def test_encoding_a_decoded_record_gives_its_bytes_back(record: Record) -> None:
 
 
 @given(tombstones())
-def test_tombstones_come_back(record: Record) -> None:
+def test_tombstones_survive_a_round_trip(record: Record) -> None:
     assert encode(record)[1] is None
     assert decode(*encode(record)) == record
 
 
 @given(transaction_records())
-def test_transactions_come_back(record: TransactionRecord) -> None:
+def test_transactions_survive_a_round_trip(record: TransactionRecord) -> None:
     assert decode_transaction(*encode_transaction(record)) == record
 
 
@@ -110,7 +110,7 @@ def test_decode_transaction_is_total(key: bytes | None, value: bytes | None) -> 
 
 
 @given(data=st.data(), version=st.integers(0, 3))
-def test_subscriptions_come_back(data: st.DataObject, version: int) -> None:
+def test_subscriptions_survive_a_round_trip(data: st.DataObject, version: int) -> None:
     subscription = data.draw(messages("ConsumerProtocolSubscription", version))
 
     encoded = encode_subscription(subscription, version)
@@ -120,14 +120,14 @@ def test_subscriptions_come_back(data: st.DataObject, version: int) -> None:
 
 
 @given(data=st.data(), version=st.integers(0, 3))
-def test_assignments_come_back(data: st.DataObject, version: int) -> None:
+def test_assignments_survive_a_round_trip(data: st.DataObject, version: int) -> None:
     assignment = data.draw(messages("ConsumerProtocolAssignment", version))
 
     assert decode_assignment(encode_assignment(assignment, version)) == assignment
 
 
 @given(data=st.data(), version=st.integers(0, 1))
-def test_sticky_user_data_comes_back(data: st.DataObject, version: int) -> None:
+def test_sticky_user_data_survives_a_round_trip(data: st.DataObject, version: int) -> None:
     user_data = data.draw(messages("StickyUserData", version))
 
     assert decode_sticky_user_data(encode_sticky_user_data(user_data, version)) == user_data

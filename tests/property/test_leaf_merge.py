@@ -43,8 +43,8 @@ def leaves_of_rows(rows: int) -> Iterator[None]:
 
 
 def row(key: tuple[str, str, int], log_offset: int) -> dict[str, Any]:
-    place = {"committed_offset": log_offset * 10, "log_partition": 0, "log_offset": log_offset, "batch_id": 0, "metadata": ""}
-    return {**dict(zip(KEY, key, strict=True)), **place}
+    values = {"committed_offset": log_offset * 10, "log_partition": 0, "log_offset": log_offset, "batch_id": 0, "metadata": ""}
+    return {**dict(zip(KEY, key, strict=True)), **values}
 
 
 def write(found: dict[tuple[str, str, int], tuple[int, bool]]) -> TableWrite:
@@ -130,7 +130,7 @@ def test_only_the_files_that_hold_a_group_are_replaced(tmp_path: Path) -> None:
     assert all(high < low for (_, high), (low, _) in itertools.pairwise(ranges(opened)))
 
 
-def test_a_version_that_is_there_is_never_overwritten(tmp_path: Path) -> None:
+def test_an_existing_version_is_never_overwritten(tmp_path: Path) -> None:
     first, second = table(str(tmp_path)), DeltaTable(str(tmp_path))
     merge_into_leaves(first, write({("a", "t", 0): (1, False)}), "first")
     with pytest.raises(CommitConflict):
@@ -140,7 +140,7 @@ def test_a_version_that_is_there_is_never_overwritten(tmp_path: Path) -> None:
     assert not list((tmp_path / "_delta_log").glob("*.tmp"))
 
 
-def test_checkpoints_come_as_often_as_those_of_other_writers(tmp_path: Path) -> None:
+def test_checkpoints_are_as_frequent_as_those_of_other_writers(tmp_path: Path) -> None:
     opened = table(str(tmp_path))
     for _ in range(100):
         replace_leaves(opened, [], [], "")
@@ -148,7 +148,7 @@ def test_checkpoints_come_as_often_as_those_of_other_writers(tmp_path: Path) -> 
     assert DeltaTable(str(tmp_path)).version() == 100
 
 
-def test_what_was_seen_of_other_groups_says_nothing(tmp_path: Path) -> None:
+def test_scanned_rows_of_other_groups_are_not_used(tmp_path: Path) -> None:
     opened = table(str(tmp_path))
     merge_into_leaves(opened, write({("a", "t", 0): (1, False), ("b", "t", 0): (1, False)}), "")
     merge_into_leaves(opened, write({("b", "t", 0): (2, True)}), "", scanned_rows(opened, {"a"}))

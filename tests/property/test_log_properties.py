@@ -77,13 +77,13 @@ def genuine_segments(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
 
 
 #: Positions are fractions, so that they fit any log; the first bytes of a log, its first header, are hit as often as all others.
-places = st.one_of(st.floats(0, 1, exclude_max=True), st.integers(0, 90))
+positions = st.one_of(st.floats(0, 1, exclude_max=True), st.integers(0, 90))
 interesting_bytes = st.sampled_from((0, 1, 2, 0x7F, 0x80, 0xFF)) | st.integers(0, 255)
 mutations = st.one_of(
-    st.tuples(st.just("set"), places, interesting_bytes),
-    st.tuples(st.just("remove"), places, st.integers(1, 12)),
-    st.tuples(st.just("insert"), places, st.binary(min_size=1, max_size=12)),
-    st.tuples(st.just("cut"), places, st.none()),
+    st.tuples(st.just("set"), positions, interesting_bytes),
+    st.tuples(st.just("remove"), positions, st.integers(1, 12)),
+    st.tuples(st.just("insert"), positions, st.binary(min_size=1, max_size=12)),
+    st.tuples(st.just("cut"), positions, st.none()),
 )
 
 
@@ -93,8 +93,8 @@ Mutation = tuple[str, float | int, Any]
 
 def mutated(data: bytes, changes: list[Mutation]) -> bytes:
     changed = bytearray(data)
-    for kind, place, what in changes:
-        at = min(int(place * len(changed)) if isinstance(place, float) else place, max(len(changed) - 1, 0))
+    for kind, position, what in changes:
+        at = min(int(position * len(changed)) if isinstance(position, float) else position, max(len(changed) - 1, 0))
         if kind == "set" and changed:
             changed[at] = what
         elif kind == "remove":

@@ -25,7 +25,7 @@ def test_merging_range_after_range_is_loading_the_whole_log(
 
 
 @given(logs(), cuts, eras)
-def test_a_reduction_tells_the_story_of_its_range(records: list[LogRecord], chunk_cuts: Cuts, era: str) -> None:
+def test_a_reduction_has_the_expected_effect_of_its_range(records: list[LogRecord], chunk_cuts: Cuts, era: str) -> None:
     reduction = reduced(records, era, chunk_cuts)
     expected = story(records, Era.named(era))
     by_offset = {record.offset: record for record in records}

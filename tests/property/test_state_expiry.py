@@ -55,7 +55,7 @@ def test_sweeps_and_expires_at_agree(era: str, log: Log, now_ms: int) -> None:
 
 @BY_ERA
 @given(era=ANY_ERA, log=LOGS, now_ms=NOW)
-def test_tombstones_do_what_the_sweep_said(era: str, log: Log, now_ms: int) -> None:
+def test_tombstones_have_the_effect_that_the_sweep_reported(era: str, log: Log, now_ms: int) -> None:
     state, _ = replay(log.records, era)
     swept = expire(state, now_ms, RETENTION)
     offset = log.end

@@ -59,7 +59,7 @@ def test_small_batches_leave_few_files(folder: Path, tmp_path: Path) -> None:
     assert check(large_tables(SIZE, folder).root) == []
 
 
-def test_a_round_changes_what_it_says(folder: Path, tmp_path: Path) -> None:
+def test_a_round_makes_the_changes_that_it_reports(folder: Path, tmp_path: Path) -> None:
     shape = Shape(SIZE)
     store = copied(large_tables(SIZE, folder), tmp_path / "copy")
     changes = Changes(shape)

@@ -18,7 +18,7 @@ def test_counts_are_written_short() -> None:
     assert [short(number) for number in (2_000_000, 200_000, 1500)] == ["2M", "200k", "1500"]
 
 
-def test_a_generated_log_is_kept_and_has_what_was_asked_for(tmp_path: Path) -> None:
+def test_a_generated_log_is_kept_and_has_the_requested_shape(tmp_path: Path) -> None:
     shape = LogShape(20_000, 1_000, per_batch=30, compression=Compression.LZ4)
     log = generated_log(shape, tmp_path)
     written = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.log")}

@@ -28,8 +28,8 @@ def test_mypy_is_strict_for_everything() -> None:
     assert "follow_imports" not in str(settings)
     assert "ignore_errors" not in str(settings)
     for override in settings["overrides"]:
-        (place,) = re.finditer(re.escape(f'module = ["{override["module"][0]}"'), _PROJECT)
-        section = _PROJECT[: place.start()].rpartition("\n\n")[2]
+        (override_line,) = re.finditer(re.escape(f'module = ["{override["module"][0]}"'), _PROJECT)
+        section = _PROJECT[: override_line.start()].rpartition("\n\n")[2]
         assert section.startswith("# "), f"no reason for the override of {override['module']}"
 
 

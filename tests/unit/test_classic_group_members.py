@@ -34,7 +34,7 @@ _FIRST = GroupMetadataValue("consumer", 1, "range", "m1", 5, (_MEMBER, replace(_
         (_FIRST, 0),
     ],
 )
-def test_a_record_after_another_shows_what_it_shows_alone(second: GroupMetadataValue, version: int) -> None:
+def test_a_record_decodes_alike_after_another_and_alone(second: GroupMetadataValue, version: int) -> None:
     both, alone = GroupRegistry(Era.named("4")), GroupRegistry(Era.named("4"))
     _apply(both, _FIRST, 3, 0)
     both.groups["g"].view({})

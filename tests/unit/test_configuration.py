@@ -39,7 +39,7 @@ def test_a_file_overrides_only_what_it_names(tmp_path: Path) -> None:
     assert configuration.spark["conf"] == {"spark.sql.ansi.enabled": "true"}
 
 
-def test_secrets_come_from_the_environment_and_are_not_shown(tmp_path: Path) -> None:
+def test_secrets_are_read_from_the_environment_and_not_shown(tmp_path: Path) -> None:
     text = '[kafka]\nsecurity_protocol = "SASL_SSL"\nsasl_password = "env:SECRET_OF_MINE"\n'
     configuration = load_configuration(written(tmp_path, text), {"SECRET_OF_MINE": "hunter2"})
     assert configuration.kafka_options == {"security_protocol": "SASL_SSL", "sasl_password": "hunter2"}

@@ -44,7 +44,7 @@ def test_a_stall_ends_with_what_was_reached() -> None:
         asyncio.run(stalled)
 
 
-def test_going_to_and_fro_is_no_progress() -> None:
+def test_a_value_that_rises_and_falls_is_no_progress() -> None:
     numbers = [2, 1] * 100
 
     async def observe() -> Observation:

@@ -18,7 +18,7 @@ def raising(error: Exception) -> None:
     with_short_errors(apply)(None, 0)
 
 
-def test_what_a_worker_said_without_the_stacks_around_it() -> None:
+def test_the_message_of_a_worker_without_the_stacks_around_it() -> None:
     error = PySparkException(
         "Job aborted due to stage failure\n"
         f"{TRACE}coordinator_core.log.errors.LogUnreachable: no broker answers at h:9092 (waited for 120 s)\n{TRACE}"

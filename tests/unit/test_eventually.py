@@ -26,7 +26,7 @@ def test_no_progress_ends_the_wait_with_what_was_seen() -> None:
         eventually("the group is stable", lambda: "Empty", equal_to("Stable"), patience_seconds=0.05, pause_seconds=0.01)
 
 
-def test_progress_goes_on_beyond_the_patience_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_extends_the_patience_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     looks = count()
     assert eventually("ten looks", lambda: next(looks), at_least(10), patience_seconds=0.05, pause_seconds=0.01) == 10
     monkeypatch.setattr("eventually.LIMIT_SECONDS", 0.1)
@@ -39,7 +39,7 @@ def test_what_can_no_longer_happen_is_not_awaited() -> None:
         eventually("the tables follow", lambda: False, unless=lambda: "the job ended with 1")
 
 
-def test_an_event_loop_goes_on_meanwhile() -> None:
+def test_an_event_loop_runs_meanwhile() -> None:
     async def waits() -> list[int]:
         seen: list[int] = []
 

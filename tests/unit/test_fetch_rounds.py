@@ -87,7 +87,7 @@ def test_a_partition_without_leader_is_waited_for_while_the_others_are_read(clus
     assert no_pauses
 
 
-def test_a_broker_that_stays_away_ends_the_reading_after_the_limit(cluster: FakeCluster) -> None:
+def test_an_unavailable_broker_ends_the_reading_after_the_limit(cluster: FakeCluster) -> None:
     source = log(limit=0)
     cluster.node_errors[2] = LogUnreachable("connection refused")
     with pytest.raises(LogUnreachable, match=f"broker 2, leader of partition 2 of {TOPIC}: connection refused"):

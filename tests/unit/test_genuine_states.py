@@ -60,7 +60,7 @@ def test_groups_are_what_describe_answered(version: str) -> None:
         assert sorted(map(member_row, view.members), key=str) == sorted(wanted, key=str)
 
 
-def test_the_open_transaction_stays_pending() -> None:
+def test_the_open_transaction_is_pending() -> None:
     state, _ = load("4.1.1")
     pending = state.pending("txn-open")
     assert sorted(partition.partition for partition in pending) == [0, 1, 2, 3]

@@ -58,7 +58,7 @@ def listener() -> Iterator[Callable[[Callable[[bytes], bytes]], str]]:
     ],
     ids=["TLS alert", "HTTP", "negative length", "unknown request", "many keys", "no varint", "endless array"],
 )
-def test_what_is_no_answer(listener: Callable[[Callable[[bytes], bytes]], str], answer: Callable[[bytes], bytes]) -> None:
+def test_invalid_responses(listener: Callable[[Callable[[bytes], bytes]], str], answer: Callable[[bytes], bytes]) -> None:
     address = listener(answer)
     tracemalloc.start()
     try:

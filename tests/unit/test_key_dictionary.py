@@ -46,7 +46,7 @@ def test_names_that_are_no_utf8_are_no_keys() -> None:
     assert index(KeyDictionary(), [b"\0\1\0\1\xff\0\1t" + bytes(4)] * 2) == [-1, -1]
 
 
-def test_numbers_stay_while_the_dictionary_grows() -> None:
+def test_numbers_are_kept_while_the_dictionary_grows() -> None:
     dictionary = KeyDictionary()
     keys = [key(f"group-{i}" * (1 + i % 40), i) for i in range(20_000)]
     numbers = [n for low in range(0, len(keys), 777) for n in index(dictionary, keys[low : low + 777])]

@@ -48,7 +48,7 @@ def test_every_group_has_its_own() -> None:
         }
 
 
-def test_counting_makes_nothing_and_asking_makes_neighbours() -> None:
+def test_counting_creates_no_commits_and_a_lookup_creates_neighbours() -> None:
     made = Made()
     found = loaded_commits(table(), made.rows)
     assert sum(len(commits) for commits in found.values()) == GROUPS * KEYS
@@ -64,10 +64,10 @@ def test_counting_makes_nothing_and_asking_makes_neighbours() -> None:
 
 def test_what_was_loaded_can_change() -> None:
     found = loaded_commits(table(), Made().rows)
-    place, other = TopicPartition("t", 0), TopicPartition("u", 0)
+    one, other = TopicPartition("t", 0), TopicPartition("u", 0)
     found["g3"][other] = commit(7)
-    del found["g3"][place]
-    assert found["g3"].pop(place, None) is None
+    del found["g3"][one]
+    assert found["g3"].pop(one, None) is None
     assert len(found["g3"]) == KEYS
     found["g3"].clear()
     assert not found["g3"]

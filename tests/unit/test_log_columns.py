@@ -22,7 +22,7 @@ def batch(first: int, count: int = 3, **options: Any) -> bytes:
 MARKER = end_transaction_marker(3, ControlType.COMMIT, producer_id=7, producer_epoch=1, timestamp=9)
 
 
-def test_columns_say_what_the_batches_say() -> None:
+def test_columns_have_the_records_of_the_batches() -> None:
     data = batch(0, producer_id=7, producer_epoch=1, transactional=True) + MARKER
     columns = parse_columns(data)
     assert columns.offset.tolist() == [0, 1, 2, 3]
@@ -44,7 +44,7 @@ def test_nothing_is_copied_unless_it_was_compressed() -> None:
     assert not np.shares_memory(parse_columns(packed).buffer, packed)
 
 
-def test_the_callers_array_stays_writable() -> None:
+def test_the_callers_array_is_still_writable() -> None:
     data = np.frombuffer(batch(0), np.uint8).copy()
     parse_columns(data)
     assert data.flags.writeable
@@ -102,7 +102,7 @@ def test_long_batches_are_checked_by_the_library_and_short_ones_compiled() -> No
         assert [damage.problem for damage in parse_columns(bytes(data)).damages] == [Problem.CRC_MISMATCH]
 
 
-def test_old_messages_come_as_columns_too() -> None:
+def test_old_messages_are_columns_too() -> None:
     old = [BatchRecord(0, 5, b"k", None), BatchRecord(1, 6, None, b"v")]
     data = write_message_set(old, compression=Compression.SNAPPY) + batch(2) + batch(5)[:-1]
     columns = parse_columns(data, 1)

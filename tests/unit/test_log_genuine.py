@@ -40,7 +40,7 @@ def test_data_records_are_those_a_consumer_saw(version: str, tmp_path: Path) -> 
     # The broker of 0.10.2.2 wrote one more after the consumer had read to the end.
     later = {(11, 43)} if version == "0.10.2.2" else set()
     assert found.keys() - seen.keys() == later
-    assert {place: found[place] for place in seen} == seen
+    assert {position: found[position] for position in seen} == seen
 
 
 @pytest.mark.parametrize("version", WITH_DUMP)

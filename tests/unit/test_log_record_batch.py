@@ -137,7 +137,7 @@ def test_damage_in_words() -> None:
     assert all(problem.text for problem in Problem)
 
 
-def test_only_the_range_that_was_asked_for() -> None:
+def test_only_the_requested_range() -> None:
     data = write_batch(RECORDS) + write_batch([BatchRecord(106, 1, b"k", b"")]) + write_batch([BatchRecord(107, 1, b"k", b"")])
     assert [record.offset for record in read_log(data, 0, 101, 107)] == [101, 105, 106]
     assert {record.batch_offset for record in expect_all(LogRecord, read_log(data, 0, 101, 106))} == {100}

@@ -143,7 +143,7 @@ def test_partition_deleted_while_it_is_read(log: LogBuilder) -> None:
         list(pieces)
 
 
-def test_torn_tail_is_reported_once_at_its_place_in_the_file(log: LogBuilder) -> None:
+def test_torn_tail_is_reported_once_at_its_position_in_the_file(log: LogBuilder) -> None:
     source = several_segments(log)
     size = log.segment(0).stat().st_size
     log.append(0, PAIRS)

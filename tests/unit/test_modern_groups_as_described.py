@@ -63,7 +63,7 @@ def test_a_member_still_holds_what_it_is_to_give_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "chosen"),
+    ("preferred", "chosen"),
     [
         ((None,), "uniform"),
         (("range", None), "range"),
@@ -71,9 +71,9 @@ def test_a_member_still_holds_what_it_is_to_give_back() -> None:
         (("range", "uniform", "range"), "range"),
     ],
 )
-def test_the_assignor_is_the_one_that_most_members_ask_for(asked: tuple[str | None, ...], chosen: str) -> None:
+def test_the_assignor_is_the_one_that_most_members_prefer(preferred: tuple[str | None, ...], chosen: str) -> None:
     log = Log()
-    for number, assignor in enumerate(asked):
+    for number, assignor in enumerate(preferred):
         value = ConsumerGroupMemberMetadataValue(
             None, None, "client", "/h", server_assignor=assignor, classic_member_metadata=None
         )

@@ -24,7 +24,7 @@ def records(*values: bytes | None) -> pa.RecordBatch:
 
 
 @pytest.mark.parametrize("size", [1, 1000, 128 * 1024])
-def test_packed_rows_come_out_as_they_went_in(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_packed_rows_are_unpacked_unchanged(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(changes, "_PACKED_BYTES", size)
     batches = [commits(300), records(None, b"", b"x" * 5000, b"y"), commits(1), commits(200).slice(50, 100)]
     through = pa.Table.from_batches(packed(batches), PACKED_SCHEMA)
@@ -39,7 +39,7 @@ def test_nothing_is_packed_as_nothing() -> None:
     assert table_of(PACKED_SCHEMA.empty_table()).num_rows == 0
 
 
-def test_packed_rows_stay_small_beside_the_limits_of_arrow() -> None:
+def test_packed_rows_are_small_beside_the_limits_of_arrow() -> None:
     (batch,) = packed([records(*[b"x" * 1000] * 5000)])
     lengths = [len(each) for each in batch["rows"].to_pylist()]
     assert max(lengths) < 200_000

@@ -57,12 +57,12 @@ except NoPort as error:
     print(error)
 """
 
-    def asked_for_it() -> str:
+    def refusal() -> str:
         return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
 
-    assert re.fullmatch(r"1000 ports of 127\.0\.0\.1 between 15000 and \d+ were tried, all are in use", asked_for_it())
+    assert re.fullmatch(r"1000 ports of 127\.0\.0\.1 between 15000 and \d+ were tried, all are in use", refusal())
     reserved.release()
-    assert asked_for_it() == str(reserved.port)
+    assert refusal() == str(reserved.port)
 
 
 def test_a_port_with_a_server_is_not_reserved() -> None:

@@ -24,8 +24,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tables")
     store = TableStore(str(folder))
     store.create()
-    place = {"start_offset": 0, "next_offset": 5, "records_read": 0, "commits": 0}
-    read = rows(Kind.RANGE, 0, {name: pa.array([value]) for name, value in place.items()})
+    extent = {"start_offset": 0, "next_offset": 5, "records_read": 0, "commits": 0}
+    read = rows(Kind.RANGE, 0, {name: pa.array([value]) for name, value in extent.items()})
     applier = BatchApplier(store, ERA, ERA.default_retention_ms, dict, bulk_rows=10)
     applier.apply_rows(pa.Table.from_batches([read], SCHEMA))
     return folder
@@ -77,14 +77,14 @@ def test_one_snapshot_answers_any_number_of_queries(root: Path) -> None:
             assert snapshot.query(f"SELECT count(*) AS n FROM {name}").num_rows == 1
 
 
-def test_what_is_not_there_is_refused(root: Path) -> None:
+def test_missing_tables_are_refused(root: Path) -> None:
     with pytest.raises(UsageError, match="lag"):
         Snapshot.open(str(root)).query("SELECT * FROM lag")
 
 
 def test_views_need_of_the_batches_only_what_is_known() -> None:
-    asked = {name: set(re.findall(r"\{.*?\}", definitions.view_text(name))) for name in definitions.VIEWS}
-    assert {name: placeholders for name, placeholders in asked.items() if placeholders} == {
+    named = {name: set(re.findall(r"\{.*?\}", definitions.view_text(name))) for name in definitions.VIEWS}
+    assert {name: placeholders for name, placeholders in named.items() if placeholders} == {
         "committed_offsets": {"{batch.era}"},
         "expiring_offsets": {"{batch.era}", "{batch.retention_ms}"},
     }
@@ -107,7 +107,7 @@ def test_the_placeholders_of_a_new_view_are_filled_wherever_its_author_puts_them
 
 
 @pytest.mark.parametrize("placeholder", ["{batch.generation}", "{era}", "{}"])
-def test_a_placeholder_that_there_is_not_is_named(placeholder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_placeholder_is_named(placeholder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(definitions, "view_text", lambda _: f"SELECT {placeholder} AS x")
     with pytest.raises(ValueError, match=r"view groups_of: unknown placeholder \{.*\}: use one of \{batch.era\}, \{batch.ret"):
         definitions.spark_view_sql("groups_of")

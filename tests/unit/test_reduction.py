@@ -51,7 +51,7 @@ def history(reduction: Reduction) -> tuple[int, int | None, bool, int | None]:
     return row["commits"], row["min_offset"], row["rewound"], row["first_offset"]
 
 
-def test_a_commit_comes_with_all_its_columns(log: Log) -> None:
+def test_a_commit_has_all_its_columns(log: Log) -> None:
     key = OffsetCommitKey("grüppe", "t", 3)
     value = OffsetCommitValue(42, 7, "méta", 1000, -1, UUID("00112233-4455-6677-8899-aabbccddeeff"))
     record = replace(log.append(Record(1, key, value, 4)), timestamp=5000)
@@ -292,7 +292,7 @@ def test_grows_with_keys_producers_and_metadata(era: str) -> None:
     assert sum(reduction.group_activity["upserts"].to_pylist()) == len(ended)
 
 
-def test_finish_may_be_asked_in_between() -> None:
+def test_finish_may_be_called_in_between() -> None:
     log = Log()
     log.commit(0, 1, version=4, topic_id=UUID(int=3))
     reducer = PartitionReducer(Era.named(JAVA), 0)
@@ -311,7 +311,7 @@ def test_nothing_read_is_nothing_done() -> None:
     assert reduction.commits.num_rows == reduction.group_activity.num_rows == reduction.others.num_rows == 0
 
 
-def test_damages_of_the_log_come_along() -> None:
+def test_damages_of_the_log_are_kept() -> None:
     key, value = encode(Record(1, OffsetCommitKey("g", "t", 0), OffsetCommitValue(5), 3))
     batch = bytearray(write_batch([BatchRecord(0, NOW_MS, key, value)]))
     batch[-1] ^= 1
@@ -332,7 +332,7 @@ def test_genuine_logs_reduce_to_what_they_load_to(version: str) -> None:
         for row in reduction.commits.to_pylist():
             found[row["group_id"], row["topic"], row["partition"]] = (row["committed_offset"], row["metadata"], row["log_offset"])
     assert found == {
-        (group, *place): (commit.offset, commit.metadata, commit.log_offset)
+        (group, *key): (commit.offset, commit.metadata, commit.log_offset)
         for group, commits in offsets.committed.items()
-        for place, commit in commits.items()
+        for key, commit in commits.items()
     }

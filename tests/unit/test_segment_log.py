@@ -156,7 +156,7 @@ def test_rolling_by_size_and_by_time(tmp_path: Path) -> None:
     log.close()
 
 
-def test_flush_says_how_far(log: SegmentLog) -> None:
+def test_flush_returns_the_end_offset(log: SegmentLog) -> None:
     partition = log.partition(0)
     partition.append([commit(b"a", b"1")], NOW_MS)
     assert partition.flushed_offset == 0
@@ -275,7 +275,7 @@ def test_a_tail_cut_at_any_byte(tmp_path: Path, behind: bytes, step: int) -> Non
         log.close()
 
 
-def test_what_a_cut_tail_says(tmp_path: Path) -> None:
+def test_the_text_of_a_cut_tail(tmp_path: Path) -> None:
     log = opened(tmp_path, SETTINGS)
     log.partition(0).append([commit(b"key", b"value")] * 2, NOW_MS)
     log.close()

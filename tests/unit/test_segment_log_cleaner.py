@@ -63,7 +63,7 @@ def headers(directory: Path) -> list[BatchHeader]:
 
 
 @pytest.mark.parametrize("compression", Compression)
-def test_the_last_record_of_each_key_stays_at_its_offset(tmp_path: Path, compression: Compression) -> None:
+def test_the_last_record_of_each_key_keeps_its_offset(tmp_path: Path, compression: Compression) -> None:
     log = opened(tmp_path, replace(SETTINGS, compression=compression))
     append(log, AppendBatch([(b"a", b"1"), (b"b", b"1"), (b"c", b"1")]), commit(b"a", b"2"))
     append(log, commit(b"b", b"2"))
@@ -83,7 +83,7 @@ def test_the_active_segment_is_never_cleaned(log: SegmentLog) -> None:
     assert left(log) == [0, 1]
 
 
-def test_a_tombstone_goes_when_it_was_clean_for_delete_retention_ms(log: SegmentLog) -> None:
+def test_a_tombstone_is_removed_when_it_was_clean_for_delete_retention_ms(log: SegmentLog) -> None:
     append(log, commit(b"a", b"1"), commit(b"a", None))
     append(log, commit(b"b", b"1"), roll=False)
     for at, offsets in [(0, [1, 2]), (RETENTION_MS - 1, [1, 2]), (RETENTION_MS, [2])]:
@@ -91,7 +91,7 @@ def test_a_tombstone_goes_when_it_was_clean_for_delete_retention_ms(log: Segment
         assert left(log) == offsets
 
 
-def test_the_delete_horizon_is_in_the_batch_and_timestamps_stay(log: SegmentLog, tmp_path: Path) -> None:
+def test_the_delete_horizon_is_in_the_batch_and_timestamps_are_kept(log: SegmentLog, tmp_path: Path) -> None:
     append(log, commit(b"a", None), now=NOW_MS)
     log.partition(0).clean(NOW_MS + 5)
     log.partition(0).clean(NOW_MS + 9)
@@ -117,7 +117,7 @@ def test_a_committed_transaction_keeps_its_marker_until_its_data_is_gone(log: Se
         assert left(log) == offsets, at
 
 
-def test_an_aborted_transaction_goes_and_does_not_hide_what_was_before(log: SegmentLog) -> None:
+def test_an_aborted_transaction_is_removed_and_hides_no_earlier_record(log: SegmentLog) -> None:
     append(log, commit(b"a", b"1"), in_transaction((b"a", b"2"), (b"b", b"1")), ABORT)
     log.partition(0).clean(NOW_MS)
     assert left(log) == [0, 3]
@@ -143,7 +143,7 @@ def test_a_transaction_that_ends_after_the_cleaned_segments_is_kept(log: Segment
     assert left(log) == [0, 3, 4]
 
 
-def test_the_last_batch_of_an_active_producer_stays_without_records(log: SegmentLog, tmp_path: Path) -> None:
+def test_the_last_batch_of_an_active_producer_is_kept_without_records(log: SegmentLog, tmp_path: Path) -> None:
     append(log, in_transaction((b"a", b"1")), COMMIT, commit(b"a", b"2"))
     log.partition(0).clean(NOW_MS)
     empty = headers(tmp_path)[0]
@@ -323,7 +323,7 @@ def test_leftovers_of_a_broker(tmp_path: Path, leftovers: list[str], names: list
     log.close()
 
 
-def test_a_swap_file_takes_the_place_of_all_that_it_covers(tmp_path: Path) -> None:
+def test_a_swap_file_replaces_all_segments_that_it_covers(tmp_path: Path) -> None:
     log = opened(tmp_path, SETTINGS)
     for value in (b"1", b"2"):
         append(log, *[commit(b"a", value)] * 4)

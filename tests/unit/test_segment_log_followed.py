@@ -164,7 +164,7 @@ def test_a_log_that_has_grown_to_its_former_size_is_looked_at_anew(tmp_path: Pat
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["append", "kill", "power failure", "look"]), st.integers(1, 5)), max_size=30))
-def test_a_position_tells_whether_records_before_it_are_lost(
+def test_a_position_shows_whether_records_before_it_are_lost(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int]]
 ) -> None:
     directory = tmp_path_factory.mktemp("log")

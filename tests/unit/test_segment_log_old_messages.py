@@ -15,7 +15,7 @@ SETTINGS = SegmentLogSettings()
 
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("compression", [Compression.NONE, Compression.GZIP])
-def test_a_folder_with_old_messages_is_refused_and_stays_as_it_is(tmp_path: Path, magic: int, compression: Compression) -> None:
+def test_a_folder_with_old_messages_is_refused_and_not_changed(tmp_path: Path, magic: int, compression: Compression) -> None:
     builder = LogBuilder(tmp_path)
     builder.append_messages(0, [(b"k", b"v"), (b"k", None)], magic=magic, compression=compression, timestamp=NOW_MS)
     path = next(folder_of(tmp_path).glob("*.log"))

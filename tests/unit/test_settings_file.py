@@ -33,7 +33,7 @@ def test_settings_are_in_a_file_while_the_jvm_starts() -> None:
     assert "PYSPARK_SUBMIT_ARGS" not in os.environ
 
 
-def test_arguments_of_the_operator_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arguments_of_the_operator_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--verbose pyspark-shell")
     with settings_file(SETTINGS):
         assert os.environ["PYSPARK_SUBMIT_ARGS"].endswith(" --verbose pyspark-shell")

@@ -79,7 +79,7 @@ def test_a_broker_that_does_not_know_of_a_later_leader_gets_the_request_again(cl
         stream.latestOffset(end, ReadAllAvailable())
 
 
-def test_a_log_that_stays_shorter_ends_the_stream(cluster: FakeCluster) -> None:
+def test_a_log_that_remains_shorter_ends_the_stream(cluster: FakeCluster) -> None:
     stream = reader()
     end = stream.latestOffset(stream.initialOffset(), ReadAllAvailable())
     cluster.partitions[0].high_watermark = 1

@@ -58,18 +58,18 @@ def queries(*errors: str | None) -> Callable[..., Any]:
     return lambda: left.pop(0)
 
 
-def test_a_query_whose_worker_was_too_slow_goes_on() -> None:
-    said: list[str] = []
-    assert follow(queries(SLOW, SLOW, None), said.append)
-    assert len(said) == 2
-    assert said[0] == "a Python worker took longer than 10 s, Spark's limit, to start: restarting the query (attempt 2 of 12)"
+def test_a_query_whose_worker_was_too_slow_continues() -> None:
+    lines: list[str] = []
+    assert follow(queries(SLOW, SLOW, None), lines.append)
+    assert len(lines) == 2
+    assert lines[0] == "a Python worker took longer than 10 s, Spark's limit, to start: restarting the query (attempt 2 of 12)"
 
 
 def test_a_machine_that_never_starts_a_worker_in_time_ends_the_run() -> None:
-    said: list[str] = []
+    lines: list[str] = []
     with pytest.raises(TablesError, match="failed to connect back"):
-        follow(queries(*[SLOW] * 12, None), said.append)
-    assert said[-1].endswith("restarting the query (attempt 12 of 12)")
+        follow(queries(*[SLOW] * 12, None), lines.append)
+    assert lines[-1].endswith("restarting the query (attempt 12 of 12)")
 
 
 def test_other_errors_end_the_run_at_once() -> None:

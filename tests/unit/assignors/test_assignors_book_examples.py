@@ -130,7 +130,7 @@ def test_sticky_after_a_subscription_changes(assignor: Assignor) -> None:
     assert settled(group) == {"C0": "t0-0 t2-0", "C1": "t1-0 t1-1", "C2": "t2-1 t2-2"}
 
 
-def test_random_gives_each_partition_to_whom_the_draw_says() -> None:
+def test_random_gives_each_partition_to_the_drawn_member() -> None:
     draws = iter([1, 0, 1, 1, 0, 0])
     group = group_of(RandomAssignor(lambda _count: next(draws)), {"t0": 3, "t1": 3}, C0="t0 t1", C1="t0 t1")
 

@@ -37,7 +37,7 @@ ONE_OWNER = [*BUILT_IN, StickyAssignor(equals_apart=False), RandomAssignor(lambd
 counts = st.dictionaries(st.sampled_from(TOPICS), st.integers(0, 9), max_size=4)
 wanted = st.sets(st.sampled_from(TOPICS), max_size=4).map(sorted).map(tuple)
 racks = st.none() | st.sampled_from(RACKS)
-placed = st.builds(lambda replicas: (min(replicas), frozenset(replicas)), st.sets(st.sampled_from(RACKS), min_size=1))
+replica_racks = st.builds(lambda replicas: (min(replicas), frozenset(replicas)), st.sets(st.sampled_from(RACKS), min_size=1))
 cooperative = st.just(CooperativeStickyAssignor())
 sticky = st.sampled_from([StickyAssignor(), StickyAssignor(equals_apart=False), CooperativeStickyAssignor()])
 few = settings(max_examples=max(12, (settings.default or settings()).max_examples // 5))
@@ -51,7 +51,7 @@ def clusters(draw: st.DrawFn, racked: bool | None = None) -> ClusterMetadata:
     if not (draw(st.booleans()) if racked is None else racked):
         return ClusterMetadata.of_counts(topics)
     return ClusterMetadata(
-        {topic: tuple(PartitionInfo(number, *draw(placed)) for number in range(count)) for topic, count in topics.items()}
+        {topic: tuple(PartitionInfo(number, *draw(replica_racks)) for number in range(count)) for topic, count in topics.items()}
     )
 
 
@@ -239,7 +239,7 @@ def test_cooperative_settles_in_two_rebalances(group: ConsumerGroup, data: st.Da
 
 @some
 @given(groups(cooperative, racked=True), st.data())
-def test_cooperative_comes_to_rest_where_racks_matter(group: ConsumerGroup, data: st.DataObject) -> None:
+def test_cooperative_converges_where_racks_matter(group: ConsumerGroup, data: st.DataObject) -> None:
     change(data.draw, group, racked=True)
 
     assert group.settle() <= 4
@@ -247,7 +247,7 @@ def test_cooperative_comes_to_rest_where_racks_matter(group: ConsumerGroup, data
 
 @some
 @given(groups(cooperative, alike=True, racked=False), st.data())
-def test_cooperative_comes_to_what_eager_sticky_comes_to(group: ConsumerGroup, data: st.DataObject) -> None:
+def test_cooperative_converges_to_the_assignment_of_eager_sticky(group: ConsumerGroup, data: st.DataObject) -> None:
     """After one rebalance members have the sticky assignment, less what others still own; after the second, all of it."""
     before = group.owned_partitions()
     knowing = {name: StickyAssignor(member.owned, member.generation) for name, member in group.members.items()}

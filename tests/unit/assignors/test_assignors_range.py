@@ -8,7 +8,7 @@ from coordinator_core.assignors import ClusterMetadata, PartitionInfo, RangeAssi
 from coordinator_core.assignors.racks import racks_matter
 
 RACKS = ["a", "b", "c", "d"]
-NOBODY = [None] * 4
+NO_RACKS = [None] * 4
 
 
 def subscriptions_of(**topics: str) -> dict[str, Subscription]:
@@ -54,7 +54,7 @@ BOTH = ("t1", "t2")
 
 
 @pytest.mark.parametrize("instances", [{"b": "i1", "a": "i2"}, {"b": "i1", "a": None}])
-def test_static_members_come_first_by_instance_id(instances: dict[str, str | None]) -> None:
+def test_static_members_are_first_by_instance_id(instances: dict[str, str | None]) -> None:
     """testTwoStaticConsumersTwoTopicsSixPartitions, testOneStaticConsumerAndOneDynamicConsumerTwoTopicsSixPartitions"""
     expected = {"b": "t1-0 t1-1 t2-0 t2-1", "a": "t1-2 t2-2"}
 
@@ -62,7 +62,7 @@ def test_static_members_come_first_by_instance_id(instances: dict[str, str | Non
 
 
 @pytest.mark.parametrize("dynamic", ["c4", "a5"])
-def test_static_members_keep_their_place_when_dynamic_ones_come_and_go(dynamic: str) -> None:
+def test_static_members_keep_their_partitions_when_dynamic_ones_join_and_leave(dynamic: str) -> None:
     """testStaticMemberRangeAssignmentPersistent"""
     members = static(BOTH, c1="i1", c2="i2", c3="i3") | static(BOTH, **{dynamic: None})
 
@@ -75,7 +75,7 @@ def test_static_members_keep_their_place_when_dynamic_ones_come_and_go(dynamic: 
 
 
 @pytest.mark.parametrize("ids", [("c1", "c2", "c3"), ("c1", "c5", "c4")])
-def test_static_members_keep_their_place_under_new_member_ids(ids: tuple[str, str, str]) -> None:
+def test_static_members_keep_their_partitions_under_new_member_ids(ids: tuple[str, str, str]) -> None:
     """testStaticMemberRangeAssignmentPersistentAfterMemberIdChanges"""
     members = static(BOTH, **dict(zip(ids, ("i1", "i2", "i3"), strict=True)))
     shares = assigned(RangeAssignor(), {"t1": 5, "t2": 5}, members)
@@ -84,7 +84,7 @@ def test_static_members_keep_their_place_under_new_member_ids(ids: tuple[str, st
 
 
 @pytest.mark.parametrize("ids", [("c1", "c2", "c3"), ("c1", "c5", "c4")])
-def test_static_members_in_racks_keep_their_place_under_new_member_ids(ids: tuple[str, str, str]) -> None:
+def test_static_members_in_racks_keep_their_partitions_under_new_member_ids(ids: tuple[str, str, str]) -> None:
     """testRackAwareStaticMemberRangeAssignmentPersistentAfterMemberIdChanges"""
     brokers = (RACKS[:3] * 2)[:6]
     metadata = {**racked({"t1": 5}, 2, brokers).topics, **racked({"t2": 5}, 2, brokers).topics}
@@ -110,8 +110,8 @@ THREE_FIVES = {"t1": 5, "t2": 5, "t3": 5}
 @pytest.mark.parametrize(
     ("replicas", "brokers", "racks"),
     [
-        (3, NOBODY[:3], RACKS[:3]),
-        (3, RACKS[:3], NOBODY[:3]),
+        (3, NO_RACKS[:3], RACKS[:3]),
+        (3, RACKS[:3], NO_RACKS[:3]),
         (3, RACKS[:3], RACKS[:3]),
         (4, RACKS, RACKS[:3]),
         (3, RACKS[:3], ["d", "e", "f"]),
@@ -279,7 +279,7 @@ WITH_RACKS = [
     [case[1:] for case in WITH_RACKS],
     ids=[case[0] for case in WITH_RACKS],
 )
-def test_partitions_go_to_near_members_where_shares_stay_as_large(
+def test_members_in_the_rack_get_partitions_where_shares_are_as_large(
     topics: dict[str, int],
     subscribed: list[str],
     racks: list[str],
@@ -317,7 +317,7 @@ def test_an_empty_rack_is_none() -> None:
     )
 
 
-def test_partitions_come_in_any_order_and_topics_more_than_once() -> None:
+def test_partitions_in_any_order_and_topics_more_than_once() -> None:
     metadata = ClusterMetadata({"t": (PartitionInfo(2), PartitionInfo(0), PartitionInfo(1))})
 
     assert assigned(RangeAssignor(), metadata, {"a": Subscription(("t", "t")), "b": Subscription(("t",))}) == {

@@ -41,7 +41,7 @@ def static(**instances: str | None) -> dict[str, Subscription]:
 
 
 @pytest.mark.parametrize("instances", [{"b": "i1", "a": "i2"}, {"b": "i1", "a": None}])
-def test_static_members_come_first_by_instance_id(instances: dict[str, str | None]) -> None:
+def test_static_members_are_first_by_instance_id(instances: dict[str, str | None]) -> None:
     """testTwoStaticConsumersTwoTopicsSixPartitions, testOneStaticConsumerAndOneDynamicConsumerTwoTopicsSixPartitions"""
     expected = {"b": "t1-0 t1-2 t2-1", "a": "t1-1 t2-0 t2-2"}
 
@@ -49,7 +49,7 @@ def test_static_members_come_first_by_instance_id(instances: dict[str, str | Non
 
 
 @pytest.mark.parametrize("dynamic", ["c4", "a5"])
-def test_static_members_keep_their_place_when_dynamic_ones_come_and_go(dynamic: str) -> None:
+def test_static_members_keep_their_partitions_when_dynamic_ones_join_and_leave(dynamic: str) -> None:
     """testStaticMemberRoundRobinAssignmentPersistent"""
     members = static(c1="i1", c2="i2", c3="i3", **{dynamic: None})
 
@@ -62,7 +62,7 @@ def test_static_members_keep_their_place_when_dynamic_ones_come_and_go(dynamic: 
 
 
 @pytest.mark.parametrize("ids", [("c1", "c2", "c3"), ("c1", "c5", "c4")])
-def test_static_members_keep_their_place_under_new_member_ids(ids: tuple[str, str, str]) -> None:
+def test_static_members_keep_their_partitions_under_new_member_ids(ids: tuple[str, str, str]) -> None:
     """testStaticMemberRoundRobinAssignmentPersistentAfterMemberIdChanges"""
     members = static(**dict(zip(ids, ("i1", "i2", "i3"), strict=True)))
     shares = assigned(RoundRobinAssignor(), {"t1": 5, "t2": 5}, members)

@@ -329,7 +329,7 @@ def test_deleted_partitions_have_no_owner() -> None:
 
 
 ABC = ["a", "b", "c"]
-NOBODY = [None] * 3
+NO_RACKS = [None] * 3
 TOPICS = {"t1": 6, "t2": 7, "t3": 2}
 ALL = ["t1 t2 t3"] * 3
 THIRD_WANTS_LESS = ["t1 t2 t3", "t1 t2 t3", "t1 t3"]
@@ -341,8 +341,8 @@ BY_FIVES = ["t1-0 t1-1 t1-2 t1-3 t1-4", "t1-5 t2-0 t2-1 t2-2 t2-3", "t2-4 t2-5 t
 
 #: Subscriptions, racks of members, replicas, racks of brokers, shares, partitions far from their owner.
 WITH_RACKS = [
-    (ALL, ABC, 3, NOBODY, IN_TURN, 15),
-    (ALL, NOBODY, 3, ABC, IN_TURN, 0),
+    (ALL, ABC, 3, NO_RACKS, IN_TURN, 15),
+    (ALL, NO_RACKS, 3, ABC, IN_TURN, 0),
     (ALL, ABC, 4, [*ABC, "d"], IN_TURN, 0),
     (ALL, ABC, 3, ABC, IN_TURN, 0),
     (ALL, ["d", "e", "f"], 3, ABC, IN_TURN, 15),
@@ -350,8 +350,8 @@ WITH_RACKS = [
     (ALL, ABC, 1, ABC, IN_TURN, 0),
     (ALL, ABC, 2, ABC, IN_TURN, 0),
     (ALL, ABC, 3, ["a", "b"], IN_TURN, 5),
-    (THIRD_WANTS_LESS, ABC, 3, NOBODY, LESS_IN_TURN, 15),
-    (THIRD_WANTS_LESS, NOBODY, 3, ABC, LESS_IN_TURN, 0),
+    (THIRD_WANTS_LESS, ABC, 3, NO_RACKS, LESS_IN_TURN, 15),
+    (THIRD_WANTS_LESS, NO_RACKS, 3, ABC, LESS_IN_TURN, 0),
     (THIRD_WANTS_LESS, ABC, 4, [*ABC, "d"], LESS_IN_TURN, 0),
     (THIRD_WANTS_LESS, ABC, 3, ABC, LESS_IN_TURN, 0),
     (THIRD_WANTS_LESS, ["d", "e", "f"], 3, ABC, LESS_IN_TURN, 15),
@@ -371,7 +371,7 @@ def racked_members(
 @both
 @pytest.mark.parametrize("again", [False, True])
 @pytest.mark.parametrize(("subscribed", "racks", "replicas", "brokers", "expected", "far"), WITH_RACKS)
-def test_near_partitions_where_shares_stay_equal(
+def test_partitions_in_the_rack_where_shares_are_equal(
     assignor: Assignor,
     again: bool,
     subscribed: list[str],

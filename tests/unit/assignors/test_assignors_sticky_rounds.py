@@ -59,7 +59,7 @@ def test_where_round_robin_does_poorly(assignor: Assignor) -> None:
 
 
 @both
-def test_a_topic_comes_and_another_goes(assignor: Assignor) -> None:
+def test_a_topic_is_added_and_another_removed(assignor: Assignor) -> None:
     """testAddRemoveTopicTwoConsumers"""
     group = ConsumerGroup(assignor, {"t": 3})
     group.join("c1", "t")
