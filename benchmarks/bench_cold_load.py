@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.arguments import parser, short
-from benchmarks.brokers import Load, broker_with
+from benchmarks.brokers import LoadTime, broker_with
 from benchmarks.logs import LogShape, describe, generated_log
 from benchmarks.report import print_machine, print_table
 from benchmarks.runs import Run, expect_tables, grouplake_run
@@ -26,7 +26,7 @@ class Measured:
     """The best rounds of both at one size."""
 
     records: int
-    broker: Load
+    broker: LoadTime
     run: Run
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.arguments import count, parser, short
-from benchmarks.brokers import VERSION, Load, broker_with
+from benchmarks.brokers import VERSION, LoadTime, broker_with
 from benchmarks.commit_clients import commit_for
 from benchmarks.coordinators import Server, kafka_broker, our_coordinator, our_load
 from benchmarks.group_clients import Beats, Joined, Member, await_coordinator, beat, connections_to, join_all
@@ -157,7 +157,7 @@ def _loads(options: Any) -> None:
         print_table(head, rows)
 
 
-def _load_row(name: str, loads: Sequence[Load]) -> list[str]:
+def _load_row(name: str, loads: Sequence[LoadTime]) -> list[str]:
     values = (min(load.wall for load in loads), min(load.total for load in loads), min(load.since_start for load in loads))
     return [name, *(f"{value:.2f}" for value in values)]
 

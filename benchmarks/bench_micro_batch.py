@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.arguments import cache_folder, count, counts, short
-from benchmarks.large_tables import BULK_ROWS, ERA, NEWEST_MS, Shape, copied, large_tables
+from benchmarks.large_tables import BULK_ROWS, ERA, NEWEST_MS, TablesShape, copied, large_tables
 from benchmarks.offset_changes import Changes, GrowingLog, as_change_rows
 from benchmarks.report import print_machine, print_table
 from pipelines.batch.apply import BatchApplier
@@ -80,7 +80,7 @@ class Job:
 
 
 @contextmanager
-def following(store: TableStore, shape: Shape, folder: Path, trigger: str, conf: str, seed: int) -> Iterator[Job]:
+def following(store: TableStore, shape: TablesShape, folder: Path, trigger: str, conf: str, seed: int) -> Iterator[Job]:
     """A started job."""
     changes = Changes(shape, seed)
     last = store.last_batch()
@@ -109,7 +109,7 @@ def following(store: TableStore, shape: Shape, folder: Path, trigger: str, conf:
             process.stderr.read()
 
 
-def measured(store: TableStore, shape: Shape, folder: Path, groups: int, offsets: int, rounds: int, conf: str = "") -> Case:
+def measured(store: TableStore, shape: TablesShape, folder: Path, groups: int, offsets: int, rounds: int, conf: str = "") -> Case:
     """Rounds in sequence, each as soon as the previous one is visible."""
     with following(store, shape, folder, "continuous", conf, seed=groups) as job:
         for _ in range(_WARM_UP):
@@ -118,7 +118,7 @@ def measured(store: TableStore, shape: Shape, folder: Path, groups: int, offsets
     return Case(seconds, last_phases(store, rounds))
 
 
-def steady(store: TableStore, shape: Shape, folder: Path, groups: int, offsets: int, rounds: int, every: int) -> Case:
+def steady(store: TableStore, shape: TablesShape, folder: Path, groups: int, offsets: int, rounds: int, every: int) -> Case:
     """Rounds at fixed times, with a trigger of the same interval."""
     with following(store, shape, folder, f"{every}s", "", seed=groups) as job:
         for _ in range(_WARM_UP):
@@ -147,12 +147,12 @@ def after_many_batches(size: int, batches: int, folder: Path) -> TableStore:
         store = TableStore(str(root))
         last = store.last_batch()
         assert last is not None
-        apply_batches(store, Shape(size), batches - last.batch_id)
+        apply_batches(store, TablesShape(size), batches - last.batch_id)
         finished.touch()
     return TableStore(str(root))
 
 
-def apply_batches(store: TableStore, shape: Shape, batches: int, groups: int = 20, offsets: int = 1_000) -> BatchApplier:
+def apply_batches(store: TableStore, shape: TablesShape, batches: int, groups: int = 20, offsets: int = 1_000) -> BatchApplier:
     """Write batches of this many changed offsets with the code of the job, without Spark."""
     last = store.last_batch()
     assert last is not None
@@ -192,7 +192,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def cases(options: argparse.Namespace, many: TableStore | None, scratch: Path) -> Iterator[list[object]]:
     """One row per case."""
     for size in options.offsets:
-        shape = Shape(size)
+        shape = TablesShape(size)
         for groups in options.groups:
             for label, conf, rounds in (("files", "", options.rounds), ("Spark MERGE", _SPARK_MERGE, options.merge_rounds)):
                 if rounds:
@@ -200,7 +200,7 @@ def cases(options: argparse.Namespace, many: TableStore | None, scratch: Path) -
                     found = measured(store, shape, scratch, groups, options.changed, rounds, conf)
                     yield reported(found.row(short(size), groups, label))
     if options.rounds:
-        shape = Shape(options.steady)
+        shape = TablesShape(options.steady)
         store = copied(large_tables(shape.offsets, options.cache), scratch / "tables")
         found = steady(store, shape, scratch, options.groups[0], options.changed, 3 * options.rounds, every=2)
         yield reported(found.row(short(options.steady), options.groups[0], "files, trigger 2s"))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.arguments import cache_folder, counts, short
-from benchmarks.large_tables import CLASSIC_EVERY, Shape, group_name, large_tables
+from benchmarks.large_tables import CLASSIC_EVERY, TablesShape, group_name, large_tables
 from benchmarks.report import print_machine, print_table
 from pipelines.tables.store import TableStore
 
@@ -46,12 +46,12 @@ def seconds(tables: str, sql: str) -> tuple[float, float]:
     return time.monotonic() - started, cpu
 
 
-def queried_group(shape: Shape) -> str:
+def queried_group(shape: TablesShape) -> str:
     """Name of a group with members, for the queries."""
     return group_name(shape.groups // 2 // CLASSIC_EVERY * CLASSIC_EVERY)
 
 
-def rows(store: TableStore, shape: Shape, rounds: int) -> list[list[object]]:
+def rows(store: TableStore, shape: TablesShape, rounds: int) -> list[list[object]]:
     """Medians, one row per question."""
     group = queried_group(shape)
     found: list[list[object]] = []
@@ -71,7 +71,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--cache", type=Path, default=cache_folder(), help="folder of generated tables")
     options = parser.parse_args(arguments)
     print_machine()
-    found = [row for size in options.offsets for row in rows(large_tables(size, options.cache), Shape(size), options.rounds)]
+    found = [
+        row for size in options.offsets for row in rows(large_tables(size, options.cache), TablesShape(size), options.rounds)
+    ]
     print_table(["offsets", "question", "median s", "worst s", "CPU s"], found)
 
 

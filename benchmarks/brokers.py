@@ -29,7 +29,7 @@ _PROPERTIES = {"log.cleaner.enable": "false", "offsets.retention.check.interval.
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class LoadTime:
     """Seconds of a coordinator's load of all partitions: from the first start of a partition to the last end, summed
     over the partitions, and from the start of the process to the last end.
     """
@@ -52,7 +52,7 @@ class LogBroker:
         """`127.0.0.1:PORT`."""
         return self._broker.bootstrap
 
-    def reload(self) -> Load:
+    def reload(self) -> LoadTime:
         """Restart the broker cleanly, and wait until it has loaded every partition."""
         self._broker.stop()
         lines = self._broker.data.parent / "broker.log"
@@ -93,7 +93,7 @@ _FINISHED = re.compile(
 )
 
 
-def _await_load(lines: Path, begin: int, started: float, partitions: int) -> Load:
+def _await_load(lines: Path, begin: int, started: float, partitions: int) -> LoadTime:
     deadline = time.monotonic() + _LOAD_LIMIT_SECONDS
     while True:
         with lines.open("rb") as file:
@@ -109,4 +109,4 @@ def _await_load(lines: Path, begin: int, started: float, partitions: int) -> Loa
     ends = [datetime.strptime(match[1], "%Y-%m-%d %H:%M:%S.%f").timestamp() for match in found]
     spent = [(int(match[3]) - int(match[4])) / 1000 for match in found]
     first = min(end - seconds for end, seconds in zip(ends, spent, strict=True))
-    return Load(max(ends) - first, sum(spent), max(ends) - started, sum(int(match[5]) for match in found))
+    return LoadTime(max(ends) - first, sum(spent), max(ends) - started, sum(int(match[5]) for match in found))

@@ -10,7 +10,7 @@ from typing import Any
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from benchmarks.brokers import JVM, VERSION, Load
+from benchmarks.brokers import JVM, VERSION, LoadTime
 from benchmarks.logs import PARTITIONS, GeneratedLog
 from benchmarks.processes import cpu_seconds
 from pipelines.private.coordinator import PrivateCoordinator
@@ -61,7 +61,7 @@ def kafka_broker(topic: str, delay_ms: int) -> Iterator[Server]:
         yield Server(_BROKER, broker.bootstrap, broker.pid)
 
 
-def our_load(log: GeneratedLog, folder: Path) -> Load:
+def our_load(log: GeneratedLog, folder: Path) -> LoadTime:
     """Start our coordinator on a copy of `log` in `folder`, and wait until every partition is loaded."""
     coordinator = PrivateCoordinator(folder, log_cleaner_interval_ms=0, offsets_topic_num_partitions=log.shape.partitions)
     coordinator.log.unlink(missing_ok=True)
@@ -73,4 +73,4 @@ def our_load(log: GeneratedLog, folder: Path) -> Load:
     ends = [datetime.fromisoformat(event["timestamp"]).timestamp() for event in events]
     seconds = [float(event["seconds"]) for event in events]
     first = min(end - took for end, took in zip(ends, seconds, strict=True))
-    return Load(max(ends) - first, sum(seconds), max(ends) - started, sum(int(event["records"]) for event in events))
+    return LoadTime(max(ends) - first, sum(seconds), max(ends) - started, sum(int(event["records"]) for event in events))

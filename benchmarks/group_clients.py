@@ -26,7 +26,7 @@ from coordinator_core.protocol.membership import (
     SyncGroupResponse,
 )
 
-Address = tuple[str, int]
+HostPort = tuple[str, int]
 _SETTINGS = ConnectionSettings(client_id="bench", request_timeout_ms=300_000, connect_timeout_ms=60_000)
 _SESSION_MS = 60_000
 _REBALANCE_MS = 120_000
@@ -66,7 +66,7 @@ class Beats:
         return sorted(self.latencies)[min(int(len(self.latencies) * share), len(self.latencies) - 1)]
 
 
-async def connections_to(address: Address, count: int) -> list[BrokerConnection]:
+async def connections_to(address: HostPort, count: int) -> list[BrokerConnection]:
     """This many connections, after ApiVersions."""
     made: list[BrokerConnection] = []
     while len(made) < count:

@@ -56,7 +56,7 @@ BULK_ROWS = int(load_configuration(None).job["bulk_rows"])
 
 
 @dataclass(frozen=True)
-class Shape:
+class TablesShape:
     """Number of offsets in the tables, and properties that follow from it."""
 
     offsets: int
@@ -94,7 +94,7 @@ def topic_names(group: int) -> list[str]:
 
 def large_tables(size: int, folder: Path) -> TableStore:
     """Tables of this shape, created in `folder` unless they exist."""
-    root, shape = folder / f"tables-{size}", Shape(size)
+    root, shape = folder / f"tables-{size}", TablesShape(size)
     store = TableStore(str(root))
     if not (root / "complete").exists():
         shutil.rmtree(root, ignore_errors=True)
@@ -121,7 +121,7 @@ def large_tables(size: int, folder: Path) -> TableStore:
     return store
 
 
-def _add_offsets(table: DeltaTable, shape: Shape, stamp: str) -> bool:
+def _add_offsets(table: DeltaTable, shape: TablesShape, stamp: str) -> bool:
     schema = definitions.table("offsets").schema
     with leaf_threads() as threads:
         chunks = (_rows(schema, columns) for columns in _in_order(shape))
@@ -130,14 +130,14 @@ def _add_offsets(table: DeltaTable, shape: Shape, stamp: str) -> bool:
     return True
 
 
-def _add_history(table: DeltaTable, shape: Shape, stamp: str) -> bool:
+def _add_history(table: DeltaTable, shape: TablesShape, stamp: str) -> bool:
     schema = definitions.table("offset_history").schema
     chunks = (_rows(schema, columns).to_batches()[0] for columns in _in_order(shape))
     write_deltalake(table, pa.RecordBatchReader.from_batches(schema, chunks), mode="append", commit_properties=stamped(stamp))
     return True
 
 
-def _in_order(shape: Shape) -> Iterator[dict[str, pa.Array]]:
+def _in_order(shape: TablesShape) -> Iterator[dict[str, pa.Array]]:
     """Columns of all offsets, with the values that a batch has for each, sorted by group, in parts."""
     names = np.array([group_name(group) for group in range(shape.groups)], object)
     order = np.argsort(names)
@@ -174,7 +174,7 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copy2(source, target)
 
 
-def change_rows(shape: Shape, partitions: range = range(LOG_PARTITIONS)) -> Iterator[pa.RecordBatch]:
+def change_rows(shape: TablesShape, partitions: range = range(LOG_PARTITIONS)) -> Iterator[pa.RecordBatch]:
     """The change rows that tasks make from a log with one commit per offset and one record per classic group."""
     for partition in partitions:
         groups = shape.of_partition(partition)
@@ -203,7 +203,7 @@ def change_rows(shape: Shape, partitions: range = range(LOG_PARTITIONS)) -> Iter
         yield rows(Kind.RANGE, partition, {**extent, "records_read": kept, "commits": kept})
 
 
-def _commits(shape: Shape, groups: np.ndarray, names: np.ndarray, first: np.ndarray) -> dict[str, pa.Array]:
+def _commits(shape: TablesShape, groups: np.ndarray, names: np.ndarray, first: np.ndarray) -> dict[str, pa.Array]:
     log_offsets = (first[:, None] + 1 + np.arange(PER_GROUP)).ravel()
     number = (groups[:, None] * PER_GROUP + np.arange(PER_GROUP)).ravel()
     committed = number * 7_919 % 10_000_000

@@ -35,7 +35,7 @@ class Names(NamedTuple):
     group_value_start: Int64s
 
 
-class Shape(NamedTuple):
+class PartitionShape(NamedTuple):
     """Composition of a partition. A share of N means one in N records, 0 means none."""
 
     records: int
@@ -113,7 +113,7 @@ def _put_value(out: Bytes, position: int, committed: int, timestamp: int) -> int
 
 
 @njit(cache=True)
-def write_payloads(names: Names, shape: Shape, out: Bytes, ends: Int64s, outcome: Outcome) -> int:
+def write_payloads(names: Names, shape: PartitionShape, out: Bytes, ends: Int64s, outcome: Outcome) -> int:
     """Fill `out` with the records of each batch and `ends` with the end of each batch's payload; return the number of batches.
 
     `outcome.counts`: commits, tombstones, group records.

@@ -24,7 +24,7 @@ from benchmarks.log_kernels import (
     VALUE_BYTES,
     Names,
     Outcome,
-    Shape,
+    PartitionShape,
     write_payloads,
 )
 from coordinator_core.codec import Record, encode, encode_assignment, encode_subscription
@@ -175,7 +175,7 @@ def _write_segment(shape: LogShape, partition: int, records: int, members: list[
     out = np.empty(records * commit_room + group_room, np.uint8)
     ends = np.zeros(records // shape.per_batch + 2, np.int64)
     per_ms = 5
-    kernel_shape = Shape(
+    kernel_shape = PartitionShape(
         records,
         shape.per_batch,
         KEYS_PER_GROUP,

@@ -1,4 +1,4 @@
-"""Further commits for a log from which tables of a `Shape` were made, as segments or as change rows."""
+"""Further commits for a log from which tables of a `TablesShape` were made, as segments or as change rows."""
 
 import itertools
 from collections import defaultdict
@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.large_tables import ERA, PARTITIONS_PER_TOPIC, PER_GROUP, Shape, group_name, topic_names
+from benchmarks.large_tables import ERA, PARTITIONS_PER_TOPIC, PER_GROUP, TablesShape, group_name, topic_names
 from coordinator_core.codec import Record, encode
 from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommitValue
 from coordinator_core.log.columns import parse_columns
@@ -21,7 +21,7 @@ from pipelines.source.reduction_rows import change_rows
 class Changes:
     """Rounds of commits for randomly chosen groups; equal seeds give equal rounds."""
 
-    def __init__(self, shape: Shape, seed: int = 1) -> None:
+    def __init__(self, shape: TablesShape, seed: int = 1) -> None:
         self._shape = shape
         self._random = np.random.default_rng(seed)
         self._next = dict(shape.next_offsets)

@@ -12,7 +12,7 @@ from coordinator_core.sources.source import LogSource
 
 
 @dataclass(frozen=True)
-class Problem:
+class LogProblem:
     """An undecodable record or a damaged part of the log."""
 
     partition: int
@@ -23,13 +23,13 @@ class Problem:
         return f"partition {self.partition} offset {self.offset}: {self.reason}"
 
 
-def records(source: LogSource) -> Iterator[tuple[LogRecord, Record] | Problem]:
+def records(source: LogSource) -> Iterator[tuple[LogRecord, Record] | LogProblem]:
     """Every data record of a log, partition by partition in log order, with problems at their position."""
     earliest, end = source.earliest_offsets(), source.end_offsets()
     for partition in source.partitions():
         for columns in source.read_columns(partition, earliest[partition], end[partition]):
             for damage in columns.damages:
-                yield Problem(partition, damage.offset, damage.reason)
+                yield LogProblem(partition, damage.offset, damage.reason)
             for record in to_log_records(columns, partition):
                 if record.is_control:
                     continue
@@ -37,7 +37,7 @@ def records(source: LogSource) -> Iterator[tuple[LogRecord, Record] | Problem]:
                 if isinstance(decoded, Record):
                     yield record, decoded
                 else:
-                    yield Problem(partition, record.offset, decoded.reason)
+                    yield LogProblem(partition, record.offset, decoded.reason)
 
 
 def json_line(logged: LogRecord, record: Record, *, with_position: bool) -> str:

@@ -4,14 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from typing import ClassVar, Self
 
-from coordinator_core.assignors.model import (
-    Assignment,
-    ClusterMetadata,
-    PartitionInfo,
-    RebalanceProtocol,
-    Subscription,
-    TopicPartition,
-)
+from coordinator_core.assignors.model import Assignment, ClusterMetadata, PartitionInfo, RebalanceProtocol, Subscription
+from coordinator_core.codec.topic_partition import TopicPartition
 
 #: Topics and their partitions, both sorted.
 PartitionsByTopic = Mapping[str, tuple[PartitionInfo, ...]]

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from coordinator_core.assignors.assignor import Ownership, PartitionAssignor, PartitionsByTopic
-from coordinator_core.assignors.model import Subscription, TopicPartition
+from coordinator_core.assignors.model import Subscription
+from coordinator_core.codec.topic_partition import TopicPartition
 
 
 class BroadcastAssignor(PartitionAssignor):

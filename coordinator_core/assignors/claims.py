@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from coordinator_core.assignors.model import TopicPartition
 from coordinator_core.codec.consumer_protocol import UNKNOWN_GENERATION
+from coordinator_core.codec.topic_partition import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 
 from coordinator_core.assignors.assignor import Ownership
-from coordinator_core.assignors.model import TopicPartition
 from coordinator_core.assignors.racks import RackMatching
+from coordinator_core.codec.topic_partition import TopicPartition
 
 
 class EqualSubscriptions:

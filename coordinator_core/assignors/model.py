@@ -3,14 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
 
 from coordinator_core.codec.consumer_protocol import UNKNOWN_GENERATION
-
-
-class TopicPartition(NamedTuple):
-    topic: str
-    partition: int
+from coordinator_core.codec.topic_partition import TopicPartition
 
 
 class RebalanceProtocol(IntEnum):

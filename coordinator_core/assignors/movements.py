@@ -1,6 +1,6 @@
 """Moves of partitions between members in one assignment, recorded so that no two members swap partitions of a topic."""
 
-from coordinator_core.assignors.model import TopicPartition
+from coordinator_core.codec.topic_partition import TopicPartition
 
 
 class Movements:

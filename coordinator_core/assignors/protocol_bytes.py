@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from coordinator_core.assignors.model import Assignment, Subscription, TopicPartition
+from coordinator_core.assignors.model import Assignment, Subscription
 from coordinator_core.codec import (
     Malformed,
     NoAssignment,
@@ -17,6 +17,7 @@ from coordinator_core.codec.messages.consumer_protocol import (
     ConsumerProtocolSubscription,
     ProtocolTopicPartitions,
 )
+from coordinator_core.codec.topic_partition import TopicPartition
 
 
 def subscription_bytes(subscription: Subscription, version: int = HIGHEST_VERSION) -> bytes:

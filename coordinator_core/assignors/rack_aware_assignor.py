@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from coordinator_core.assignors.assignor import Ownership, PartitionAssignor, PartitionsByTopic
 from coordinator_core.assignors.member_order import subscribers_by_topic
-from coordinator_core.assignors.model import Subscription, TopicPartition
+from coordinator_core.assignors.model import Subscription
+from coordinator_core.codec.topic_partition import TopicPartition
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from itertools import chain
 
 from coordinator_core.assignors.assignor import PartitionsByTopic
-from coordinator_core.assignors.model import Subscription, TopicPartition
+from coordinator_core.assignors.model import Subscription
+from coordinator_core.codec.topic_partition import TopicPartition
 
 
 def racks_matter(member_racks: Collection[str], partition_racks: Collection[frozenset[str]]) -> bool:

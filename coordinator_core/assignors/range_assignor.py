@@ -5,8 +5,9 @@ from itertools import islice
 
 from coordinator_core.assignors.assignor import Ownership, PartitionAssignor, PartitionsByTopic
 from coordinator_core.assignors.member_order import subscribers_by_topic
-from coordinator_core.assignors.model import PartitionInfo, Subscription, TopicPartition
+from coordinator_core.assignors.model import PartitionInfo, Subscription
 from coordinator_core.assignors.racks import member_racks, racks_matter
+from coordinator_core.codec.topic_partition import TopicPartition
 
 
 class RangeAssignor(PartitionAssignor):

@@ -7,13 +7,14 @@ from typing import Self
 from coordinator_core.assignors.assignor import Ownership, PartitionAssignor, PartitionsByTopic, topic_partitions
 from coordinator_core.assignors.claims import Claim, former_owners, owners
 from coordinator_core.assignors.equal_subscriptions import EqualSubscriptions
-from coordinator_core.assignors.model import Assignment, Subscription, TopicPartition
+from coordinator_core.assignors.model import Assignment, Subscription
 from coordinator_core.assignors.protocol_bytes import flat_partitions, grouped_partitions
 from coordinator_core.assignors.racks import rack_matching
 from coordinator_core.assignors.unequal_subscriptions import UnequalSubscriptions
 from coordinator_core.codec import Malformed, decode_sticky_user_data, encode_sticky_user_data
 from coordinator_core.codec.consumer_protocol import UNKNOWN_GENERATION
 from coordinator_core.codec.messages.consumer_protocol import StickyUserData
+from coordinator_core.codec.topic_partition import TopicPartition
 
 
 @dataclass(frozen=True)

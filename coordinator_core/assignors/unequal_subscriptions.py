@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Mapping
 
 from coordinator_core.assignors.assignor import Ownership
 from coordinator_core.assignors.load import Load
-from coordinator_core.assignors.model import TopicPartition
 from coordinator_core.assignors.movements import Movements
 from coordinator_core.assignors.racks import RackMatching
+from coordinator_core.codec.topic_partition import TopicPartition
 
 
 class UnequalSubscriptions:

@@ -29,14 +29,14 @@ class SchemaError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Versions:
+class VersionRange:
     """A range of versions: "0-4", "3+" or "1"."""
 
     lowest: int
     highest: int | None
 
     @classmethod
-    def parse(cls, text: str) -> "Versions":
+    def parse(cls, text: str) -> "VersionRange":
         match = re.fullmatch(r"(\d+)(?:(\+)|-(\d+))?", text)
         if match is None:
             raise SchemaError(f"{text!r} is not a range of versions: use 0-4, 3+ or 1")
@@ -47,7 +47,7 @@ class Versions:
         return self.lowest <= version and (self.highest is None or version <= self.highest)
 
 
-ALL_VERSIONS = Versions(0, None)
+ALL_VERSIONS = VersionRange(0, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Field:
     attribute: str
     type: str
     is_array: bool
-    versions: Versions
+    versions: VersionRange
     nullable: bool
     tag: int | None
     default: Any
@@ -74,8 +74,8 @@ class Layout:
 
     name: str
     dataclass: type[Any]
-    versions: Versions | None
-    flexible: Versions | None
+    versions: VersionRange | None
+    flexible: VersionRange | None
     fields: tuple[Field, ...]
 
     def in_version(self, version: int) -> Iterator[Field]:
@@ -160,8 +160,8 @@ class _Loader:
         layout = Layout(
             name,
             _dataclass(source.get("class", f"{default_module}.{name}")),
-            Versions.parse(source["versions"]) if "versions" in source else None,
-            Versions.parse(source["flexible"]) if "flexible" in source else None,
+            VersionRange.parse(source["versions"]) if "versions" in source else None,
+            VersionRange.parse(source["flexible"]) if "flexible" in source else None,
             tuple(self._field(name, field) for field in source["fields"]),
         )
         _check(layout)
@@ -178,7 +178,7 @@ class _Loader:
             attribute=snake_case(source["name"]),
             type=type_name,
             is_array=is_array,
-            versions=Versions.parse(source["versions"]) if "versions" in source else ALL_VERSIONS,
+            versions=VersionRange.parse(source["versions"]) if "versions" in source else ALL_VERSIONS,
             nullable=source.get("nullable", False),
             tag=source.get("tag"),
             default=source["default"] if "default" in source else self._implicit_default(type_name, is_array),

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from coordinator_core.codec import ClassicGroupDecoder
 from coordinator_core.codec.messages.offsets import ZERO_UUID, OffsetCommitValue
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.codec.uuids import uuid_from_text
 from coordinator_core.log.columns import RecordColumns
 from coordinator_core.log.entries import LogRecord
@@ -22,7 +23,7 @@ from coordinator_core.reduction.partition_reduction import PartitionReducer, Red
 from coordinator_core.state.anomaly import Anomaly
 from coordinator_core.state.era import Era
 from coordinator_core.state.group_state import GroupState
-from coordinator_core.state.offsets import CommittedOffset, Producer, TopicPartition
+from coordinator_core.state.offsets import CommittedOffset, Producer
 
 _NO_PRODUCER = -1
 #: Loaded state does not depend on producer epochs.

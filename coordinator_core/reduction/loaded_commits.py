@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, MutableMapping
 import numpy as np
 import pyarrow as pa
 
-from coordinator_core.state.offsets import CommittedOffset, TopicPartition
+from coordinator_core.codec.topic_partition import TopicPartition
+from coordinator_core.state.offsets import CommittedOffset
 
 #: Fewest rows of a block, except the last: the fixed cost of a block equals that of ten rows.
 _BLOCK_ROWS = 256

@@ -23,7 +23,7 @@ from coordinator_core.sources.kafka_requests import EARLIEST, LATEST, epoch_ends
 from coordinator_core.sources.kafka_topic import (
     NO_EPOCH,
     NO_LEADER,
-    ErrorCode,
+    BrokerError,
     Leader,
     Patience,
     Topic,
@@ -160,7 +160,7 @@ class KafkaSource:
             progress = False
             for partition, answer, is_first in responses:
                 reading = readings[partition]
-                if answer.error_code != ErrorCode.NONE:
+                if answer.error_code != BrokerError.NONE:
                     trouble = trouble or self._partition_trouble(partition, answer.error_code, reading.position)
                     continue
                 columns = self._take(partition, reading, answer, is_first)
@@ -247,7 +247,7 @@ class KafkaSource:
             responses, trouble = self._request_leaders(missing, request)
             before = len(found)
             for partition, answer, _ in responses:
-                if answer.error_code == ErrorCode.NONE:
+                if answer.error_code == BrokerError.NONE:
                     found[partition] = answer
                 else:
                     trouble = trouble or self._partition_trouble(partition, answer.error_code, None)
@@ -293,7 +293,7 @@ class KafkaSource:
         return LogUnreachable(f"topic {self._topic.name}: {error_name(code)}")
 
     def _partition_trouble(self, partition: int, code: int, position: int | None) -> LogError:
-        if code == ErrorCode.OFFSET_OUT_OF_RANGE and position is not None:
+        if code == BrokerError.OFFSET_OUT_OF_RANGE and position is not None:
             self._raise_out_of_range(partition, position)
         error = error_for(self._topic.name, code)
         if error is not None:

@@ -29,7 +29,7 @@ _REPORT_AFTER_SECONDS = 2.0
 _LOGGER = logging.getLogger(__name__)
 
 
-class ErrorCode(IntEnum):
+class BrokerError(IntEnum):
     """Codes of `org.apache.kafka.common.protocol.Errors` that a reader distinguishes."""
 
     NONE = 0
@@ -51,11 +51,11 @@ class ErrorCode(IntEnum):
 
 
 #: The leader moved, is moving, or does not know yet that it is the leader: refresh the metadata and retry.
-TRANSIENT_ERRORS = frozenset(ErrorCode) - {
-    ErrorCode.NONE,
-    ErrorCode.OFFSET_OUT_OF_RANGE,
-    ErrorCode.INVALID_TOPIC_EXCEPTION,
-    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+TRANSIENT_ERRORS = frozenset(BrokerError) - {
+    BrokerError.NONE,
+    BrokerError.OFFSET_OUT_OF_RANGE,
+    BrokerError.INVALID_TOPIC_EXCEPTION,
+    BrokerError.TOPIC_AUTHORIZATION_FAILED,
 }
 
 
@@ -86,7 +86,7 @@ def topic_from(metadata: Any, name: str, expected_id: UUID | None) -> Topic:
             break
     else:
         raise TopicMissing(_missing(name))
-    if topic.error_code != ErrorCode.NONE:
+    if topic.error_code != BrokerError.NONE:
         raise _topic_error(name, topic.error_code)
     topic_id = _topic_id(metadata, topic)
     if expected_id is not None and topic_id is not None and topic_id != expected_id:
@@ -123,20 +123,20 @@ def _missing(name: str) -> str:
 
 
 def _topic_error(name: str, code: int) -> LogError:
-    if code in (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EXCEPTION):
+    if code in (BrokerError.UNKNOWN_TOPIC_OR_PARTITION, BrokerError.INVALID_TOPIC_EXCEPTION):
         return TopicMissing(_missing(name))
     return error_for(name, code) or LogUnreachable(f"topic {name}: {error_name(code)}")
 
 
 def error_name(code: int) -> str:
     """Kafka's name of an error code, and the number."""
-    known = code in frozenset(ErrorCode)
-    return f"{ErrorCode(code).name if known else kafka.errors.for_code(code).message} ({code})"
+    known = code in frozenset(BrokerError)
+    return f"{BrokerError(code).name if known else kafka.errors.for_code(code).message} ({code})"
 
 
 def error_for(name: str, code: int) -> LogError | None:
     """The error to raise for an error code; None if a retry may help."""
-    if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+    if code == BrokerError.TOPIC_AUTHORIZATION_FAILED:
         return NotAuthorized(f"not authorized to read topic {name}: the user needs the ACLs Describe and Read on it")
     if code in TRANSIENT_ERRORS:
         return None

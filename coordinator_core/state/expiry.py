@@ -13,9 +13,9 @@ from coordinator_core.codec import Record, encode
 from coordinator_core.codec.messages.classic import GroupMetadataKey
 from coordinator_core.codec.messages.modern import GroupKey
 from coordinator_core.codec.messages.offsets import OffsetCommitKey
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.state.era import Era, ExpiryRule, GroupRemoval
 from coordinator_core.state.group_state import GroupState
-from coordinator_core.state.offsets import TopicPartition
 
 Tombstone = tuple[bytes, None]
 

@@ -6,11 +6,12 @@ from types import MappingProxyType
 
 from coordinator_core.codec import Record, Undecodable, UnknownType
 from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommitValue
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.log.record_batch import control_type
 from coordinator_core.state.anomaly import Anomaly, AnomalyKind
 from coordinator_core.state.era import Era
-from coordinator_core.state.offsets import CommittedOffset, OffsetState, TopicPartition
+from coordinator_core.state.offsets import CommittedOffset, OffsetState
 from coordinator_core.state.registry import GroupRegistry, unread
 from coordinator_core.state.views import GroupView, simple_group
 
@@ -18,7 +19,7 @@ _NO_OFFSETS: Mapping[TopicPartition, CommittedOffset] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class StateSnapshot:
     """All groups and offsets of a state, as comparable values."""
 
     groups: Mapping[str, GroupView]
@@ -101,11 +102,11 @@ class GroupState:
         """Transactional commits of a group before their marker, by partition and producer id."""
         return self.offsets.pending_of(group_id)
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> StateSnapshot:
         """The whole state as comparable values."""
         groups = self.groups()
         with_commits = sorted(self.offsets.groups_with_commits())
-        return Snapshot(
+        return StateSnapshot(
             groups=dict(groups),
             committed={g: dict(found) for g in with_commits if (found := self.committed(g))},
             pending={g: {tp: dict(by) for tp, by in self.pending(g).items()} for g in sorted(self.offsets.groups_with_pending())},

@@ -102,7 +102,7 @@ def show(options: Namespace) -> int:
     try:
         with closing(open_source(address, kafka)) as source:
             for found in printing.records(source):
-                if isinstance(found, printing.Problem):
+                if isinstance(found, printing.LogProblem):
                     problems += 1
                     print(found, file=sys.stderr)
                 elif (line := line_of(*found)) is not None:

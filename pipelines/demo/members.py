@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from coordinator_core.assignors import Assignor, ClusterMetadata
 from coordinator_core.client import ClusterClient, Connections, ConnectionSettings, MemberRunner
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.member import GroupMember, MemberSettings, MemberState
 from coordinator_core.protocol import apis
 from coordinator_core.protocol.offsets import (
@@ -15,7 +16,6 @@ from coordinator_core.protocol.offsets import (
     OffsetToCommit,
 )
 from coordinator_core.service.addresses import Endpoint
-from coordinator_core.state.offsets import TopicPartition
 from pipelines.demo.waiting import DemoError, Observation, wait_for
 
 SESSION_TIMEOUT_MS = 2_000

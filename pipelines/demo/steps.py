@@ -6,12 +6,12 @@ from textwrap import TextWrapper
 
 from coordinator_core.assignors import CooperativeStickyAssignor, RangeAssignor
 from coordinator_core.client import Crowd, CrowdSettings
-from coordinator_core.service.addresses import Endpoint as ListenAddress
+from coordinator_core.service.addresses import Endpoint
 from pipelines.demo.members import SESSION_TIMEOUT_MS, Members
 from pipelines.demo.waiting import DemoError, Observation, wait_for
 from pipelines.query.engine import Snapshot
 from pipelines.query.output import to_stdout
-from pipelines.source.address import Address, open_source
+from pipelines.source.address import SourceAddress, open_source
 from pipelines.tables.store import TableStore
 
 TOPICS = {"orders": 6, "payments": 4, "clicks": 2}
@@ -62,10 +62,10 @@ class DemoSteps:
     `logs` is the folder with the log files of coordinator and job; error messages name it.
     """
 
-    def __init__(self, server: ListenAddress, log: str, tables: str, logs: str) -> None:
+    def __init__(self, server: Endpoint, log: str, tables: str, logs: str) -> None:
         self._server = server
         self._logs = logs
-        self._log = Address("segments", log)
+        self._log = SourceAddress("segments", log)
         self._tables = tables
 
     async def run(self) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from coordinator_core.state.era import Era
 from pipelines.errors import UsageError
-from pipelines.source.address import Address
+from pipelines.source.address import SourceAddress
 
 #: Trigger of a job that reads up to the current end of the log and ends.
 AVAILABLE_NOW = "available-now"
@@ -20,7 +20,7 @@ class RunOptions:
     `max_records` limits the records of a batch, `tasks` is the number of tasks that read; 0 for no limit and for one per core.
     """
 
-    address: Address
+    address: SourceAddress
     tables: str
     era: Era
     retention_ms: int

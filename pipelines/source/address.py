@@ -17,7 +17,7 @@ DEFAULT_TOPIC = "__consumer_offsets"
 
 
 @dataclass(frozen=True)
-class Address:
+class SourceAddress:
     """A parsed source address. `location` is a path, or HOST:PORT[,…]; `topic` only for brokers."""
 
     scheme: str
@@ -33,7 +33,7 @@ class Address:
         return f"{self.scheme}://{self.location}/{self.topic}" if self.topic else f"{self.scheme}:{self.location}"
 
 
-def parse_address(text: str) -> Address:
+def parse_address(text: str) -> SourceAddress:
     """Parse a source address.
 
     Raises:
@@ -43,16 +43,16 @@ def parse_address(text: str) -> Address:
     if "@" in text and scheme not in ("segments", "jsonl"):
         raise UsageError("the address contains credentials: put them into the section [kafka] of the configuration")
     if colon and scheme in ("segments", "jsonl") and rest:
-        return Address(scheme, rest)
+        return SourceAddress(scheme, rest)
     if colon and scheme in ("kafka", "spark-kafka") and rest.startswith("//"):
         location, _, topic = rest[2:].partition("/")
         if location and all(":" in server for server in location.split(",")):
-            return Address(scheme, location, topic or DEFAULT_TOPIC)
+            return SourceAddress(scheme, location, topic or DEFAULT_TOPIC)
     raise UsageError(f"invalid source address {text!r}: use {FORMS}")
 
 
 def open_source(
-    address: Address, kafka_options: Mapping[str, str], topic_id: UUID | None = None, *, seen_before: bool = False
+    address: SourceAddress, kafka_options: Mapping[str, str], topic_id: UUID | None = None, *, seen_before: bool = False
 ) -> "LogSource":
     """Open the log at `address`. `kafka_options`: see `coordinator_core.sources.kafka`.
 
@@ -79,13 +79,13 @@ def open_source(
     raise UsageError(f"{address} cannot be read without Spark")
 
 
-def load_reader(address: Address) -> None:
+def load_reader(address: SourceAddress) -> None:
     """Import the modules that read logs at such an address."""
     if address.scheme == "kafka":
         importlib.import_module("coordinator_core.sources.kafka")
 
 
-def short_log_error(address: Address, partition: int, position: int, end: int) -> LogTruncated:
+def short_log_error(address: SourceAddress, partition: int, position: int, end: int) -> LogTruncated:
     """Error for a log that ends before the position of the tables."""
     return LogTruncated(
         f"{address}, partition {partition}: the log ends at offset {end}, before offset {position} where the tables continue; "
@@ -93,7 +93,7 @@ def short_log_error(address: Address, partition: int, position: int, end: int) -
     )
 
 
-def old_epoch_error(address: Address, partition: int, epoch: int, now: int) -> LogTruncated:
+def old_epoch_error(address: SourceAddress, partition: int, epoch: int, now: int) -> LogTruncated:
     """Error for a leader epoch that is lower than the epoch the tables have seen."""
     return LogTruncated(
         f"{address}, partition {partition}: the leader epoch is {now}, but was {epoch} when the tables read it: the topic was "
@@ -102,7 +102,7 @@ def old_epoch_error(address: Address, partition: int, epoch: int, now: int) -> L
     )
 
 
-def truncated_log_error(address: Address, partition: int, position: int, end: int) -> LogTruncated:
+def truncated_log_error(address: SourceAddress, partition: int, position: int, end: int) -> LogTruncated:
     """Error for a log that lost records which the tables have read, and has grown since."""
     return LogTruncated(
         f"{address}, partition {partition}: the log was truncated to offset {end}, before offset {position} where the tables "
@@ -111,7 +111,7 @@ def truncated_log_error(address: Address, partition: int, position: int, end: in
     )
 
 
-def deleted_records_error(address: Address, partition: int, position: int, beginning: int) -> RecordsDeleted:
+def deleted_records_error(address: SourceAddress, partition: int, position: int, beginning: int) -> RecordsDeleted:
     """Error for a log that starts after the position of the tables."""
     return RecordsDeleted(
         f"{address}, partition {partition}: the log now starts at offset {beginning}, but the tables need offset {position}; "

@@ -32,7 +32,7 @@ from coordinator_core.codec.uuids import uuid_from_text
 from coordinator_core.state.era import Era
 from pipelines.failpoints import failpoint
 from pipelines.source.address import (
-    Address,
+    SourceAddress,
     load_reader,
     old_epoch_error,
     open_source,
@@ -59,7 +59,7 @@ _CHECK_EVERY_SECONDS = 1.0
 class SourceOptions:
     """The parsed options of the source; sent to the tasks."""
 
-    address: Address
+    address: SourceAddress
     era: str
     retention_ms: int
     tasks: int

@@ -39,11 +39,11 @@ from coordinator_core.codec.messages.streams import (
     Subtopology,
     TaskIds,
 )
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.state.anomaly import AnomalyKind
 from coordinator_core.state.era import Era
 from coordinator_core.state.expiry import expire
 from coordinator_core.state.group_state import GroupState
-from coordinator_core.state.offsets import TopicPartition
 from coordinator_core.state.views import GroupView, TopicAssignment
 
 TOPIC_ID = UUID(int=99)

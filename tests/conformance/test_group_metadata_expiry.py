@@ -6,9 +6,9 @@ from log_builder import GROUP, NOW_MS, TOPIC, Log, member, retention_ms
 from coordinator_core.codec import Record, encode
 from coordinator_core.codec.messages.classic import GroupMetadataKey
 from coordinator_core.codec.messages.offsets import OffsetCommitKey
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.state.era import ERAS
 from coordinator_core.state.expiry import SweptGroup, expire, expires_at
-from coordinator_core.state.offsets import TopicPartition
 
 BOTH = pytest.mark.parametrize("era", ["3", "4"])
 FROM_2_1 = pytest.mark.parametrize("era", ["2", "3", "4"])

@@ -20,9 +20,9 @@ from coordinator_core.codec.messages.streams import (
     StreamsGroupTopologyValue,
     Subtopology,
 )
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.log.entries import ControlType
 from coordinator_core.state.expiry import expire
-from coordinator_core.state.offsets import TopicPartition
 
 RETENTION = retention_ms("4")
 FAR = NOW_MS + 10 * RETENTION

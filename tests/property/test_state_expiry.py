@@ -7,11 +7,11 @@ from log_builder import Log
 from state_strategies import any_steps, logs
 
 from coordinator_core.codec import decode
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.state.era import ERAS
 from coordinator_core.state.expiry import expire, expires_at
 from coordinator_core.state.group_state import GroupState
-from coordinator_core.state.offsets import TopicPartition
 
 #: The era is drawn with the log; more examples than usual, so that each era gets some.
 BY_ERA = settings(max_examples=2 * settings().max_examples)

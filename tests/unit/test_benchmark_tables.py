@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import bench_query
 from benchmarks.bench_micro_batch import apply_batches
-from benchmarks.large_tables import BULK_ROWS, ERA, Shape, change_rows, copied, large_tables
+from benchmarks.large_tables import BULK_ROWS, ERA, TablesShape, change_rows, copied, large_tables
 from benchmarks.offset_changes import Changes, as_change_rows
 from pipelines.batch import apply
 from pipelines.batch.apply import BatchApplier
@@ -42,7 +42,7 @@ def test_they_are_those_of_the_job(folder: Path) -> None:
     store = TableStore(str(folder / "job"))
     store.create()
     applier = BatchApplier(store, ERA, ERA.default_retention_ms, dict, bulk_rows=BULK_ROWS)
-    applier.apply_rows(pa.Table.from_batches(change_rows(Shape(SIZE)), SCHEMA))
+    applier.apply_rows(pa.Table.from_batches(change_rows(TablesShape(SIZE)), SCHEMA))
     assert check(made.root) == []
     for table in definitions.WRITE_ORDER[:-1]:
         assert contents(made, table) == contents(store, table)
@@ -51,7 +51,7 @@ def test_they_are_those_of_the_job(folder: Path) -> None:
 def test_small_batches_leave_few_files(folder: Path, tmp_path: Path) -> None:
     store = copied(large_tables(SIZE, folder), tmp_path / "copy")
     with mock.patch.object(apply, "COMPACT_EVERY", 5):
-        apply_batches(store, Shape(SIZE), 12, groups=2, offsets=20)
+        apply_batches(store, TablesShape(SIZE), 12, groups=2, offsets=20)
     assert check(store.root) == []
     assert len(store.table("offset_history").file_uris()) <= 5
     assert len(store.table("batches").file_uris()) <= 5
@@ -60,7 +60,7 @@ def test_small_batches_leave_few_files(folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_round_makes_the_changes_that_it_reports(folder: Path, tmp_path: Path) -> None:
-    shape = Shape(SIZE)
+    shape = TablesShape(SIZE)
     store = copied(large_tables(SIZE, folder), tmp_path / "copy")
     changes = Changes(shape)
     applier = BatchApplier(store, ERA, ERA.default_retention_ms, dict, bulk_rows=BULK_ROWS)
@@ -72,5 +72,5 @@ def test_a_round_makes_the_changes_that_it_reports(folder: Path, tmp_path: Path)
 def test_queries_of_the_benchmark_find_something(folder: Path) -> None:
     store = large_tables(SIZE, folder)
     for question, sql in bench_query.QUERIES.items():
-        found = Snapshot.open(store.root).query(sql.format(group=bench_query.queried_group(Shape(SIZE))))
+        found = Snapshot.open(store.root).query(sql.format(group=bench_query.queried_group(TablesShape(SIZE))))
         assert found.num_rows > 0, question

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from coordinator_core.codec.schema import SchemaError, Versions, catalog, load_catalog, snake_case
+from coordinator_core.codec.schema import SchemaError, VersionRange, catalog, load_catalog, snake_case
 
 VALUE: dict[str, Any] = {
     "module": "offsets",
@@ -71,7 +71,7 @@ def test_fields_without_default_must_be_described() -> None:
 
 @pytest.mark.parametrize(("text", "inside", "outside"), [("0-4", [0, 4], [5, -1]), ("3+", [3, 99], [2]), ("1", [1], [0, 2])])
 def test_versions(text: str, inside: list[int], outside: list[int]) -> None:
-    versions = Versions.parse(text)
+    versions = VersionRange.parse(text)
 
     assert all(version in versions for version in inside)
     assert not any(version in versions for version in outside)

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.reduction.loaded_commits import loaded_commits
-from coordinator_core.state.offsets import CommittedOffset, TopicPartition
+from coordinator_core.state.offsets import CommittedOffset
 
 GROUPS = 40
 KEYS = 20

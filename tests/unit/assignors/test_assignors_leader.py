@@ -25,8 +25,9 @@ from coordinator_core.assignors import (
     rebalance_protocol,
     subscription_bytes,
 )
-from coordinator_core.assignors.model import PartitionInfo, TopicPartition
+from coordinator_core.assignors.model import PartitionInfo
 from coordinator_core.codec import Malformed
+from coordinator_core.codec.topic_partition import TopicPartition
 
 METADATA = ClusterMetadata.of_counts({"t": 2, "u": 1})
 
