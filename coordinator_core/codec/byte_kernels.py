@@ -61,10 +61,35 @@ def read_unsigned_varint(buffer: Bytes, position: Integer, end: Integer) -> tupl
     """Read an unsigned varint of at most five bytes, truncated to 32 bits: (value, next position); position -1 if malformed."""
     value = np.int64(0)
     for k in range(min(end - position, 5)):
-        byte = np.int64(buffer[position + k])
+        byte = np.int64(buffer[np.uint64(position + k)])
         value |= (byte & 0x7F) << (7 * k)
         if byte < 0x80:
             return value & 0xFFFFFFFF, position + k + 1
+    return np.int64(0), np.int64(-1)
+
+
+@njit(cache=True)
+def read_varint(buffer: Bytes, position: Integer, end: Integer) -> tuple[Integer, Integer]:
+    """Read a zigzag varint of 32 bits: (value, next position); position -1 if truncated or too long."""
+    if position < end and buffer[np.uint64(position)] < 0x80:
+        short = np.int64(buffer[np.uint64(position)])
+        return (short >> 1) ^ -(short & 1), position + 1
+    raw, position = read_unsigned_varint(buffer, position, end)
+    return (raw >> 1) ^ -(raw & 1), position
+
+
+@njit(cache=True)
+def read_varlong(buffer: Bytes, position: Integer, end: Integer) -> tuple[Integer, Integer]:
+    """Read a zigzag varint of 64 bits: (value, next position); position -1 if truncated or too long."""
+    if position < end and buffer[np.uint64(position)] < 0x80:
+        short = np.int64(buffer[np.uint64(position)])
+        return (short >> 1) ^ -(short & 1), position + 1
+    raw = np.uint64(0)
+    for k in range(min(end - position, 10)):
+        byte = np.uint64(buffer[np.uint64(position + k)])
+        raw |= (byte & np.uint64(0x7F)) << np.uint64(7 * k)
+        if byte < np.uint64(0x80):
+            return np.int64(raw >> np.uint64(1)) ^ -np.int64(raw & np.uint64(1)), position + k + 1
     return np.int64(0), np.int64(-1)
 
 
@@ -146,9 +171,9 @@ def copy_bytes(source: Bytes, source_start: Integer, target: Bytes, target_start
         target[np.uint64(target_start + k)] = source[np.uint64(source_start + k)]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def gather_bytes(buffer: Bytes, starts: Int64s, lengths: Numbers, target: Bytes) -> None:
-    """Copy slices one after the other into `target`; negative lengths copy nothing."""
+    """Copy slices one after the other into `target`, without the interpreter lock; negative lengths copy nothing."""
     position = np.int64(0)
     for i in range(starts.size):
         length = np.int64(max(lengths[i], 0))

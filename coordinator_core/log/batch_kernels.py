@@ -7,6 +7,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from coordinator_core.codec.arrays import Bytes, Integer
+from coordinator_core.codec.byte_kernels import read_int16, read_int32, read_int64, read_varint, read_varlong
 from coordinator_core.log.damage import Problem
 from coordinator_core.log.message_set import SMALLEST_MESSAGE
 from coordinator_core.log.reader import MAX_OFFSET
@@ -23,9 +25,6 @@ from coordinator_core.log.record_batch import (
     SMALLEST_RECORD,
     TRANSACTIONAL,
 )
-
-Bytes = npt.NDArray[np.uint8]
-Int = int | np.int64
 
 IS_TRANSACTIONAL = 1
 IS_CONTROL = 2
@@ -67,35 +66,13 @@ _RECORDS_LEFT_OVER = int(Problem.RECORDS_LEFT_OVER)
 
 
 @njit(cache=True)
-def _int64(data: Bytes, position: Int) -> Int:
-    number = np.int64(0)
-    for index in range(8):
-        number = (number << 8) | np.int64(data[position + index])
-    return number
-
-
-@njit(cache=True)
-def _int32(data: Bytes, position: Int) -> Int:
-    number = np.int64(0)
-    for index in range(4):
-        number = (number << 8) | np.int64(data[position + index])
-    return number - ((number >> 31) << 32)
-
-
-@njit(cache=True)
-def _int16(data: Bytes, position: Int) -> Int:
-    number = (np.int64(data[position]) << 8) | np.int64(data[position + 1])
-    return number - ((number >> 15) << 16)
-
-
-@njit(cache=True)
-def _frame(data: Bytes, position: Int) -> tuple[Int, Int, Int, int]:
+def _frame(data: Bytes, position: Integer) -> tuple[Integer, Integer, Integer, int]:
     """End, base offset, last offset and problem of the frame at `position`; mirrors `reader._frame`."""
     left = len(data) - position
     if left < LOG_OVERHEAD:
-        return position, _int64(data, position) if left >= 8 else -1, -1, _TORN_TAIL
-    base = _int64(data, position)
-    length = _int32(data, position + 8)
+        return position, read_int64(data, position) if left >= 8 else -1, -1, _TORN_TAIL
+    base = read_int64(data, position)
+    length = read_int32(data, position + 8)
     if length < SMALLEST_MESSAGE:
         return position, base, -1, _IMPOSSIBLE_LENGTH
     if length > left - LOG_OVERHEAD:
@@ -108,25 +85,25 @@ def _frame(data: Bytes, position: Int) -> tuple[Int, Int, Int, int]:
         return end, base, -1, _IMPOSSIBLE_OFFSET
     if magic > 2:
         return end, base, base, _UNKNOWN_MAGIC
-    last = base + _int32(data, position + 23) if magic == 2 else base
+    last = base + read_int32(data, position + 23) if magic == 2 else base
     if last < base:
         return end, base, base, _IMPOSSIBLE_OFFSET
     return end, base, last, 0
 
 
 @njit(cache=True)
-def _first_offset(data: Bytes, position: Int, end: Int, base: Int, covered: Int) -> Int:
+def _first_offset(data: Bytes, position: Integer, end: Integer, base: Integer, covered: Integer) -> Integer:
     """Lowest possible offset of a frame; mirrors `reader._first_offset`."""
     wraps = end > position and data[position + 16] < 2 and data[position + 17] & COMPRESSION_MASK != 0
     return min(base, covered + 1) if wraps else base
 
 
 @njit(cache=True)
-def count_frames(data: Bytes, start_offset: int, end_offset: int) -> tuple[int, Int]:
+def count_frames(data: Bytes, start_offset: int, end_offset: int) -> tuple[int, Integer]:
     """Number of frames that `read_frames` will list, and the position where reading ends."""
     frames = 0
-    position: Int = 0
-    covered: Int = np.int64(-1)
+    position: Integer = 0
+    covered: Integer = np.int64(-1)
     while position < len(data):
         end, base, last, problem = _frame(data, position)
         first = _first_offset(data, position, end, base, covered)
@@ -145,7 +122,7 @@ def count_frames(data: Bytes, start_offset: int, end_offset: int) -> tuple[int, 
 def read_frames(data: Bytes, start_offset: int, batches: npt.NDArray[np.void]) -> None:
     """Fill one row per frame that may have offsets of the range; mirrors `reader.frames`."""
     frame = 0
-    position: Int = 0
+    position: Integer = 0
     while frame < len(batches):
         end, base, last, problem = _frame(data, position)
         if problem != 0 or last >= start_offset:
@@ -161,32 +138,32 @@ def read_frames(data: Bytes, start_offset: int, batches: npt.NDArray[np.void]) -
             batch.attributes = 0
             batch.magic = 2 if problem != 0 else data[position + 16]
             if batch.magic == 2 and problem == 0:
-                batch.attributes = _int16(data, position + 21)
-                batch.base_timestamp = _int64(data, position + 27)
-                batch.max_timestamp = _int64(data, position + 35)
-                batch.producer_id = _int64(data, position + 43)
-                batch.producer_epoch = _int16(data, position + 51)
-                batch.count = _int32(data, position + 57)
+                batch.attributes = read_int16(data, position + 21)
+                batch.base_timestamp = read_int64(data, position + 27)
+                batch.max_timestamp = read_int64(data, position + 35)
+                batch.producer_id = read_int64(data, position + 43)
+                batch.producer_epoch = read_int16(data, position + 51)
+                batch.count = read_int32(data, position + 57)
                 batch.records_start = position + HEADER_SIZE
                 batch.records_end = end
         position = end
 
 
 @njit(cache=True)
-def last_frame(data: Bytes) -> tuple[Int, Int, Int]:
+def last_frame(data: Bytes) -> tuple[Integer, Integer, Integer]:
     """The greatest offset of all frames, the leader epoch of the last one, and the position where reading ends.
 
     Offset and epoch are -1 for none. Only headers are read.
     """
-    greatest: Int = np.int64(-1)
-    epoch: Int = np.int64(NO_LEADER_EPOCH)
-    position: Int = 0
+    greatest: Integer = np.int64(-1)
+    epoch: Integer = np.int64(NO_LEADER_EPOCH)
+    position: Integer = 0
     while position < len(data):
         end, _, last, problem = _frame(data, position)
         greatest = max(greatest, last)
         if problem in (_TORN_TAIL, _IMPOSSIBLE_LENGTH):
             break
-        epoch = _int32(data, position + LEADER_EPOCH_START) if data[position + 16] == 2 else np.int64(NO_LEADER_EPOCH)
+        epoch = read_int32(data, position + LEADER_EPOCH_START) if data[position + 16] == 2 else np.int64(NO_LEADER_EPOCH)
         position = end
     return greatest, epoch, position
 
@@ -221,7 +198,7 @@ def check_crcs(data: Bytes, batches: npt.NDArray[np.void], tables: npt.NDArray[n
         while position < batch.end:
             crc = tables[0, (crc ^ np.uint32(data[position])) & np.uint32(0xFF)] ^ (crc >> np.uint32(8))
             position += 1
-        stored = np.uint32(_int32(data, batch.position + 17) & 0xFFFFFFFF)
+        stored = np.uint32(read_int32(data, batch.position + 17) & 0xFFFFFFFF)
         if crc ^ np.uint32(0xFFFFFFFF) != stored:
             batch.crc_problem = _CRC_MISMATCH
 
@@ -238,46 +215,9 @@ def record_bound(batches: npt.NDArray[np.void]) -> int:
 
 
 @njit(cache=True)
-def _varint(data: Bytes, position: Int, end: Int) -> tuple[Int, Int]:
-    """Value and next position of a zigzag varint of 32 bits; position -1 if truncated or too long."""
-    if position < end and data[np.uint64(position)] < 0x80:
-        short = np.int64(data[np.uint64(position)])
-        return (short >> 1) ^ -(short & 1), position + 1
-    raw = np.int64(0)
-    for index in range(5):
-        if position >= end:
-            return 0, -1
-        byte = np.int64(data[np.uint64(position)])
-        position += 1
-        raw |= (byte & 0x7F) << (7 * index)
-        if byte < 0x80:
-            raw &= 0xFFFFFFFF
-            return (raw >> 1) ^ -(raw & 1), position
-    return 0, -1
-
-
-@njit(cache=True)
-def _varlong(data: Bytes, position: Int, end: Int) -> tuple[Int, Int]:
-    """Value and next position of a zigzag varint of 64 bits; position -1 if truncated or too long."""
-    if position < end and data[np.uint64(position)] < 0x80:
-        short = np.int64(data[np.uint64(position)])
-        return (short >> 1) ^ -(short & 1), position + 1
-    raw = np.uint64(0)
-    for index in range(10):
-        if position >= end:
-            return 0, -1
-        byte = np.uint64(data[np.uint64(position)])
-        position += 1
-        raw |= (byte & np.uint64(0x7F)) << np.uint64(7 * index)
-        if byte < np.uint64(0x80):
-            return np.int64(raw >> np.uint64(1)) ^ -np.int64(raw & np.uint64(1)), position
-    return 0, -1
-
-
-@njit(cache=True)
-def _field(data: Bytes, position: Int, end: Int) -> tuple[Int, Int, Int]:
+def _field(data: Bytes, position: Integer, end: Integer) -> tuple[Integer, Integer, Integer]:
     """Start, length and next position of a nullable field; length -1 for null, next position -1 for a field that does not fit."""
-    length, position = _varint(data, position, end)
+    length, position = read_varint(data, position, end)
     if position < 0 or length > end - position:
         return 0, -1, -1
     if length < 0:
@@ -286,12 +226,14 @@ def _field(data: Bytes, position: Int, end: Int) -> tuple[Int, Int, Int]:
 
 
 @njit(cache=True)
-def _record(data: Bytes, position: Int, end: Int, last_delta: Int) -> tuple[Int, Int, Int, Int, Int, Int, int]:
+def _record(
+    data: Bytes, position: Integer, end: Integer, last_delta: Integer
+) -> tuple[Integer, Integer, Integer, Integer, Integer, Integer, int]:
     """Timestamp and offset deltas, start and length of key and value, and the problem; mirrors `record_batch._read_record`."""
-    timestamp_delta, position = _varlong(data, position + 1, end)
+    timestamp_delta, position = read_varlong(data, position + 1, end)
     if position < 0:
         return 0, 0, 0, 0, 0, 0, _RECORD_FIELD
-    delta, position = _varint(data, position, end)
+    delta, position = read_varint(data, position, end)
     if position < 0:
         return 0, 0, 0, 0, 0, 0, _RECORD_FIELD
     if delta < 0 or delta > last_delta:
@@ -338,7 +280,7 @@ def read_records(
             if position >= end:
                 problem = _RECORDS_MISSING
                 break
-            length, position = _varint(data, position, end)
+            length, position = read_varint(data, position, end)
             if position < 0 or length < 0 or length > end - position:
                 problem = _RECORD_TRUNCATED
                 break

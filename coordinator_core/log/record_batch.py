@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import crc32c
 
+from coordinator_core.codec.wire import write_uvarint
 from coordinator_core.log.compression import COMPRESSIONS, BadPayload, Compression, compress, decompress
 from coordinator_core.log.damage import Problem
 from coordinator_core.log.entries import ControlType
@@ -255,29 +256,26 @@ def write_batch(
 def _record_bytes(record: BatchRecord, base_offset: int, base_timestamp: int) -> bytes:
     parts = [
         b"\x00",
-        _zigzag(record.timestamp - base_timestamp),
-        _zigzag(record.offset - base_offset),
+        zigzag(record.timestamp - base_timestamp),
+        zigzag(record.offset - base_offset),
         _sized(record.key),
         _sized(record.value),
-        _zigzag(len(record.headers)),
+        zigzag(len(record.headers)),
     ]
     for name, value in record.headers:
         parts += (_sized(name.encode()), _sized(value))
     body = b"".join(parts)
-    return _zigzag(len(body)) + body
+    return zigzag(len(body)) + body
 
 
 def _sized(data: bytes | None) -> bytes:
-    return b"\x01" if data is None else _zigzag(len(data)) + data
+    return b"\x01" if data is None else zigzag(len(data)) + data
 
 
-def _zigzag(number: int) -> bytes:
-    raw = number << 1 if number >= 0 else (-number << 1) - 1
+def zigzag(number: int) -> bytes:
+    """Encode a varint of a record (`ByteUtils.writeVarlong`)."""
     encoded = bytearray()
-    while raw > 0x7F:
-        encoded.append(raw & 0x7F | 0x80)
-        raw >>= 7
-    encoded.append(raw)
+    write_uvarint(encoded, number << 1 if number >= 0 else (-number << 1) - 1)
     return bytes(encoded)
 
 

@@ -14,6 +14,7 @@ from coordinator_core.log.record_batch import (
     SMALLEST_LENGTH,
     TRANSACTIONAL,
     end_transaction_marker,
+    zigzag,
 )
 
 _BEHIND_CRC = struct.Struct(">hiqqqhii")
@@ -83,18 +84,8 @@ def _marker_bytes(batch: AppendBatch, kind: ControlType, base_offset: int, leade
 
 
 def _zigzag(number: int) -> bytes:
-    return _SMALL[number] if number < _SMALL_NUMBERS else _long_zigzag(number)
-
-
-def _long_zigzag(number: int) -> bytes:
-    raw = number << 1
-    encoded = bytearray()
-    while raw > 0x7F:
-        encoded.append(raw & 0x7F | 0x80)
-        raw >>= 7
-    encoded.append(raw)
-    return bytes(encoded)
+    return _SMALL[number] if number < _SMALL_NUMBERS else zigzag(number)
 
 
 _SMALL_NUMBERS = 8192
-_SMALL = tuple(_long_zigzag(number) for number in range(_SMALL_NUMBERS))
+_SMALL = tuple(zigzag(number) for number in range(_SMALL_NUMBERS))

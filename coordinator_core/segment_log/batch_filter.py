@@ -1,6 +1,6 @@
 """Compaction of batches: records to keep, and rewritten batches (`Cleaner.cleanInto`, `MemoryRecords.filterTo`)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ from coordinator_core.log.record_batch import (
     CONTROL,
     DELETE_HORIZON,
     NO_PRODUCER_ID,
+    BatchHeader,
     BatchRecord,
     read_header,
     read_payload,
@@ -88,20 +89,7 @@ def _is_last(batch: npt.NDArray[np.void], producers: Mapping[int, LastBatch]) ->
 
 def emptied(batch: memoryview) -> bytes:
     """Return the batch without its records (`DefaultRecordBatch.writeEmptyHeader`)."""
-    header = read_header(batch)
-    return write_batch(
-        [],
-        base_offset=header.base_offset,
-        last_offset=header.last_offset,
-        producer_id=header.producer_id,
-        producer_epoch=header.producer_epoch,
-        base_sequence=header.base_sequence,
-        leader_epoch=header.leader_epoch,
-        transactional=header.is_transactional,
-        control=header.is_control,
-        log_append_time=header.max_timestamp if header.is_log_append_time else None,
-        max_timestamp=header.max_timestamp,
-    )
+    return _batch_like(read_header(batch), [], Compression.NONE, None)
 
 
 def rewritten(batch: memoryview, kept: frozenset[int], horizon: int, *, is_marker: bool) -> bytes:
@@ -112,6 +100,14 @@ def rewritten(batch: memoryview, kept: frozenset[int], horizon: int, *, is_marke
         raise CleanFailed(f"batch at offset {header.base_offset}: {payload[1]}")
     records = [r for r in read_records(payload, header) if isinstance(r, BatchRecord) and r.offset in kept]
     needs_horizon = is_marker or any(record.value is None for record in records)
+    delete_horizon = horizon if needs_horizon and header.delete_horizon is None else header.delete_horizon
+    return _batch_like(header, records, Compression(header.compression), delete_horizon)
+
+
+def _batch_like(
+    header: BatchHeader, records: Sequence[BatchRecord], compression: Compression, delete_horizon: int | None
+) -> bytes:
+    """Write a batch with the offsets, producer and flags of `header`."""
     return write_batch(
         records,
         base_offset=header.base_offset,
@@ -120,9 +116,10 @@ def rewritten(batch: memoryview, kept: frozenset[int], horizon: int, *, is_marke
         producer_epoch=header.producer_epoch,
         base_sequence=header.base_sequence,
         leader_epoch=header.leader_epoch,
-        compression=Compression(header.compression),
+        compression=compression,
         transactional=header.is_transactional,
         control=header.is_control,
         log_append_time=header.max_timestamp if header.is_log_append_time else None,
-        delete_horizon=horizon if needs_horizon and header.delete_horizon is None else header.delete_horizon,
+        max_timestamp=header.max_timestamp,
+        delete_horizon=delete_horizon,
     )

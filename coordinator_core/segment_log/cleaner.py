@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from coordinator_core.codec.arrays import Bytes, Int64s
+from coordinator_core.codec.byte_kernels import gather_bytes
 from coordinator_core.log.columns import IS_CONTROL, RecordColumns, parse_columns
 from coordinator_core.log.force import force
 from coordinator_core.log.record_batch import CONTROL
 from coordinator_core.segment_log.batch_filter import COPY, EMPTY, REWRITE, decide, emptied, rewritten
 from coordinator_core.segment_log.cleaning_plan import CleaningPlan
 from coordinator_core.segment_log.errors import CleanFailed
-from coordinator_core.segment_log.key_kernels import copy_slices
 from coordinator_core.segment_log.key_offsets import KeyOffsets
 from coordinator_core.segment_log.segment import CLEANED, Segment
 from coordinator_core.segment_log.segment_scan import Piece, pieces
@@ -198,7 +198,7 @@ def _by_runs(
         if len(copied):
             starts, ends = batches["position"][copied], batches["end"][copied]
             target: Bytes = np.empty(int((ends - starts).sum()), np.uint8)
-            copy_slices(np.frombuffer(piece.data, np.uint8), starts, ends, target)
+            gather_bytes(np.frombuffer(piece.data, np.uint8), starts, ends - starts, target)
             yield _Kept(target.data, int(batches["max_timestamp"][copied].max()), True)
         if row < len(batches):
             batch = batches[row]

@@ -98,13 +98,3 @@ def rehash(arena: Bytes, starts: Int64s, count: Integer, table: UInt64s) -> None
         while table[slot] != 0:
             slot = (slot + np.uint64(1)) & mask
         table[slot] = (value & _HIGH_32) | np.uint64(key + 1)
-
-
-@njit(cache=True, nogil=True)
-def copy_slices(data: Bytes, starts: Int64s, ends: Int64s, target: Bytes) -> None:
-    """Copy slices one after the other into `target`."""
-    position = np.int64(0)
-    for i in range(starts.size):
-        length = ends[i] - starts[i]
-        copy_bytes(data, starts[i], target, position, length)
-        position += length
