@@ -1,6 +1,6 @@
-"""Types of the arrays that hold columns."""
+"""Types of the arrays that hold columns, and their growth."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -23,3 +23,12 @@ if TYPE_CHECKING:
 else:
     ArrowArray = pa.Array
     ArrowColumn = pa.ChunkedArray
+
+T = TypeVar("T", bound=np.generic)
+
+
+def grown(array: NDArray[T], size: int) -> NDArray[T]:
+    """Return a copy of the array with `size` items; the new ones are zero."""
+    larger: NDArray[T] = np.zeros(size, dtype=array.dtype)
+    larger[: array.size] = array
+    return larger

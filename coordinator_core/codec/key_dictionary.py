@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from coordinator_core.codec.arrays import ArrowColumn, Bytes, Int32s, Int64s, UInt64s
+from coordinator_core.codec.arrays import ArrowColumn, Bytes, Int32s, Int64s, UInt64s, grown
 from coordinator_core.codec.columnar_kernels import LENGTH_BITS, LONGEST_KEY, hash_keys, index_keys, locate_names, rehash
-from coordinator_core.codec.growth import grown
 from coordinator_core.codec.slices import strings
 
 _FIRST_KEYS = 1024

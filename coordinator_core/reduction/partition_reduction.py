@@ -18,9 +18,8 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from coordinator_core.codec.arrays import Bytes, Int8s, Int32s, Int64s
+from coordinator_core.codec.arrays import Bytes, Int8s, Int32s, Int64s, grown
 from coordinator_core.codec.columnar import KeyDictionary, decode_offset_commits
-from coordinator_core.codec.growth import grown
 from coordinator_core.codec.slices import binaries
 from coordinator_core.log.columns import IS_CONTROL, IS_TRANSACTIONAL, RecordColumns
 from coordinator_core.log.damage import Damage
@@ -51,7 +50,7 @@ from coordinator_core.reduction.tables import (
     tombstones_table,
     topic_ids_table,
 )
-from coordinator_core.state.tombstone_scope import TombstoneScope
+from coordinator_core.state.era import TombstoneScope
 
 _FIRST_KEYS = 1024
 _FIRST_ROWS = 64

@@ -10,7 +10,7 @@ from coordinator_core.codec.columnar_kernels import COMMIT as COMMIT_STATUS
 from coordinator_core.codec.columnar_kernels import OTHER as OTHER_STATUS
 from coordinator_core.log.columns import IS_CONTROL, IS_TRANSACTIONAL
 from coordinator_core.log.entries import ControlType
-from coordinator_core.state.tombstone_scope import TombstoneScope
+from coordinator_core.state.era import TombstoneScope
 
 # The actions between COMMIT and WIPE concern a key.
 #: Not folded: a record other than an offset commit, or an unreadable control record.

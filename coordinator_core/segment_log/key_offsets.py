@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from coordinator_core.codec.arrays import Bytes, Int32s, Int64s, UInt64s
-from coordinator_core.codec.growth import grown
+from coordinator_core.codec.arrays import Bytes, Int32s, Int64s, UInt64s, grown
 from coordinator_core.segment_log.key_kernels import last_offsets, note_offsets, rehash
 
 _FIRST_KEYS = 1024

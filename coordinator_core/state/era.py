@@ -12,12 +12,26 @@ One difference is left out because it does not show in the state: 2.3–2.7 stor
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, IntEnum
 from types import MappingProxyType
 
 from coordinator_core.codec.messages.classic import MemberMetadata
 from coordinator_core.codec.messages.offsets import OffsetCommitValue
-from coordinator_core.state.tombstone_scope import TombstoneScope
+
+
+class TombstoneScope(IntEnum):
+    """Commits that an offset tombstone removes. Compiled code uses the numbers.
+
+    SCALA (`GroupMetadataManager.doLoadGroupsAndOffsets`): a plain tombstone removes the committed offset and no pending
+    commit; a transactional one removes only its own producer's pending commit. A record is transactional by the flag of its
+    batch. Every control record except COMMIT discards the pending commits of its producer.
+
+    JAVA (`OffsetMetadataManager.replay`): any tombstone removes the committed offset and every producer's pending commit. A
+    record is transactional if it has a producer id. Control types other than COMMIT and ABORT have no effect.
+    """
+
+    SCALA = 0
+    JAVA = 1
 
 
 class ExpiryRule(Enum):

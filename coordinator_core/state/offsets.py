@@ -16,8 +16,7 @@ from uuid import UUID
 from coordinator_core.codec.messages.offsets import ZERO_UUID, OffsetCommitKey, OffsetCommitValue
 from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.log.entries import ControlType, LogRecord
-from coordinator_core.state.era import Era
-from coordinator_core.state.tombstone_scope import TombstoneScope
+from coordinator_core.state.era import Era, TombstoneScope
 
 #: `TopicPartition` too, because the state is keyed by it.
 __all__ = ["CommittedOffset", "OffsetState", "Producer", "TopicPartition"]

@@ -18,8 +18,7 @@ from coordinator_core.log.columns import columns_of
 from coordinator_core.log.entries import ControlType, LogRecord
 from coordinator_core.log.record_batch import control_type
 from coordinator_core.reduction.partition_reduction import PartitionReducer, Reduction
-from coordinator_core.state.era import Era
-from coordinator_core.state.tombstone_scope import TombstoneScope
+from coordinator_core.state.era import Era, TombstoneScope
 
 ERAS = ("0.10", "1", "3", "4")
 PARTITION = 7
