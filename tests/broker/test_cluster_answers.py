@@ -35,15 +35,15 @@ class Side:
 
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
-        listed = self.ask(ApiVersionsRequest(client_software_name="t", client_software_version="1"), ApiVersionsResponse, 3)
+        listed = self.request(ApiVersionsRequest(client_software_name="t", client_software_version="1"), ApiVersionsResponse, 3)
         self.versions = {api.api_key: range(api.min_version, api.max_version + 1) for api in listed.api_keys}
         kind = MetadataRequest.MetadataRequestTopic
-        found = self.ask(metadata(kind(name=TOPIC, topic_id=NO_ID)), MetadataResponse, 12)
+        found = self.request(metadata(kind(name=TOPIC, topic_id=NO_ID)), MetadataResponse, 12)
         self.topic_id: UUID = found.topics[0].topic_id
 
-    def ask(self, request: Any, response: Any, version: int) -> Any:
+    def request(self, request: Any, response: Any, version: int) -> Any:
         with ProtocolConnection(self.bootstrap, "test") as connection:
-            return connection.ask(request, response, version)
+            return connection.request(request, response, version)
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def listed_offset(side: Side, version: int, topic: str, timestamp: int) -> tuple
     request = ListOffsetsRequest(
         replica_id=-1, isolation_level=0, topics=[kind(name=topic, partitions=[partition])], timeout_ms=1000
     )
-    found = side.ask(request, ListOffsetsResponse, version).topics[0].partitions[0]
+    found = side.request(request, ListOffsetsResponse, version).topics[0].partitions[0]
     return found.error_code, found.offset, found.timestamp, found.leader_epoch
 
 
@@ -110,7 +110,7 @@ def test_offsets_of_an_empty_partition(sides: Sides) -> None:
 
 
 def described_topic(side: Side, version: int, name: str | None, topic_id: UUID) -> tuple[Any, ...]:
-    topic = side.ask(
+    topic = side.request(
         metadata(MetadataRequest.MetadataRequestTopic(name=name, topic_id=topic_id)), MetadataResponse, version
     ).topics[0]
     return topic.error_code, topic.name, topic.topic_id == side.topic_id, topic.topic_id == topic_id, len(topic.partitions)
@@ -150,7 +150,7 @@ def fetched(side: Side, version: int, topic: str) -> tuple[Any, ...]:
         forgotten_topics_data=[],
         rack_id="",
     )
-    answer = side.ask(request, FetchResponse, version)
+    answer = side.request(request, FetchResponse, version)
     found = answer.responses[0].partitions[0]
     return answer.responses[0].topic, found.error_code, found.high_watermark, found.records or b""
 
@@ -192,7 +192,7 @@ def refused(side: Side, version: int, topic: str, partition: int, acks: int) -> 
     request = ProduceRequest(
         transactional_id=None, acks=acks, timeout_ms=1000, topic_data=[kind(name=topic, topic_id=NO_ID, partition_data=[data])]
     )
-    answer = side.ask(request, ProduceResponse, version).responses[0]
+    answer = side.request(request, ProduceResponse, version).responses[0]
     found = answer.partition_responses[0]
     return answer.name, found.index, found.error_code, found.base_offset, found.log_append_time_ms, found.log_start_offset
 

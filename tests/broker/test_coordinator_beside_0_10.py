@@ -30,7 +30,7 @@ from pipelines.private.kafka.clients import Clients
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
-GROUP, SIMPLE, MISSING, WARM_UP = "story", "simple", "nobody", "warm-up"
+GROUP, SIMPLE, MISSING, WARM_UP = "story", "simple", "missing", "warm-up"
 TOPIC = "read"
 T0, T1 = TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 1)
 SESSION_MS = 30_000
@@ -55,7 +55,7 @@ class Broker:
         self._address = (host, int(port))
         self._open: list[socket.socket] = []
 
-    def ask(self, request: Any) -> Callable[[], Any]:
+    def send(self, request: Any) -> Callable[[], Any]:
         api, version = VERSIONS[type(request)]
         connection = socket.create_connection(self._address, timeout=20)
         self._open.append(connection)
@@ -90,7 +90,7 @@ class Ours:
             if partition != self.at.partition:
                 self.at.lead(partition)
 
-    def ask(self, request: Any) -> Callable[[], Any]:
+    def send(self, request: Any) -> Callable[[], Any]:
         if isinstance(request, ListGroupsRequest):
             calls = [self.at.send(request, partition) for partition in range(2)]
             groups = tuple(group for call in calls for group in call.response.groups)
@@ -103,8 +103,8 @@ def answers_to_story(side: Any) -> list[str]:
     """The answers to the story, as text, with the member ids by the order of their first appearance."""
     answers: list[Any] = []
 
-    def ask(request: Any) -> Any:
-        answers.append(side.ask(request)())
+    def send(request: Any) -> Any:
+        answers.append(side.send(request)())
         return answers[-1]
 
     def join(member_id: str = "", metadata: bytes = b"s", **more: Any) -> Callable[[], Any]:
@@ -120,22 +120,22 @@ def answers_to_story(side: Any) -> list[str]:
             supports_skipping_assignment=False,
             **fields,
         )
-        answer: Callable[[], Any] = side.ask(request)
+        answer: Callable[[], Any] = side.send(request)
         return answer
 
     def commit(member_id: str, generation: int, group: str = GROUP, retention_ms: int = -1) -> Any:
         offsets = {T0: OffsetToCommit(5, metadata="m"), T1: OffsetToCommit(6)}
-        return ask(OffsetCommitRequest(group, offsets, member_id, generation, None, retention_ms))
+        return send(OffsetCommitRequest(group, offsets, member_id, generation, None, retention_ms))
 
     def beat(member_id: str, generation: int, group: str = GROUP) -> Any:
-        return ask(HeartbeatRequest(group, generation, member_id))
+        return send(HeartbeatRequest(group, generation, member_id))
 
     def sync(member_id: str, generation: int, assignments: dict[str, bytes] | None = None) -> Callable[[], Any]:
-        answer: Callable[[], Any] = side.ask(SyncGroupRequest(GROUP, generation, member_id, assignments=assignments or {}))
+        answer: Callable[[], Any] = side.send(SyncGroupRequest(GROUP, generation, member_id, assignments=assignments or {}))
         return answer
 
     def describe(group: str = GROUP) -> None:
-        answers.append(side.ask(DescribeGroupRequest(group))())
+        answers.append(side.send(DescribeGroupRequest(group))())
 
     # a group of one, before its leader assigns
     answers.append(join()())
@@ -156,8 +156,8 @@ def answers_to_story(side: Any) -> list[str]:
         commit(member_id, generation, retention_ms=100_000)
     commit("", -1)
     answers.append(sync(a, 1)())
-    ask(OffsetFetchRequest(GROUP, (T0, TopicPartition(TOPIC, 3))))
-    ask(OffsetFetchRequest(GROUP))
+    send(OffsetFetchRequest(GROUP, (T0, TopicPartition(TOPIC, 3))))
+    send(OffsetFetchRequest(GROUP))
     # a second member: both join, both sync
     second = join(metadata=b"t")
     describe()
@@ -179,12 +179,12 @@ def answers_to_story(side: Any) -> list[str]:
     answers.append(changed())
     # a follower whose SyncGroup is parked when the leader leaves
     waiting = sync(b, 3)
-    ask(LeaveGroupRequest(GROUP, (LeavingMember(a),)))
+    send(LeaveGroupRequest(GROUP, (LeavingMember(a),)))
     answers.append(waiting())
-    ask(LeaveGroupRequest(GROUP, (LeavingMember(a),)))
+    send(LeaveGroupRequest(GROUP, (LeavingMember(a),)))
     answers.append(join(b, metadata=b"u")())
     # no members are left
-    ask(LeaveGroupRequest(GROUP, (LeavingMember(b),)))
+    send(LeaveGroupRequest(GROUP, (LeavingMember(b),)))
     describe()
     beat(b, 4)
     answers.append(sync(b, 4)())
@@ -198,13 +198,13 @@ def answers_to_story(side: Any) -> list[str]:
     beat(a, 1, MISSING)
     describe(MISSING)
     commit("unknown", 1, MISSING)
-    ask(LeaveGroupRequest(MISSING, (LeavingMember("unknown"),)))
-    ask(OffsetFetchRequest(MISSING, (T0,)))
-    ask(OffsetFetchRequest(MISSING))
+    send(LeaveGroupRequest(MISSING, (LeavingMember("unknown"),)))
+    send(OffsetFetchRequest(MISSING, (T0,)))
+    send(OffsetFetchRequest(MISSING))
     commit("", -1, SIMPLE)
     describe(SIMPLE)
     answers.append(join()())
-    listed = ask(ListGroupsRequest())
+    listed = send(ListGroupsRequest())
     answers[-1] = sorted((group.group_id, group.protocol_type) for group in listed.groups if group.group_id != WARM_UP)
     return normalized(answers)
 

@@ -116,12 +116,12 @@ class TestConfluentAdmin:
 
     def test_offsets_are_listed_altered_and_listed(self, cluster: Cluster, group: str) -> None:
         cluster.commit(group, {0: 10, 1: 11})
-        asked = ConsumerGroupTopicPartitions(group)
-        first = cluster.admin.list_consumer_group_offsets([asked])[group].result()
+        of_group = ConsumerGroupTopicPartitions(group)
+        first = cluster.admin.list_consumer_group_offsets([of_group])[group].result()
         assert {tp.partition: tp.offset for tp in first.topic_partitions} == {0: 10, 1: 11}
         to = ConsumerGroupTopicPartitions(group, [TopicPartition(TOPIC, 1, 5), TopicPartition(TOPIC, 2, 7)])
         cluster.admin.alter_consumer_group_offsets([to])[group].result()
-        after = cluster.admin.list_consumer_group_offsets([asked])[group].result()
+        after = cluster.admin.list_consumer_group_offsets([of_group])[group].result()
         assert {tp.partition: tp.offset for tp in after.topic_partitions} == {0: 10, 1: 5, 2: 7}
 
     def test_a_group_is_deleted(self, cluster: Cluster, group: str) -> None:

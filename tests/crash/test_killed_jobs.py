@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from command_polls import answer_of, asked, checked
+from command_polls import answer_of, checked, queried
 from crash_log import CrashLog
 from killed_runs import Workload
 from real_runs import RealRun
@@ -211,7 +211,7 @@ class Reader(threading.Thread):
                     self._by_commands()
 
     def _by_commands(self) -> None:
-        answer, failure = asked(self._tables)
+        answer, failure = queried(self._tables)
         if answer is None:
             self.findings.append(failure)
         else:

@@ -54,7 +54,7 @@ def test_a_log_from_before_0_11_is_refused_and_left_alone(tmp_path: Path) -> Non
 
 def _plain(offsets: dict[tuple[str, int], tuple[int, int, str]]) -> dict[tuple[str, int], tuple[int, str]]:
     # librdkafka appended a NUL to the metadata, and removed it when the answers were recorded
-    return {place: (offset, metadata.removesuffix("\0")) for place, (offset, _, metadata) in offsets.items()}
+    return {key: (offset, metadata.removesuffix("\0")) for key, (offset, _, metadata) in offsets.items()}
 
 
 def _as_recorded(group: DescribedGroup) -> tuple[str, str, list[list[Any]]]:

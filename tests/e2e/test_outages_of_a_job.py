@@ -153,15 +153,15 @@ def test_two_brokers_do_everything_that_brokers_do(tmp_path: Path) -> None:
                 job.wait_for("records read")
                 go_on()
             with Clients(bootstrap) as clients:
-                said = answers(clients, bootstrap, committers.groups)
+                brokers_answers = answers(clients, bootstrap, committers.groups)
             catch_up(job, tables, bootstrap)
             job.signal(signal.SIGTERM)
             assert job.ended() == 0, job.text
         with KafkaSource(source(bootstrap)) as log:
             written = sum(log.end_offsets().values())
             left = sum(len(columns) for _, columns in log.read_many({p: (0, end) for p, end in log.end_offsets().items()}))
-    assert all(said["committed"].values())
-    assert differences(str(tables), said) == []
+    assert all(brokers_answers["committed"].values())
+    assert differences(str(tables), brokers_answers) == []
     assert check(str(tables)) == []
     assert Snapshot.open(str(tables)).query("SELECT * FROM quarantine").num_rows == 0
     assert len(job.lines_with("the brokers answer again, after ")) >= 1

@@ -120,8 +120,8 @@ def answered_offsets(port: int, crowd: Crowd) -> set[tuple[str, str, int, int]]:
     found = {
         (group, TopicPartition(*at)): offset for group, of_group in offsets.items() for at, (offset, _, _) in of_group.items()
     }
-    assert all(found[place] >= offset for place, offset in crowd.acknowledged.items())
-    assert all(offset <= crowd.sent[place] for place, offset in found.items())
+    assert all(found[key] >= offset for key, offset in crowd.acknowledged.items())
+    assert all(offset <= crowd.sent[key] for key, offset in found.items())
     return {(group, *at, offset) for (group, at), offset in found.items()}
 
 

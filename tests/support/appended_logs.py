@@ -16,7 +16,7 @@ from coordinator_core.segment_log.settings import SegmentLogSettings
 
 TOPIC = "__consumer_offsets"
 NOW_MS = 1_700_000_000_000
-Place = tuple[bytes | None, bytes | None, int, bool, bool]
+RecordParts = tuple[bytes | None, bytes | None, int, bool, bool]
 
 
 def opened(directory: Path, settings: SegmentLogSettings, partitions: int = 1) -> SegmentLog:
@@ -48,13 +48,13 @@ def _batch_key(record: LogRecord) -> tuple[int, bool, int]:
     return record.producer_id, record.is_control, record.offset if record.is_control else -1
 
 
-def what(record: LogRecord) -> Place:
+def what(record: LogRecord) -> RecordParts:
     """A record without its position and time. Of a marker's value the coordinator epoch is left out, which no loader reads."""
     value = None if record.is_control else record.value
     return record.key, value, record.producer_id, record.is_transactional, record.is_control
 
 
-def by_offset(log: PartitionLog) -> dict[int, Place]:
+def by_offset(log: PartitionLog) -> dict[int, RecordParts]:
     return {record.offset: what(record) for record in log.read()}
 
 

@@ -41,7 +41,7 @@ def _described(snapshot: Snapshot, expected: dict[str, Any], all_names_known: bo
         if isinstance(answer, str):
             continue
         if answer["state"] == "DEAD":
-            found += [f"{group} is in groups, the broker says dead"] if group in groups else []
+            found += [f"{group} is in groups, but dead in the broker"] if group in groups else []
         elif group not in groups:
             found.append(f"{group} is missing")
         else:

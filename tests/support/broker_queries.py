@@ -85,13 +85,13 @@ class BrokerQueries:
             for group, found in self._offset_fetch({group: None for group in groups}, stable=False)
         }
 
-    def unstable(self, asked: Mapping[str, Iterable[tuple[str, int]]]) -> set[tuple[str, str, int]]:
+    def unstable(self, partitions: Mapping[str, Iterable[tuple[str, int]]]) -> set[tuple[str, str, int]]:
         """Those of these partitions that OffsetFetch with `requireStable` (2.5) rejects: an open transaction commits to them."""
         if self._generation.offset_fetch < _FIRST_WITH_STABLE:
             return set()
         return {
             (group, topic, p.partition_index)
-            for group, found in self._offset_fetch(asked, stable=True)
+            for group, found in self._offset_fetch(partitions, stable=True)
             for topic, p in found
             if p.error_code == UNSTABLE_OFFSET_COMMIT
         }
@@ -99,7 +99,7 @@ class BrokerQueries:
     def listed(self) -> dict[str, ListedGroup]:
         """ListGroups for all states and types."""
         version = self._generation.list_groups
-        response = self._connection.ask(ListGroupsRequest(states_filter=[], types_filter=[]), ListGroupsResponse, version)
+        response = self._connection.request(ListGroupsRequest(states_filter=[], types_filter=[]), ListGroupsResponse, version)
         if response.error_code:
             raise NotLoaded(f"ListGroups: error {response.error_code}")
         return {
@@ -117,7 +117,7 @@ class BrokerQueries:
         described = {}
         for some in _portions(groups):
             request = DescribeGroupsRequest(groups=list(some), include_authorized_operations=False)
-            for group in self._connection.ask(request, DescribeGroupsResponse, version).groups:
+            for group in self._connection.request(request, DescribeGroupsResponse, version).groups:
                 members = tuple(
                     Member(
                         m.member_id,
@@ -146,22 +146,22 @@ class BrokerQueries:
         return described
 
     def _offset_fetch(
-        self, asked: Mapping[str, Iterable[tuple[str, int]] | None], *, stable: bool
+        self, partitions: Mapping[str, Iterable[tuple[str, int]] | None], *, stable: bool
     ) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
         version = self._generation.offset_fetch
         if version < _FIRST_WITH_SEVERAL_GROUPS:
-            for group, wanted in asked.items():
+            for group, wanted in partitions.items():
                 topics = _topics(OffsetFetchRequest.OffsetFetchRequestTopic, wanted)
                 request = OffsetFetchRequest(group_id=group, topics=topics, require_stable=stable)
-                yield group, _fetched(self._connection.ask(request, OffsetFetchResponse, version), group)
+                yield group, _fetched(self._connection.request(request, OffsetFetchResponse, version), group)
             return
         Group = OffsetFetchRequest.OffsetFetchRequestGroup  # noqa: N806 - the classes are made from Kafka's schemas
-        for some in _portions(list(asked)):
+        for some in _portions(list(partitions)):
             groups = []
             for group in some:
-                topics = _topics(Group.OffsetFetchRequestTopics, asked[group])
+                topics = _topics(Group.OffsetFetchRequestTopics, partitions[group])
                 groups.append(Group(group_id=group, member_id=None, member_epoch=-1, topics=topics))
-            response = self._connection.ask(
+            response = self._connection.request(
                 OffsetFetchRequest(groups=groups, require_stable=stable), OffsetFetchResponse, version
             )
             for found in response.groups:
@@ -180,7 +180,7 @@ class BrokerAnswers:
 
     @classmethod
     def collect(cls, queries: BrokerQueries, groups: Sequence[str], partitions: Sequence[tuple[str, int]]) -> "BrokerAnswers":
-        """Send every query; ask about open transactions for these topics and partitions of every group."""
+        """Send every query; look for open transactions in these topics and partitions of every group."""
         listed = queries.listed()
         of_kind = {kind: [g for g in groups if g in listed and listed[g].group_type == kind] for kind in DESCRIBE}
         modern = {group: found for kind, some in of_kind.items() if some for group, found in queries.modern(kind, some).items()}

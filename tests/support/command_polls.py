@@ -42,7 +42,7 @@ def answer_of(snapshot: Snapshot) -> str:
     return _short(snapshot.query(EVERYTHING).to_pylist())
 
 
-def asked(tables: Path) -> tuple[str | None, str]:
+def queried(tables: Path) -> tuple[str | None, str]:
     """The result of `grouplake sql --format json` as in `answer_of`; if it fails, None and its output."""
     ended = _ended("sql", "--tables", str(tables), "--format", "json", EVERYTHING)
     if ended.returncode:

@@ -26,7 +26,7 @@ class Difference:
     tables: Any
 
     def __str__(self) -> str:
-        return f"{self.group}: {self.what}: the broker says {self.broker!r}, the tables {self.tables!r}"
+        return f"{self.group}: {self.what}: the broker has {self.broker!r}, the tables {self.tables!r}"
 
 
 def differences(generation: Generation, groups: Collection[str], broker: BrokerAnswers, tables: Answers) -> list[Difference]:
@@ -53,16 +53,16 @@ def tombstone_differences(
             found.append(Difference(group, "written while it swept", decoded, None))
         theirs.setdefault(group, []).append(record.key)
     for group in sorted(ours.keys() | theirs.keys()):
-        said, have = sorted(theirs.get(group, [])), ours.get(group, [])
-        if said != have:
-            found.append(Difference(group, "tombstones", said, have))
+        reported, have = sorted(theirs.get(group, [])), ours.get(group, [])
+        if reported != have:
+            found.append(Difference(group, "tombstones", reported, have))
     return found
 
 
 def _of_group(generation: Generation, group: str, broker: BrokerAnswers, tables: Answers) -> Iterator[Difference]:
-    def same(what: str, said: Any, have: Any) -> Iterator[Difference]:
-        if said != have:
-            yield Difference(group, what, said, have)
+    def same(what: str, reported: Any, have: Any) -> Iterator[Difference]:
+        if reported != have:
+            yield Difference(group, what, reported, have)
 
     yield from same("offsets", broker.offsets.get(group, {}), _without_epochs(generation, tables.offsets.get(group, {})))
     listed, row = broker.listed.get(group), tables.groups.get(group)
@@ -84,15 +84,15 @@ def _of_group(generation: Generation, group: str, broker: BrokerAnswers, tables:
 
 
 def _classic(
-    same: Any, group: str, said: DescribedGroup, row: Mapping[str, Any], members: Mapping[str, Any], tables: Answers
+    same: Any, group: str, reported: DescribedGroup, row: Mapping[str, Any], members: Mapping[str, Any], tables: Answers
 ) -> Iterator[Difference]:
-    yield from same("described state", said.state, row["state"])
-    yield from same("described protocol type", said.protocol_type, row["protocol_type"] or "")
-    yield from same("protocol", said.protocol, row["protocol"] or "")
-    yield from same("members", {m.member_id for m in said.members}, set(members))
-    yield from same("member count", len(said.members), row["member_count"])
+    yield from same("described state", reported.state, row["state"])
+    yield from same("described protocol type", reported.protocol_type, row["protocol_type"] or "")
+    yield from same("protocol", reported.protocol, row["protocol"] or "")
+    yield from same("members", {m.member_id for m in reported.members}, set(members))
+    yield from same("member count", len(reported.members), row["member_count"])
     speaks_consumer = row["protocol_type"] == "consumer"
-    for member in said.members:
+    for member in reported.members:
         have = members.get(member.member_id)
         if have is None:
             continue
@@ -104,14 +104,14 @@ def _classic(
 
 
 def _modern(
-    same: Any, group: str, said: DescribedGroup, row: Mapping[str, Any], members: Mapping[str, Any], tables: Answers
+    same: Any, group: str, reported: DescribedGroup, row: Mapping[str, Any], members: Mapping[str, Any], tables: Answers
 ) -> Iterator[Difference]:
-    yield from same("described state", said.state, row["state"])
-    yield from same("group epoch", said.epoch, row["generation"])
-    if said.protocol is not None:
-        yield from same("assignor", said.protocol, row["protocol"])
-    yield from same("members", {m.member_id for m in said.members}, set(members))
-    for member in said.members:
+    yield from same("described state", reported.state, row["state"])
+    yield from same("group epoch", reported.epoch, row["generation"])
+    if reported.protocol is not None:
+        yield from same("assignor", reported.protocol, row["protocol"])
+    yield from same("members", {m.member_id for m in reported.members}, set(members))
+    for member in reported.members:
         have = members.get(member.member_id)
         if have is None:
             continue
@@ -129,10 +129,10 @@ def _modern(
 
 
 def _identity(same: Any, member: Member, have: Mapping[str, Any]) -> Iterator[Difference]:
-    said = (member.instance_id, member.client_id, member.client_host)
+    reported = (member.instance_id, member.client_id, member.client_host)
     yield from same(
         f"instance id, client id and host of {member.member_id}",
-        said,
+        reported,
         (have["group_instance_id"], have["client_id"], have["client_host"]),
     )
 

@@ -28,7 +28,7 @@ from eventually import NotReached, eventually
 # threads that a library starts would not exist in a fork
 os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
 
-from command_polls import answer_of, asked, checked
+from command_polls import answer_of, checked, queried
 from crash_log import CrashLog
 from killed_runs import Workload
 from table_contents import contents_of, digest
@@ -200,7 +200,7 @@ def _read(root: Path, states: list[str], answers: list[str], stop: Path, results
         wrong += [f"check, while the tables are written: {found}" for found in findings]
         if polls % _COMMANDS_EVERY == 0:
             commands += 1
-            answer, failure = asked(root)
+            answer, failure = queried(root)
             if answer not in answers:
                 wrong.append(f"`grouplake sql` met what the log never had: {failure}")
             elif max(number for number, known in enumerate(answers) if known == answer) < max(seen.values()):

@@ -79,7 +79,7 @@ class MemberProgram:
 
     def failure(self) -> str | None:
         """The reason why the process has ended before it was closed."""
-        return None if self._process.poll() is None else f"{self._client_id} has ended: {self._said()}"
+        return None if self._process.poll() is None else f"{self._client_id} has ended: {self._output()}"
 
     def close(self) -> None:
         """Leave the group. AssertionError unless the process exits with code 0."""
@@ -103,12 +103,12 @@ class MemberProgram:
     def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            said = json.loads(line)
-            if "assigned" in said:
-                self.owned = frozenset(said["assigned"])
-            self._committed += "committed" in said
+            event = json.loads(line)
+            if "assigned" in event:
+                self.owned = frozenset(event["assigned"])
+            self._committed += "committed" in event
 
-    def _said(self) -> str:
+    def _output(self) -> str:
         self._errors.seek(0)
         return self._errors.read()[-2000:] or f"exit code {self._process.returncode}"
 

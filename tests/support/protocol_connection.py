@@ -41,7 +41,7 @@ class ProtocolConnection:
         """The next response, read as a `response` of that version."""
         return response.decode(self.receive_bytes(), version=version, header=True)
 
-    def ask(self, request: Any, response: Any, version: int) -> Any:
+    def request(self, request: Any, response: Any, version: int) -> Any:
         self.send(request, version)
         return self.receive(response, version)
 

@@ -155,7 +155,7 @@ class ProtocolMember:
         request = HeartbeatRequest(
             group_id=self.group, generation_id=self.generation, member_id=self.member_id, group_instance_id=self.instance_id
         )
-        return int(self._connection.ask(request, HeartbeatResponse, self.age.heartbeat).error_code)
+        return int(self._connection.request(request, HeartbeatResponse, self.age.heartbeat).error_code)
 
     def await_rebalance(self) -> None:
         """Send heartbeats until one reports that the group rebalances."""
@@ -193,7 +193,7 @@ class ProtocolMember:
                 for name, partitions in topics.items()
             ],
         )
-        answer = self._connection.ask(request, OffsetCommitResponse, self.age.commit)
+        answer = self._connection.request(request, OffsetCommitResponse, self.age.commit)
         return {
             (topic.topic_id or topic.name, each.partition_index): each.error_code
             for topic in answer.topics
@@ -207,7 +207,7 @@ class ProtocolMember:
             identity(member_id=each.member_id, group_instance_id=each.instance_id, reason=None) for each in (self, *others)
         ]
         request = LeaveGroupRequest(group_id=self.group, member_id=self.member_id, members=members)
-        answer = self._connection.ask(request, LeaveGroupResponse, self.age.leave)
+        answer = self._connection.request(request, LeaveGroupResponse, self.age.leave)
         assert answer.error_code == NONE, answer
         return [each.error_code for each in answer.members] if self.age.leave >= _BATCH_LEAVE else [answer.error_code]
 

@@ -26,8 +26,8 @@ def answers(root: Path) -> Answers:
     columns = "group_id, topic, partition, committed_offset, leader_epoch, metadata"
     for row in snapshot.query(f"SELECT {columns} FROM committed_offsets").to_pylist():
         epoch = -1 if row["leader_epoch"] is None else row["leader_epoch"]
-        place = (row["topic"], row["partition"])
-        offsets.setdefault(row["group_id"], {})[place] = (row["committed_offset"], epoch, row["metadata"])
+        partition = (row["topic"], row["partition"])
+        offsets.setdefault(row["group_id"], {})[partition] = (row["committed_offset"], epoch, row["metadata"])
     members: dict[str, dict[str, dict[str, Any]]] = {}
     for row in snapshot.query("SELECT * FROM members").to_pylist():
         members.setdefault(row["group_id"], {})[row["member_id"]] = row
@@ -40,5 +40,5 @@ def answers(root: Path) -> Answers:
         frozenset((row["group_id"], row["topic"], row["partition"]) for row in pending),
         {row["group_id"]: row for row in snapshot.query("SELECT * FROM groups").to_pylist()},
         members,
-        {member: frozenset(places) for member, places in assigned.items()},
+        {member: frozenset(partitions) for member, partitions in assigned.items()},
     )

@@ -57,7 +57,7 @@ class TransactionalCommits:
             group_instance_id=None,
             topics=[topic_class(name=name, partitions=partitions) for name, partitions in topics.items()],
         )
-        answer = self._connection.ask(request, TxnOffsetCommitResponse, _COMMIT_VERSION)
+        answer = self._connection.request(request, TxnOffsetCommitResponse, _COMMIT_VERSION)
         errors = {each.error_code for topic in answer.topics for each in topic.partitions}
         assert errors == {0}, answer
 
@@ -72,6 +72,6 @@ class TransactionalCommits:
             topics=[topic],
             coordinator_epoch=_COORDINATOR_EPOCH,
         )
-        answer = self._connection.ask(WriteTxnMarkersRequest(markers=[marker]), WriteTxnMarkersResponse, _MARKER_VERSION)
+        answer = self._connection.request(WriteTxnMarkersRequest(markers=[marker]), WriteTxnMarkersResponse, _MARKER_VERSION)
         errors = {each.error_code for found in answer.markers for topic in found.topics for each in topic.partitions}
         assert errors == {0}, answer

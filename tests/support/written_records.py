@@ -141,9 +141,9 @@ def differences(theirs: Mapping[str, Sequence[Written]], ours: Mapping[str, Sequ
     found = []
     for group in sorted(theirs.keys() | ours.keys()):
         expected, have = list(theirs.get(group, ())), list(ours.get(group, ()))
-        for place in range(max(len(expected), len(have))):
-            one, other = expected[place : place + 1], have[place : place + 1]
+        for index in range(max(len(expected), len(have))):
+            one, other = expected[index : index + 1], have[index : index + 1]
             if one != other:
-                said = [str(side[0]) if side else "nothing" for side in (one, other)]
-                found.append(f"{group}, record {place}:\n  theirs {said[0]}\n  ours   {said[1]}")
+                shown = [str(side[0]) if side else "nothing" for side in (one, other)]
+                found.append(f"{group}, record {index}:\n  theirs {shown[0]}\n  ours   {shown[1]}")
     return found

@@ -77,5 +77,5 @@ def called(node: ast.AST) -> set[str]:
 
 
 def test_no_test_has_a_poll_loop_of_its_own() -> None:
-    own = [place for path in sorted(TESTS.rglob("*.py")) if path != ITSELF for place in poll_loops(path)]
+    own = [loop for path in sorted(TESTS.rglob("*.py")) if path != ITSELF for loop in poll_loops(path)]
     assert own == []
