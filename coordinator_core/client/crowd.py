@@ -10,10 +10,10 @@ from coordinator_core.client.errors import ClientError
 from coordinator_core.client.group_client import ClusterClient, Connections, Server
 from coordinator_core.client.runner import MemberRunner
 from coordinator_core.client.settings import ConnectionSettings
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.member import Event, GroupMember, MemberFailed, MemberSettings, MemberState
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.offsets import OffsetToCommit
-from coordinator_core.state.offsets import TopicPartition
 
 GroupPartition = tuple[str, TopicPartition]
 _POLL_SECONDS = 0.02

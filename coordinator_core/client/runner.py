@@ -8,6 +8,7 @@ from typing import cast
 from coordinator_core.client.connection import BrokerConnection, Responses
 from coordinator_core.client.errors import ClientError, Disconnected, NoCommonVersion
 from coordinator_core.client.group_client import ClusterClient, Connections
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.member import Effects, Event, GroupMember, MemberState
 from coordinator_core.protocol.api import Request, Response
 from coordinator_core.protocol.apis import api_of
@@ -20,7 +21,6 @@ from coordinator_core.protocol.offsets import (
     OffsetFetchResponse,
     OffsetToCommit,
 )
-from coordinator_core.state.offsets import TopicPartition
 from coordinator_core.wire import Unwritable
 
 #: Added to the rebalance timeout, within which the coordinator responds (`JOIN_GROUP_TIMEOUT_LAPSE`). Milliseconds.

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from coordinator_core.codec import Record, decode
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.coordinator import records
 from coordinator_core.coordinator.classic.group_deletion import remove_group
 from coordinator_core.coordinator.classic.states import DEAD, EMPTY
@@ -12,7 +13,7 @@ from coordinator_core.coordinator.result import Continuation, ResultBuilder
 from coordinator_core.coordinator.timers import ExpirationTimeout, TimerKey, TimerKind
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.state.expiry import ExpiringGroup, SweptGroup, sweep_group
-from coordinator_core.state.offsets import CommittedOffset, TopicPartition
+from coordinator_core.state.offsets import CommittedOffset
 
 
 def sweep(result: ResultBuilder) -> None:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Hashable, Iterable
 
-from coordinator_core.state.offsets import TopicPartition
+from coordinator_core.codec.topic_partition import TopicPartition
 
 #: The caller's handle of a request; its response is returned with the same handle. Never None.
 ReplyHandle = Hashable

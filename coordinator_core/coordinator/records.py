@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 from coordinator_core.codec import Record
 from coordinator_core.codec.messages.classic import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 from coordinator_core.codec.messages.offsets import ZERO_UUID, OffsetCommitKey, OffsetCommitValue
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.coordinator.behaviour import Behaviour
 from coordinator_core.coordinator.classic.group import ClassicGroup
 from coordinator_core.protocol.offsets import OffsetToCommit
-from coordinator_core.state.offsets import TopicPartition
 
 OFFSET_COMMIT = 1
 GROUP_METADATA = 2

@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Mapping
 
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.protocol.offsets import OffsetToCommit
-from coordinator_core.state.offsets import TopicPartition
 
 
 class AutoCommit:

@@ -12,9 +12,9 @@ from typing import NamedTuple
 from uuid import UUID
 
 from coordinator_core.codec.messages.offsets import ZERO_UUID
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.protocol.api import NodeRequest, Response
 from coordinator_core.protocol.error_code import ErrorCode
-from coordinator_core.state.offsets import TopicPartition
 
 #: `ApiVersionsRequest.SOFTWARE_NAME_VERSION_PATTERN`.
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")

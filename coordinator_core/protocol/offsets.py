@@ -6,11 +6,11 @@ from typing import NamedTuple
 from uuid import UUID
 
 from coordinator_core.codec.messages.offsets import ZERO_UUID
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.log.entries import ControlType
 from coordinator_core.protocol.api import CoordinatorRequest, GroupRequest, Response
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.membership import NO_GENERATION, UNKNOWN_MEMBER_ID
-from coordinator_core.state.offsets import TopicPartition
 
 #: Offset in OffsetFetch responses of a partition without a commit.
 INVALID_OFFSET = -1

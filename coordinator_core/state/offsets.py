@@ -18,9 +18,6 @@ from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.log.entries import ControlType, LogRecord
 from coordinator_core.state.era import Era, TombstoneScope
 
-#: `TopicPartition` too, because the state is keyed by it.
-__all__ = ["CommittedOffset", "OffsetState", "Producer", "TopicPartition"]
-
 
 class Producer(NamedTuple):
     """A producer in one log partition: a marker ends the transaction in its own partition only."""

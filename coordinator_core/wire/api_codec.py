@@ -6,9 +6,9 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
 from coordinator_core.codec.messages.offsets import ZERO_UUID
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.protocol.api import RequestHeader, Response
 from coordinator_core.protocol.error_code import ErrorCode
-from coordinator_core.state.offsets import TopicPartition
 from coordinator_core.wire.errors import Unwritable
 from coordinator_core.wire.parts import Part, Peer, UnknownTopics, WireRequest
 

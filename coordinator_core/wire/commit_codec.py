@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from coordinator_core.codec.messages.offsets import ZERO_UUID
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.protocol import apis
 from coordinator_core.protocol.api import AnyApi, RequestHeader
 from coordinator_core.protocol.error_code import ErrorCode
@@ -15,7 +16,6 @@ from coordinator_core.protocol.offsets import (
     ProducerEpoch,
     TxnOffsetCommitRequest,
 )
-from coordinator_core.state.offsets import TopicPartition
 from coordinator_core.wire import library
 from coordinator_core.wire.api_codec import ApiCodec, Parts, by_topic, error_of, id_of, require, require_one, topic_name
 from coordinator_core.wire.errors import Unwritable

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.protocol import apis
 from coordinator_core.protocol.api import AnyApi, RequestHeader
 from coordinator_core.protocol.cluster import (
@@ -16,7 +17,6 @@ from coordinator_core.protocol.cluster import (
     ListOffsetsRequest,
     ListOffsetsResponse,
 )
-from coordinator_core.state.offsets import TopicPartition
 from coordinator_core.wire import library
 from coordinator_core.wire.api_codec import (
     ApiCodec,

@@ -5,12 +5,12 @@ Each entry was read or written by the library once. The number of entries and th
 
 from functools import lru_cache
 
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.protocol import apis
 from coordinator_core.protocol.api import RequestHeader, Response
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.membership import HeartbeatResponse
 from coordinator_core.protocol.offsets import OffsetCommitResponse
-from coordinator_core.state.offsets import TopicPartition
 from coordinator_core.wire import commit_codec, membership_codec
 from coordinator_core.wire.api_codec import BadField, Parts
 from coordinator_core.wire.errors import Malformed

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.log.entries import ControlType
 from coordinator_core.protocol import apis
 from coordinator_core.protocol.api import AnyApi, RequestHeader
@@ -19,7 +20,6 @@ from coordinator_core.protocol.offsets import (
     TxnMarkerRequest,
     TxnMarkerResponse,
 )
-from coordinator_core.state.offsets import TopicPartition
 from coordinator_core.wire import library
 from coordinator_core.wire.api_codec import ApiCodec, Parts, Value, by_topic, error_of, id_of, require, require_one, topic_name
 from coordinator_core.wire.errors import Unwritable

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from coordinator_harness import Call, Harness
 
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.protocol import apis
 from coordinator_core.protocol.api import AnyApi
 from coordinator_core.protocol.groups import DescribeGroupRequest, ListGroupsRequest
@@ -23,7 +24,6 @@ from coordinator_core.protocol.membership import (
     SyncGroupRequest,
 )
 from coordinator_core.protocol.offsets import OffsetCommitRequest, OffsetFetchRequest, OffsetToCommit
-from coordinator_core.state.offsets import TopicPartition
 from coordinator_core.wire import read_response, write_request
 from pipelines.private.kafka.broker import PrivateBroker
 from pipelines.private.kafka.clients import Clients

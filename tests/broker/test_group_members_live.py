@@ -13,10 +13,10 @@ from live_kafka import create_topic
 from coordinator_core.assignors import Assignor, CooperativeStickyAssignor, RangeAssignor
 from coordinator_core.client import ClusterClient, Connections, ConnectionSettings, Crowd, CrowdSettings, MemberRunner
 from coordinator_core.client.group_client import Server
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.member import GroupMember, MemberSettings, MemberState
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.offsets import OffsetToCommit
-from coordinator_core.state.offsets import TopicPartition
 from pipelines.private.kafka.broker import PrivateBroker
 
 pytestmark = pytest.mark.broker

@@ -21,9 +21,9 @@ from table_logs import applied
 from wire_connection import Wire
 
 from coordinator_core.client import Crowd, CrowdSettings
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.state.era import Era
-from coordinator_core.state.offsets import TopicPartition
 from pipelines.cli import main
 from pipelines.errors import UsageError
 from pipelines.query.check import check

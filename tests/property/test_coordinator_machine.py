@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.coordinator.behaviour import BEHAVIOURS
 from coordinator_core.coordinator.classic.group import ClassicGroup
 from coordinator_core.coordinator.classic.states import ClassicGroupState
@@ -24,7 +25,6 @@ from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.membership import JoinGroupRequest, LeavingMember, Protocol
 from coordinator_core.protocol.offsets import OffsetToCommit
 from coordinator_core.state.classic_group import ClassicGroup as GroupInLog
-from coordinator_core.state.offsets import TopicPartition
 
 EMPTY, PREPARING_REBALANCE, COMPLETING_REBALANCE, STABLE, DEAD = ClassicGroupState
 PARTITION = partition_for("groupId", 2)

@@ -9,6 +9,7 @@ from typing import Any
 
 from coordinator_core.codec import decode, encode
 from coordinator_core.codec.records import Record
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.coordinator.classic.group import ClassicGroup
 from coordinator_core.coordinator.classic.states import ClassicGroupState
 from coordinator_core.coordinator.config import CoordinatorConfig
@@ -42,7 +43,6 @@ from coordinator_core.protocol.offsets import (
 )
 from coordinator_core.state.era import Era
 from coordinator_core.state.group_state import GroupState
-from coordinator_core.state.offsets import TopicPartition
 
 GROUP = "groupId"
 OTHER_GROUP = "otherGroup"

@@ -8,6 +8,7 @@ from typing import Any
 
 from coordinator_core.client import BrokerConnection, ClientError, ConnectionSettings, connect
 from coordinator_core.client.group_client import Server
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.protocol import apis
 from coordinator_core.protocol.api import AnyApi
 from coordinator_core.protocol.error_code import ErrorCode
@@ -19,7 +20,6 @@ from coordinator_core.protocol.offsets import (
     OffsetFetchRequest,
     OffsetToCommit,
 )
-from coordinator_core.state.offsets import TopicPartition
 
 _PARTITIONS = 4
 _AGAIN_SECONDS = 0.05

@@ -25,11 +25,11 @@ from offset_clients import OffsetClient
 from table_answers import answers
 
 from coordinator_core.client import Crowd, CrowdSettings
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.log.compression import Compression
 from coordinator_core.member import GroupMember, MemberState
 from coordinator_core.segment_log.append_batch import AppendBatch, batch_bytes
 from coordinator_core.sources.segments import SegmentSource
-from coordinator_core.state.offsets import TopicPartition
 from pipelines.private.coordinator import PrivateCoordinator, PrivateCoordinatorError
 from pipelines.private.kafka.ports import PortReservation
 from pipelines.query.check import check

@@ -3,10 +3,10 @@
 import socket
 from typing import Any
 
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.protocol import apis
 from coordinator_core.protocol.api import AnyApi
 from coordinator_core.protocol.offsets import OffsetCommitRequest, OffsetFetchRequest, OffsetToCommit
-from coordinator_core.state.offsets import TopicPartition
 from coordinator_core.wire import Part, read_response, write_request
 
 PLACE = TopicPartition("orders", 0)

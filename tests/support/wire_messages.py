@@ -7,6 +7,7 @@ from uuid import UUID
 from hypothesis import strategies as st
 
 from coordinator_core.codec.messages.offsets import ZERO_UUID
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.log.entries import ControlType
 from coordinator_core.protocol import apis, cluster
 from coordinator_core.protocol.api import AnyApi
@@ -57,7 +58,6 @@ from coordinator_core.protocol.offsets import (
     TxnMarkerRequest,
     TxnOffsetCommitRequest,
 )
-from coordinator_core.state.offsets import TopicPartition
 from coordinator_core.wire import PartitionMarker
 from coordinator_core.wire.log_codec import lowest_timestamp
 

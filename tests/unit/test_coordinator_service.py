@@ -8,6 +8,7 @@ from eventually import equal_to, eventually_async
 from expecting import expect
 from memory_log import MemoryLog, MemoryPartition
 
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.coordinator.group_events import GroupEvent, MemberRemoved
 from coordinator_core.coordinator.result import CoordinatorResult
@@ -31,7 +32,6 @@ from coordinator_core.service.observer import Observer
 from coordinator_core.service.reply_handles import FutureReply
 from coordinator_core.service.service import CoordinatorService
 from coordinator_core.service.settings import Fsync, ServiceSettings
-from coordinator_core.state.offsets import TopicPartition
 
 PLACE = TopicPartition("orders", 0)
 START_MS = 1_700_000_000_000

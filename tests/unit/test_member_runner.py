@@ -9,11 +9,11 @@ from eventually import equal_to, eventually_async
 
 from coordinator_core.assignors import ClusterMetadata
 from coordinator_core.client import ClusterClient, ConnectionSettings, Disconnected, MemberRunner
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.member import GroupMember, MemberSettings
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.groups import Node
 from coordinator_core.protocol.offsets import OffsetCommitResponse, OffsetToCommit
-from coordinator_core.state.offsets import TopicPartition
 
 PLACE = TopicPartition("orders", 0)
 OFFSETS = {PLACE: OffsetToCommit(7)}

@@ -7,6 +7,7 @@ import pytest
 from expecting import expect
 from wire_messages import IDS, NAMES
 
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.protocol import apis
 from coordinator_core.protocol.apis import offered_versions
 from coordinator_core.protocol.cluster import ApiVersionsRequest, ApiVersionsResponse
@@ -21,7 +22,6 @@ from coordinator_core.protocol.offsets import (
     OffsetFetchResponse,
     OffsetToCommit,
 )
-from coordinator_core.state.offsets import TopicPartition
 from coordinator_core.wire import (
     Malformed,
     Peer,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from coordinator_core.codec import Record
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.coordinator import records
 from coordinator_core.coordinator.classic import rebalance
 from coordinator_core.coordinator.classic.group import ClassicGroup
@@ -20,7 +21,6 @@ from coordinator_core.protocol.offsets import (
     TxnMarkerResponse,
     TxnOffsetCommitRequest,
 )
-from coordinator_core.state.offsets import TopicPartition
 
 #: `OffsetCommitRequest.DEFAULT_RETENTION_TIME`.
 _NO_RETENTION = -1

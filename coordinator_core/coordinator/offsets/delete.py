@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable
 
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.coordinator import records
 from coordinator_core.coordinator.append_errors import JAVA_ERRORS
 from coordinator_core.coordinator.classic.group import ClassicGroup
@@ -12,7 +13,6 @@ from coordinator_core.coordinator.result import ResultBuilder
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.offsets import OffsetDeleteRequest, OffsetDeleteResponse
 from coordinator_core.state.classic_group import CONSUMER_PROTOCOL_TYPE
-from coordinator_core.state.offsets import TopicPartition
 
 
 def delete_offsets(result: ResultBuilder, request: OffsetDeleteRequest, reply: ReplyHandle) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from uuid import UUID
 
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.coordinator.append_errors import JAVA_FETCH_ERRORS
 from coordinator_core.coordinator.classic.states import DEAD
 from coordinator_core.coordinator.context import CoordinatorContext
@@ -10,7 +11,7 @@ from coordinator_core.coordinator.in_flight import ReplyHandle
 from coordinator_core.coordinator.result import ResultBuilder
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.offsets import FetchedOffset, OffsetFetchRequest, OffsetFetchResponse
-from coordinator_core.state.offsets import CommittedOffset, TopicPartition
+from coordinator_core.state.offsets import CommittedOffset
 
 _NOTHING = FetchedOffset()
 _UNSTABLE = FetchedOffset(error=ErrorCode.UNSTABLE_OFFSET_COMMIT)

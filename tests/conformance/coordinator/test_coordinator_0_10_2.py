@@ -9,9 +9,9 @@ from log_builder import Log, member
 from coordinator_core.codec.messages.classic import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 from coordinator_core.codec.messages.offsets import OffsetCommitKey
 from coordinator_core.codec.records import Record
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.coordinator.classic.states import ClassicGroupState
 from coordinator_core.protocol.error_code import ErrorCode
-from coordinator_core.state.offsets import TopicPartition
 
 EMPTY, PREPARING_REBALANCE, COMPLETING_REBALANCE, STABLE, DEAD = ClassicGroupState
 FOO_0, FOO_1 = TopicPartition("foo", 0), TopicPartition("foo", 1)

@@ -10,6 +10,7 @@ from expecting import expect
 from coordinator_core.codec.messages.classic import GroupMetadataKey, GroupMetadataValue
 from coordinator_core.codec.messages.offsets import OffsetCommitValue
 from coordinator_core.codec.records import Record
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.coordinator.behaviour import BEHAVIOURS
 from coordinator_core.coordinator.classic.states import ClassicGroupState
 from coordinator_core.coordinator.config import ERA_DEFAULTS, CoordinatorConfig
@@ -19,7 +20,6 @@ from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.membership import HeartbeatRequest, JoinGroupRequest, SyncGroupRequest
 from coordinator_core.protocol.offsets import OffsetFetchRequest, OffsetToCommit
 from coordinator_core.state.era import ERAS
-from coordinator_core.state.offsets import TopicPartition
 
 EMPTY, PREPARING_REBALANCE, COMPLETING_REBALANCE, STABLE, DEAD = ClassicGroupState
 ALL = list(BEHAVIOURS)

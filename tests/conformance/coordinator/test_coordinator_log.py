@@ -8,6 +8,7 @@ from log_builder import Log
 from coordinator_core.codec.messages.classic import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 from coordinator_core.codec.messages.offsets import OffsetCommitKey
 from coordinator_core.codec.records import Record
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.coordinator.classic.states import ClassicGroupState
 from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.coordinator.result import CoordinatorResult
@@ -15,7 +16,6 @@ from coordinator_core.coordinator.shard import GroupCoordinatorShard, ShardStatu
 from coordinator_core.coordinator.timers import TimerKey, TimerKind
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.offsets import OffsetToCommit
-from coordinator_core.state.offsets import TopicPartition
 
 EMPTY, PREPARING_REBALANCE, COMPLETING_REBALANCE, STABLE, DEAD = ClassicGroupState
 FOO, BAR = TopicPartition("foo", 0), TopicPartition("bar", 0)

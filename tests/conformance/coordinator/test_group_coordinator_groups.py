@@ -3,6 +3,7 @@ names the cases it mirrors."""
 
 from coordinator_harness import CONSUMER, GROUP, LEADER, OTHER_GROUP, Harness, errors
 
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.coordinator.classic.states import ClassicGroupState
 from coordinator_core.coordinator.describe import merge_lists
 from coordinator_core.coordinator.find import NO_NODE, find_coordinators
@@ -16,7 +17,6 @@ from coordinator_core.protocol.groups import (
     ListGroupsResponse,
     Node,
 )
-from coordinator_core.state.offsets import TopicPartition
 
 PARTITION = TopicPartition("topic", 0)
 

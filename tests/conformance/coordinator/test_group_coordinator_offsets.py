@@ -9,12 +9,12 @@ from expecting import expect
 from coordinator_core.codec import encode_subscription
 from coordinator_core.codec.messages.consumer_protocol import ConsumerProtocolSubscription
 from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommitValue
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.log.entries import ControlType
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.membership import Protocol
 from coordinator_core.protocol.offsets import FetchedOffset, OffsetCommitRequest, OffsetFetchRequest, OffsetToCommit
-from coordinator_core.state.offsets import TopicPartition
 
 ONE, TWO, THREE = TopicPartition("topic", 0), TopicPartition("topic", 1), TopicPartition("other-topic", 0)
 FOO, BAR = TopicPartition("foo", 0), TopicPartition("bar", 0)

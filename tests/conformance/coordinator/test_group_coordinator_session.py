@@ -5,11 +5,11 @@ import pytest
 from coordinator_harness import CONSUMER, DELAY_MS, GROUP, LEADER, OTHER_GROUP, TIMEOUT_MS, Harness, errors
 from expecting import expect
 
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.coordinator.classic.states import ClassicGroupState
 from coordinator_core.coordinator.timers import HeartbeatTimeout, TimerKey, TimerKind
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.state.classic_group import ClassicGroup
-from coordinator_core.state.offsets import TopicPartition
 
 PARTITION = TopicPartition("topic", 0)
 

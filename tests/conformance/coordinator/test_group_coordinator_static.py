@@ -16,10 +16,10 @@ from coordinator_harness import (
     errors,
 )
 
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.coordinator.classic.states import ClassicGroupState
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.membership import Protocol
-from coordinator_core.state.offsets import TopicPartition
 
 EMPTY, PREPARING_REBALANCE, COMPLETING_REBALANCE, STABLE, DEAD = ClassicGroupState
 ROUND_ROBIN = (Protocol("roundrobin", b""),)

@@ -8,6 +8,7 @@ from coordinator_harness import CONSUMER, GROUP, START_MS, Call, Harness, errors
 
 from coordinator_core.codec import encode_subscription
 from coordinator_core.codec.messages.consumer_protocol import ConsumerProtocolSubscription
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.coordinator.classic.group import ClassicGroup
 from coordinator_core.coordinator.classic.members import Member
 from coordinator_core.coordinator.classic.rebalance import answer_join, answer_sync
@@ -19,7 +20,6 @@ from coordinator_core.coordinator.shard import GroupCoordinatorShard
 from coordinator_core.log.entries import ControlType
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.membership import JoinGroupResponse, Protocol, SyncGroupResponse
-from coordinator_core.state.offsets import TopicPartition
 
 EMPTY, PREPARING_REBALANCE, COMPLETING_REBALANCE, STABLE, DEAD = ClassicGroupState
 FOO = TopicPartition("foo", 0)

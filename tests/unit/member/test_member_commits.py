@@ -8,10 +8,10 @@ from member_crowd import Crowd
 
 from coordinator_core import assignors
 from coordinator_core.assignors import Assignor, CooperativeStickyAssignor, RangeAssignor
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.member import MemberSettings, MemberState, PartitionsLost
 from coordinator_core.protocol.membership import JoinGroupRequest, LeaveGroupRequest
 from coordinator_core.protocol.offsets import OffsetCommitRequest, OffsetToCommit
-from coordinator_core.state.offsets import TopicPartition
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 #: In the notation of assignors.
