@@ -9,7 +9,6 @@ from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.offsets import (
     FetchedOffset,
 )
-from coordinator_core.state import offsets
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ class PartitionsLost:
 class OffsetsCommitted:
     """Result of a commit, by partition."""
 
-    errors: Mapping[offsets.TopicPartition, ErrorCode]
+    errors: Mapping[TopicPartition, ErrorCode]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ class OffsetsFetched:
     """Committed offsets by partition; empty if the request failed as a whole."""
 
     error: ErrorCode
-    offsets: Mapping[offsets.TopicPartition, FetchedOffset]
+    offsets: Mapping[TopicPartition, FetchedOffset]
 
 
 @dataclass(frozen=True, slots=True)

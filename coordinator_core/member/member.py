@@ -15,6 +15,7 @@ from coordinator_core.assignors import (
     subscription_bytes,
 )
 from coordinator_core.codec import Malformed
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.member import error_actions
 from coordinator_core.member.auto_commit import AutoCommit
 from coordinator_core.member.effects import Effects, Event, MemberFailed, OffsetsCommitted, OffsetsFetched
@@ -44,7 +45,6 @@ from coordinator_core.protocol.offsets import (
     OffsetFetchResponse,
     OffsetToCommit,
 )
-from coordinator_core.state import offsets as offset_state
 
 
 class MemberState(Enum):
@@ -97,9 +97,9 @@ class GroupMember:
         self._requests: list[Request] = []
 
     @property
-    def owned(self) -> tuple[offset_state.TopicPartition, ...]:
+    def owned(self) -> tuple[TopicPartition, ...]:
         """The partitions that the member owns."""
-        return tuple(offset_state.TopicPartition(*partition) for partition in self._owned.partitions)
+        return self._owned.partitions
 
     @property
     def is_leader(self) -> bool:
@@ -150,7 +150,7 @@ class GroupMember:
         self.metadata = metadata
         self._rejoin |= self._led is not None and self._counts(self._led) != self._led
 
-    def consumed(self, positions: Mapping[offset_state.TopicPartition, OffsetToCommit]) -> None:
+    def consumed(self, positions: Mapping[TopicPartition, OffsetToCommit]) -> None:
         """Reports the application's positions for automatic commits (enable.auto.commit)."""
         self._auto_commit.note(positions, self.owned)
 
@@ -159,12 +159,12 @@ class GroupMember:
         self._polls_end_at = now_ms + self.settings.rebalance_timeout_ms
         self._stalled = False
 
-    def commit(self, offsets: Mapping[offset_state.TopicPartition, OffsetToCommit]) -> OffsetCommitRequest:
+    def commit(self, offsets: Mapping[TopicPartition, OffsetToCommit]) -> OffsetCommitRequest:
         """Returns a commit with the current member id and generation."""
         settings = self.settings
         return OffsetCommitRequest(settings.group_id, offsets, self.member_id, self.generation, settings.group_instance_id)
 
-    def fetch(self, partitions: tuple[offset_state.TopicPartition, ...] | None) -> OffsetFetchRequest:
+    def fetch(self, partitions: tuple[TopicPartition, ...] | None) -> OffsetFetchRequest:
         """Returns a request for stable committed offsets (KIP-447)."""
         return OffsetFetchRequest(self.settings.group_id, partitions, True)
 

@@ -14,12 +14,12 @@ from coordinator_core.assignors import (
     RangeAssignor,
     StickyAssignor,
     Subscription,
-    TopicPartition,
     assignment_bytes,
     read_assignment,
     read_subscription,
     subscription_bytes,
 )
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.member import (
     GroupMember,
     MemberFailed,
@@ -44,13 +44,11 @@ from coordinator_core.protocol.membership import (
     SyncGroupResponse,
 )
 from coordinator_core.protocol.offsets import OffsetCommitResponse, OffsetFetchResponse, OffsetToCommit
-from coordinator_core.state import offsets
 
 BACKOFF, INTERVAL, SESSION = 100, 3_000, 45_000
 METADATA = ClusterMetadata.of_counts({"t": 2})
 MINE = (TopicPartition("t", 0), TopicPartition("t", 1))
-OWNED = tuple(offsets.TopicPartition(*partition) for partition in MINE)
-PARTITION = offsets.TopicPartition("t", 0)
+PARTITION = TopicPartition("t", 0)
 GONE = [ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE]
 
 
@@ -308,7 +306,7 @@ def test_a_session_without_answers_ends_at_the_coordinator() -> None:
 
     assert member.wake(SESSION).requests == ()
     assert member.coordinator is None
-    assert member.owned == OWNED
+    assert member.owned == MINE
     find = only(member.wake(SESSION + BACKOFF))
     assert member.receive(find, found(find), SESSION + BACKOFF).requests[0] == unanswered
 
@@ -362,7 +360,7 @@ def test_a_commit_at_a_broker_that_is_not_the_coordinator(error: ErrorCode) -> N
     member = stable()
     member.receive(member.commit({PARTITION: OffsetToCommit(5)}), OffsetCommitResponse({PARTITION: error}), 0)
 
-    assert (member.coordinator, member.owned) == (None, OWNED)
+    assert (member.coordinator, member.owned) == (None, MINE)
 
 
 @pytest.mark.parametrize("error", GONE)

@@ -16,8 +16,8 @@ from coordinator_core.assignors import (
     RangeAssignor,
     RoundRobinAssignor,
     StickyAssignor,
-    TopicPartition,
 )
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.member import (
     MemberFailed,
     MemberSettings,
@@ -30,7 +30,6 @@ from coordinator_core.member import (
 )
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.offsets import OffsetToCommit
-from coordinator_core.state import offsets
 
 TOPICS = {"t": 6, "u": 3}
 SESSION_MS = 500
@@ -167,7 +166,7 @@ def test_metadata_without_a_change_for_the_group_causes_no_rebalance() -> None:
 
 def test_a_commit_and_what_is_fetched_of_it() -> None:
     crowd = crowd_of(1)
-    member, partition = crowd.members["m0"], offsets.TopicPartition("t", 0)
+    member, partition = crowd.members["m0"], TopicPartition("t", 0)
     crowd.events.clear()
     crowd.send("m0", member.commit({partition: OffsetToCommit(7)}))
     crowd.send("m0", member.fetch((partition,)))
