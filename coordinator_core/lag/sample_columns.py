@@ -1,0 +1,156 @@
+"""End offset samples of many partitions as columns, and the bounds of readable times from them. Times in ms.
+
+The scalar rules are in `incarnations` and `readable`. A missing value is NONE.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from coordinator_core.codec.arrays import Int64s, Numbers
+
+#: Missing value of an int64 column.
+NONE = np.iinfo(np.int64).min
+
+
+@dataclass(frozen=True, slots=True)
+class SampleColumns:
+    """Samples sorted by partition, oldest first; those of partition p are the rows `starts[p]` to `starts[p + 1]`.
+
+    `topic_id` has numbers chosen by the caller: equal ids have equal numbers, also in `CommitColumns`. `reason` has indices into
+    `reasons`. Every partition has at least one sample.
+    """
+
+    starts: Int64s
+    asked_at_ms: Int64s
+    answered_at_ms: Int64s
+    log_start: Int64s
+    log_end: Int64s
+    last_stable: Int64s
+    leader_epoch: Int64s
+    topic_id: Int64s
+    reason: Int64s
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def newest(self) -> Int64s:
+        """The row of the newest sample of each partition."""
+        return self.starts[1:] - 1
+
+
+class CurrentLogs:
+    """The samples of each partition since its last recreation, prepared for searches; columns by partition.
+
+    `first` and `stop` bound the rows of a partition's log, in arrays of successful samples; both are equal if there are none.
+    """
+
+    def __init__(self, samples: SampleColumns) -> None:
+        good = samples.log_end != NONE
+        every = bool(good.all())
+
+        def successful(column: Int64s) -> Int64s:
+            return column if every else column[good]
+
+        starts = samples.starts if every else np.concatenate([[0], np.cumsum(good)])[samples.starts]
+        self.asked_at_ms = successful(samples.asked_at_ms)
+        self.answered_at_ms = successful(samples.answered_at_ms)
+        self.log_start = successful(samples.log_start)
+        self.log_end = successful(samples.log_end)
+        self.stop: Int64s = starts[1:]
+        events = _Events(self.log_start, self.log_end, successful(samples.leader_epoch), successful(samples.topic_id), starts)
+        self.first: Int64s = starts[:-1].copy()
+        # of several events of a partition the last assignment remains
+        self.first[events.recreated_partition] = events.recreated
+        self.recreated = self.first != starts[:-1]
+        truncation = np.full(len(self.stop), -1)
+        truncation[events.truncated_partition] = events.truncated
+        #: Row of the first sample after the last truncation of the log; -1 for none.
+        self.truncation: Int64s = np.where(truncation >= self.first, truncation, -1)
+        self._least_later_end = self.log_end
+        shortened = np.flatnonzero(self.truncation >= 0)
+        if len(shortened):
+            self._least_later_end = self.log_end.copy()
+        for p in shortened:
+            rows = slice(self.first[p], self.stop[p])
+            self._least_later_end[rows] = np.minimum.accumulate(self.log_end[rows][::-1])[::-1]
+
+    def last_without(self, partition: Int64s, offset: Int64s) -> Int64s:
+        """The last row in which the log of the partition did not have the record; `first - 1` if all rows had it.
+
+        The least of the log ends from a row on never falls, also after truncations, so a binary search finds the row. All
+        searches take their steps together.
+        """
+        low: Int64s = self.first[partition] - 1
+        high: Int64s = self.stop[partition] - 1
+        if not len(low):
+            return low
+        for _ in range(int((high - low).max()).bit_length()):
+            middle = (low + high + 1) >> 1
+            unreadable = (low < high) & (self._least_later_end[middle] <= offset)
+            high = np.where(unreadable | (low == high), high, middle - 1)
+            low = np.where(unreadable, middle, low)
+        return low
+
+
+@dataclass(frozen=True, slots=True)
+class ReadableColumns:
+    """Bounds of the times at which records became readable (`ReadableSince`), one row per record.
+
+    `readable` is false for records at or after the log end. `after_ms` is NONE and `estimate_ms` undefined where the record was
+    readable at the first sample.
+    """
+
+    readable: Numbers
+    after_ms: Int64s
+    by_ms: Int64s
+    estimate_ms: Numbers
+
+    @property
+    def bracketed(self) -> Numbers:
+        bracketed: Numbers = self.readable & (self.after_ms != NONE)
+        return bracketed
+
+
+def readable_columns(logs: CurrentLogs, partition: Int64s, offset: Int64s) -> ReadableColumns:
+    """Bounds for the record at each `offset`; partitions without a successful sample are not readable."""
+    before = logs.last_without(partition, offset)
+    first, stop = logs.first[partition], logs.stop[partition]
+    readable = before + 1 < stop
+    after = np.where(readable, before + 1, 0)
+    bracketed = readable & (before >= first)
+    before = np.where(bracketed, before, 0)
+    if not len(logs.log_end):
+        none = np.full(len(offset), NONE)
+        return ReadableColumns(readable, none, none, none.astype(np.float64))
+    asked, answered = logs.asked_at_ms[before], logs.answered_at_ms[after]
+    grown = np.where(bracketed, logs.log_end[after] - logs.log_end[before], 1)
+    share = (offset - logs.log_end[before] + 0.5) / grown
+    estimate = asked + (answered - asked) * share
+    return ReadableColumns(readable, np.where(bracketed, asked, NONE), answered, estimate)
+
+
+class _Events:
+    """Rows that begin a recreated topic or a truncated log (`incarnation_start`), with their partitions."""
+
+    def __init__(self, log_start: Int64s, log_end: Int64s, leader_epoch: Int64s, topic_id: Int64s, starts: Int64s) -> None:
+        # few rows differ in these ways, and only they are looked at closely; NONE is less than every value
+        differs = log_end[1:] < log_end[:-1]
+        for column in (log_start, leader_epoch):
+            differs |= column[1:] < column[:-1]
+        differs |= topic_id[1:] != topic_id[:-1]
+        after = np.flatnonzero(differs) + 1
+        partition: Int64s = np.searchsorted(starts, after, side="right") - 1
+        within = starts[partition] < after
+        after, partition = after[within], partition[within]
+        before = after - 1
+        shorter = log_end[after] < log_end[before]
+        with_ids = (topic_id[after] != NONE) & (topic_id[before] != NONE)
+        both_epochs = (leader_epoch[after] != NONE) & (leader_epoch[before] != NONE)
+        epoch_fell = both_epochs & (leader_epoch[after] < leader_epoch[before])
+        epoch_rose = both_epochs & (leader_epoch[after] > leader_epoch[before])
+        both_starts = (log_start[after] != NONE) & (log_start[before] != NONE)
+        fell = epoch_fell | (~epoch_rose & (shorter | (both_starts & (log_start[after] < log_start[before]))))
+        recreated = np.where(with_ids, topic_id[after] != topic_id[before], fell)
+        truncated = shorter & ~recreated
+        self.recreated, self.recreated_partition = after[recreated], partition[recreated]
+        self.truncated, self.truncated_partition = after[truncated], partition[truncated]

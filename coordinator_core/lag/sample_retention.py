@@ -1,0 +1,99 @@
+"""Thinning of old samples (`lag.keep`): the older a sample, the wider its distance to the next one.
+
+Every subset of the samples gives true bounds of ages. Thinning only makes them wider, to at most twice the distance of the
+rule, or the distance of the original samples where that is greater.
+"""
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from coordinator_core.lag.end_offsets import EndOffsetSample
+from coordinator_core.lag.incarnations import incarnation_start
+
+_UNITS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_DURATION = re.compile(r"([1-9]\d*)([smhd])")
+
+
+class KeepRule(NamedTuple):
+    """Samples of up to `age_ms` are kept at a distance of `distance_ms`; 0 keeps all."""
+
+    age_ms: int
+    distance_ms: int
+
+
+#: All samples of an hour, one a minute for a day, one in ten minutes for 30 days.
+DEFAULT_KEEP = (KeepRule(3_600_000, 0), KeepRule(86_400_000, 60_000), KeepRule(30 * 86_400_000, 600_000))
+
+
+def keep_rules(text: str) -> tuple[KeepRule, ...]:
+    """Parse a `lag.keep` value such as `1h:all 24h:1m 30d:10m`: ages with the distance of the samples up to that age.
+
+    Raises ValueError unless ages rise and each distance is a multiple of the one before it.
+    """
+    rules = tuple(_rule(part, text) for part in text.split())
+    if not rules:
+        raise ValueError("lag.keep is empty: use a value such as '1h:all 24h:1m 30d:10m'")
+    for before, after in pairwise(rules):
+        if after.age_ms <= before.age_ms:
+            raise ValueError(f"lag.keep {text!r}: ages must rise")
+        if after.distance_ms < before.distance_ms or (before.distance_ms and after.distance_ms % before.distance_ms):
+            raise ValueError(f"lag.keep {text!r}: each distance must be a multiple of the one before it")
+    return rules
+
+
+def thin(
+    samples: Sequence[EndOffsetSample], now_ms: int, rules: Sequence[KeepRule] = DEFAULT_KEEP
+) -> tuple[EndOffsetSample, ...]:
+    """Thin the samples of one topic partition, oldest first.
+
+    These samples remain:
+
+    - the last one of each span of a rule's distance, and the first one after an empty span: it may be the end of a folded run;
+    - both samples around a recreation or truncation;
+    - the newest sample that is older than all rules, while newer ones exist: a record that no member has read for 30 days grows
+      older still.
+    """
+    horizon = now_ms - rules[-1].age_ms
+    if not samples or samples[-1].answered_at_ms < horizon:
+        return ()
+    events = _events(samples)
+    old = [k for k, sample in enumerate(samples) if sample.answered_at_ms < horizon and sample.reason is None]
+    oldest = old[-1] if old else 0
+    kept = {oldest, len(samples) - 1, *events[-2:], *(k for k in events if k >= oldest)}
+    kept |= {k for k in _of_spans(samples, now_ms, rules) if samples[k].answered_at_ms >= horizon}
+    return tuple(samples[k] for k in sorted(kept))
+
+
+def _events(samples: Sequence[EndOffsetSample]) -> list[int]:
+    """Positions of the samples just before and just after each recreation or truncation."""
+    successful = [k for k, sample in enumerate(samples) if sample.reason is None]
+    pairs = [pair for pair in pairwise(successful) if incarnation_start(*(samples[k] for k in pair)) is not None]
+    return [k for pair in pairs for k in pair]
+
+
+def _of_spans(samples: Sequence[EndOffsetSample], now_ms: int, rules: Sequence[KeepRule]) -> set[int]:
+    """Positions of the last sample of each span, and of the first after an empty span; failed samples have their own spans."""
+    spans: dict[tuple[int, bool, int], list[int]] = {}
+    for k, sample in enumerate(samples):
+        distance = next(
+            (rule.distance_ms for rule in rules if now_ms - sample.answered_at_ms <= rule.age_ms), rules[-1].distance_ms
+        )
+        # without a distance every sample is a span of its own
+        number = sample.answered_at_ms // distance if distance else k
+        spans.setdefault((distance, sample.reason is None, number), []).append(k)
+    lasts = {members[-1] for members in spans.values()}
+    return lasts | {members[0] for (distance, good, n), members in spans.items() if (distance, good, n - 1) not in spans}
+
+
+def _rule(part: str, text: str) -> KeepRule:
+    age, _, distance = part.partition(":")
+    return KeepRule(_milliseconds(age, text), 0 if distance == "all" else _milliseconds(distance, text))
+
+
+def _milliseconds(duration: str, text: str) -> int:
+    match = _DURATION.fullmatch(duration)
+    if match is None:
+        raise ValueError(f"lag.keep {text!r}: invalid duration {duration!r}, use a number with s, m, h or d")
+    return int(match[1]) * _UNITS[match[2]]

@@ -1,0 +1,211 @@
+"""End offset samples and commits for tests of lag: builders, strategies, columns, a topic whose true ages are known."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import strategies as st
+
+from coordinator_core.lag import (
+    NO_FACTS,
+    NONE,
+    AppendTime,
+    Commit,
+    CommitColumns,
+    EarlierLag,
+    EndOffsetSample,
+    FactColumns,
+    PartitionLag,
+    RecordCount,
+    SampleColumns,
+    TopicFacts,
+    lag_columns,
+    partition_lag,
+)
+
+REASONS = ("topic_authorization_failed", "leader_not_available")
+
+
+def sample(at_ms: int, log_end: int | None, log_start: int | None = 0, **values: Any) -> EndOffsetSample:
+    """A sample of orders-0, answered 10 ms after `at_ms` unless `answered_at_ms` is given; without a log end it failed."""
+    values = {"topic_id": "id", "answered_at_ms": at_ms + 10, "leader_epoch": 3, **values}
+    if log_end is None:
+        values = {"reason": REASONS[0], **values, "last_stable": None, "leader_epoch": None}
+        log_start = None
+    return EndOffsetSample(topic="orders", partition=0, asked_at_ms=at_ms, log_start=log_start, log_end=log_end, **values)
+
+
+@dataclass(frozen=True)
+class LagCase:
+    """Arguments of one call of `partition_lag`."""
+
+    commit: Commit | None
+    samples: tuple[EndOffsetSample, ...]
+    facts: TopicFacts = NO_FACTS
+    counted: RecordCount | None = None
+    append_time: AppendTime | None = None
+    earlier: EarlierLag | None = None
+
+    def lag(self) -> PartitionLag:
+        return partition_lag(
+            self.commit, self.samples, self.facts, counted=self.counted, append_time=self.append_time, earlier=self.earlier
+        )
+
+
+# -- strategies
+
+times = st.integers(0, 60_000)
+offsets = st.integers(0, 12)
+
+
+def optional(values: st.SearchStrategy[int]) -> st.SearchStrategy[int | None]:
+    return st.none() | values
+
+
+@st.composite
+def sample_histories(draw: st.DrawFn, min_size: int = 0, max_size: int = 8) -> tuple[EndOffsetSample, ...]:
+    """Samples of one topic partition, oldest first: growing, idle, failing, truncated and recreated, with ids or without."""
+    with_ids = draw(st.booleans())
+    at, topic, epoch, start, end = 0, 0, 3, 0, draw(offsets)
+    found = []
+    for _ in range(draw(st.integers(min_size, max_size))):
+        event = draw(st.sampled_from(["grow", "grow", "grow", "idle", "idle", "fail", "delete", "truncate", "recreate"]))
+        at += draw(st.integers(0, 40_000))
+        if event == "grow":
+            end += draw(st.integers(1, 5))
+        elif event == "delete":
+            start = draw(st.integers(start, end))
+        elif event == "truncate":
+            end, epoch = draw(st.integers(start, end)), epoch + 1
+        elif event == "recreate":
+            topic, epoch, start, end = topic + 1, draw(st.integers(0, 3)), 0, draw(offsets)
+        answered = at + draw(st.integers(0, 50))
+        values: dict[str, Any] = {"answered_at_ms": answered, "topic_id": f"id{topic}" if with_ids else None}
+        if event == "fail":
+            found.append(sample(at, None, reason=draw(st.sampled_from(REASONS)), **values))
+        else:
+            values |= {"last_stable": draw(optional(st.integers(start, end))), "leader_epoch": draw(st.none() | st.just(epoch))}
+            found.append(sample(at, end, draw(st.sampled_from([start, start, None])), **values))
+        at = answered
+    return tuple(found)
+
+
+commits = st.builds(Commit, offsets, optional(times), st.sampled_from([None, "id0", "id1"]), optional(times))
+
+
+truths = st.none() | st.booleans()
+
+
+@st.composite
+def lag_cases(draw: st.DrawFn) -> LagCase:
+    """Commits near the log of their samples, so that every method and reason occurs."""
+    samples = draw(sample_histories())
+    last = samples[-1] if samples else sample(0, 0)
+    now, end = last.answered_at_ms, last.log_end or 0
+    earlier_times = st.integers(0, now)
+    offset = draw(st.integers(0, end) | offsets)
+    topic_id = draw(st.sampled_from([None, last.topic_id, last.topic_id, "id0"]))
+    commit = Commit(offset, draw(optional(earlier_times)), topic_id, draw(optional(earlier_times)))
+    counted, append_time, earlier = None, None, None
+    if draw(st.booleans()):
+        to = draw(st.sampled_from([end, end, offset + 1]))
+        first = draw(optional(st.integers(offset, max(offset, to - 1))))
+        counted = RecordCount(draw(st.sampled_from([offset, offset, offset + 1])), to, 0 if first is None else 1, first)
+    if draw(st.booleans()):
+        begin, until = sorted((draw(earlier_times), draw(earlier_times)))
+        append_time = AppendTime(draw(st.sampled_from([offset, offset, offset + 1])), begin, until)
+    if draw(st.booleans()):
+        earlier = EarlierLag(draw(earlier_times), draw(st.sampled_from([offset, 0])), draw(st.integers(-3, 12)))
+    facts = TopicFacts(draw(truths), draw(truths), draw(optional(times)))
+    return LagCase(draw(st.sampled_from([commit, commit, commit, None])), samples, facts, counted, append_time, earlier)
+
+
+# -- a topic whose true ages are known
+
+
+@dataclass(frozen=True)
+class SimulatedTopic:
+    """`readable_at[k]` is the time at which the record at offset k becomes readable, in ms, not falling."""
+
+    readable_at: tuple[int, ...]
+
+    def log_end(self, at_ms: int) -> int:
+        return sum(at <= at_ms for at in self.readable_at)
+
+    def samples(self, requests: Sequence[tuple[int, int, int]]) -> tuple[EndOffsetSample, ...]:
+        """One sample per request: asked, seen by the broker, answered."""
+        return tuple(sample(asked, self.log_end(seen), answered_at_ms=answered) for asked, seen, answered in requests)
+
+    def age_ms(self, offset: int, at_ms: int) -> int:
+        """Time since the record became readable; 0 if it is not readable."""
+        return max(0, at_ms - self.readable_at[offset]) if offset < len(self.readable_at) else 0
+
+
+@st.composite
+def simulations(draw: st.DrawFn) -> tuple[SimulatedTopic, tuple[tuple[int, int, int], ...]]:
+    """A topic with bursts and pauses, and requests at irregular times."""
+    gaps = draw(st.lists(st.sampled_from([0, 0, 1, 7, 500, 30_000]), min_size=1, max_size=25))
+    readable_at = tuple(np.cumsum(gaps).tolist())
+    requests, at = [], 0
+    for _ in range(draw(st.integers(1, 10))):
+        asked = at + draw(st.integers(1, 30_000))
+        seen = asked + draw(st.integers(0, 200))
+        at = seen + draw(st.integers(0, 200))
+        requests.append((asked, seen, at))
+    return SimulatedTopic(readable_at), tuple(requests)
+
+
+# -- columns
+
+
+def as_columns(cases: Sequence[LagCase]) -> pa.Table:
+    """The result of `lag_columns` for the cases, one row each; each case has a partition of its own."""
+    names: dict[str, int] = {}
+    sampled = [case for case in cases if case.samples]
+    rows = [s for case in sampled for s in case.samples]
+    columns = SampleColumns(
+        starts=np.concatenate([[0], np.cumsum([len(case.samples) for case in sampled], dtype=np.int64)]).astype(np.int64),
+        **{name: _column([getattr(s, name) for s in rows]) for name in _SAMPLE_COLUMNS},
+        topic_id=_column([None if s.topic_id is None else names.setdefault(s.topic_id, len(names)) for s in rows]),
+        reason=_column([None if s.reason is None else REASONS.index(s.reason) for s in rows]),
+        reasons=REASONS,
+    )
+    facts = FactColumns(*(_column([getattr(case.facts, name) for case in sampled]) for name in TopicFacts._fields))
+    numbers = iter(range(len(sampled)))
+    commits = [case.commit or Commit(NONE) for case in cases]
+    return lag_columns(
+        CommitColumns(
+            partition=_column([next(numbers) if case.samples else -1 for case in cases]),
+            offset=_column([commit.offset for commit in commits]),
+            committed_at_ms=_column([commit.committed_at_ms for commit in commits]),
+            topic_id=_column([None if c.topic_id is None else names.setdefault(c.topic_id, len(names)) for c in commits]),
+            moved_at_ms=_column([commit.moved_at_ms for commit in commits]),
+            **_fields("counted", ("from", "to", "records", "first"), [case.counted for case in cases]),
+            **_fields("append", ("offset", "from_ms", "until_ms"), [case.append_time for case in cases]),
+            **_fields("earlier", ("at_ms", "offset", "lag"), [case.earlier for case in cases]),
+        ),
+        columns,
+        facts,
+    )
+
+
+def as_row(lag: PartitionLag) -> dict[str, Any]:
+    """The scalar result with the names and types of `lag_columns`."""
+    row = {name: getattr(lag, name) for name in lag.__dataclass_fields__}
+    sampled_at = row.pop("sampled_at_ms")
+    row["sampled_at"] = None if sampled_at is None else sampled_at * 1000
+    row["lag_method"] = str(row["lag_method"])
+    return row
+
+
+_SAMPLE_COLUMNS = ("asked_at_ms", "answered_at_ms", "log_start", "log_end", "last_stable", "leader_epoch")
+
+
+def _column(values: Sequence[int | None]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    return np.array([NONE if value is None else int(value) for value in values], dtype=np.int64)
+
+
+def _fields(prefix: str, names: Sequence[str], tuples: Sequence[tuple[Any, ...] | None]) -> dict[str, Any]:
+    return {f"{prefix}_{name}": _column([t[k] if t else None for t in tuples]) for k, name in enumerate(names)}
