@@ -1,48 +1,84 @@
 """Lag and health of consumer groups: end offset samples, lag in messages and in time, status rules. Pure; times in ms."""
 
+from coordinator_core.lag.burrow_rules import BURROW_RULES, BurrowRule, CommitPoint, CommitWindow, burrow_rule, commit_points
 from coordinator_core.lag.end_offsets import EndOffsetSample, LogEnd, log_ends, samples_until
+from coordinator_core.lag.group_evidence import GroupEvidence, PartitionEvidence, evidence_at
+from coordinator_core.lag.group_history import CommitEvent, ExpiryEvent, GroupHistory, MembershipEvent, PendingCommit
+from coordinator_core.lag.group_rules import GROUP_RULES, Cause, GroupRule
+from coordinator_core.lag.group_status import DEFAULT_SETTINGS, GroupStatus, PartitionStatus, evaluate, group_status
 from coordinator_core.lag.incarnations import CurrentLog, Incarnation, IncarnationStart, current_log, incarnations
 from coordinator_core.lag.lag_columns import LAG_SCHEMA, CommitColumns, FactColumns, lag_columns
 from coordinator_core.lag.lag_inputs import NO_FACTS, Commit, EarlierLag, RecordCount, TopicFacts, count_is_due, window_start
+from coordinator_core.lag.offset_jumps import JumpedBy, OffsetJump, offset_jumps
 from coordinator_core.lag.partition_lag import LagMethod, LagReason, PartitionLag, partition_lag
 from coordinator_core.lag.readable import ReadableSince, readable_since
 from coordinator_core.lag.sample_columns import NONE, SampleColumns
 from coordinator_core.lag.sample_retention import DEFAULT_KEEP, KeepRule, keep_rules, thin
 from coordinator_core.lag.sample_runs import add_sample, fold_runs
+from coordinator_core.lag.status import BURROW_NUMBERS, Finding, Status, StatusSettings
 from coordinator_core.lag.timestamp_search import AppendTime, TimestampSearch
 
 __all__ = [
+    "BURROW_NUMBERS",
+    "BURROW_RULES",
     "DEFAULT_KEEP",
+    "DEFAULT_SETTINGS",
+    "GROUP_RULES",
     "LAG_SCHEMA",
     "NONE",
     "NO_FACTS",
     "AppendTime",
+    "BurrowRule",
+    "Cause",
     "Commit",
     "CommitColumns",
+    "CommitEvent",
+    "CommitPoint",
+    "CommitWindow",
     "CurrentLog",
     "EarlierLag",
     "EndOffsetSample",
+    "ExpiryEvent",
     "FactColumns",
+    "Finding",
+    "GroupEvidence",
+    "GroupHistory",
+    "GroupRule",
+    "GroupStatus",
     "Incarnation",
     "IncarnationStart",
+    "JumpedBy",
     "KeepRule",
     "LagMethod",
     "LagReason",
     "LogEnd",
+    "MembershipEvent",
+    "OffsetJump",
+    "PartitionEvidence",
     "PartitionLag",
+    "PartitionStatus",
+    "PendingCommit",
     "ReadableSince",
     "RecordCount",
     "SampleColumns",
+    "Status",
+    "StatusSettings",
     "TimestampSearch",
     "TopicFacts",
     "add_sample",
+    "burrow_rule",
+    "commit_points",
     "count_is_due",
     "current_log",
+    "evaluate",
+    "evidence_at",
     "fold_runs",
+    "group_status",
     "incarnations",
     "keep_rules",
     "lag_columns",
     "log_ends",
+    "offset_jumps",
     "partition_lag",
     "readable_since",
     "samples_until",
