@@ -1,4 +1,4 @@
-"""Lag of many groups and partitions at one sample, from columns: CPU time of one core."""
+"""Lag and Burrow's rules of many groups and partitions at one sample, from columns: CPU time of one core."""
 
 import time
 
@@ -6,7 +6,19 @@ import numpy as np
 
 from benchmarks.arguments import parser, short
 from benchmarks.report import print_machine, print_table
-from coordinator_core.lag import NONE, CommitColumns, FactColumns, SampleColumns, lag_columns
+from coordinator_core.lag import (
+    NONE,
+    CommitColumns,
+    CommitPoint,
+    CommitWindow,
+    FactColumns,
+    SampleColumns,
+    StatusSettings,
+    WindowColumns,
+    burrow_rule,
+    burrow_rule_numbers,
+    lag_columns,
+)
 
 _INTERVAL_MS = 30_000
 _REQUEST_MS = 20
@@ -19,6 +31,7 @@ def main(arguments: list[str] | None = None) -> None:
     print_machine()
     head = ("group partitions", "topic partitions", "samples", "seconds", "M rows/s")
     print_table(head, [_row(options.records[0], options.keys, samples, options.rounds) for samples in _SAMPLES])
+    print_table(("windows of ten commits", "seconds", "M rows/s"), [_windows(options.records[0], options.rounds)])
 
 
 def _row(rows: int, partitions: int, per_partition: int, rounds: int) -> tuple[object, ...]:
@@ -56,6 +69,28 @@ def _row(rows: int, partitions: int, per_partition: int, rounds: int) -> tuple[o
     assert (truth[bounded] <= high[bounded] + 0.001).all()
     best = min(seconds)
     return short(rows), short(partitions), f"{len(samples.log_end) / 1e6:.1f} M", f"{best:.2f}", f"{rows / best / 1e6:.2f}"
+
+
+def _windows(rows: int, rounds: int) -> tuple[object, ...]:
+    """Burrow's rules for windows of commits 30 s apart, with lags of any trend."""
+    random = np.random.default_rng(1)
+    settings = StatusSettings()
+    at = np.tile(np.arange(settings.window_commits) * _INTERVAL_MS, (rows, 1))
+    offset = np.cumsum(random.integers(-1, 20, at.shape), axis=1)
+    windows = WindowColumns(offset, at, random.integers(0, 50, at.shape), random.integers(0, 2, rows), offset[:, -1] + 1)
+    now = settings.window_commits * _INTERVAL_MS
+    seconds = []
+    for _ in range(rounds):
+        started = time.process_time()
+        numbers = burrow_rule_numbers(windows, now, settings)
+        seconds.append(time.process_time() - started)
+    for row in range(0, rows, max(1, rows // 100)):
+        columns = (windows.offset[row], windows.committed_at_ms[row], windows.lag[row])
+        points = tuple(CommitPoint(*map(int, point)) for point in zip(*columns, strict=True))
+        window = CommitWindow(points, int(windows.current_lag[row]), (int(windows.least_recent_end[row]),), now, settings)
+        assert burrow_rule(window).number == numbers[row]
+    best = min(seconds)
+    return short(rows), f"{best:.2f}", f"{rows / best / 1e6:.2f}"
 
 
 def _samples(rates: "np.ndarray[tuple[int], np.dtype[np.int64]]", per_partition: int) -> SampleColumns:

@@ -1,5 +1,6 @@
 """Lag and health of consumer groups: end offset samples, lag in messages and in time, status rules. Pure; times in ms."""
 
+from coordinator_core.lag.burrow_columns import WindowColumns, burrow_rule_numbers
 from coordinator_core.lag.burrow_rules import BURROW_RULES, BurrowRule, CommitPoint, CommitWindow, burrow_rule, commit_points
 from coordinator_core.lag.end_offsets import EndOffsetSample, LogEnd, log_ends, samples_until
 from coordinator_core.lag.group_evidence import GroupEvidence, PartitionEvidence, evidence_at
@@ -65,8 +66,10 @@ __all__ = [
     "StatusSettings",
     "TimestampSearch",
     "TopicFacts",
+    "WindowColumns",
     "add_sample",
     "burrow_rule",
+    "burrow_rule_numbers",
     "commit_points",
     "count_is_due",
     "current_log",

@@ -3,10 +3,26 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 from group_scenarios import group_histories, times
-from hypothesis import given
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from coordinator_core.lag import GroupHistory, Status, group_status
+from coordinator_core.lag import (
+    NONE,
+    CommitPoint,
+    CommitWindow,
+    GroupHistory,
+    Status,
+    StatusSettings,
+    WindowColumns,
+    burrow_rule,
+    burrow_rule_numbers,
+    group_status,
+)
+
+AT_MS = 100
+SETTINGS = StatusSettings(window_commits=6, minimum_complete=0.2, allowed_lag=1)
 
 
 def known_at(history: GroupHistory, at_ms: int) -> GroupHistory:
@@ -47,3 +63,30 @@ def test_statuses_are_consistent(history: GroupHistory, at_ms: int) -> None:
     for finding in status.findings:
         assert finding.window_seconds is None or (math.isfinite(finding.window_seconds) and finding.window_seconds >= 0)
         assert finding.detail
+
+
+@st.composite
+def windows(draw: st.DrawFn) -> CommitWindow:
+    times = sorted(draw(st.lists(st.integers(0, AT_MS), max_size=SETTINGS.window_commits)))
+    offsets = st.integers(5, 9) | st.just(9)
+    points = tuple(CommitPoint(draw(offsets), at, draw(st.none() | st.integers(0, 9))) for at in times)
+    ends = tuple(draw(st.lists(st.integers(5, 15), min_size=1, max_size=3)))
+    return CommitWindow(points, draw(st.integers(0, 4)), ends, AT_MS, SETTINGS)
+
+
+@given(st.lists(windows(), max_size=20))
+@example([])
+def test_columns_have_the_same_rules(cases: list[CommitWindow]) -> None:
+    columns = np.full((3, len(cases), SETTINGS.window_commits), NONE)
+    for row, window in enumerate(cases):
+        for column, point in enumerate(reversed(window.commits), 1):
+            columns[:, row, -column] = (point.offset, point.committed_at_ms, NONE if point.lag is None else point.lag)
+    given_windows = WindowColumns(
+        columns[0],
+        columns[1],
+        columns[2],
+        np.array([window.current_lag for window in cases], np.int64),
+        np.array([min(window.recent_ends) for window in cases], np.int64),
+    )
+    numbers = burrow_rule_numbers(given_windows, AT_MS, SETTINGS)
+    assert numbers.tolist() == [burrow_rule(window).number for window in cases]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import bench_cold_load, bench_coordinator, bench_log_columns, bench_memory, bench_reader
+from benchmarks import bench_cold_load, bench_coordinator, bench_lag, bench_log_columns, bench_memory, bench_reader
 from benchmarks.arguments import counts, short
 from benchmarks.logs import LogShape, generated_log
 from coordinator_core.log.compression import Compression
@@ -33,6 +33,11 @@ def test_a_generated_log_is_kept_and_has_the_requested_shape(tmp_path: Path) -> 
 def test_bytes_to_columns(capsys: pytest.CaptureFixture[str]) -> None:
     bench_log_columns.main(["--records", "300", "--rounds", "1"])
     assert _rows(capsys) == 8
+
+
+def test_lag(capsys: pytest.CaptureFixture[str]) -> None:
+    bench_lag.main(["--records", "300", "--keys", "20", "--rounds", "1"])
+    assert _rows(capsys) == 3
 
 
 def test_reader_of_segments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

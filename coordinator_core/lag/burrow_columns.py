@@ -1,0 +1,63 @@
+"""Burrow's rules for many partitions at once, in numpy. `burrow_rules` is the specification, row by row. Times in ms.
+
+Most partitions are OK. The job evaluates with `group_status.evaluate` only the groups in which a rule fires.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from coordinator_core.codec.arrays import Int64s, Numbers
+from coordinator_core.lag.burrow_rules import BURROW_RULES
+from coordinator_core.lag.sample_columns import NONE
+from coordinator_core.lag.status import StatusSettings
+
+
+@dataclass(frozen=True, slots=True)
+class WindowColumns:
+    """A `CommitWindow` per row. `offset`, `committed_at_ms` and `lag` have `settings.window_commits` columns.
+
+    Commits are oldest first and end in the last column; missing ones on the left have offset NONE. A lag may be NONE.
+    `least_recent_end` is the least of `recent_ends`.
+    """
+
+    offset: Int64s
+    committed_at_ms: Int64s
+    lag: Int64s
+    current_lag: Int64s
+    least_recent_end: Int64s
+
+
+def burrow_rule_numbers(windows: WindowColumns, at_ms: int, settings: StatusSettings) -> Int64s:
+    """The number of the first rule that applies to each row."""
+    offset, lag = windows.offset, windows.lag
+    present = offset != NONE
+    rows = present.sum(axis=1)
+    size = settings.window_commits
+    first_at = windows.committed_at_ms[np.arange(len(rows)), np.minimum(size - rows, size - 1)]
+    last_at, last_offset = windows.committed_at_ms[:, -1], offset[:, -1]
+    known_lag = lag != NONE
+    applies = {
+        0: (rows == 0) | (rows / size < settings.minimum_complete),
+        1: windows.current_lag <= settings.allowed_lag,
+        2: (at_ms - last_at > last_at - first_at) & (windows.least_recent_end > last_offset),
+        3: _rewound(offset, present),
+        4: (known_lag & (lag <= settings.allowed_lag)).any(axis=1),
+        5: (~present | (offset == last_offset[:, None])).all(axis=1),
+        # NONE is less than every lag, so a missing one never is the greatest so far
+        6: (~known_lag | (lag >= np.maximum.accumulate(lag, axis=1))).all(axis=1),
+    }
+    numbers: Int64s = np.select(list(applies.values()), list(applies), BURROW_RULES[-1].number)
+    return numbers
+
+
+def _rewound(offset: Int64s, present: Numbers) -> Numbers:
+    """The first rewind of the window was not made up for by a later commit."""
+    fell = present[:, :-1] & (offset[:, 1:] < offset[:, :-1])
+    found = np.flatnonzero(fell.any(axis=1))
+    first = fell[found].argmax(axis=1)
+    later = np.arange(offset.shape[1]) > first[:, None] + 1
+    greatest_later = np.where(later, offset[found], NONE).max(axis=1)
+    rewound = np.zeros(len(offset), np.bool_)
+    rewound[found] = greatest_later < offset[found, first]
+    return rewound
