@@ -16,6 +16,7 @@ from coordinator_core.lag.readable import ReadableSince, readable_since
 from coordinator_core.lag.sample_columns import NONE, SampleColumns
 from coordinator_core.lag.sample_retention import DEFAULT_KEEP, KeepRule, keep_rules, thin
 from coordinator_core.lag.sample_runs import add_sample, fold_runs
+from coordinator_core.lag.sample_tables import END_OFFSETS_SCHEMA, SampledPartitions, samples_table
 from coordinator_core.lag.status import BURROW_NUMBERS, Finding, Status, StatusSettings
 from coordinator_core.lag.timestamp_search import AppendTime, TimestampSearch
 
@@ -24,6 +25,7 @@ __all__ = [
     "BURROW_RULES",
     "DEFAULT_KEEP",
     "DEFAULT_SETTINGS",
+    "END_OFFSETS_SCHEMA",
     "GROUP_RULES",
     "LAG_SCHEMA",
     "NONE",
@@ -62,6 +64,7 @@ __all__ = [
     "ReadableSince",
     "RecordCount",
     "SampleColumns",
+    "SampledPartitions",
     "Status",
     "StatusSettings",
     "TimestampSearch",
@@ -84,6 +87,7 @@ __all__ = [
     "offset_jumps",
     "partition_lag",
     "readable_since",
+    "samples_table",
     "samples_until",
     "thin",
     "window_start",

@@ -1,0 +1,112 @@
+"""End offset samples as an Arrow table, and from such a table the columns that `lag_columns` needs."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coordinator_core.codec.arrays import ArrowArray, ArrowColumn, Int64s
+from coordinator_core.lag.end_offsets import EndOffsetSample
+from coordinator_core.lag.sample_columns import NONE, SampleColumns
+
+_TIME = pa.timestamp("us", tz="UTC")
+END_OFFSETS_SCHEMA = pa.schema(
+    {
+        "topic_id": pa.string(),
+        "topic": pa.string(),
+        "partition": pa.int32(),
+        "asked_at": _TIME,
+        "answered_at": _TIME,
+        "log_start": pa.int64(),
+        "log_end": pa.int64(),
+        "last_stable": pa.int64(),
+        "leader_epoch": pa.int32(),
+        "reason": pa.string(),
+    }
+)
+#: Number of a topic id that no sample has: unequal to all others, and not missing.
+_UNSAMPLED_ID = -1
+
+
+def samples_table(samples: Iterable[EndOffsetSample]) -> pa.Table:
+    """A table with the columns of `END_OFFSETS_SCHEMA`, in the given order."""
+    rows = [
+        {
+            "topic_id": s.topic_id,
+            "topic": s.topic,
+            "partition": s.partition,
+            "asked_at": s.asked_at_ms * 1000,
+            "answered_at": s.answered_at_ms * 1000,
+            "log_start": s.log_start,
+            "log_end": s.log_end,
+            "last_stable": s.last_stable,
+            "leader_epoch": s.leader_epoch,
+            "reason": s.reason,
+        }
+        for s in samples
+    ]
+    return pa.Table.from_pylist(rows, schema=END_OFFSETS_SCHEMA)
+
+
+class SampledPartitions:
+    """The partitions of a table of samples, numbered, and its rows as `SampleColumns`.
+
+    The order of the rows does not matter. A table sorted by topic, partition and time needs no sorting.
+    """
+
+    def __init__(self, table: pa.Table) -> None:
+        topics, self._topics = _encoded(table["topic"])
+        topic_ids, self._topic_ids = _encoded(table["topic_id"])
+        reasons, reason_names = _encoded(table["reason"])
+        key = (topics << 32) | _integers(table["partition"])
+        asked, answered = (_integers(table[name].cast(pa.int64())) // 1000 for name in ("asked_at", "answered_at"))
+        order = _sorted(key, answered)
+        starts = np.flatnonzero(np.append(True, key[order][1:] != key[order][:-1])) if len(order) else np.zeros(0, np.int64)
+        self._keys: Int64s = key[order][starts]
+        self.columns = SampleColumns(
+            starts=np.append(starts, len(order)),
+            asked_at_ms=asked[order],
+            answered_at_ms=answered[order],
+            log_start=_integers(table["log_start"])[order],
+            log_end=_integers(table["log_end"])[order],
+            last_stable=_integers(table["last_stable"])[order],
+            leader_epoch=_integers(table["leader_epoch"])[order],
+            topic_id=topic_ids[order],
+            reason=reasons[order],
+            reasons=tuple(reason_names.to_pylist()),
+        )
+
+    def partition_numbers(self, topic: ArrowColumn, partition: ArrowColumn) -> Int64s:
+        """The number of each partition in `columns`; -1 for a partition without samples."""
+        topics = _indices(topic, self._topics, -1)
+        key = (topics << 32) | _integers(partition)
+        if not len(self._keys):
+            return np.full(len(key), -1)
+        number = np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)
+        return np.where((topics >= 0) & (self._keys[number] == key), number, -1)
+
+    def topic_id_numbers(self, topic_id: ArrowColumn) -> Int64s:
+        """The numbers of topic ids in `columns`, for `CommitColumns`."""
+        return np.where(topic_id.is_null().to_numpy(), NONE, _indices(topic_id, self._topic_ids, _UNSAMPLED_ID))
+
+
+def _sorted(key: Int64s, answered: Int64s) -> Int64s:
+    """Order of the rows by key and time; rows of the same key and time keep theirs."""
+    follows = (key[1:] > key[:-1]) | ((key[1:] == key[:-1]) & (answered[1:] >= answered[:-1]))
+    return np.arange(len(key)) if follows.all() else np.lexsort((answered, key))
+
+
+def _encoded(column: ArrowColumn) -> tuple[Int64s, ArrowArray]:
+    """Numbers of the texts, NONE for null, and the texts by number."""
+    encoded = column.combine_chunks().dictionary_encode()
+    return _integers(encoded.indices), encoded.dictionary
+
+
+def _indices(column: ArrowColumn, values: ArrowArray, absent: int) -> Int64s:
+    return _integers(pc.index_in(column, value_set=values).fill_null(absent))
+
+
+def _integers(column: ArrowColumn | ArrowArray) -> Int64s:
+    numbers: Int64s = column.cast(pa.int64()).fill_null(NONE).to_numpy()
+    return numbers
