@@ -56,7 +56,7 @@ def _rewound(offset: Int64s, present: Numbers) -> Numbers:
     fell = present[:, :-1] & (offset[:, 1:] < offset[:, :-1])
     found = np.flatnonzero(fell.any(axis=1))
     first = fell[found].argmax(axis=1)
-    later = np.arange(offset.shape[1]) > first[:, None] + 1
+    later = np.arange(offset.shape[1]) > first[:, None]
     greatest_later = np.where(later, offset[found], NONE).max(axis=1)
     rewound = np.zeros(len(offset), np.bool_)
     rewound[found] = greatest_later < offset[found, first]

@@ -89,7 +89,7 @@ def _rewound(window: CommitWindow) -> bool:
     offsets = [point.offset for point in window.commits]
     for k, (before, after) in enumerate(pairwise(offsets)):
         if after < before:
-            return all(later < before for later in offsets[k + 2 :])
+            return all(later < before for later in offsets[k + 1 :])
     return False
 
 

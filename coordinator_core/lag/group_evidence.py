@@ -3,11 +3,12 @@
 The rules read nothing else. The job may fill it from columns; `evidence_at` derives it from a history.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from coordinator_core.lag.burrow_rules import CommitPoint, CommitWindow, commit_points
-from coordinator_core.lag.end_offsets import EndOffsetSample
+from coordinator_core.lag.end_offsets import EndOffsetSample, log_ends
 from coordinator_core.lag.group_history import CommitEvent, GroupHistory, MembershipEvent, PendingCommit
 from coordinator_core.lag.lag_inputs import NO_FACTS, Commit
 from coordinator_core.lag.offset_jumps import OffsetJump, offset_jumps
@@ -104,16 +105,18 @@ def _commit(events: Sequence[CommitEvent]) -> Commit:
 def _window(
     events: Sequence[CommitEvent], samples: Sequence[EndOffsetSample], at_ms: int, settings: StatusSettings
 ) -> CommitWindow | None:
-    ends = [(s.answered_at_ms, s.log_end) for s in samples if s.log_end is not None]
+    ends = log_ends(samples)
     if not ends:
         return None
+    answered = [end.answered_at_ms for end in ends]
     points = []
     for event in events:
         assert event.offset is not None
-        earlier = [end for answered, end in ends if answered <= event.at_ms]
-        points.append(CommitPoint(event.offset, event.at_ms, max(0, earlier[-1] - event.offset) if earlier else None))
-    current_lag = max(0, ends[-1][1] - points[-1].offset)
-    recent = tuple(end for answered, end in ends if at_ms - answered <= settings.recent_ends_ms) or (ends[-1][1],)
+        known = bisect_right(answered, event.at_ms)
+        points.append(CommitPoint(event.offset, event.at_ms, max(0, ends[known - 1].offset - event.offset) if known else None))
+    current_lag = max(0, ends[-1].offset - points[-1].offset)
+    first_recent = min(bisect_left(answered, at_ms - settings.recent_ends_ms), len(ends) - 1)
+    recent = tuple(end.offset for end in ends[first_recent:])
     return CommitWindow(commit_points(points, settings), current_lag, recent, at_ms, settings)
 
 

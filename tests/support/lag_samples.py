@@ -64,31 +64,40 @@ def optional(values: st.SearchStrategy[int]) -> st.SearchStrategy[int | None]:
     return st.none() | values
 
 
+#: Event, time until the request, duration of the request, and numbers that choose the other values.
+_steps = st.tuples(
+    st.sampled_from(["grow", "grow", "grow", "idle", "idle", "fail", "delete", "truncate", "recreate"]),
+    st.integers(0, 40_000),
+    st.integers(0, 50),
+    st.integers(0, 11),
+    st.integers(0, 11),
+)
+
+
 @st.composite
 def sample_histories(draw: st.DrawFn, min_size: int = 0, max_size: int = 8) -> tuple[EndOffsetSample, ...]:
     """Samples of one topic partition, oldest first: growing, idle, failing, truncated and recreated, with ids or without."""
     with_ids = draw(st.booleans())
     at, topic, epoch, start, end = 0, 0, 3, 0, draw(offsets)
     found = []
-    for _ in range(draw(st.integers(min_size, max_size))):
-        event = draw(st.sampled_from(["grow", "grow", "grow", "idle", "idle", "fail", "delete", "truncate", "recreate"]))
-        at += draw(st.integers(0, 40_000))
+    for event, pause, duration, choice, other in draw(st.lists(_steps, min_size=min_size, max_size=max_size)):
+        at += pause
         if event == "grow":
-            end += draw(st.integers(1, 5))
+            end += 1 + choice % 5
         elif event == "delete":
-            start = draw(st.integers(start, end))
+            start += choice % (end - start + 1)
         elif event == "truncate":
-            end, epoch = draw(st.integers(start, end)), epoch + 1
+            end, epoch = start + choice % (end - start + 1), epoch + 1
         elif event == "recreate":
-            topic, epoch, start, end = topic + 1, draw(st.integers(0, 3)), 0, draw(offsets)
-        answered = at + draw(st.integers(0, 50))
-        values: dict[str, Any] = {"answered_at_ms": answered, "topic_id": f"id{topic}" if with_ids else None}
+            topic, epoch, start, end = topic + 1, other % 4, 0, choice
+        values: dict[str, Any] = {"answered_at_ms": at + duration, "topic_id": f"id{topic}" if with_ids else None}
         if event == "fail":
-            found.append(sample(at, None, reason=draw(st.sampled_from(REASONS)), **values))
+            found.append(sample(at, None, reason=REASONS[choice % 2], **values))
         else:
-            values |= {"last_stable": draw(optional(st.integers(start, end))), "leader_epoch": draw(st.none() | st.just(epoch))}
-            found.append(sample(at, end, draw(st.sampled_from([start, start, None])), **values))
-        at = answered
+            values |= {"last_stable": start + other % (end - start + 1) if choice % 3 else None}
+            values |= {"leader_epoch": epoch if (choice + other) % 4 else None}
+            found.append(sample(at, end, start if (choice + 2 * other) % 5 else None, **values))
+        at += duration
     return tuple(found)
 
 

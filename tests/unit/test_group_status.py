@@ -17,6 +17,7 @@ from coordinator_core.lag import (
     StatusSettings,
     TopicFacts,
     commit_points,
+    evidence_at,
     group_status,
     offset_jumps,
 )
@@ -242,6 +243,18 @@ def test_an_admin_commits_to_an_empty_group_as_the_tools_do(commit: CommitEvent,
     history = Scenario().members(0.001, 0, state="Empty").history()
     (jump,) = offset_jumps((CommitEvent(1, ORDERS[0], 9), commit), history.memberships)
     assert (jump.by, jump.at_ms) == (by, 2)
+
+
+def test_members_of_the_same_millisecond_count() -> None:
+    history = Scenario().members(1, 0, state="Empty").members(2, 1).history()
+    (jump,) = offset_jumps([CommitEvent(1_000, ORDERS[0], 9), CommitEvent(2_000, ORDERS[0], 5)], history.memberships)
+    assert jump.by == "member"
+
+
+def test_a_position_has_moved_when_it_returned_to_an_earlier_offset() -> None:
+    history = Scenario().end(0, 5).end(5, 10).commit(10, 5).commit(20, 6).commit(30, 5).commit(40, 5).end(50, 10).history()
+    (partition,) = evidence_at(history, 50_000, StatusSettings()).partitions
+    assert partition.lag.stuck_seconds == 20.0
 
 
 def test_a_group_that_never_had_members_is_rewound_by_an_unknown_party() -> None:

@@ -154,6 +154,14 @@ CASES: tuple[tuple[str, LagCase, dict[str, Any]], ...] = (
         {"lag_reason": "other_incarnation"},
     ),
     (
+        "no topic ids at all: a leader epoch that fell is another topic",
+        LagCase(
+            Commit(10, committed_at_ms=20_000),
+            (sample(0, 20, topic_id=None, leader_epoch=3), sample(S30, 25, topic_id=None, leader_epoch=0)),
+        ),
+        {"lag_reason": "other_incarnation"},
+    ),
+    (
         "truncated log, commit of removed records",
         LagCase(Commit(100, 20_000), (sample(0, 100), sample(S30, 90, leader_epoch=4))),
         {"lag": -10, "lag_seconds": None, "lag_reason": "truncated"},
