@@ -328,7 +328,7 @@ def _ages_of_log_starts(logs: CurrentLogs, samples: SampleColumns) -> _Nullable:
     rows = np.append(np.where(has_start, np.arange(len(has_start)), len(has_start)), len(has_start))
     first_known = np.minimum.accumulate(rows[::-1])[::-1][logs.first]
     oldest = np.append(logs.log_start, NONE)[first_known]
-    moved = (log_start != NONE) & (first_known < logs.stop) & (oldest < log_start)
+    moved = (log_start != NONE) & (oldest < log_start)
     partition = np.arange(len(log_start))
     since = readable_columns(logs, partition, np.where(moved, log_start, 0))
     return _Nullable(samples.answered_at_ms[samples.newest] - since.by_ms, moved & since.readable)

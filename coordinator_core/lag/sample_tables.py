@@ -84,7 +84,7 @@ class SampledPartitions:
         if not len(self._keys):
             return np.full(len(key), -1)
         number = np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)
-        return np.where((topics >= 0) & (self._keys[number] == key), number, -1)
+        return np.where(self._keys[number] == key, number, -1)
 
     def topic_id_numbers(self, topic_id: ArrowColumn) -> Int64s:
         """The numbers of topic ids in `columns`, for `CommitColumns`."""

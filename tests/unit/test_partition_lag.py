@@ -240,6 +240,11 @@ CASES: tuple[tuple[str, LagCase, dict[str, Any]], ...] = (
         {"lag_seconds_low": 79.01, "lag_seconds_high": 80.01, "lag_method": "exact", "lag_reason": None},
     ),
     (
+        "an append time known to the millisecond",
+        LagCase(Commit(150), GROWING, append_time=AppendTime(150, 15_000, 15_000)),
+        {"lag_seconds": 45.01, "lag_seconds_low": 45.01, "lag_seconds_high": 45.01, "lag_method": "exact"},
+    ),
+    (
         "an append time outside of the bracket shows another clock: the samples count",
         LagCase(Commit(150), GROWING, append_time=AppendTime(150, 45_000, 46_000)),
         {"lag_seconds_low": 30.0, "lag_seconds_high": 60.01, "lag_method": "interpolated"},
@@ -335,6 +340,12 @@ CASES: tuple[tuple[str, LagCase, dict[str, Any]], ...] = (
 def test_lag(case: LagCase, expected: dict[str, Any]) -> None:
     lag = measure(case)
     assert {name: getattr(lag, name) for name in expected} == expected
+
+
+def test_partitions_of_a_table_are_separate_logs() -> None:
+    """The second partition of the same topic id has a shorter log, and is not truncated."""
+    cases = [LagCase(Commit(150), GROWING), LagCase(Commit(30), (sample(0, 25), sample(S30, 26)))]
+    assert as_columns(cases)["lag_reason"].to_pylist() == [None, "commit_beyond_end"]
 
 
 def test_every_reason_has_a_case() -> None:
