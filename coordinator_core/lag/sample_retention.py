@@ -55,14 +55,15 @@ def thin(
     - the newest sample that is older than all rules, while newer ones exist: a record that no member has read for 30 days grows
       older still.
     """
-    horizon = now_ms - rules[-1].age_ms
+    spans = _spans(now_ms, rules)
+    horizon = spans[-1].from_ms
     if not samples or samples[-1].answered_at_ms < horizon:
         return ()
     events = _events(samples)
     old = [k for k, sample in enumerate(samples) if sample.answered_at_ms < horizon and sample.reason is None]
     oldest = old[-1] if old else 0
     kept = {oldest, len(samples) - 1, *events[-2:], *(k for k in events if k >= oldest)}
-    kept |= {k for k in _of_spans(samples, now_ms, rules) if samples[k].answered_at_ms >= horizon}
+    kept |= {k for k in _of_spans(samples, spans) if samples[k].answered_at_ms >= horizon}
     return tuple(samples[k] for k in sorted(kept))
 
 
@@ -73,18 +74,37 @@ def _events(samples: Sequence[EndOffsetSample]) -> list[int]:
     return [k for pair in pairs for k in pair]
 
 
-def _of_spans(samples: Sequence[EndOffsetSample], now_ms: int, rules: Sequence[KeepRule]) -> set[int]:
+class _Spans(NamedTuple):
+    """Spans of `distance_ms` for samples from `from_ms` on."""
+
+    from_ms: int
+    distance_ms: int
+
+
+def _spans(now_ms: int, rules: Sequence[KeepRule]) -> tuple[_Spans, ...]:
+    """Spans for each rule. None is split by the age of a rule: so thinning again later gives the same as thinning once."""
+    found = []
+    for rule, older in zip(rules, (*rules[1:], rules[-1]), strict=True):
+        oldest = now_ms - rule.age_ms
+        found.append(_Spans(oldest - oldest % (older.distance_ms or 1), rule.distance_ms))
+    return tuple(found)
+
+
+def _of_spans(samples: Sequence[EndOffsetSample], spans: Sequence[_Spans]) -> set[int]:
     """Positions of the last sample of each span, and of the first after an empty span; failed samples have their own spans."""
-    spans: dict[tuple[int, bool, int], list[int]] = {}
+    lasts: dict[tuple[int, bool, int], int] = {}
+    firsts = set()
+    before: dict[bool, int] = {}
     for k, sample in enumerate(samples):
-        distance = next(
-            (rule.distance_ms for rule in rules if now_ms - sample.answered_at_ms <= rule.age_ms), rules[-1].distance_ms
-        )
+        good, at = sample.reason is None, sample.answered_at_ms
+        distance = next((s.distance_ms for s in spans if at >= s.from_ms), spans[-1].distance_ms)
         # without a distance every sample is a span of its own
-        number = sample.answered_at_ms // distance if distance else k
-        spans.setdefault((distance, sample.reason is None, number), []).append(k)
-    lasts = {members[-1] for members in spans.values()}
-    return lasts | {members[0] for (distance, good, n), members in spans.items() if (distance, good, n - 1) not in spans}
+        number = at // distance if distance else k
+        lasts[distance, good, number] = k
+        if distance and (good not in before or before[good] // distance < number - 1):
+            firsts.add(k)
+        before[good] = at
+    return firsts | set(lasts.values())
 
 
 def _rule(part: str, text: str) -> KeepRule:
