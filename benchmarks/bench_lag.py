@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.arguments import parser, short
 from benchmarks.report import print_machine, print_table
-from coordinator_core.lag import (
+from coordinator_core.health import (
     NONE,
     CommitColumns,
     CommitPoint,

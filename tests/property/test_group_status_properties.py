@@ -8,7 +8,7 @@ from group_scenarios import group_histories, times
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from coordinator_core.lag import (
+from coordinator_core.health import (
     NONE,
     CommitPoint,
     CommitWindow,

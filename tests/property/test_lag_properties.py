@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from lag_samples import LagCase, SimulatedTopic, as_columns, as_row, commits, lag_cases, sample_histories, simulations
 
-from coordinator_core.lag import (
+from coordinator_core.health import (
     LAG_SCHEMA,
     Commit,
     EndOffsetSample,

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from hypothesis import strategies as st
 from lag_samples import sample_histories
 
-from coordinator_core.lag import (
+from coordinator_core.codec.topic_partition import TopicPartition
+from coordinator_core.health import (
     CommitEvent,
     EndOffsetSample,
     ExpiryEvent,
@@ -14,7 +15,6 @@ from coordinator_core.lag import (
     PendingCommit,
     TopicFacts,
 )
-from coordinator_core.state.offsets import TopicPartition
 
 ORDERS = tuple(TopicPartition("orders", number) for number in range(4))
 

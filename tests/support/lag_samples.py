@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from coordinator_core.lag import (
+from coordinator_core.health import (
     NO_FACTS,
     NONE,
     AppendTime,

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from coordinator_core.lag import BURROW_RULES, DEFAULT_KEEP, GROUP_RULES, LAG_SCHEMA, LagMethod, LagReason, Status, keep_rules
+from coordinator_core.health import BURROW_RULES, DEFAULT_KEEP, GROUP_RULES, LAG_SCHEMA, LagMethod, LagReason, Status, keep_rules
 
 TEXT = (Path(__file__).parents[2] / "docs/lag.md").read_text(encoding="utf-8")
 #: Names in code style at the start of table rows.

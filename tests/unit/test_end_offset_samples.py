@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from lag_samples import sample
 
-from coordinator_core.lag import (
+from coordinator_core.health import (
     DEFAULT_KEEP,
     EarlierLag,
     EndOffsetSample,

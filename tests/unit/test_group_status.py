@@ -3,7 +3,7 @@
 import pytest
 from group_scenarios import ORDERS, Scenario
 
-from coordinator_core.lag import (
+from coordinator_core.health import (
     BURROW_NUMBERS,
     BURROW_RULES,
     GROUP_RULES,

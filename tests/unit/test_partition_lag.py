@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from lag_samples import LagCase, as_columns, as_row, sample
 
-from coordinator_core.lag import (
+from coordinator_core.health import (
     AppendTime,
     Commit,
     EarlierLag,

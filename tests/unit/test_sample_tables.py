@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lag_samples import as_row, sample
 
-from coordinator_core.lag import (
+from coordinator_core.health import (
     END_OFFSETS_SCHEMA,
     NONE,
     Commit,

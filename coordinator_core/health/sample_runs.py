@@ -6,7 +6,7 @@ not readable.
 
 from collections.abc import Iterable, Sequence
 
-from coordinator_core.lag.end_offsets import EndOffsetSample
+from coordinator_core.health.end_offsets import EndOffsetSample
 
 
 def fold_runs(samples: Iterable[EndOffsetSample]) -> tuple[EndOffsetSample, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import NamedTuple
 
-from coordinator_core.lag.status import Status, StatusSettings
+from coordinator_core.health.status import Status, StatusSettings
 
 
 class CommitPoint(NamedTuple):

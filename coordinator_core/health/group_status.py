@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coordinator_core.lag.burrow_rules import CommitPoint, CommitWindow, burrow_rule
-from coordinator_core.lag.group_evidence import GroupEvidence, evidence_at
-from coordinator_core.lag.group_history import GroupHistory
-from coordinator_core.lag.group_rules import GROUP_RULES, GroupRule
-from coordinator_core.lag.status import Finding, Status, StatusSettings
-from coordinator_core.state.offsets import TopicPartition
+from coordinator_core.codec.topic_partition import TopicPartition
+from coordinator_core.health.burrow_rules import CommitPoint, CommitWindow, burrow_rule
+from coordinator_core.health.group_evidence import GroupEvidence, evidence_at
+from coordinator_core.health.group_history import GroupHistory
+from coordinator_core.health.group_rules import GROUP_RULES, GroupRule
+from coordinator_core.health.status import Finding, Status, StatusSettings
 
 DEFAULT_SETTINGS = StatusSettings()
 

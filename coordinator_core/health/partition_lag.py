@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from coordinator_core.lag.end_offsets import EndOffsetSample, log_ends
-from coordinator_core.lag.incarnations import CurrentLog, current_log
-from coordinator_core.lag.lag_inputs import NO_FACTS, Commit, EarlierLag, RecordCount, TopicFacts
-from coordinator_core.lag.readable import ReadableSince, readable_since
-from coordinator_core.lag.timestamp_search import AppendTime
+from coordinator_core.health.end_offsets import EndOffsetSample, log_ends
+from coordinator_core.health.incarnations import CurrentLog, current_log
+from coordinator_core.health.lag_inputs import NO_FACTS, Commit, EarlierLag, RecordCount, TopicFacts
+from coordinator_core.health.readable import ReadableSince, readable_since
+from coordinator_core.health.timestamp_search import AppendTime
 
 
 class LagMethod(StrEnum):

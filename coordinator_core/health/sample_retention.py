@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from coordinator_core.lag.end_offsets import EndOffsetSample
-from coordinator_core.lag.incarnations import incarnation_start
+from coordinator_core.health.end_offsets import EndOffsetSample
+from coordinator_core.health.incarnations import incarnation_start
 
 _UNITS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _DURATION = re.compile(r"([1-9]\d*)([smhd])")

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from coordinator_core.codec.arrays import ArrowArray, Int64s, Numbers
-from coordinator_core.lag.partition_lag import LagMethod, LagReason
-from coordinator_core.lag.sample_columns import NONE, CurrentLogs, SampleColumns, readable_columns
+from coordinator_core.health.partition_lag import LagMethod, LagReason
+from coordinator_core.health.sample_columns import NONE, CurrentLogs, SampleColumns, readable_columns
 
 _METHODS = tuple(LagMethod)
 _REASONS = tuple(LagReason)

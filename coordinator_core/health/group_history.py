@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from coordinator_core.lag.end_offsets import EndOffsetSample, samples_until
-from coordinator_core.lag.lag_inputs import TopicFacts
-from coordinator_core.state.offsets import TopicPartition
+from coordinator_core.codec.topic_partition import TopicPartition
+from coordinator_core.health.end_offsets import EndOffsetSample, samples_until
+from coordinator_core.health.lag_inputs import TopicFacts
 
 
 class CommitEvent(NamedTuple):

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coordinator_core.codec.arrays import ArrowArray, ArrowColumn, Int64s
-from coordinator_core.lag.end_offsets import EndOffsetSample
-from coordinator_core.lag.sample_columns import NONE, SampleColumns
+from coordinator_core.health.end_offsets import EndOffsetSample
+from coordinator_core.health.sample_columns import NONE, SampleColumns
 
 _TIME = pa.timestamp("us", tz="UTC")
 END_OFFSETS_SCHEMA = pa.schema(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from coordinator_core.lag.end_offsets import EndOffsetSample
+from coordinator_core.health.end_offsets import EndOffsetSample
 
 
 class IncarnationStart(Enum):

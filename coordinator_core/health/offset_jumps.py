@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from coordinator_core.lag.group_history import CommitEvent, MembershipEvent
-from coordinator_core.state.offsets import TopicPartition
+from coordinator_core.codec.topic_partition import TopicPartition
+from coordinator_core.health.group_history import CommitEvent, MembershipEvent
 
 
 class JumpedBy(StrEnum):

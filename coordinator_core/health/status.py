@@ -5,7 +5,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
-from coordinator_core.state.offsets import TopicPartition
+from coordinator_core.codec.topic_partition import TopicPartition
 
 
 class Status(StrEnum):

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from coordinator_core.codec.arrays import Int64s, Numbers
-from coordinator_core.lag.burrow_rules import BURROW_RULES
-from coordinator_core.lag.sample_columns import NONE
-from coordinator_core.lag.status import StatusSettings
+from coordinator_core.health.burrow_rules import BURROW_RULES
+from coordinator_core.health.sample_columns import NONE
+from coordinator_core.health.status import StatusSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ later than the answer of j. This holds for every rate of records, without timest
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from coordinator_core.lag.end_offsets import LogEnd
+from coordinator_core.health.end_offsets import LogEnd
 
 
 class ReadableSince(NamedTuple):

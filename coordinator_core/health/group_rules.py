@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from coordinator_core.lag.group_evidence import GroupEvidence
-from coordinator_core.lag.offset_jumps import JumpedBy, OffsetJump
-from coordinator_core.lag.partition_lag import LagMethod, LagReason
-from coordinator_core.lag.status import Finding, Status
-from coordinator_core.state.offsets import TopicPartition
+from coordinator_core.codec.topic_partition import TopicPartition
+from coordinator_core.health.group_evidence import GroupEvidence
+from coordinator_core.health.offset_jumps import JumpedBy, OffsetJump
+from coordinator_core.health.partition_lag import LagMethod, LagReason
+from coordinator_core.health.status import Finding, Status
 
 
 class Cause(NamedTuple):

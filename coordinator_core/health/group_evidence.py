@@ -7,14 +7,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from coordinator_core.lag.burrow_rules import CommitPoint, CommitWindow, commit_points
-from coordinator_core.lag.end_offsets import EndOffsetSample, log_ends
-from coordinator_core.lag.group_history import CommitEvent, GroupHistory, MembershipEvent, PendingCommit
-from coordinator_core.lag.lag_inputs import NO_FACTS, Commit
-from coordinator_core.lag.offset_jumps import OffsetJump, offset_jumps
-from coordinator_core.lag.partition_lag import PartitionLag, partition_lag
-from coordinator_core.lag.status import StatusSettings
-from coordinator_core.state.offsets import TopicPartition
+from coordinator_core.codec.topic_partition import TopicPartition
+from coordinator_core.health.burrow_rules import CommitPoint, CommitWindow, commit_points
+from coordinator_core.health.end_offsets import EndOffsetSample, log_ends
+from coordinator_core.health.group_history import CommitEvent, GroupHistory, MembershipEvent, PendingCommit
+from coordinator_core.health.lag_inputs import NO_FACTS, Commit
+from coordinator_core.health.offset_jumps import OffsetJump, offset_jumps
+from coordinator_core.health.partition_lag import PartitionLag, partition_lag
+from coordinator_core.health.status import StatusSettings
 
 
 @dataclass(frozen=True, slots=True)
