@@ -209,7 +209,7 @@ class KafkaSource:
                 return found
 
     def _look_up(self) -> Topic:
-        topic = topic_from(self._connection.metadata(self._address.topic), self._address.topic, self._expected_id)
+        topic = topic_from(self._connection.metadata((self._address.topic,)), self._address.topic, self._expected_id)
         self._expected_id = self._expected_id or topic.topic_id
         return topic
 

@@ -55,9 +55,9 @@ class KafkaConnection:
         """True once any broker has answered: until then the address may be wrong."""
         return self._contacted
 
-    def metadata(self, topic: str | None) -> Any:
-        """Request metadata of `topic` (None: of all topics) from any broker, and keep the brokers in the response."""
-        return self._run(self._metadata, topic)
+    def metadata(self, topics: Sequence[str] | None) -> Any:
+        """Request metadata of topics (None: of all topics) from any broker, and keep the brokers in the response."""
+        return self._run(self._metadata, topics)
 
     def send_all(self, requests: Mapping[int, RequestFor]) -> dict[int, Any]:
         """Send requests to several brokers in parallel. Returns node id → response, or the LogError of that broker."""
@@ -105,11 +105,11 @@ class KafkaConnection:
         self._contacted = True
         return response
 
-    async def _metadata(self, topic: str | None) -> Any:
+    async def _metadata(self, topics: Sequence[str] | None) -> Any:
         cluster = self._manager.cluster
         failures = []
         for broker in (*cluster.brokers(), *cluster.bootstrap_brokers()):
-            answer = await self._answer(broker.node_id, lambda versions: _metadata_request(versions, topic))
+            answer = await self._answer(broker.node_id, lambda versions: _metadata_request(versions, topics))
             if not isinstance(answer, LogError):
                 cluster.update_metadata(answer)
                 return answer
@@ -147,12 +147,12 @@ _PLAIN_WORDS = {
 }
 
 
-def _metadata_request(versions: Any, topic: str | None) -> Any:
-    if topic is None or versions.api_version(MetadataRequest) < _WITH_AUTO_CREATION_FLAG:
+def _metadata_request(versions: Any, names: Sequence[str] | None) -> Any:
+    if names is None or versions.api_version(MetadataRequest) < _WITH_AUTO_CREATION_FLAG:
         # Old brokers create a missing topic named in the request, but not in a request for all topics.
         topics = MetadataRequest.ALL_TOPICS
     else:
-        topics = [MetadataRequest.MetadataRequestTopic(name=topic)]
+        topics = [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
     return MetadataRequest(
         topics=topics,
         allow_auto_topic_creation=False,

@@ -88,20 +88,32 @@ def topic_from(metadata: Any, name: str, expected_id: UUID | None) -> Topic:
         raise TopicMissing(_missing(name))
     if topic.error_code != BrokerError.NONE:
         raise _topic_error(name, topic.error_code)
-    topic_id = _topic_id(metadata, topic)
-    if expected_id is not None and topic_id is not None and topic_id != expected_id:
+    found = _topic(metadata, topic)
+    if expected_id is not None and found.topic_id is not None and found.topic_id != expected_id:
         raise TopicRecreated(
-            f"topic {name} was deleted and created again: its id was {uuid_text(expected_id)} and is {uuid_text(topic_id)} now, "
-            "and positions of the old log are invalid in the new one; start with new tables and a new checkpoint"
+            f"topic {name} was deleted and created again: its id was {uuid_text(expected_id)} and is {uuid_text(found.topic_id)} "
+            "now, and positions of the old log are invalid in the new one; start with new tables and a new checkpoint"
         )
+    if not found.leaders:
+        raise LogUnreachable(f"topic {name}: the broker returned no partition of it")
+    return found
+
+
+def topics_from(metadata: Any) -> dict[str, Topic | int]:
+    """Return name → topic for the topics of a MetadataResponse, with the error code instead of a topic with an error."""
+    return {
+        topic.name: topic.error_code if topic.error_code != BrokerError.NONE else _topic(metadata, topic)
+        for topic in metadata.topics or ()
+    }
+
+
+def _topic(metadata: Any, topic: Any) -> Topic:
     reliable = metadata.API_VERSION >= _WITH_RELIABLE_EPOCHS
     leaders = {
         partition.partition_index: Leader(partition.leader_id, partition.leader_epoch if reliable else NO_EPOCH)
         for partition in topic.partitions or ()
     }
-    if not leaders:
-        raise LogUnreachable(f"topic {name}: the broker returned no partition of it")
-    return Topic(name, topic_id, dict(sorted(leaders.items())))
+    return Topic(topic.name, _topic_id(metadata, topic), dict(sorted(leaders.items())))
 
 
 def topic_ids_from(metadata: Any) -> dict[UUID, str]:

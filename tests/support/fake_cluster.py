@@ -1,7 +1,7 @@
 """A cluster without sockets: it answers `KafkaSource` with the library's own messages, and with scripted errors."""
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -83,7 +83,7 @@ class FakeCluster:
         self.rounds: list[dict[int, list[int]]] = []
         self.lookups = 0
 
-    def metadata(self, _topic: str | None) -> Any:
+    def metadata(self, _topics: Sequence[str] | None) -> Any:
         """Answer at the newest version."""
         self.lookups += 1
         partitions = [
