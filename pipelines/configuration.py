@@ -25,6 +25,7 @@ class Configuration:
     """Resolved configuration: one field per section, keys as in the file. It holds secrets: never print it whole."""
 
     job: Mapping[str, Any]
+    lag: Mapping[str, Any]
     #: May hold the keys of an object store.
     spark: Mapping[str, Any] = field(repr=False)
     kafka: Mapping[str, Any] = field(repr=False)

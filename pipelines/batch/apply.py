@@ -1,9 +1,10 @@
 """Application of a micro-batch to the tables: plan, write, and the `batches` row last."""
 
 import gc
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -49,9 +50,21 @@ class BatchApplier:
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     #: The claim of the tables. Without one, the first batch that writes claims the tables.
     writer: TablesWriter | None = None
+    #: Held while a batch is applied; other batches of the job, such as samples, hold it too.
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(self, changed: DataFrame, _spark_batch_id: int) -> None:
         """Apply packed change rows exactly once, even if the stream repeats the batch."""
+        with self.lock:
+            self._apply_packed(changed)
+
+    def claim(self) -> TablesWriter:
+        """Return the claim of the tables, and make it if there is none yet."""
+        if self.writer is None:
+            self.writer = TablesWriter.claim(self.store)
+        return self.writer
+
+    def _apply_packed(self, changed: DataFrame) -> None:
         phases = Phases(self.clock())
         with phases.timed("read"):
             packed_rows = collected(changed)
@@ -91,8 +104,7 @@ class BatchApplier:
             return self._is_within(ranges, self.writer.last)
         if self._is_within(ranges, self.store.last_batch()):
             return True
-        self.writer = TablesWriter.claim(self.store)
-        return self._is_within(ranges, self.writer.last)
+        return self._is_within(ranges, self.claim().last)
 
     def _is_within(self, ranges: pa.Table, last: Batch | None) -> bool:
         next_offsets = last.next_offsets if last else {}

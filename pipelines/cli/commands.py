@@ -68,6 +68,7 @@ def _run_options(options: Namespace, configuration: "Configuration") -> "RunOpti
         now_ms=options.now,
         bulk_rows=section["bulk_rows"],
         max_records=section["max_records_per_batch"],
+        lag_interval_seconds=configuration.lag["interval_seconds"],
         tasks=section["tasks"],
         spark=configuration.spark,
         kafka=configuration.kafka_options,

@@ -1,21 +1,27 @@
 """The job: reads a source into tables, batch by batch, as its trigger says."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from coordinator_core.codec.uuids import uuid_from_text, uuid_text
 from coordinator_core.log.errors import LogError
+from coordinator_core.sources.topic_offsets import TopicOffsetsSampler
 from pipelines.batch.expiry_sweep import sweep
 from pipelines.errors import TablesError, UsageError
 from pipelines.job.run_options import AVAILABLE_NOW, RunOptions, trigger_arguments
 from pipelines.job.stop_request import StopRequest
+from pipelines.lag.sampling import LagSampling
+from pipelines.lag.schedule import SampleSchedule
 from pipelines.progress import Progress
 from pipelines.source.address import deleted_records_error, open_source, short_log_error
 from pipelines.tables.store import Batch, TableStore
 from pipelines.tables.stream_checkpoints import checkpoint_location, remove_stale_checkpoints
 from pipelines.tables.writer import TablesWriter, newest_claim
 from pipelines.tables.writer_lock import writer_lock
+
+if TYPE_CHECKING:
+    from pipelines.batch.apply import BatchApplier
 
 
 def run(
@@ -52,7 +58,7 @@ def run(
         # with a lock the first batch claims the tables, so a run that finds nothing new writes nothing
         writer = None if is_locked else TablesWriter.claim(store)
         last = writer.last if writer else _last_batch(store, options)
-        writer = _stream(options, store, last, topic_id, trigger, progress, writer, stop, on_ready)
+        writer = _stream(options, store, last, topic_id, trigger, progress, writer, clock_ms, stop, on_ready)
         _report_torn_ends(options, progress)
         if options.expiry == "apply":
             now_ms = options.now_ms if options.now_ms is not None else clock_ms()
@@ -108,6 +114,7 @@ def _stream(
     trigger: dict[str, Any],
     progress: Progress,
     writer: TablesWriter | None,
+    clock_ms: Callable[[], int],
     stop: StopRequest | None,
     on_ready: Callable[[], None] | None,
 ) -> TablesWriter | None:
@@ -138,6 +145,7 @@ def _stream(
         on_batch=lambda batch: progress(describe_batch(batch)),
         writer=writer,
     )
+    schedule = _sample_schedule(options, applier, progress, clock_ms)
     # jobs without a lock must not share a checkpoint: Spark might end the wrong one
     checkpoint = checkpoint_location(store, writer.generation if writer else None)
 
@@ -158,7 +166,8 @@ def _stream(
 
     remove_stale_checkpoints(session.spark, store, newest_claim(store.table("batches")), progress)
     try:
-        is_done = follow(start, progress, stop, ready)
+        is_done = follow(start, progress, stop, ready, schedule.sample_if_due)
+        schedule.query_ended(is_done)
     except TablesError:
         # a job that took over has removed this job's checkpoint: report that instead of Spark's message
         if applier.writer is not None:
@@ -167,6 +176,17 @@ def _stream(
     if is_done or is_ready:
         session.finish(progress, is_stopped=not is_done)
     return applier.writer
+
+
+def _sample_schedule(
+    options: RunOptions, applier: "BatchApplier", progress: Progress, clock_ms: Callable[[], int]
+) -> SampleSchedule:
+    """The samples of end offsets of a run: none for a source without a cluster, or if they are turned off."""
+    sampling = None
+    if options.address.scheme == "kafka" and options.lag_interval_seconds:
+        sampling = LagSampling(TopicOffsetsSampler(str(options.address), options.kafka, clock_ms).sample)
+    interval = None if options.trigger == AVAILABLE_NOW else options.lag_interval_seconds
+    return SampleSchedule(sampling, interval, applier.lock, applier.claim, progress)
 
 
 def _names(options: RunOptions) -> dict[UUID, tuple[str, str]]:

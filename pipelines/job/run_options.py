@@ -35,6 +35,8 @@ class RunOptions:
     now_ms: int | None = None
     max_records: int = 0
     tasks: int = 0
+    #: Seconds between samples of end offsets; 0 for no samples.
+    lag_interval_seconds: int = 0
 
 
 def trigger_arguments(trigger: str) -> dict[str, Any]:

@@ -70,7 +70,7 @@ def check(root: str) -> list[Finding]:
     snapshot = Snapshot.open(root)
     findings = [found for rule, sql in RULES.items() if (found := _violations(snapshot, rule, sql))]
     findings += _positions(snapshot)
-    for name in definitions.WRITE_ORDER:
+    for name in snapshot.batch.versions:
         if snapshot.batch.versions.get(name, 0) > store.table(name).version():
             findings.append(Finding(f"{name}: has the version that the last batch names", 1, str(snapshot.batch.versions[name])))
     return findings

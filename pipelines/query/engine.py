@@ -11,6 +11,8 @@ from pipelines.query.statement import READING, is_reading
 from pipelines.tables import definitions
 from pipelines.tables.store import Batch, TableStore, gone, literal
 
+#: Error of DataFusion for a table that was not provided.
+_NO_TABLE = re.compile(r"table '(?:\w+\.)*(\w+)' not found")
 #: Error of DataFusion for a file that the Delta log names but that was removed.
 _MISSING_FILE = re.compile(r"Object at location .* not found")
 
@@ -83,7 +85,20 @@ class Snapshot:
         except Exception as error:  # DataFusion's errors reach Python as bare Exception
             if _MISSING_FILE.search(str(error)):
                 raise UsageError(gone(f"batch {self.batch.batch_id}")) from error
+            absent = self._absent(str(error))
+            if absent is not None:
+                raise UsageError(absent) from error
             raise UsageError(f"query failed: {' '.join(str(error).split())}") from error
+
+    def _absent(self, error: str) -> str | None:
+        """Message for a table that the batch does not have, because an earlier version of Grouplake wrote it."""
+        found = _NO_TABLE.search(error)
+        if found is None or found[1] not in definitions.WRITE_ORDER:
+            return None
+        return (
+            f"batch {self.batch.batch_id} under {self._store.root} has no table {found[1]}: an earlier version of Grouplake "
+            "wrote it; the next `grouplake run` adds the table"
+        )
 
 
 def _parse_as_of(text: str) -> int | datetime:

@@ -28,6 +28,7 @@ def follow(
     progress: Progress,
     stop_request: StopRequest | None = None,
     on_ready: Callable[[], None] | None = None,
+    every_second: Callable[[], None] = lambda: None,
 ) -> bool:
     """Start a query and wait for its end. After a stop request it ends with the current batch.
 
@@ -37,6 +38,7 @@ def follow(
         stop_request: the source of stop requests; None for SIGTERM and SIGINT.
         on_ready: called once, when the query has read the end of the log for the first time. Everything is started then, and the
             next trigger reads records that are appended later.
+        every_second: called about once a second while the query runs, between checks for a stop request.
 
     Returns:
         whether it ended without a stop request.
@@ -49,13 +51,13 @@ def follow(
         readiness = _Readiness(on_ready)
         for attempt in range(2, _STARTS + 1):
             try:
-                return _run(start, progress, stop, readiness)
+                return _run(start, progress, stop, readiness, every_second)
             except TablesError as error:
                 if _SLOW_WORKER not in str(error):
                     raise
                 slow = "a Python worker took longer than 10 s, Spark's limit, to start"
                 progress(f"{slow}: restarting the query (attempt {attempt} of {_STARTS})")
-        return _run(start, progress, stop, readiness)
+        return _run(start, progress, stop, readiness, every_second)
 
 
 class _Readiness:
@@ -71,7 +73,13 @@ class _Readiness:
             on_ready()
 
 
-def _run(start: Callable[[], Any], progress: Progress, stop: StopRequest, readiness: _Readiness) -> bool:
+def _run(
+    start: Callable[[], Any],
+    progress: Progress,
+    stop: StopRequest,
+    readiness: _Readiness,
+    every_second: Callable[[], None],
+) -> bool:
     if stop.is_requested:
         return False
     try:
@@ -82,11 +90,21 @@ def _run(start: Callable[[], Any], progress: Progress, stop: StopRequest, readin
                 query.stop()
             else:
                 readiness.look(query)
+                _call(every_second, query)
     except (PySparkException, Py4JError, OSError) as error:
         # the next run completes an interrupted batch
         if not stop.is_requested:
             raise short_error(error) from error
     return not stop.is_requested
+
+
+def _call(every_second: Callable[[], None], query: Any) -> None:
+    """Call `every_second`, and stop the query if it fails."""
+    try:
+        every_second()
+    except GrouplakeError:
+        query.stop()
+        raise
 
 
 def with_short_errors(apply: Callable[[Any, int], None]) -> Callable[[Any, int], None]:

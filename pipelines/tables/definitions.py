@@ -30,11 +30,20 @@ KEYS: dict[str, tuple[str, ...]] = {
     "members": ("group_id", "member_id"),
 }
 
+#: Tables that a write replaces as a whole.
+REPLACED = ("lag",)
+
 #: Append-only tables.
-APPENDED = ("offset_history", "group_history", "quarantine", "batches")
+APPENDED = ("offset_history", "group_history", "quarantine", "end_offsets", "batches")
+
+#: Tables that only samples of end offsets write, in batches of their own.
+SAMPLED = ("end_offsets", "lag")
 
 #: Order in which a batch writes the tables; `batches` is last and makes the batch visible.
-WRITE_ORDER = (*KEYS, *APPENDED)
+WRITE_ORDER = (*KEYS, *REPLACED, *APPENDED)
+
+#: Tables that batches of records write.
+FROM_RECORDS = tuple(name for name in WRITE_ORDER if name not in SAMPLED)
 
 VIEWS = ("committed_offsets", "group_members", "assignments", "expiring_offsets")
 
@@ -47,6 +56,7 @@ _SPARK_FUNCTIONS = {"explode": "unnest", "timestamp_micros": "to_timestamp_micro
 
 _PRIMITIVES = {
     "TEXT": pa.string(),
+    "DOUBLE": pa.float64(),
     "INT": pa.int32(),
     "BIGINT": pa.int64(),
     "BOOLEAN": pa.bool_(),

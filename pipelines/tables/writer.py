@@ -13,7 +13,7 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from pipelines.errors import AnotherWriter, TablesError
+from pipelines.errors import AnotherWriter, TablesError, UsageError
 from pipelines.failpoints import failpoint
 from pipelines.phases import Phases
 from pipelines.tables import definitions
@@ -75,12 +75,17 @@ class TablesWriter:
     def claim(cls, store: TableStore) -> "TablesWriter":
         """Take over the tables from the previous writer, and roll back the commits of a batch without a `batches` row.
 
+        Tables that are new in this version of Grouplake are created first.
+
         Raises:
+            UsageError: a newer version of Grouplake wrote the tables.
             TablesError: the tables cannot be restored to the last batch.
         """
+        store.create()
         while True:
             batches = store.table("batches")
             version, last = batches.version(), store.last_batch_of(batches)
+            expect_known_tables(store, last)
             generation = max(newest_claim(batches), last.generation if last else 0) + 1
             properties = CommitProperties(app_transactions=[Transaction(WRITER_ID, generation)], max_commit_retries=0)
             try:
@@ -242,6 +247,15 @@ class TablesWriter:
     def _stamp(self, attempt: int = 0) -> str:
         again = f", attempt {attempt + 1}" if attempt else ""
         return f"grouplake generation {self.generation}, batch {self._batch_id}{again}"
+
+
+def expect_known_tables(store: TableStore, last: Batch | None) -> None:
+    """Raise UsageError if the last batch has a table that this version of Grouplake does not know."""
+    unknown = sorted(set(last.versions) - set(definitions.WRITE_ORDER)) if last else []
+    if unknown:
+        raise UsageError(
+            f"the tables under {store.root} have {', '.join(unknown)}, written by a newer version of Grouplake: use that version"
+        )
 
 
 def _as_table(batch: Batch) -> pa.Table:

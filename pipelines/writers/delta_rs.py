@@ -5,6 +5,7 @@ store.
 """
 
 from collections.abc import Callable
+from typing import Literal
 
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
@@ -18,7 +19,7 @@ from pipelines.writers.table_write import TableWrite, merge_conditions
 
 
 class DeltaRsWriter:
-    """Merges and appends Arrow rows. `scanned_rows` returns the rows of a table that the plan of the batch has read."""
+    """Merges, appends and replaces Arrow rows. `scanned_rows` returns the rows of a table that the plan of the batch has read."""
 
     def __init__(self, tables: TablesWriter, scanned_rows: Callable[[str], ScannedRows | None] = lambda _table: None) -> None:
         self._tables = tables
@@ -26,17 +27,19 @@ class DeltaRsWriter:
 
     def write(self, write: TableWrite) -> int:
         """Apply `write`; see `Writer`."""
+        if write.table in definitions.REPLACED:
+            return self._tables.commit(write.table, lambda table, stamp: _put(table, write, stamp, "overwrite"))
         if not write.rows.num_rows:
             return self._tables.version(write.table)
         if not definitions.KEYS.get(write.table):
-            return self._tables.commit(write.table, lambda table, stamp: _append(table, write, stamp))
+            return self._tables.commit(write.table, lambda table, stamp: _put(table, write, stamp, "append"))
         scanned_rows = self._scanned_rows(write.table)
         return self._tables.commit(write.table, lambda table, stamp: _merge(table, write, stamp, scanned_rows))
 
 
-def _append(table: DeltaTable, write: TableWrite, stamp: str) -> bool:
+def _put(table: DeltaTable, write: TableWrite, stamp: str, mode: Literal["append", "overwrite"]) -> bool:
     rows, properties = write.rows, stamped(stamp)
-    write_deltalake(table, rows, mode="append", commit_properties=properties, post_commithook_properties=WITHOUT_HOOKS)
+    write_deltalake(table, rows, mode=mode, commit_properties=properties, post_commithook_properties=WITHOUT_HOOKS)
     checkpoint_when_due(table)
     return True
 

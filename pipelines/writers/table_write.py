@@ -19,7 +19,7 @@ EFFECTIVE_OFFSET = "_effective_offset"
 
 @dataclass(frozen=True)
 class TableWrite:
-    """Rows for one table: appended, or merged by its key when the table has one.
+    """Rows for one table: appended, merged by its key when the table has one, or all rows of a replaced table.
 
     Rows of a merge have two more columns, `_deleted` and `_effective_offset`; a deletion needs only these and the key.
     A row never replaces a newer one: the merge compares `_effective_offset` with the `log_offset` of the target row.

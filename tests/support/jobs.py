@@ -1,5 +1,6 @@
 """Run the job in this process, on the test run's one Spark session."""
 
+from collections.abc import Callable
 from typing import Any
 
 from coordinator_core.state.era import Era
@@ -11,7 +12,9 @@ from pipelines.source.address import parse_address
 NOW_MS = 1_795_300_000_000
 
 
-def run_job(source: str, tables: Any, *, era: str = "4", **changed: Any) -> list[str]:
+def run_job(
+    source: str, tables: Any, *, era: str = "4", clock_ms: Callable[[], int] = lambda: NOW_MS, **changed: Any
+) -> list[str]:
     """Run with `available-now`; return the lines of progress."""
     configuration = load_configuration(None)
     options = {
@@ -25,5 +28,5 @@ def run_job(source: str, tables: Any, *, era: str = "4", **changed: Any) -> list
         "spark": {**configuration.spark, "delta_jars": "provided"},
     }
     lines: list[str] = []
-    job.run(RunOptions(**{**options, **changed}), lines.append, lambda: NOW_MS)
+    job.run(RunOptions(**{**options, **changed}), lines.append, clock_ms)
     return lines

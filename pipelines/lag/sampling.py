@@ -1,0 +1,190 @@
+"""Samples of end offsets, and the lag that follows from them: a batch of its own, which reads no records.
+
+The commits are those of the last batch, and the end offsets are requested afterwards, so lag is never negative because of the
+order of reading. The rows of `lag` state both times (`commits_read_until`, `sampled_at`).
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coordinator_core.codec.arrays import Int64s
+from coordinator_core.health import NONE, CommitColumns, EndOffsetSample, lag_columns
+from coordinator_core.health.sample_tables import SampledPartitions
+from pipelines.failpoints import failpoint
+from pipelines.lag.sample_history import SampleHistory
+from pipelines.phases import Phases
+from pipelines.query.engine import Snapshot
+from pipelines.tables import definitions
+from pipelines.tables.store import Batch
+from pipelines.tables.writer import TablesWriter
+from pipelines.timestamps import TIMESTAMP
+from pipelines.writers.delta_rs import DeltaRsWriter
+from pipelines.writers.table_write import TableWrite
+
+#: Samples partitions by topic name.
+SampleTopics = Callable[[Mapping[str, set[int]]], list[EndOffsetSample]]
+
+#: Longest window of `lag_slope_per_second`: Grafana boards of lag use 5 to 15 minutes.
+_SLOPE_WINDOW_MS = 900_000
+#: Distance of the earlier lags that are kept for the slope.
+_SLOPE_STEP_MS = 60_000
+
+#: Commits and assigned partitions: a partition may have only one of them. While a group reconciles, a partition that two members
+#: hold has one row.
+_POSITIONS = """
+SELECT COALESCE(c.group_id, o.group_id) AS group_id, COALESCE(c.topic, o.topic) AS topic,
+       COALESCE(c.partition, o.partition) AS partition, o.consumer_id, o.member_host, o.client_id,
+       c.committed_offset, c.commit_timestamp, c.topic_id
+FROM committed_offsets c
+FULL JOIN (
+  SELECT a.group_id, a.topic, a.partition, min(a.member_id) AS consumer_id, min(m.client_host) AS member_host,
+         min(a.client_id) AS client_id
+  FROM assignments a JOIN members m ON m.group_id = a.group_id AND m.member_id = a.member_id
+  WHERE a.topic IS NOT NULL GROUP BY a.group_id, a.topic, a.partition
+) o ON o.group_id = c.group_id AND o.topic = c.topic AND o.partition = c.partition
+ORDER BY group_id, topic, partition
+"""
+_POSITION_SCHEMA = pa.schema(
+    {
+        "group_id": pa.string(),
+        "topic": pa.string(),
+        "partition": pa.int32(),
+        "consumer_id": pa.string(),
+        "member_host": pa.string(),
+        "client_id": pa.string(),
+        "committed_offset": pa.int64(),
+        "commit_timestamp": TIMESTAMP,
+        "topic_id": pa.string(),
+    }
+)
+_KEY = ["group_id", "topic", "partition"]
+_EARLIER = ["sampled_at", "group_offset", "lag"]
+
+
+class LagSampling:
+    """Samples the topics of all groups, and writes `end_offsets` and `lag`. For one thread at a time."""
+
+    def __init__(self, sample_topics: SampleTopics, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._sample_topics = sample_topics
+        self._clock = clock
+        self._history: SampleHistory | None = None
+        #: Lags of the last samples, for the slope.
+        self._earlier: list[pa.Table] = []
+
+    def sample(self, writer: TablesWriter) -> Batch | None:
+        """Write a batch with a sample of now; None if no group has a position yet.
+
+        Raises:
+            LogError: no broker answers.
+            AnotherWriter: another job took over the tables.
+        """
+        last = writer.last
+        if last is None:
+            return None
+        phases = Phases(self._clock())
+        snapshot = Snapshot(writer.store, last)
+        if self._history is None:
+            self._history = SampleHistory(_rows_of(snapshot, "end_offsets"))
+            self._earlier = [_rows_of(snapshot, "lag").select([*_KEY, *_EARLIER])]
+        with phases.timed("read"):
+            positions = snapshot.query(_POSITIONS).cast(_POSITION_SCHEMA)
+        if not positions.num_rows:
+            return None
+        with phases.timed("sample"):
+            samples = self._sample_topics(_partitions_by_topic(positions))
+        with phases.timed("plan"):
+            batch_id = writer.begin()
+            stored = self._history.add(samples)
+            lag = self._lag(positions, SampledPartitions(self._history.table()), last.finished_at)
+        for name, rows in (("end_offsets", stored), ("lag", lag)):
+            with phases.timed(f"write_{name}"):
+                DeltaRsWriter(writer).write(TableWrite(name, _with_batch(name, rows, batch_id)))
+            failpoint(f"sample:after:{name}")
+        return writer.finish(phases, self._clock(), era=last.era, retention_ms=last.retention_ms, next_offsets=last.next_offsets)
+
+    def _lag(self, positions: pa.Table, samples: SampledPartitions, read_until: datetime) -> pa.Table:
+        partition = samples.partition_numbers(positions["topic"], positions["partition"])
+        commits = CommitColumns(
+            partition=partition,
+            offset=_numbers(positions["committed_offset"]),
+            committed_at_ms=_milliseconds(positions["commit_timestamp"]),
+            topic_id=samples.topic_id_numbers(positions["topic_id"]),
+            **self._slope_starts(positions),
+        )
+        lag = lag_columns(commits, samples.columns)
+        owners = positions.select([*_KEY, "consumer_id", "member_host", "client_id"])
+        columns = dict(zip(owners.column_names, owners.columns, strict=True)) | dict(
+            zip(lag.column_names, lag.columns, strict=True)
+        )
+        columns["commits_read_until"] = pa.array([read_until] * positions.num_rows, TIMESTAMP)
+        found = pa.table(columns)
+        self._remember(found.select([*_KEY, *_EARLIER]))
+        return found
+
+    def _slope_starts(self, positions: pa.Table) -> dict[str, Int64s]:
+        """The oldest lag of each row within the window of the slope."""
+        if not self._earlier or not self._earlier[0].num_rows:
+            return {}
+        keys = positions.select(_KEY).append_column("row", pa.array(np.arange(positions.num_rows)))
+        joined = keys.join(self._earlier[0], _KEY, join_type="left outer").sort_by("row")
+        usable = joined["lag"].is_valid()
+        at = pc.if_else(usable, joined["sampled_at"], None)
+        return {
+            "earlier_at_ms": _milliseconds(at),
+            "earlier_offset": _numbers(joined["group_offset"]),
+            "earlier_lag": _numbers(joined["lag"]),
+        }
+
+    def _remember(self, lag: pa.Table) -> None:
+        """Keep a lag a minute, and drop those before the window of the slope."""
+        now_ms = _sampled_at_ms(lag)
+        kept = [table for table in self._earlier if now_ms - _sampled_at_ms(table) <= _SLOPE_WINDOW_MS]
+        if not kept or now_ms - _sampled_at_ms(kept[-1]) >= _SLOPE_STEP_MS:
+            kept.append(lag)
+        self._earlier = kept
+
+
+def _rows_of(snapshot: Snapshot, name: str) -> pa.Table:
+    """All rows of a table; none if the tables were made before the table existed."""
+    if name not in snapshot.batch.versions:
+        return definitions.table(name).schema.empty_table()
+    return snapshot.query(f"SELECT * FROM {name}").cast(_nullable(name))
+
+
+def _nullable(name: str) -> pa.Schema:
+    return pa.schema([field.with_nullable(True) for field in definitions.table(name).schema])
+
+
+def _partitions_by_topic(positions: pa.Table) -> dict[str, set[int]]:
+    wanted: dict[str, set[int]] = {}
+    distinct = positions.group_by(["topic", "partition"]).aggregate([])
+    for topic, partition in zip(distinct["topic"].to_pylist(), distinct["partition"].to_pylist(), strict=True):
+        wanted.setdefault(topic, set()).add(partition)
+    return wanted
+
+
+def _with_batch(name: str, rows: pa.Table, batch_id: int) -> pa.Table:
+    schema = definitions.table(name).schema
+    rows = rows.append_column("batch_id", pa.array([batch_id] * rows.num_rows, pa.int64()))
+    return rows.select(schema.names).cast(schema)
+
+
+def _numbers(column: Any) -> Int64s:
+    numbers: Int64s = column.cast(pa.int64()).fill_null(NONE).to_numpy()
+    return numbers
+
+
+def _milliseconds(column: Any) -> Int64s:
+    us = _numbers(column)
+    return np.where(us == NONE, NONE, us // 1000)
+
+
+def _sampled_at_ms(lag: pa.Table) -> int:
+    """Time of the newest sample; 0 without one."""
+    newest = pc.max(lag["sampled_at"].cast(pa.int64())).as_py()
+    return 0 if newest is None else newest // 1000
