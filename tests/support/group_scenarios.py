@@ -87,6 +87,7 @@ def group_histories(draw: st.DrawFn) -> GroupHistory:
         st.sampled_from(["", "note"]),
         st.booleans(),
     )
+    expiries = st.builds(ExpiryEvent, times, partitions, st.none() | times)
     states = st.sampled_from(["Stable", "Stable", "Empty", "Dead"])
     memberships = st.builds(MembershipEvent, times, states, st.integers(0, 3), st.integers(0, 3))
     pending = st.builds(
@@ -98,6 +99,6 @@ def group_histories(draw: st.DrawFn) -> GroupHistory:
         {partition: draw(sample_histories()) for partition in draw(st.lists(partitions, unique=True))},
         tuple(sorted(draw(st.lists(memberships, max_size=4)), key=lambda event: event.at_ms)),
         tuple(sorted(draw(st.lists(times, max_size=8)))),
-        tuple(sorted(draw(st.lists(st.builds(ExpiryEvent, times, partitions, st.none() | times), max_size=3)))[:1]),
+        tuple(sorted(draw(st.lists(expiries, max_size=3)), key=lambda event: event.at_ms)),
         tuple(draw(st.lists(pending, max_size=3))),
     )
