@@ -29,13 +29,23 @@ def type_name(kind: pa.DataType) -> str:
         return f"STRUCT<{', '.join(f'{member.name}: {type_name(member.type)}' for member in kind)}>"
     if pa.types.is_timestamp(kind):
         return "TIMESTAMP"
-    return {pa.string(): "STRING", pa.int32(): "INT", pa.int64(): "BIGINT", pa.bool_(): "BOOLEAN", pa.binary(): "BINARY"}[kind]
+    return {
+        pa.string(): "STRING",
+        pa.int32(): "INT",
+        pa.int64(): "BIGINT",
+        pa.bool_(): "BOOLEAN",
+        pa.binary(): "BINARY",
+        pa.float64(): "DOUBLE",
+    }[kind]
 
 
 def described(name: str) -> str:
     """Description, key and columns of a table. The type of a nullable column ends with `?`."""
     table = definitions.table(name)
-    key = f"Key: {', '.join(f'`{column}`' for column in table.key)}." if table.key else "Append-only."
+    if table.key:
+        key = f"Key: {', '.join(f'`{column}`' for column in table.key)}."
+    else:
+        key = "Replaced as a whole." if name in definitions.REPLACED else "Append-only."
     rows = [
         f"| `{field.name}` | `{type_name(field.type)}`{'?' if field.nullable else ''} | {table.comments[field.name]} |"
         for field in table.schema

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from coordinator_core.codec.arrays import Int64s
 from coordinator_core.health import NONE, CommitColumns, EndOffsetSample, lag_columns
+from coordinator_core.health.lag_inputs import SLOPE_WINDOW_MS
 from coordinator_core.health.sample_tables import SampledPartitions
 from pipelines.failpoints import failpoint
 from pipelines.lag.sample_history import SampleHistory
@@ -29,8 +30,6 @@ from pipelines.writers.table_write import TableWrite
 #: Samples partitions by topic name.
 SampleTopics = Callable[[Mapping[str, set[int]]], list[EndOffsetSample]]
 
-#: Longest window of `lag_slope_per_second`: Grafana boards of lag use 5 to 15 minutes.
-_SLOPE_WINDOW_MS = 900_000
 #: Distance of the earlier lags that are kept for the slope.
 _SLOPE_STEP_MS = 60_000
 
@@ -114,7 +113,7 @@ class LagSampling:
             offset=_numbers(positions["committed_offset"]),
             committed_at_ms=_milliseconds(positions["commit_timestamp"]),
             topic_id=samples.topic_id_numbers(positions["topic_id"]),
-            **self._slope_starts(positions),
+            **self._slope_starts(positions, int(samples.columns.answered_at_ms.max())),
         )
         lag = lag_columns(commits, samples.columns)
         owners = positions.select([*_KEY, "consumer_id", "member_host", "client_id"])
@@ -126,9 +125,10 @@ class LagSampling:
         self._remember(found.select([*_KEY, *_EARLIER]))
         return found
 
-    def _slope_starts(self, positions: pa.Table) -> dict[str, Int64s]:
-        """The oldest lag of each row within the window of the slope."""
-        if not self._earlier or not self._earlier[0].num_rows:
+    def _slope_starts(self, positions: pa.Table, now_ms: int) -> dict[str, Int64s]:
+        """The oldest lag of each row within the window of the slope that ends at `now_ms`."""
+        self._earlier = [table for table in self._earlier if 0 < now_ms - _sampled_at_ms(table) <= SLOPE_WINDOW_MS]
+        if not self._earlier:
             return {}
         keys = positions.select(_KEY).append_column("row", pa.array(np.arange(positions.num_rows)))
         joined = keys.join(self._earlier[0], _KEY, join_type="left outer").sort_by("row")
@@ -141,18 +141,15 @@ class LagSampling:
         }
 
     def _remember(self, lag: pa.Table) -> None:
-        """Keep a lag a minute, and drop those before the window of the slope."""
-        now_ms = _sampled_at_ms(lag)
-        kept = [table for table in self._earlier if now_ms - _sampled_at_ms(table) <= _SLOPE_WINDOW_MS]
-        if not kept or now_ms - _sampled_at_ms(kept[-1]) >= _SLOPE_STEP_MS:
-            kept.append(lag)
-        self._earlier = kept
+        """Keep one lag a minute."""
+        if not self._earlier or _sampled_at_ms(lag) - _sampled_at_ms(self._earlier[-1]) >= _SLOPE_STEP_MS:
+            self._earlier.append(lag)
 
 
 def _rows_of(snapshot: Snapshot, name: str) -> pa.Table:
     """All rows of a table; none if the tables were made before the table existed."""
     if name not in snapshot.batch.versions:
-        return definitions.table(name).schema.empty_table()
+        return _nullable(name).empty_table()
     return snapshot.query(f"SELECT * FROM {name}").cast(_nullable(name))
 
 

@@ -18,7 +18,7 @@ HARNESS = Path(__file__).parents[1] / "support" / "kill_harness.py"
 KILLS = int(os.environ.get("CRASH_KILLS", "200"))
 SEED = int(os.environ.get("CRASH_SEED", "20261121"))
 
-_STATE_AND_HISTORY = definitions.WRITE_ORDER[:-1]
+_STATE_AND_HISTORY = definitions.FROM_RECORDS[:-1]
 _SWEPT = ("offsets", "group_records", "groups", "offset_history", "group_history")
 
 #: In the order in which consecutive runs reach them.

@@ -58,7 +58,7 @@ def test_lag_of_live_groups(broker: PrivateBroker, tmp_path: Path) -> None:
     source = f"kafka://{broker.bootstrap}/__consumer_offsets"
     with Clients(broker.bootstrap) as clients:
         clients.create_topics([TOPIC], PARTITIONS)
-        clients.produce(TOPIC, PARTITIONS, 10)
+        clients.produce(TOPIC, PARTITIONS, 30)
         commit(clients, BEHIND, {0: 4, 1: 10})
         commit(clients, AT_END, {0: 10, 1: 10, 2: 10})
         member = clients.consumer(LIVE, [TOPIC])
@@ -78,7 +78,7 @@ def test_lag_of_live_groups(broker: PrivateBroker, tmp_path: Path) -> None:
 
         # records that become readable between two samples have an age with bounds
         before = time.time()
-        clients.produce(TOPIC, PARTITIONS, 5)
+        clients.produce(TOPIC, PARTITIONS, 15)
         produced = time.time()
         time.sleep(1.5)
         run_job(source, tmp_path, clock_ms=now_ms, lag_interval_seconds=30)

@@ -98,7 +98,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]
     return contents(root)
 
 
-@pytest.mark.parametrize("step", definitions.WRITE_ORDER)
+@pytest.mark.parametrize("step", definitions.FROM_RECORDS)
 def test_the_next_range_is_longer(step: str, tmp_path: Path, undisturbed: dict[str, list[str]]) -> None:
     log = prepared(tmp_path)
     with dying_before(step):
@@ -109,7 +109,7 @@ def test_the_next_range_is_longer(step: str, tmp_path: Path, undisturbed: dict[s
     assert check(str(tmp_path)) == []
 
 
-@pytest.mark.parametrize("step", definitions.WRITE_ORDER)
+@pytest.mark.parametrize("step", definitions.FROM_RECORDS)
 def test_maintenance_does_not_publish_it(step: str, tmp_path: Path) -> None:
     log = prepared(tmp_path)
     complete = contents(tmp_path)

@@ -78,8 +78,8 @@ def test_one_snapshot_answers_any_number_of_queries(root: Path) -> None:
 
 
 def test_missing_tables_are_refused(root: Path) -> None:
-    with pytest.raises(UsageError, match="lag"):
-        Snapshot.open(str(root)).query("SELECT * FROM lag")
+    with pytest.raises(UsageError, match="alerts"):
+        Snapshot.open(str(root)).query("SELECT * FROM alerts")
 
 
 def test_views_need_of_the_batches_only_what_is_known() -> None:

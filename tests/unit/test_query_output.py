@@ -25,6 +25,7 @@ TABLE = pa.table(
         ),
         "subscribed_topics": pa.array([["a", None], [], None], pa.list_(pa.string())),
         "assigned": pa.array([[{"topic": "a", "topic_id": None, "partitions": [0, 1]}], [], None], pa.list_(PART)),
+        "lag_seconds": pa.array([1.5, 0.0, None]),
         "next_offsets": pa.array([[(0, 5), (7, 9)], [], None], pa.map_(pa.int32(), pa.int64())),
     }
 )
@@ -32,20 +33,21 @@ TABLE = pa.table(
 JSON = """\
 {"group_id": "billing", "partition": 3, "committed_offset": 9223372036854775807, "is_leader": true, "user_data": "AP8=", \
 "commit_timestamp": "2026-03-01T12:00:00.005Z", "subscribed_topics": ["a", null], \
-"assigned": [{"topic": "a", "topic_id": null, "partitions": [0, 1]}], "next_offsets": {"0": 5, "7": 9}}
+"assigned": [{"topic": "a", "topic_id": null, "partitions": [0, 1]}], "lag_seconds": 1.5, "next_offsets": {"0": 5, "7": 9}}
 {"group_id": "say \\"hi\\", 日本\\n", "partition": -1, "committed_offset": 0, "is_leader": false, "user_data": "", \
-"commit_timestamp": "1969-12-31T23:59:59.999999Z", "subscribed_topics": [], "assigned": [], "next_offsets": {}}
+"commit_timestamp": "1969-12-31T23:59:59.999999Z", "subscribed_topics": [], "assigned": [], "lag_seconds": 0.0, \
+"next_offsets": {}}
 {"group_id": null, "partition": null, "committed_offset": null, "is_leader": null, "user_data": null, \
-"commit_timestamp": null, "subscribed_topics": null, "assigned": null, "next_offsets": null}
+"commit_timestamp": null, "subscribed_topics": null, "assigned": null, "lag_seconds": null, "next_offsets": null}
 """
 
 CSV = """\
-group_id,partition,committed_offset,is_leader,user_data,commit_timestamp,subscribed_topics,assigned,next_offsets
+group_id,partition,committed_offset,is_leader,user_data,commit_timestamp,subscribed_topics,assigned,lag_seconds,next_offsets
 billing,3,9223372036854775807,true,AP8=,2026-03-01T12:00:00.005Z,"[""a"", null]",\
-"[{""topic"": ""a"", ""topic_id"": null, ""partitions"": [0, 1]}]","{""0"": 5, ""7"": 9}"
+"[{""topic"": ""a"", ""topic_id"": null, ""partitions"": [0, 1]}]",1.5,"{""0"": 5, ""7"": 9}"
 "say ""hi"", 日本
-",-1,0,false,,1969-12-31T23:59:59.999999Z,[],[],{}
-,,,,,,,,
+",-1,0,false,,1969-12-31T23:59:59.999999Z,[],[],0.0,{}
+,,,,,,,,,
 """
 
 LINES = """\

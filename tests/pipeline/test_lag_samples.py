@@ -1,0 +1,224 @@
+"""Samples of end offsets in the tables, and the lag from them: across restarts, kills, and folders of other versions."""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from log_builder import TOPIC, Log, member
+from table_logs import applied
+
+from coordinator_core.health import EndOffsetSample
+from coordinator_core.state.era import Era
+from pipelines.errors import UsageError
+from pipelines.lag.sampling import LagSampling
+from pipelines.query.check import check
+from pipelines.query.engine import Snapshot
+from pipelines.tables import definitions
+from pipelines.tables.store import Batch, TableStore
+from pipelines.tables.writer import TablesWriter
+
+START_MS = 1_795_000_000_000
+
+
+class Topics:
+    """Stands for the cluster: ends of topics, and the time of the next request. A text instead of an end is a reason."""
+
+    def __init__(self, **ends: int | str) -> None:
+        self.ends: dict[str, int | str] = dict(ends)
+        self.now_ms = START_MS
+        self.requests: list[dict[str, list[int]]] = []
+
+    def sample(self, wanted: Mapping[str, set[int]]) -> list[EndOffsetSample]:
+        self.requests.append({topic: sorted(partitions) for topic, partitions in wanted.items()})
+        samples = []
+        for topic, partitions in sorted(wanted.items()):
+            end = self.ends.get(topic, "unknown_topic_or_partition")
+            for number in sorted(partitions):
+                times = (topic, number, self.now_ms, self.now_ms + 10)
+                if isinstance(end, str):
+                    samples.append(EndOffsetSample(None, *times, None, None, reason=end))
+                else:
+                    samples.append(EndOffsetSample(None, *times, 0, end, end, 1))
+        return samples
+
+    def clock(self) -> datetime:
+        return datetime.fromtimestamp(self.now_ms / 1000, UTC)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> str:
+    """Tables of two groups: one behind, and one with a member that has committed nothing."""
+    log = Log()
+    log.commit(4, 5, group="behind", topic="orders")
+    log.group([member()], group="live")
+    applied(log, Era.named("4"), [], str(tmp_path))
+    return str(tmp_path)
+
+
+def sampled(root: str, topics: Topics) -> Batch:
+    """Sample in a new process, which begins with a claim."""
+    batch = LagSampling(topics.sample, topics.clock).sample(TablesWriter.claim(TableStore(root)))
+    assert batch is not None
+    return batch
+
+
+def query(root: str, sql: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = Snapshot.open(root).query(sql).to_pylist()
+    return rows
+
+
+def lag_of(root: str, group: str = "behind") -> dict[str, Any]:
+    (row,) = query(root, f"SELECT * FROM lag WHERE group_id = '{group}' AND topic = 'orders'")
+    return row
+
+
+def test_lag_and_its_times(root: str) -> None:
+    topics = Topics(orders=9, **{TOPIC: 3})
+    read_until = Snapshot.open(root).batch.finished_at
+    batch = sampled(root, topics)
+    assert topics.requests == [{"orders": [4], TOPIC: [0]}]
+    assert (batch.records_read, batch.next_offsets) == (0, {0: 2})
+    row = lag_of(root)
+    assert (row["group_offset"], row["latest_offset"], row["earliest_offset"], row["lag"]) == (5, 9, 0, 4)
+    assert (row["lag_seconds"], row["lag_method"], row["lag_reason"]) == (None, "none", "first_sample")
+    assert row["commits_read_until"] == read_until
+    assert row["sampled_at"] == datetime.fromtimestamp((START_MS + 10) / 1000, UTC)
+    assert (row["consumer_id"], row["batch_id"]) == (None, batch.batch_id)
+    (owned,) = query(root, "SELECT * FROM lag WHERE group_id = 'live'")
+    assert (owned["consumer_id"], owned["group_offset"], owned["lag"], owned["lag_reason"]) == ("m1", None, None, "no_commit")
+    assert owned["latest_offset"] == 3
+    assert check(root) == []
+
+
+def test_nothing_is_sampled_before_the_first_batch(tmp_path: Path) -> None:
+    store = TableStore(str(tmp_path))
+    store.create()
+    topics = Topics()
+    assert LagSampling(topics.sample, topics.clock).sample(TablesWriter.claim(store)) is None
+    assert topics.requests == []
+
+
+def test_an_age_spans_restarts(root: str) -> None:
+    """The record at offset 5 became readable between two samples that different processes took."""
+    topics = Topics(orders=5)
+    sampled(root, topics)
+    assert (lag_of(root)["lag_seconds"], lag_of(root)["lag_method"]) == (0, "exact")
+    topics.now_ms += 30_000
+    topics.ends["orders"] = 9
+    sampled(root, topics)
+    topics.now_ms += 60_000
+    sampled(root, topics)
+    row = lag_of(root)
+    assert row["lag_method"] == "interpolated"
+    assert (row["lag_seconds_low"], row["lag_seconds_high"]) == (60.0, 90.01)
+    # of earlier processes only the last lag is known
+    assert row["lag_slope_per_second"] == 0
+
+
+def test_the_slope_is_that_of_the_last_quarter_of_an_hour(root: str) -> None:
+    topics = Topics(orders=5)
+    sampling, writer = LagSampling(topics.sample, topics.clock), TablesWriter.claim(TableStore(root))
+    slopes = []
+    for minutes, end in ((0, 5), (1, 11), (14, 19), (16, 29)):
+        topics.now_ms, topics.ends["orders"] = START_MS + minutes * 60_000, end
+        sampling.sample(writer)
+        slopes.append(lag_of(root)["lag_slope_per_second"])
+    assert slopes == [None, 6 / 60, pytest.approx(14 / 840), pytest.approx(18 / 900)]
+
+
+def test_runs_of_equal_samples_are_stored_at_their_ends(root: str) -> None:
+    topics = Topics(orders=5)
+    writer = TablesWriter.claim(TableStore(root))
+    sampling = LagSampling(topics.sample, topics.clock)
+    for seconds, end in ((0, 5), (30, 5), (60, 5), (90, 9), (120, 9), (800, 9)):
+        topics.now_ms, topics.ends["orders"] = START_MS + seconds * 1000, end
+        sampling.sample(writer)
+        seen = lag_of(root)["sampled_at"]
+        assert seen == datetime.fromtimestamp((topics.now_ms + 10) / 1000, UTC)
+    stored = query(root, "SELECT asked_at, log_end FROM end_offsets WHERE topic = 'orders' ORDER BY asked_at")
+    start = datetime.fromtimestamp(START_MS / 1000, UTC)
+    assert [(row["asked_at"] - start, row["log_end"]) for row in stored] == [
+        (timedelta(seconds=0), 5),
+        (timedelta(seconds=60), 5),
+        (timedelta(seconds=90), 9),
+        (timedelta(seconds=800), 9),
+    ]
+    # bounds of the unstored sample: the end was still 5 at 60 s
+    assert (lag_of(root)["lag_seconds_low"], lag_of(root)["lag_seconds_high"]) == (710.0, 740.01)
+
+
+def test_a_topic_without_an_answer_has_the_reason_and_no_lag(root: str) -> None:
+    topics = Topics(orders="topic_authorization_failed", **{TOPIC: 3})
+    sampled(root, topics)
+    row = lag_of(root)
+    assert (row["group_offset"], row["lag"], row["lag_seconds"]) == (5, None, None)
+    assert row["lag_reason"] == "topic_authorization_failed"
+    (sample,) = query(root, "SELECT log_end, reason FROM end_offsets WHERE topic = 'orders'")
+    assert sample == {"log_end": None, "reason": "topic_authorization_failed"}
+
+
+class Killed(Exception):
+    pass
+
+
+@pytest.mark.parametrize("step", ["sample:after:end_offsets", "sample:after:lag", "before:batches"])
+def test_a_kill_leaves_no_part_of_a_sample(step: str, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    topics = Topics(orders=5)
+    sampled(root, topics)
+    complete = {name: query(root, f"SELECT * FROM {name}") for name in definitions.SAMPLED}
+
+    def die(reached: str) -> None:
+        if reached == step:
+            raise Killed
+
+    topics.now_ms += 30_000
+    topics.ends["orders"] = 9
+    with monkeypatch.context() as patch:
+        for module in ("pipelines.lag.sampling", "pipelines.tables.writer"):
+            patch.setattr(f"{module}.failpoint", die)
+        with pytest.raises(Killed):
+            sampled(root, topics)
+    assert {name: query(root, f"SELECT * FROM {name}") for name in definitions.SAMPLED} == complete
+    sampled(root, topics)
+    assert lag_of(root)["lag"] == 4
+    ends = query(root, "SELECT log_end FROM end_offsets WHERE topic = 'orders' ORDER BY asked_at")
+    assert [row["log_end"] for row in ends] == [5, 9]
+    assert check(root) == []
+
+
+@pytest.fixture
+def earlier_version(monkeypatch: pytest.MonkeyPatch) -> Callable[[], pytest.MonkeyPatch]:
+    """Turns this program into a version without the tables of samples, until the patch is undone."""
+
+    def turn() -> pytest.MonkeyPatch:
+        monkeypatch.setattr(definitions, "WRITE_ORDER", definitions.FROM_RECORDS)
+        return monkeypatch
+
+    return turn
+
+
+def test_tables_of_an_earlier_version_get_the_new_ones(tmp_path: Path, earlier_version: Callable[[], pytest.MonkeyPatch]) -> None:
+    patch = earlier_version()
+    log = Log()
+    log.commit(4, 5, group="behind", topic="orders")
+    root = str(tmp_path)
+    applied(log, Era.named("4"), [], root)
+    patch.undo()
+    assert not (tmp_path / "lag").exists()
+    with pytest.raises(UsageError, match="has no table lag: an earlier version of Grouplake wrote it; the next `grouplake run`"):
+        Snapshot.open(root).query("SELECT * FROM lag")
+    assert check(root) == []
+    sampled(root, Topics(orders=9))
+    assert lag_of(root)["lag"] == 4
+    assert check(root) == []
+
+
+def test_tables_of_a_newer_version_are_refused(root: str, earlier_version: Callable[[], pytest.MonkeyPatch]) -> None:
+    sampled(root, Topics(orders=9))
+    patch = earlier_version()
+    with pytest.raises(UsageError, match="have end_offsets, lag, written by a newer version of Grouplake: use that version"):
+        TablesWriter.claim(TableStore(root))
+    patch.undo()
+    TablesWriter.claim(TableStore(root))
