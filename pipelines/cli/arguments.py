@@ -26,8 +26,17 @@ _SQL = """examples:
   grouplake sql --tables /data/groups "SELECT group_id, state, member_count FROM groups" --format json
   grouplake sql --tables /data/groups "SELECT count(*) FROM offsets" --as-of 2026-03-01T00:00:00+00:00
 
-tables: offsets pending_offsets groups members group_records offset_history group_history topic_ids quarantine batches
+tables: offsets pending_offsets groups members group_records offset_history group_history topic_ids lag end_offsets
+        quarantine batches
 views:  committed_offsets group_members assignments expiring_offsets
+"""
+_LAG = """examples:
+  grouplake lag --tables /data/groups --group billing
+  grouplake lag --tables /data/groups --all-groups --seconds
+  grouplake lag --tables /data/groups --group billing --format json --as-of 2026-03-01T00:00:00+00:00
+
+The table is that of `kafka-consumer-groups --describe` of Kafka 4.x. LOG-END-OFFSET and LAG are those of the last sample, and
+"-" without one: samples need a kafka:// source. SECONDS is the age of the next record to read, with its bounds.
 """
 _SHOW = """examples:
   grouplake show --source segments:/var/lib/kafka/data | head
@@ -80,7 +89,7 @@ _COMPLETION = """examples:
 _CONTENTS = (
     ("try it", ("demo", "example")),
     ("write tables", ("run", "maintain")),
-    ("read", ("sql", "check", "show")),
+    ("read", ("sql", "lag", "check", "show")),
     ("serve Kafka clients", ("coordinator",)),
     ("this machine", ("cache", "completion")),
 )
@@ -149,6 +158,15 @@ def parser() -> argparse.ArgumentParser:
     sql.add_argument("query", metavar="QUERY", help="one SELECT statement")
     sql.add_argument("--format", choices=("table", "json", "csv"), default="table", help="default: table")
     sql.add_argument("--as-of", metavar="TIME|BATCH", help="state as of an ISO 8601 time or a batch id")
+
+    lag = _command(subparsers, "lag", commands.lag, "print the lag of groups as kafka-consumer-groups does", _LAG)
+    _tables(lag)
+    lag.add_argument("--group", action="append", metavar="GROUP", help="group to print; repeat for several")
+    lag.add_argument("--all-groups", action="store_true", help="print all groups")
+    lag.add_argument("--seconds", action="store_true", help="add the age of the next record to read, with its bounds")
+    lag.add_argument("--verbose", action="store_true", help="add the leader epoch of the commit")
+    lag.add_argument("--format", choices=("table", "json", "csv"), default="table", help="default: table")
+    lag.add_argument("--as-of", metavar="TIME|BATCH", help="lag as of an ISO 8601 time or a batch id")
 
     show = _command(subparsers, "show", commands.show, "print the records of a log as Kafka's formatters do", _SHOW)
     _source(show, "kafka://HOST:PORT[,…]/TOPIC, segments:DIR or jsonl:FILE")

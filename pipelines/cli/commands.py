@@ -128,8 +128,25 @@ def check(options: Namespace) -> int:
     return 1 if findings else 0
 
 
+def lag(options: Namespace) -> int:
+    """`grouplake lag`: print the lag of groups."""
+    from pipelines.query.lag_report import print_lag
+
+    if bool(options.group) == options.all_groups:
+        raise UsageError("name groups with --group, or all with --all-groups (see grouplake lag --help)")
+    print_lag(
+        options.tables,
+        options.group or (),
+        as_of=options.as_of,
+        format_name=options.format,
+        verbose=options.verbose,
+        seconds=options.seconds,
+    )
+    return 0
+
+
 #: Commands that read tables and write nothing.
-READING = (sql, check)
+READING = (sql, lag, check)
 
 
 def maintain(options: Namespace) -> int:

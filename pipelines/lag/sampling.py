@@ -17,6 +17,7 @@ from coordinator_core.health import NONE, CommitColumns, EndOffsetSample, lag_co
 from coordinator_core.health.lag_inputs import SLOPE_WINDOW_MS
 from coordinator_core.health.sample_tables import SampledPartitions
 from pipelines.failpoints import failpoint
+from pipelines.lag.positions import POSITIONS
 from pipelines.lag.sample_history import SampleHistory
 from pipelines.phases import Phases
 from pipelines.query.engine import Snapshot
@@ -33,21 +34,6 @@ SampleTopics = Callable[[Mapping[str, set[int]]], list[EndOffsetSample]]
 #: Distance of the earlier lags that are kept for the slope.
 _SLOPE_STEP_MS = 60_000
 
-#: Commits and assigned partitions: a partition may have only one of them. While a group reconciles, a partition that two members
-#: hold has one row.
-_POSITIONS = """
-SELECT COALESCE(c.group_id, o.group_id) AS group_id, COALESCE(c.topic, o.topic) AS topic,
-       COALESCE(c.partition, o.partition) AS partition, o.consumer_id, o.member_host, o.client_id,
-       c.committed_offset, c.commit_timestamp, c.topic_id
-FROM committed_offsets c
-FULL JOIN (
-  SELECT a.group_id, a.topic, a.partition, min(a.member_id) AS consumer_id, min(m.client_host) AS member_host,
-         min(a.client_id) AS client_id
-  FROM assignments a JOIN members m ON m.group_id = a.group_id AND m.member_id = a.member_id
-  WHERE a.topic IS NOT NULL GROUP BY a.group_id, a.topic, a.partition
-) o ON o.group_id = c.group_id AND o.topic = c.topic AND o.partition = c.partition
-ORDER BY group_id, topic, partition
-"""
 _POSITION_SCHEMA = pa.schema(
     {
         "group_id": pa.string(),
@@ -91,7 +77,7 @@ class LagSampling:
             self._history = SampleHistory(_rows_of(snapshot, "end_offsets"))
             self._earlier = [_rows_of(snapshot, "lag").select([*_KEY, *_EARLIER])]
         with phases.timed("read"):
-            positions = snapshot.query(_POSITIONS).cast(_POSITION_SCHEMA)
+            positions = snapshot.query(POSITIONS).cast(_POSITION_SCHEMA)
         if not positions.num_rows:
             return None
         with phases.timed("sample"):

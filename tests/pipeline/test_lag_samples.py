@@ -1,50 +1,23 @@
 """Samples of end offsets in the tables, and the lag from them: across restarts, kills, and folders of other versions."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from log_builder import TOPIC, Log, member
+from sampled_topics import START_MS, SampledTopics, sampled
 from table_logs import applied
 
-from coordinator_core.health import EndOffsetSample
 from coordinator_core.state.era import Era
 from pipelines.errors import UsageError
 from pipelines.lag.sampling import LagSampling
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 from pipelines.tables import definitions
-from pipelines.tables.store import Batch, TableStore
+from pipelines.tables.store import TableStore
 from pipelines.tables.writer import TablesWriter
-
-START_MS = 1_795_000_000_000
-
-
-class Topics:
-    """Stands for the cluster: ends of topics, and the time of the next request. A text instead of an end is a reason."""
-
-    def __init__(self, **ends: int | str) -> None:
-        self.ends: dict[str, int | str] = dict(ends)
-        self.now_ms = START_MS
-        self.requests: list[dict[str, list[int]]] = []
-
-    def sample(self, wanted: Mapping[str, set[int]]) -> list[EndOffsetSample]:
-        self.requests.append({topic: sorted(partitions) for topic, partitions in wanted.items()})
-        samples = []
-        for topic, partitions in sorted(wanted.items()):
-            end = self.ends.get(topic, "unknown_topic_or_partition")
-            for number in sorted(partitions):
-                times = (topic, number, self.now_ms, self.now_ms + 10)
-                if isinstance(end, str):
-                    samples.append(EndOffsetSample(None, *times, None, None, reason=end))
-                else:
-                    samples.append(EndOffsetSample(None, *times, 0, end, end, 1))
-        return samples
-
-    def clock(self) -> datetime:
-        return datetime.fromtimestamp(self.now_ms / 1000, UTC)
 
 
 @pytest.fixture
@@ -55,13 +28,6 @@ def root(tmp_path: Path) -> str:
     log.group([member()], group="live")
     applied(log, Era.named("4"), [], str(tmp_path))
     return str(tmp_path)
-
-
-def sampled(root: str, topics: Topics) -> Batch:
-    """Sample in a new process, which begins with a claim."""
-    batch = LagSampling(topics.sample, topics.clock).sample(TablesWriter.claim(TableStore(root)))
-    assert batch is not None
-    return batch
 
 
 def query(root: str, sql: str) -> list[dict[str, Any]]:
@@ -75,7 +41,7 @@ def lag_of(root: str, group: str = "behind") -> dict[str, Any]:
 
 
 def test_lag_and_its_times(root: str) -> None:
-    topics = Topics(orders=9, **{TOPIC: 3})
+    topics = SampledTopics(orders=9, **{TOPIC: 3})
     read_until = Snapshot.open(root).batch.finished_at
     batch = sampled(root, topics)
     assert topics.requests == [{"orders": [4], TOPIC: [0]}]
@@ -95,14 +61,14 @@ def test_lag_and_its_times(root: str) -> None:
 def test_nothing_is_sampled_before_the_first_batch(tmp_path: Path) -> None:
     store = TableStore(str(tmp_path))
     store.create()
-    topics = Topics()
+    topics = SampledTopics()
     assert LagSampling(topics.sample, topics.clock).sample(TablesWriter.claim(store)) is None
     assert topics.requests == []
 
 
 def test_an_age_spans_restarts(root: str) -> None:
     """The record at offset 5 became readable between two samples that different processes took."""
-    topics = Topics(orders=5)
+    topics = SampledTopics(orders=5)
     sampled(root, topics)
     assert (lag_of(root)["lag_seconds"], lag_of(root)["lag_method"]) == (0, "exact")
     topics.now_ms += 30_000
@@ -118,7 +84,7 @@ def test_an_age_spans_restarts(root: str) -> None:
 
 
 def test_the_slope_is_that_of_the_last_quarter_of_an_hour(root: str) -> None:
-    topics = Topics(orders=5)
+    topics = SampledTopics(orders=5)
     sampling, writer = LagSampling(topics.sample, topics.clock), TablesWriter.claim(TableStore(root))
     slopes = []
     for minutes, end in ((0, 5), (1, 11), (14, 19), (16, 29)):
@@ -129,7 +95,7 @@ def test_the_slope_is_that_of_the_last_quarter_of_an_hour(root: str) -> None:
 
 
 def test_runs_of_equal_samples_are_stored_at_their_ends(root: str) -> None:
-    topics = Topics(orders=5)
+    topics = SampledTopics(orders=5)
     writer = TablesWriter.claim(TableStore(root))
     sampling = LagSampling(topics.sample, topics.clock)
     for seconds, end in ((0, 5), (30, 5), (60, 5), (90, 9), (120, 9), (800, 9)):
@@ -150,7 +116,7 @@ def test_runs_of_equal_samples_are_stored_at_their_ends(root: str) -> None:
 
 
 def test_a_topic_without_an_answer_has_the_reason_and_no_lag(root: str) -> None:
-    topics = Topics(orders="topic_authorization_failed", **{TOPIC: 3})
+    topics = SampledTopics(orders="topic_authorization_failed", **{TOPIC: 3})
     sampled(root, topics)
     row = lag_of(root)
     assert (row["group_offset"], row["lag"], row["lag_seconds"]) == (5, None, None)
@@ -165,7 +131,7 @@ class Killed(Exception):
 
 @pytest.mark.parametrize("step", ["sample:after:end_offsets", "sample:after:lag", "before:batches"])
 def test_a_kill_leaves_no_part_of_a_sample(step: str, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    topics = Topics(orders=5)
+    topics = SampledTopics(orders=5)
     sampled(root, topics)
     complete = {name: query(root, f"SELECT * FROM {name}") for name in definitions.SAMPLED}
 
@@ -210,13 +176,13 @@ def test_tables_of_an_earlier_version_get_the_new_ones(tmp_path: Path, earlier_v
     with pytest.raises(UsageError, match="has no table lag: an earlier version of Grouplake wrote it; the next `grouplake run`"):
         Snapshot.open(root).query("SELECT * FROM lag")
     assert check(root) == []
-    sampled(root, Topics(orders=9))
+    sampled(root, SampledTopics(orders=9))
     assert lag_of(root)["lag"] == 4
     assert check(root) == []
 
 
 def test_tables_of_a_newer_version_are_refused(root: str, earlier_version: Callable[[], pytest.MonkeyPatch]) -> None:
-    sampled(root, Topics(orders=9))
+    sampled(root, SampledTopics(orders=9))
     patch = earlier_version()
     with pytest.raises(UsageError, match="have end_offsets, lag, written by a newer version of Grouplake: use that version"):
         TablesWriter.claim(TableStore(root))

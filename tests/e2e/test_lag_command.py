@@ -1,0 +1,100 @@
+"""`grouplake lag`: the table of Kafka's tool, remarks on standard error, other formats, and groups that do not exist."""
+
+import json
+from pathlib import Path
+
+import pytest
+from log_builder import Log, member
+from sampled_topics import SampledTopics, sampled
+from table_logs import applied
+
+from coordinator_core.state.era import Era
+from pipelines.cli import main
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> str:
+    """Tables of a group with a member, and of one with a long name that is behind."""
+    log = Log()
+    log.commit(0, 5, group="live")
+    log.commit(10, 7, group="live", topic="orders")
+    log.group([member()], group="live")
+    log.commit(1, 3, group="a-group-with-a-long-name", topic="orders", leader_epoch=4)
+    applied(log, Era.named("4"), [], str(tmp_path))
+    return str(tmp_path)
+
+
+def printed(capsys: Captured, root: str, *arguments: str) -> tuple[str, str]:
+    assert main(["lag", "--tables", root, *arguments]) == 0
+    out, err = capsys.readouterr()
+    return out, err
+
+
+BLOCKS = """
+GROUP                    TOPIC           PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG             CONSUMER-ID     HOST            CLIENT-ID
+a-group-with-a-long-name orders          1          3               9               6               -               -               -
+
+GROUP           TOPIC           PARTITION  CURRENT-OFFSET  LOG-END-OFFSET  LAG             CONSUMER-ID     HOST            CLIENT-ID
+live            foo             0          5               5               0               m1              /127.0.0.1      client
+live            orders          10         7               9               2               -               -               -
+"""  # noqa: E501 - as Kafka prints it
+
+
+def test_the_table_is_that_of_kafkas_tool(root: str, capsys: Captured) -> None:
+    sampled(root, SampledTopics(orders=9, foo=5))
+    out, err = printed(capsys, root, "--all-groups")
+    assert out == BLOCKS
+    assert err == "\nConsumer group 'a-group-with-a-long-name' has no active members.\n"
+
+
+def test_further_columns(root: str, capsys: Captured) -> None:
+    topics = SampledTopics(orders=3, foo=5)
+    sampled(root, topics)
+    topics.now_ms += 30_000
+    topics.ends["orders"] = 9
+    sampled(root, topics)
+    out, _ = printed(capsys, root, "--group", "a-group-with-a-long-name", "--verbose", "--seconds")
+    head, row = out.strip().splitlines()
+    assert head.split()[3] == "LEADER-EPOCH"
+    assert head.split()[-1] == "SECONDS"
+    assert row.split()[3] == "4"
+    assert row.endswith("27 (0–30)")
+
+
+def test_before_the_first_sample_ends_are_unknown(root: str, capsys: Captured) -> None:
+    out, _ = printed(capsys, root, "--group", "live")
+    assert [line.split()[3:6] for line in out.strip().splitlines()[1:]] == [["5", "-", "-"], ["7", "-", "-"]]
+
+
+def test_other_formats_have_every_column(root: str, capsys: Captured) -> None:
+    sampled(root, SampledTopics(orders=9, foo=5))
+    out, _ = printed(capsys, root, "--group", "live", "--format", "json")
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert [(row["topic"], row["lag"], row["lag_reason"]) for row in rows] == [("foo", 0, None), ("orders", 2, "first_sample")]
+    out, _ = printed(capsys, root, "--all-groups", "--format", "csv")
+    assert len(out.splitlines()) == 4
+
+
+def test_lag_as_of_an_earlier_batch(root: str, capsys: Captured) -> None:
+    topics = SampledTopics(orders=9, foo=5)
+    first = sampled(root, topics)
+    topics.now_ms += 30_000
+    topics.ends["orders"] = 20
+    sampled(root, topics)
+    out, _ = printed(capsys, root, "--group", "a-group-with-a-long-name", "--as-of", str(first.batch_id))
+    assert out.split()[-4] == "6"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "name groups with --group, or all with --all-groups"),
+        (["--group", "live", "--all-groups"], "name groups with --group, or all with --all-groups"),
+        (["--group", "gone"], "no group 'gone' in batch 0: list them with --all-groups"),
+    ],
+)
+def test_bad_arguments(arguments: list[str], message: str, root: str, capsys: Captured) -> None:
+    assert main(["lag", "--tables", root, *arguments]) == 2
+    assert message in capsys.readouterr().err

@@ -1,0 +1,43 @@
+"""A cluster that answers samples of end offsets, and samples of it in tables without Spark."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from coordinator_core.health import EndOffsetSample
+from pipelines.lag.sampling import LagSampling
+from pipelines.tables.store import Batch, TableStore
+from pipelines.tables.writer import TablesWriter
+
+START_MS = 1_795_000_000_000
+
+
+class SampledTopics:
+    """Stands for the cluster: ends of topics, and the time of the next request. A text instead of an end is a reason."""
+
+    def __init__(self, **ends: int | str) -> None:
+        self.ends: dict[str, int | str] = dict(ends)
+        self.now_ms = START_MS
+        self.requests: list[dict[str, list[int]]] = []
+
+    def sample(self, wanted: Mapping[str, set[int]]) -> list[EndOffsetSample]:
+        self.requests.append({topic: sorted(partitions) for topic, partitions in wanted.items()})
+        samples = []
+        for topic, partitions in sorted(wanted.items()):
+            end = self.ends.get(topic, "unknown_topic_or_partition")
+            for number in sorted(partitions):
+                times = (topic, number, self.now_ms, self.now_ms + 10)
+                if isinstance(end, str):
+                    samples.append(EndOffsetSample(None, *times, None, None, reason=end))
+                else:
+                    samples.append(EndOffsetSample(None, *times, 0, end, end, 1))
+        return samples
+
+    def clock(self) -> datetime:
+        return datetime.fromtimestamp(self.now_ms / 1000, UTC)
+
+
+def sampled(root: str, topics: SampledTopics) -> Batch:
+    """Sample in a new process, which begins with a claim."""
+    batch = LagSampling(topics.sample, topics.clock).sample(TablesWriter.claim(TableStore(root)))
+    assert batch is not None
+    return batch
