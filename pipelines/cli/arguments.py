@@ -26,8 +26,8 @@ _SQL = """examples:
   grouplake sql --tables /data/groups "SELECT group_id, state, member_count FROM groups" --format json
   grouplake sql --tables /data/groups "SELECT count(*) FROM offsets" --as-of 2026-03-01T00:00:00+00:00
 
-tables: offsets pending_offsets groups members group_records offset_history group_history topic_ids lag end_offsets
-        quarantine batches
+tables: offsets pending_offsets groups members group_records offset_history group_history topic_ids quarantine \
+lag end_offsets batches
 views:  committed_offsets group_members assignments expiring_offsets
 """
 _LAG = """examples:

@@ -6,12 +6,10 @@ from uuid import UUID
 
 from coordinator_core.codec.uuids import uuid_from_text, uuid_text
 from coordinator_core.log.errors import LogError
-from coordinator_core.sources.topic_offsets import TopicOffsetsSampler
 from pipelines.batch.expiry_sweep import sweep
 from pipelines.errors import TablesError, UsageError
 from pipelines.job.run_options import AVAILABLE_NOW, RunOptions, trigger_arguments
 from pipelines.job.stop_request import StopRequest
-from pipelines.lag.sampling import LagSampling
 from pipelines.lag.schedule import SampleSchedule
 from pipelines.progress import Progress
 from pipelines.source.address import deleted_records_error, open_source, short_log_error
@@ -182,8 +180,12 @@ def _sample_schedule(
     options: RunOptions, applier: "BatchApplier", progress: Progress, clock_ms: Callable[[], int]
 ) -> SampleSchedule:
     """The samples of end offsets of a run: none for a source without a cluster, or if they are turned off."""
+    # importing the client library takes half a second, and other sources do not need it
     sampling = None
     if options.address.scheme == "kafka" and options.lag_interval_seconds:
+        from coordinator_core.sources.topic_offsets import TopicOffsetsSampler
+        from pipelines.lag.sampling import LagSampling
+
         sampling = LagSampling(TopicOffsetsSampler(str(options.address), options.kafka, clock_ms).sample)
     interval = None if options.trigger == AVAILABLE_NOW else options.lag_interval_seconds
     return SampleSchedule(sampling, interval, applier.lock, applier.claim, progress)

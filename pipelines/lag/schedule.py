@@ -3,12 +3,15 @@
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
 
 from coordinator_core.log.errors import LogError
-from pipelines.lag.sampling import LagSampling
 from pipelines.progress import Progress
 from pipelines.tables.store import Batch
 from pipelines.tables.writer import TablesWriter
+
+if TYPE_CHECKING:
+    from pipelines.lag.sampling import LagSampling
 
 
 class SampleSchedule:
@@ -19,7 +22,7 @@ class SampleSchedule:
 
     def __init__(
         self,
-        sampling: LagSampling | None,
+        sampling: "LagSampling | None",
         interval_seconds: int | None,
         idle: AbstractContextManager[object],
         claim: Callable[[], TablesWriter],

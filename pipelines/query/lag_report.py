@@ -29,6 +29,7 @@ SELECT p.group_id, p.topic, p.partition, o.leader_epoch, p.committed_offset AS g
 FROM ({POSITIONS}) p
 LEFT JOIN offsets o ON o.group_id = p.group_id AND o.topic = p.topic AND o.partition = p.partition
 """
+_ORDER = "ORDER BY group_id, topic, partition"
 _STATES = "SELECT group_id, state, member_count FROM groups"
 #: States in which Kafka's tool warns.
 _REBALANCING = frozenset({"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"})
@@ -56,7 +57,8 @@ class LagReport:
             UsageError: a named group does not exist.
         """
         is_sampled = "lag" in snapshot.batch.versions and snapshot.query("SELECT 1 FROM lag LIMIT 1").num_rows
-        rows = snapshot.query(_SAMPLED if is_sampled else _UNSAMPLED)
+        selected = f"SELECT * FROM ({_SAMPLED if is_sampled else _UNSAMPLED}) r"
+        rows = snapshot.query(f"{selected} {_ORDER}")
         states = {row["group_id"]: (row["state"], row["member_count"]) for row in snapshot.query(_STATES).to_pylist()}
         if groups:
             known = states.keys() | set(rows["group_id"].to_pylist())
@@ -64,7 +66,7 @@ class LagReport:
             if missing:
                 raise UsageError(f"no group {missing[0]!r} in batch {snapshot.batch.batch_id}: list them with --all-groups")
             names = ", ".join(map(literal, groups))
-            rows = snapshot.query(f"SELECT * FROM ({_SAMPLED if is_sampled else _UNSAMPLED}) r WHERE group_id IN ({names})")
+            rows = snapshot.query(f"{selected} WHERE group_id IN ({names}) {_ORDER}")
             states = {group: state for group, state in states.items() if group in groups}
         return cls(rows, states)
 
@@ -82,9 +84,8 @@ class LagReport:
             _write_block(out, _in_order(by_group[group]), verbose, seconds)
 
     def to_stdout(self, format_name: str) -> None:
-        """Write all columns as JSON lines or CSV."""
-        order = [("group_id", "ascending"), ("topic", "ascending"), ("partition", "ascending")]
-        to_stdout(self.rows.sort_by(order), format_name)
+        """Write all columns as JSON lines or CSV, in the order of groups, topics and partitions."""
+        to_stdout(self.rows, format_name)
 
 
 def _in_order(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -60,7 +60,7 @@ def test_further_columns(root: str, capsys: Captured) -> None:
     assert head.split()[3] == "LEADER-EPOCH"
     assert head.split()[-1] == "SECONDS"
     assert row.split()[3] == "4"
-    assert row.endswith("27 (0–30)")
+    assert row.endswith("28 (0–30)")
 
 
 def test_before_the_first_sample_ends_are_unknown(root: str, capsys: Captured) -> None:
