@@ -16,6 +16,7 @@ from coordinator_core.codec.arrays import Int64s
 from coordinator_core.health import NONE, CommitColumns, EndOffsetSample, lag_columns
 from coordinator_core.health.lag_inputs import SLOPE_WINDOW_MS
 from coordinator_core.health.sample_tables import SampledPartitions
+from pipelines.batch.small_files import COMPACT_EVERY, compact_appended
 from pipelines.failpoints import failpoint
 from pipelines.lag.positions import POSITIONS
 from pipelines.lag.sample_history import SampleHistory
@@ -90,6 +91,9 @@ class LagSampling:
             with phases.timed(f"write_{name}"):
                 DeltaRsWriter(writer).write(TableWrite(name, _with_batch(name, rows, batch_id)))
             failpoint(f"sample:after:{name}")
+        if batch_id % COMPACT_EVERY == COMPACT_EVERY - 1:
+            with phases.timed("compact"):
+                compact_appended(writer)
         return writer.finish(phases, self._clock(), era=last.era, retention_ms=last.retention_ms, next_offsets=last.next_offsets)
 
     def _lag(self, positions: pa.Table, samples: SampledPartitions, read_until: datetime) -> pa.Table:

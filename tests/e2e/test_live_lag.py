@@ -10,6 +10,7 @@ import pytest
 from confluent_kafka import TopicPartition
 from jobs import run_job
 
+from pipelines.cli import main
 from pipelines.private.kafka.broker import PrivateBroker
 from pipelines.private.kafka.clients import Clients
 from pipelines.query.check import check
@@ -54,7 +55,7 @@ def in_tables(tables: Path, group: str) -> list[tuple[str, str, str, str, str]]:
     return sorted(tuple("-" if row[name] is None else str(row[name]) for name in columns) for row in rows)  # type: ignore[misc]
 
 
-def test_lag_of_live_groups(broker: PrivateBroker, tmp_path: Path) -> None:
+def test_lag_of_live_groups(broker: PrivateBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = f"kafka://{broker.bootstrap}/__consumer_offsets"
     with Clients(broker.bootstrap) as clients:
         clients.create_topics([TOPIC], PARTITIONS)
@@ -67,6 +68,10 @@ def test_lag_of_live_groups(broker: PrivateBroker, tmp_path: Path) -> None:
 
         for group in (BEHIND, AT_END, LIVE):
             assert in_tables(tmp_path, group) == described(broker.bootstrap, group)
+            capsys.readouterr()
+            assert main(["lag", "--tables", str(tmp_path), "--group", group]) == 0
+            # byte for byte what Kafka's tool prints
+            assert capsys.readouterr().out == java_tools.consumer_groups(broker.bootstrap, "--describe", "--group", group)
         assert check(str(tmp_path)) == []
         rows = {(row["group_id"], row["partition"]): row for row in query(tmp_path, "SELECT * FROM lag")}
         assert rows[AT_END, 0]["lag_seconds"] == 0

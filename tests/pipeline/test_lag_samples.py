@@ -125,6 +125,20 @@ def test_a_topic_without_an_answer_has_the_reason_and_no_lag(root: str) -> None:
     assert sample == {"log_end": None, "reason": "topic_authorization_failed"}
 
 
+def test_samples_compact_the_appended_tables_too(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipelines.lag.sampling.COMPACT_EVERY", 5)
+    topics = SampledTopics()
+    sampling, writer = LagSampling(topics.sample, topics.clock), TablesWriter.claim(TableStore(root))
+    files = []
+    for end in range(5, 12):
+        topics.ends["orders"] = end
+        topics.now_ms += 30_000
+        sampling.sample(writer)
+        files.append(len(TableStore(root).table("end_offsets").file_uris()))
+    assert files == [1, 2, 3, 1, 2, 3, 4]
+    assert len(query(root, "SELECT * FROM end_offsets WHERE topic = 'orders'")) == 7
+
+
 class Killed(Exception):
     pass
 
