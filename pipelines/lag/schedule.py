@@ -1,8 +1,8 @@
 """Times of the samples of a job that follows the log."""
 
+import threading
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from coordinator_core.log.errors import LogError
@@ -17,35 +17,43 @@ if TYPE_CHECKING:
 class SampleSchedule:
     """Samples of a run: at an interval while it follows the log, otherwise one at its end; none without `sampling`.
 
-    `idle` is entered for a sample, so that no batch of records is applied meanwhile.
+    `lock` is held for a sample, so that no batch of records is applied meanwhile.
     """
 
     def __init__(
         self,
         sampling: "LagSampling | None",
         interval_seconds: int | None,
-        idle: AbstractContextManager[object],
+        lock: threading.Lock,
         claim: Callable[[], TablesWriter],
         progress: Progress,
     ) -> None:
         self._sampling = sampling
         self._interval = interval_seconds
-        self._idle = idle
+        self._lock = lock
         self._claim = claim
         self._progress = progress
         self._due = time.monotonic()
         self._is_failing = False
 
     def sample_if_due(self) -> None:
-        """Take a sample if the interval has passed since the last one began."""
-        if self._interval is not None and time.monotonic() >= self._due:
+        """Take a sample if the interval has passed since the last one began and no batch is being applied.
+
+        It never waits for a batch, since the caller also has to notice stop requests.
+        """
+        if self._interval is None or time.monotonic() < self._due or not self._lock.acquire(blocking=False):
+            return
+        try:
             self._due = time.monotonic() + self._interval
             self._sample()
+        finally:
+            self._lock.release()
 
     def query_ended(self, is_done: bool) -> None:
         """Take the only sample of a run that does not follow the log, unless it was stopped before the end."""
         if is_done and self._interval is None:
-            self._sample()
+            with self._lock:
+                self._sample()
 
     def _sample(self) -> None:
         """Take a sample now. An outage of the brokers is reported once; the next sample tries again.
@@ -56,8 +64,7 @@ class SampleSchedule:
         if self._sampling is None:
             return
         try:
-            with self._idle:
-                batch = self._sampling.sample(self._claim())
+            batch = self._sampling.sample(self._claim())
         except LogError as error:
             if not self._is_failing:
                 self._progress(f"end offsets cannot be sampled, so lag is not updated: {error}")

@@ -1,0 +1,93 @@
+"""Times of samples: at an interval between batches while a run follows the log, otherwise once at its end."""
+
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import pytest
+
+from coordinator_core.log.errors import LogUnreachable
+from pipelines.lag.sampling import LagSampling
+from pipelines.lag.schedule import SampleSchedule
+from pipelines.tables.store import Batch
+from pipelines.tables.writer import TablesWriter
+
+AT = datetime(2026, 3, 1, tzinfo=UTC)
+BATCH = Batch(7, AT, AT, 1, "4", 1, 0, 0, {}, {}, {})
+
+
+class Sampling:
+    """Stands for `LagSampling`; an outage raises."""
+
+    def __init__(self) -> None:
+        self.samples = 0
+        self.is_down = False
+
+    def sample(self, _writer: Any) -> Batch | None:
+        if self.is_down:
+            raise LogUnreachable("no broker answers at here:1")
+        self.samples += 1
+        return BATCH
+
+
+class Run:
+    """A schedule with a clock that the test sets, and the lines of progress."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, interval_seconds: int | None) -> None:
+        self.seconds = 0.0
+        self.lines: list[str] = []
+        self.lock = threading.Lock()
+        self.sampling = Sampling()
+        monkeypatch.setattr("pipelines.lag.schedule.time.monotonic", lambda: self.seconds)
+        self.schedule = SampleSchedule(
+            cast(LagSampling, self.sampling),
+            interval_seconds,
+            self.lock,
+            cast(Callable[[], TablesWriter], lambda: None),
+            self.lines.append,
+        )
+
+    def at(self, seconds: float) -> int:
+        """The number of samples after a look at this time."""
+        self.seconds = seconds
+        self.schedule.sample_if_due()
+        return self.sampling.samples
+
+
+def test_samples_at_the_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(monkeypatch, 30)
+    assert [run.at(seconds) for seconds in (0, 1, 29, 30, 31, 61)] == [1, 1, 1, 2, 2, 3]
+    assert run.lines == ["batch 7: sample of end offsets, 0.0 s"] * 3
+    run.schedule.query_ended(is_done=True)
+    assert run.sampling.samples == 3
+
+
+def test_a_batch_in_progress_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(monkeypatch, 30)
+    with run.lock:
+        assert run.at(5) == 0
+    assert run.at(6) == 1
+    assert not run.lock.locked()
+
+
+@pytest.mark.parametrize(("is_done", "samples"), [(True, 1), (False, 0)])
+def test_a_run_that_does_not_follow_samples_once_at_its_end(is_done: bool, samples: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(monkeypatch, None)
+    assert run.at(5) == 0
+    run.schedule.query_ended(is_done)
+    assert run.sampling.samples == samples
+
+
+def test_an_outage_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(monkeypatch, 30)
+    run.sampling.is_down = True
+    run.at(0)
+    run.at(30)
+    run.sampling.is_down = False
+    run.at(60)
+    assert run.lines == [
+        "end offsets cannot be sampled, so lag is not updated: no broker answers at here:1",
+        "end offsets are sampled again",
+        "batch 7: sample of end offsets, 0.0 s",
+    ]
