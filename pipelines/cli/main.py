@@ -6,8 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from pipelines.cache.kernels import use_kernel_cache
-from pipelines.cli import commands
-from pipelines.cli.arguments import parser
+from pipelines.cli.parser import parser
 from pipelines.cli.without_pandas import without_pandas
 from pipelines.errors import GrouplakeError
 
@@ -19,12 +18,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(encoding="utf-8")
     try:
         options = parser().parse_args(arguments)
-        if arguments is None and options.command in commands.READING:
+        command = options.command
+        if arguments is None and not command.loads_pandas:
             # safe here: this process ends with the command
             without_pandas()
-        if options.command not in (*commands.READING, commands.cache):
+        if command.compiles:
             use_kernel_cache()
-        code = int(options.command(options) or 0)
+        code = int(command.run(options) or 0)
         sys.stdout.flush()
         return code
     except GrouplakeError as error:

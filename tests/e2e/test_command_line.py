@@ -15,7 +15,7 @@ from table_logs import applied
 
 from coordinator_core.state.era import ERAS, Era
 from pipelines.cli import main
-from pipelines.cli.arguments import parser
+from pipelines.cli.parser import parser
 from pipelines.tables import definitions
 
 ROOT = Path(__file__).parents[2]

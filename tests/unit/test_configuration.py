@@ -6,8 +6,8 @@ import pytest
 
 from coordinator_core.coordinator.config import ERA_DEFAULTS, CoordinatorConfig
 from coordinator_core.sources.kafka_options import KNOWN_OPTIONS, SECRET_OPTIONS
-from pipelines.cli.arguments import parser
-from pipelines.cli.commands import _run_options as run_options
+from pipelines.cli.commands.run import run_options_of as run_options
+from pipelines.cli.parser import parser
 from pipelines.configuration import DEFAULTS, PROFILES, load_configuration
 from pipelines.coordinator import coordinator_options
 from pipelines.errors import UsageError

@@ -1,0 +1,24 @@
+"""What a command consists of."""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of `grouplake`. Its function imports what it needs when it runs, so that no command loads Spark in vain.
+
+    - `summary`: the line about it in `grouplake --help`. `examples`: the end of its own help.
+    - `run`: takes the parsed arguments and returns the exit code.
+    - `loads_pandas`: false for a command that only reads tables, which starts faster without pandas.
+    - `compiles`: whether it may run functions that Numba compiles.
+    """
+
+    name: str
+    summary: str
+    examples: str
+    add_arguments: Callable[[ArgumentParser], None]
+    run: Callable[[Namespace], int]
+    loads_pandas: bool = True
+    compiles: bool = True
