@@ -44,11 +44,11 @@ class GroupNow(NamedTuple):
         return self.row is not None and self.row["group_type"] != "simple"
 
 
-def membership_events(changes: Sequence[_Row], now: GroupNow) -> tuple[MembershipEvent, ...]:
-    """Memberships of one group over its last rows of GROUP_CHANGES until now, oldest first.
+def membership_events(changes: Sequence[_Row], now: GroupNow, until_batch: int | None = None) -> tuple[MembershipEvent, ...]:
+    """Memberships of one group over its last rows of GROUP_CHANGES, oldest first: until now, or until a batch.
 
-    Members and state before the first row follow from the rows and from the present: rows of a member that begin with anything
-    but its join show an earlier member.
+    Members and state before the first row follow from the rows until now: rows of a member that begin with anything but its
+    join show an earlier member.
     """
     if not changes:
         if not now.has_record:
@@ -61,6 +61,8 @@ def membership_events(changes: Sequence[_Row], now: GroupNow) -> tuple[Membershi
         events.append(_event(0, _state_before(changes), members))
     for _, of_record in groupby(changes, key=lambda row: row["log_offset"]):
         rows = list(of_record)
+        if until_batch is not None and rows[0]["batch_id"] > until_batch:
+            break
         for row in rows:
             _apply(row, members)
         state = "Dead" if rows[-1]["change"] in _REMOVED else rows[-1]["state"]

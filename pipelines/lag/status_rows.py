@@ -4,8 +4,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from coordinator_core.health import Finding, GroupStatus
+from coordinator_core.health import Finding, GroupEvidence, GroupStatus
 from pipelines.tables import definitions
+from pipelines.timestamps import at_ms as timestamp
 
 
 def status_schema(name: str) -> pa.Schema:
@@ -26,6 +27,23 @@ def status_columns(status: GroupStatus) -> dict[str, Any]:
         "window_seconds": status.window_seconds,
         "detail": status.detail,
         "findings": [_finding_row(finding) for finding in status.findings],
+    }
+
+
+def status_row(status: GroupStatus, evidence: GroupEvidence) -> dict[str, Any]:
+    """A row of `group_status`, without the batch."""
+    most = status.max_lag
+    return {
+        **status_columns(status),
+        "burrow_status": str(status.burrow_status),
+        "partitions": len(evidence.partitions),
+        "unknown_partitions": sum(partition.lag.lag is None for partition in evidence.partitions),
+        "complete": status.complete,
+        "total_lag": None if most is None else status.total_lag,
+        "max_lag": None if most is None else most.current_lag,
+        "max_lag_topic": None if most is None else most.partition.topic,
+        "max_lag_partition": None if most is None else most.partition.partition,
+        "evaluated_at": timestamp(status.at_ms),
     }
 
 
