@@ -19,9 +19,11 @@ from pipelines.timestamps import at_ms as timestamp
 #: Time of a commit on the coordinator.
 COMMITTED_AT = "COALESCE(commit_timestamp, record_timestamp, to_timestamp_micros(0))"
 
-_COLUMNS = f"group_id, topic, partition, change, committed_offset, min_offset, {COMMITTED_AT} AS committed_at, batch_id"
+_COLUMNS = (
+    f"group_id, topic, partition, change, committed_offset, previous_offset, min_offset, {COMMITTED_AT} AS committed_at, batch_id"
+)
 _RECENT = """
-SELECT group_id, topic, partition, change, committed_offset, min_offset, committed_at, batch_id
+SELECT group_id, topic, partition, change, committed_offset, previous_offset, min_offset, committed_at, batch_id
 FROM (
   SELECT {columns}, row_number() OVER (PARTITION BY group_id, topic, partition ORDER BY batch_id DESC) AS place
   FROM offset_history WHERE {committed_at} >= {since}
@@ -102,11 +104,13 @@ class CommitWindows:
         row = row[order]
         offset, at = integers(rows["committed_offset"])[order], milliseconds(rows["committed_at"])[order]
         low = np.where(rows["change"].to_numpy() == "rewind", integers(rows["min_offset"]), NONE)[order]
-        went_back = (low != NONE) & (low < offset)
-        # a row with a rewind is two commits: the lowest one of the batch, then the last one
-        twice = np.repeat(np.arange(len(row)), 1 + went_back)
-        is_low = np.append(twice[1:] == twice[:-1], False)
-        row, at, offset = row[twice], at[twice], np.where(is_low, low[twice], offset[twice])
+        is_commit = rows["change"].to_numpy()[order] == "commit"
+        is_new = is_commit & (offset < integers(rows["previous_offset"])[order])
+        # a rewind is two commits: the lowest one of the batch, then the last one; a new offset follows a removal in the batch
+        two = is_new | ((low != NONE) & (low < offset))
+        twice = np.repeat(np.arange(len(row)), 1 + two)
+        is_first = np.append(twice[1:] == twice[:-1], False)
+        row, at, offset = row[twice], at[twice], np.where(is_first, low[twice], offset[twice])
         self._apply(_Events(row, offset, at, _lags(offset, log_ends_at(samples, partition[row], at))))
 
     def _complete(self, positions: pa.Table, partition: Int64s, samples: SampleColumns) -> None:
@@ -165,7 +169,8 @@ def log_ends_at(samples: SampleColumns, partition: Int64s, at_ms: Int64s) -> Int
     before = _last_until(samples, low - 1, high - 1, at_ms)
     successful = samples.log_end != NONE
     if not successful.all():
-        before = np.maximum.accumulate(np.where(successful, np.arange(len(successful)), -1))[before]
+        last_successful = np.maximum.accumulate(np.where(successful, np.arange(len(successful)), -1))
+        before = np.where(before >= low, last_successful[before], before)
     return np.where(before >= low, samples.log_end[before], NONE)
 
 

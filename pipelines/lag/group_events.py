@@ -79,8 +79,7 @@ def commit_events(rows: Iterable[_Row]) -> tuple[CommitEvent, ...]:
     """The commits and removals of rows of OFFSET_CHANGES, which are in the order of batches."""
     events: list[CommitEvent] = []
     for row in rows:
-        event = _commit(row)
-        events += event.after_rewind(row["min_offset"]) if row["change"] == "rewind" else (event,)
+        events += _events_of(row)
     return tuple(events)
 
 
@@ -93,9 +92,19 @@ def jump_events(rows: Iterable[_Row]) -> tuple[CommitEvent, ...]:
         if row["previous_offset"] is not None and last.get(event.partition) != row["previous_offset"]:
             # as a member commits, so that this is no jump itself
             events.append(event._replace(offset=row["previous_offset"], leader_epoch=0))
-        events += event.after_rewind(row["min_offset"]) if row["change"] == "rewind" else (event,)
+        events += _events_of(row)
         last[event.partition] = event.offset
     return tuple(events)
+
+
+def _events_of(row: _Row) -> tuple[CommitEvent, ...]:
+    """A rewind is two commits. A lower offset that is no rewind follows a removal in the same batch."""
+    event = _commit(row)
+    if row["change"] == "rewind":
+        return event.after_rewind(row["min_offset"])
+    if row["change"] == "commit" and row["previous_offset"] is not None and row["committed_offset"] < row["previous_offset"]:
+        return (event._replace(offset=None), event)
+    return (event,)
 
 
 def _commit(row: _Row) -> CommitEvent:

@@ -169,7 +169,7 @@ def _by_group(snapshot: Snapshot, sql: str) -> dict[str, list[_Row]]:
 def _as_change(row: _Row) -> _Row:
     """A row of `offsets` as one of OFFSET_CHANGES, for an offset whose history has been removed."""
     committed_at = row["commit_timestamp"] or row["record_timestamp"] or timestamp(0)
-    return {**row, "change": "commit", "min_offset": None, "committed_at": committed_at}
+    return {**row, "change": "commit", "min_offset": None, "previous_offset": None, "committed_at": committed_at}
 
 
 def _key(row: _Row) -> tuple[object, ...]:

@@ -83,7 +83,8 @@ class Story:
     def sample(self) -> dict[str, Any]:
         """Apply new records, take a sample, and return the status of the group billing."""
         self.batch()
-        assert self._sampling.sample(self._applier.claim()) is not None
+        if self._sampling.sample(self._applier.claim()) is None:
+            return {}
         rows = Snapshot.open(self.root).query("SELECT * FROM group_status ORDER BY group_id").to_pylist()
         self.written.append((rows[0]["evaluated_at"], rows))
         return next((row for row in rows if row["group_id"] == "billing"), {})
