@@ -66,6 +66,6 @@ def starts_of_runs(*columns: Any) -> Int64s:
     changed = np.zeros(rows, np.bool_)
     changed[0] = True
     for column in columns:
-        codes = integers(column.combine_chunks().dictionary_encode().indices) if pa.types.is_string(column.type) else column
+        codes = column if isinstance(column, np.ndarray) else integers(column.combine_chunks().dictionary_encode().indices)
         changed[1:] |= codes[1:] != codes[:-1]
     return np.append(np.flatnonzero(changed), rows)
