@@ -6,19 +6,20 @@ import json
 import math
 import sys
 import unicodedata
-from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, TextIO
 
 import pyarrow as pa
 
+from pipelines.query.arrow_types import distinct_names
+
 _WIDEST = 60
 
 
 def write_json(table: pa.Table, out: TextIO) -> None:
     """Write one JSON object per line."""
-    names = _names(table)
+    names = distinct_names(table.schema.names)
     for row in _rows(table):
         out.write(json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) + "\n")
 
@@ -26,14 +27,14 @@ def write_json(table: pa.Table, out: TextIO) -> None:
 def write_csv(table: pa.Table, out: TextIO) -> None:
     """Write CSV with a header; nested values are JSON."""
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(_names(table))
+    writer.writerow(distinct_names(table.schema.names))
     for row in _rows(table):
         writer.writerow([_cell(value) for value in row])
 
 
 def write_table(table: pa.Table, out: TextIO) -> None:
     """Write aligned columns; long values are shortened."""
-    names = _names(table)
+    names = distinct_names(table.schema.names)
     lines = [[_short(_cell(value)) for value in row] for row in _rows(table)]
     widths = [max(map(_width, column)) for column in zip(names, *lines, strict=True)]
     right = [pa.types.is_integer(f.type) or pa.types.is_floating(f.type) for f in table.schema]
@@ -74,16 +75,6 @@ def plain(value: Any) -> Any:
         case None | bool() | int() | float() | str():
             return value
     return str(value)
-
-
-def _names(table: pa.Table) -> list[str]:
-    """Column names; the second of two equal names, as in joins, becomes NAME_2."""
-    seen: Counter[str] = Counter()
-    names = []
-    for name in table.schema.names:
-        seen[name] += 1
-        names.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
-    return names
 
 
 def _rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:

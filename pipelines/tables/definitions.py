@@ -115,6 +115,20 @@ def view_text(name: str) -> str:
     return (SCHEMAS / "views" / f"{name}.sql").read_text()
 
 
+@cache
+def read_by_view(name: str) -> frozenset[str]:
+    """The tables and views that the text of view `name` names. A column with the name of a table counts as that table."""
+    code = re.sub(r"--[^\n]*", "", view_text(name))
+    return frozenset(re.findall(r"\w+", code)).intersection((*WRITE_ORDER, *VIEWS)) - {name}
+
+
+@cache
+def tables_of_view(name: str) -> frozenset[str]:
+    """The tables that view `name` reads, directly and through other views."""
+    read = read_by_view(name)
+    return read.intersection(WRITE_ORDER).union(*(tables_of_view(view) for view in read.intersection(VIEWS)))
+
+
 def view_sql(name: str, batch: Mapping[str, str]) -> str:
     """Return the query of view `name` in the SQL of DataFusion (see `spark_view_sql` for Spark).
 
@@ -137,14 +151,14 @@ def filled(text: str, batch: Mapping[str, str], where: str) -> str:
     return _PLACEHOLDER.sub(expression, text)
 
 
-def spark_view_sql(name: str) -> str:
+def spark_view_sql(name: str, batch: Mapping[str, str] | None = None) -> str:
     """Return the query of view `name` for Spark SQL, over tables or temporary views with the names of the tables.
 
-    Placeholders become values of the newest row of `batches`. Two functions have other names in Spark; the views use no other
-    syntax that differs.
+    Placeholders become the expressions in `batch`, by default values of the newest row of `batches`. Two functions have other
+    names in Spark; the views use no other syntax that differs.
     """
     newest = {column: f"(SELECT {column} FROM batches ORDER BY batch_id DESC LIMIT 1)" for column in BATCH_COLUMNS}
-    sql = view_sql(name, newest)
+    sql = view_sql(name, newest if batch is None else batch)
     for theirs, ours in _SPARK_FUNCTIONS.items():
         sql = sql.replace(f"{ours}(", f"{theirs}(")
     return sql

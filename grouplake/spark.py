@@ -1,0 +1,55 @@
+"""Temporary views of a Spark session over the tables of one batch."""
+
+import os
+import re
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from pipelines.errors import GrouplakeError, UsageError
+from pipelines.query.engine import Snapshot
+from pipelines.tables import definitions
+from pipelines.tables.store import TableStore
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_PREFIX = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)?")
+
+
+def register_tables(
+    spark: "SparkSession", tables: "str | os.PathLike[str]", as_of: int | str | datetime | None, prefix: str
+) -> tuple[str, ...]:
+    """Register the temporary views: see `grouplake.register`."""
+    from pyspark.errors import PySparkException
+
+    if not _PREFIX.fullmatch(prefix):
+        raise UsageError(f"invalid prefix {prefix!r}: use letters, digits and '_', and begin with no digit")
+    snapshot = Snapshot.open(os.fspath(tables), as_of)
+    store = TableStore(os.fspath(tables))
+    try:
+        for name in snapshot.tables:
+            _table(spark, store, snapshot, name).createOrReplaceTempView(f"{prefix}{name}")
+        for name in snapshot.views:
+            spark.sql(_view(snapshot, name, prefix)).createOrReplaceTempView(f"{prefix}{name}")
+    except PySparkException as error:
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise GrouplakeError(
+            f"Spark cannot read the tables under {store.root} ({reason}): the session needs Delta Lake, see docs/python.md"
+        ) from error
+    return tuple(f"{prefix}{name}" for name in (*snapshot.tables, *snapshot.views))
+
+
+def _table(spark: "SparkSession", store: TableStore, snapshot: Snapshot, name: str) -> "DataFrame":
+    """The rows of a table at the batch. The row of a batch is in a later version of `batches` than the row can name."""
+    is_batches = name == "batches"
+    version = store.table(name).version() if is_batches else snapshot.batch.versions[name]
+    found = spark.read.format("delta").option("versionAsOf", version).load(store.uri(name))
+    return found.where(f"batch_id <= {snapshot.batch.batch_id}") if is_batches else found
+
+
+def _view(snapshot: Snapshot, name: str, prefix: str) -> str:
+    query = definitions.spark_view_sql(name, snapshot.of_batch)
+    if not prefix:
+        return query
+    named = (f"{read} AS (SELECT * FROM {prefix}{read})" for read in sorted(definitions.read_by_view(name)))
+    return f"WITH {', '.join(named)} SELECT * FROM (\n{query}\n) {name}"
