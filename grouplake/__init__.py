@@ -66,18 +66,19 @@ def register(
     return register_tables(spark, tables, as_of, prefix)
 
 
-def __getattr__(name: str) -> Any:
-    """Import a class at its first use, so that `import grouplake` takes no time."""
-    if name in ("Tables", "QueryResult"):
-        import grouplake.tables
+if not TYPE_CHECKING:
+    # type checkers know the names above, and must not accept any other
+    def __getattr__(name: str) -> Any:
+        """Import a class at its first use, so that `import grouplake` takes no time."""
+        if name in ("Tables", "QueryResult"):
+            import grouplake.tables
 
-        return getattr(grouplake.tables, name)
-    if name == "GrouplakeError":
-        from pipelines.errors import GrouplakeError
+            return getattr(grouplake.tables, name)
+        if name == "GrouplakeError":
+            from pipelines.errors import GrouplakeError
 
-        return GrouplakeError
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            return GrouplakeError
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

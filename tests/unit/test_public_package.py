@@ -7,7 +7,6 @@ import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import grouplake
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -15,6 +14,7 @@ import pytest
 from log_builder import Log, member
 from table_logs import applied
 
+import grouplake
 from coordinator_core.state.era import Era
 from pipelines.tables import definitions
 from pipelines.tables.store import TableStore
@@ -113,7 +113,7 @@ def test_equal_names_of_a_join_stay_apart(root: Path) -> None:
     ("call", "message"),
     [
         (lambda root: grouplake.open(root / "nowhere"), "no table batches under"),
-        (lambda root: grouplake.open(""), "the name of the folder is empty"),
+        (lambda _: grouplake.open(""), "the name of the folder is empty"),
         (lambda root: grouplake.open(root, as_of=17), "no batch as of 17"),
         (lambda root: grouplake.open(root, as_of="yesterday"), "'yesterday': use a batch id or an ISO 8601 time"),
         (lambda root: grouplake.open(root).sql("SELECT * FROM alerts_of_mine"), "alerts_of_mine"),
