@@ -36,7 +36,7 @@ def run_command(shell: Shell, text: str) -> None:
     name, *arguments = text.removesuffix(";").split() or [""]
     command = COMMANDS.get(name)
     if command is None:
-        raise UsageError(f"unknown command {name!r}: \\? lists the commands")
+        raise UsageError(f"unknown command {name}: \\? lists the commands")
     if len(arguments) > command.most_arguments:
         raise UsageError(f"too many arguments: {command.usage}")
     command.run(shell, arguments)

@@ -129,6 +129,8 @@ def parse_roots(given: list[str]) -> dict[str, str]:
         name, root = _cluster_and_root(text)
         if not name:
             raise UsageError(f"--tables {text!r} among several: name each cluster, as in --tables east={text}")
+        if not root.strip():
+            raise UsageError(f"cluster {name!r} has no folder: use NAME=DIR")
         if name in roots:
             raise UsageError(f"two folders for cluster {name!r}: {roots[name]} and {root}")
         roots[name] = root
