@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from pipelines.errors import UsageError
 from pipelines.prompt.shell import Shell
+from pipelines.query.column_types import type_name
 from pipelines.query.output import write_table
 from pipelines.tables.descriptions import description
 
@@ -56,7 +57,7 @@ def _describe(shell: Shell, arguments: list[str]) -> None:
         schema = shell.source.snapshot.query(f"SELECT * FROM {arguments[0]} LIMIT 0").schema
         rows = {
             "column": [field.name for field in schema],
-            "type": [_type_name(field.type) for field in schema],
+            "type": [type_name(field.type) for field in schema],
             "nullable": ["yes" if field.nullable else "no" for field in schema],
             "comment": [(field.metadata or {}).get(b"comment", b"").decode() for field in schema],
         }
@@ -78,31 +79,6 @@ def _expect_relation(shell: Shell, name: str) -> None:
     schema, dot, relation = name.rpartition(".")
     if relation not in shell.source.names or (dot and schema not in schemas):
         raise UsageError(f"no table or view {name!r}: \\d lists them")
-
-
-def _type_name(kind: pa.DataType) -> str:
-    """A type in the words of the DDL."""
-    if pa.types.is_map(kind):
-        return f"MAP<{_type_name(kind.key_type)}, {_type_name(kind.item_type)}>"
-    if pa.types.is_list(kind):
-        return f"ARRAY<{_type_name(kind.value_type)}>"
-    if pa.types.is_struct(kind):
-        return f"STRUCT<{', '.join(f'{member.name}: {_type_name(member.type)}' for member in kind)}>"
-    if pa.types.is_timestamp(kind):
-        return "TIMESTAMP"
-    return _TYPES.get(kind, str(kind).upper())
-
-
-_TYPES = {
-    pa.string(): "STRING",
-    pa.string_view(): "STRING",
-    pa.binary(): "BINARY",
-    pa.binary_view(): "BINARY",
-    pa.int32(): "INT",
-    pa.int64(): "BIGINT",
-    pa.float64(): "DOUBLE",
-    pa.bool_(): "BOOLEAN",
-}
 
 
 def _expand(shell: Shell, arguments: list[str]) -> None:

@@ -27,8 +27,9 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 def ran(*arguments: str, text: str | None = None) -> tuple[int, str, str]:
     """Exit code, output and messages."""
-    stdin = {"stdin": subprocess.DEVNULL} if text is None else {"input": text}
-    found = subprocess.run([PROGRAM, "sql", *arguments], capture_output=True, text=True, timeout=60, check=False, **stdin)  # type: ignore[call-overload]  # one of two options
+    found = subprocess.run(
+        [PROGRAM, "sql", *arguments], input=text or "", capture_output=True, text=True, timeout=60, check=False
+    )
     return found.returncode, found.stdout, found.stderr
 
 

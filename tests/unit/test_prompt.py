@@ -246,7 +246,7 @@ def test_d_of_a_cluster(roots: dict[str, str]) -> None:
     source = SnapshotSource(roots)
     assert "cluster" not in printed(source, "\\d east.groups")
     assert printed(source, "\\d groups").splitlines()[2].startswith("cluster")
-    with pytest.raises(UsageError, match="no table or view 'north.groups'"):
+    with pytest.raises(UsageError, match="no table or view 'north\\.groups'"):
         printed(source, "\\d north.groups")
 
 
