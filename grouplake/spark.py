@@ -20,6 +20,7 @@ def register_tables(
     spark: "SparkSession", tables: "str | os.PathLike[str]", as_of: int | str | datetime | None, prefix: str
 ) -> tuple[str, ...]:
     """Register the temporary views: see `grouplake.register`."""
+    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     if not _PREFIX.fullmatch(prefix):
@@ -31,12 +32,17 @@ def register_tables(
             _table(spark, store, snapshot, name).createOrReplaceTempView(f"{prefix}{name}")
         for name in snapshot.views:
             spark.sql(_view(snapshot, name, prefix)).createOrReplaceTempView(f"{prefix}{name}")
-    except PySparkException as error:
-        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+    except (PySparkException, Py4JError) as error:
         raise GrouplakeError(
-            f"Spark cannot read the tables under {store.root} ({reason}): the session needs Delta Lake, see docs/python.md"
+            f"Spark cannot read the tables under {store.root} ({_reason(error)}): the session needs Delta Lake, see docs/python.md"
         ) from error
     return tuple(f"{prefix}{name}" for name in (*snapshot.tables, *snapshot.views))
+
+
+def _reason(error: Exception) -> str:
+    """The first line of Spark's error; py4j has a line of its own before it."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return next((line.removeprefix(": ") for line in lines if line.startswith(": ")), lines[0])
 
 
 def _table(spark: "SparkSession", store: TableStore, snapshot: Snapshot, name: str) -> "DataFrame":

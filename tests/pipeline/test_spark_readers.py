@@ -87,7 +87,8 @@ spark.stop()
 """
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=200, check=True)
     (line,) = [line for line in found.stdout.splitlines() if line.startswith("reported:")]
-    assert "Spark cannot read the tables under" in line
+    assert f"Spark cannot read the tables under {root} (" in line
+    assert "Failed to find the data source: delta" in line
     assert line.endswith("the session needs Delta Lake, see docs/python.md")
 
 
