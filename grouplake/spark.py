@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from pipelines.errors import GrouplakeError, UsageError
 from pipelines.query.engine import Snapshot
 from pipelines.tables import definitions
-from pipelines.tables.store import TableStore
+from pipelines.tables.store import TableStore, literal
+from pipelines.timestamps import to_us
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -33,9 +34,8 @@ def register_tables(
         for name in snapshot.views:
             spark.sql(_view(snapshot, name, prefix)).createOrReplaceTempView(f"{prefix}{name}")
     except (PySparkException, Py4JError) as error:
-        raise GrouplakeError(
-            f"Spark cannot read the tables under {store.root} ({_reason(error)}): the session needs Delta Lake, see docs/python.md"
-        ) from error
+        reason = f"Spark cannot read the tables under {store.root} ({_reason(error)})"
+        raise GrouplakeError(f"{reason}: the session needs Delta Lake, see docs/python.md") from error
     return tuple(f"{prefix}{name}" for name in (*snapshot.tables, *snapshot.views))
 
 
@@ -54,8 +54,14 @@ def _table(spark: "SparkSession", store: TableStore, snapshot: Snapshot, name: s
 
 
 def _view(snapshot: Snapshot, name: str, prefix: str) -> str:
-    query = definitions.spark_view_sql(name, snapshot.of_batch)
+    values = {column: _literal(getattr(snapshot.batch, column)) for column in definitions.BATCH_COLUMNS}
+    query = definitions.spark_view_sql(name, values)
     if not prefix:
         return query
     named = (f"{read} AS (SELECT * FROM {prefix}{read})" for read in sorted(definitions.read_by_view(name)))
     return f"WITH {', '.join(named)} SELECT * FROM (\n{query}\n) {name}"
+
+
+def _literal(value: str | int | datetime) -> str:
+    """A value of `batches` in Spark SQL."""
+    return f"timestamp_micros({to_us(value)})" if isinstance(value, datetime) else literal(value)

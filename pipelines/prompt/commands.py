@@ -109,7 +109,7 @@ def _go_expanded(shell: Shell, _: list[str]) -> None:
 
 def _last(shell: Shell) -> str:
     if shell.last is None:
-        raise UsageError("there is no statement to repeat yet")
+        raise UsageError("no statement has run yet")
     return shell.last
 
 

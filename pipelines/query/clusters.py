@@ -74,8 +74,6 @@ class ClusterSnapshot:
     def _provide(self, sql: str) -> None:
         named = [name for name in self._of_cluster if name in sql]
         for name in dict.fromkeys(re.findall(r"\w+", sql)):
-            if name not in definitions.WRITE_ORDER and name not in definitions.VIEWS:
-                continue
             for cluster in named:
                 self._of_cluster[cluster].provide(name)
             if _is_plain(name, sql) and name not in self._united and name in (*self.tables, *self.views):

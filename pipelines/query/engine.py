@@ -46,7 +46,7 @@ class Snapshot:
         self._schema = schema
         self._provided: set[str] = set()
         # literals, because joins with `batches`, which may have thousands of files, would hold all offsets in memory
-        self.of_batch = {
+        self._of_batch = {
             "era": literal(batch.era),
             "retention_ms": literal(batch.retention_ms if retention_ms is None else retention_ms),
         }
@@ -98,7 +98,7 @@ class Snapshot:
             return
         if name in definitions.VIEWS:
             self._provided.add(name)
-            view = definitions.view_sql(name, self.of_batch)
+            view = definitions.view_sql(name, self._of_batch)
             self._provide(view)
             self._create_view(name, view)
         elif name == "batches":

@@ -9,13 +9,16 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 from log_builder import Log
+from markdown_pages import ROOT
 from pyspark.sql import SparkSession
+from recipes import Recipe, recipes
 from table_logs import applied
 from two_clusters import ERA, two_clusters
 
 import grouplake
 from pipelines.cli import main
 from pipelines.query.script import split
+from pipelines.spark.session import DELTA
 from pipelines.tables import definitions
 
 pytestmark = pytest.mark.spark
@@ -90,6 +93,17 @@ spark.stop()
     assert f"Spark cannot read the tables under {root} (" in line
     assert "Failed to find the data source: delta" in line
     assert line.endswith("the session needs Delta Lake, see docs/python.md")
+
+
+@pytest.mark.parametrize("recipe", recipes(is_spark=True), ids=lambda recipe: str(recipe.title))
+@pytest.mark.filterwarnings("ignore:.*:UserWarning")
+def test_recipes_with_spark(recipe: Recipe, root: str, spark: SparkSession) -> None:
+    recipe.run(root, {"spark": spark.newSession()})
+
+
+def test_the_documented_delta_is_ours() -> None:
+    (package,) = DELTA[1]
+    assert package in (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
