@@ -109,6 +109,24 @@ def test_a_script_loads_neither_spark_nor_pandas(roots: dict[str, str], tmp_path
     assert set(json.loads(found.stderr.splitlines()[-1])) & unwanted == set()
 
 
+def test_the_prompt_loads_neither_spark_nor_pandas(roots: dict[str, str]) -> None:
+    program = (
+        "import io, json, sys\n"
+        "from pipelines.cli.without_pandas import without_pandas\n"
+        "without_pandas()\n"
+        "import pipelines.prompt.terminal\n"
+        "from pipelines.prompt.shell import Shell\n"
+        "from pipelines.prompt.source import SnapshotSource\n"
+        "from pipelines.prompt.steps import run_text\n"
+        f"run_text(Shell(SnapshotSource({{'': {roots['east']!r}}}), 'table', io.StringIO()), 'SELECT * FROM members; \\\\d')\n"
+        "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    loaded = set(json.loads(found.stdout))
+    assert "prompt_toolkit" in loaded
+    assert loaded & {"pyspark", "delta", "sqlglot", "pandas", "numba", "kafka"} == set()
+
+
 class Terminal:
     """The far end of a pseudo-terminal, with all that the process has written to it."""
 

@@ -21,7 +21,8 @@ from pipelines.query.script import split
 from pipelines.spark.session import DELTA
 from pipelines.tables import definitions
 
-pytestmark = pytest.mark.spark
+# Spark reads the log of each table in a job of its own
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 NAMES = (*definitions.WRITE_ORDER, *definitions.VIEWS)
 
@@ -45,8 +46,7 @@ def ours(tables: grouplake.Tables, name: str) -> list[str]:
     return sorted(str({name: plain(value) for name, value in row.items()}) for row in found)
 
 
-@pytest.mark.parametrize("prefix", ["", "east_"])
-@pytest.mark.parametrize("as_of", [None, 0])
+@pytest.mark.parametrize(("prefix", "as_of"), [("", None), ("east_", 0)])
 def test_registered_views_have_the_rows_of_the_batch(prefix: str, as_of: int | None, root: str, spark: SparkSession) -> None:
     session = spark.newSession()
     names = grouplake.register(session, root, as_of=as_of, prefix=prefix)

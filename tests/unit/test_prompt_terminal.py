@@ -9,6 +9,7 @@ from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 from two_clusters import two_clusters
 
+from pipelines.cli.commands import sql
 from pipelines.prompt import terminal
 from pipelines.prompt.completion import Candidate, complete
 from pipelines.prompt.loop import prompt_text, run_plain
@@ -103,3 +104,15 @@ def test_the_prompt_without_prompt_toolkit(root: str, monkeypatch: pytest.Monkey
     run_plain(Shell(SnapshotSource({"": root}), "csv", out))
     assert out.getvalue() == "x\n1\n"
     assert prompts == ["batch 1> ", "      -> ", *["batch 1> "] * 3]
+
+
+def test_a_missing_prompt_toolkit_is_reported(
+    root: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sql, "find_spec", lambda _: None)
+    monkeypatch.setattr("builtins.input", lambda _: "\\q")
+    sql.run_prompt(Shell(SnapshotSource({"": root}), "csv", io.StringIO()))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].endswith("Statements end with ;  \\? lists the commands, \\q quits.")
+    assert lines[1].startswith(f"{root}, batch 1 of 20")
+    assert lines[2] == "No completion, because prompt-toolkit is not installed: pip install 'grouplake[prompt]'"
