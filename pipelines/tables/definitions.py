@@ -34,7 +34,10 @@ KEYS: dict[str, tuple[str, ...]] = {
 REPLACED = ("lag",)
 
 #: Append-only tables.
-APPENDED = ("offset_history", "group_history", "quarantine", "end_offsets", "batches")
+APPENDED = (
+    *("offset_history", "group_history", "membership_history", "ownership_history"),
+    *("quarantine", "end_offsets", "batches"),
+)
 
 #: Tables that only samples of end offsets write, in batches of their own.
 SAMPLED = ("end_offsets", "lag")
