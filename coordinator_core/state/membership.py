@@ -3,7 +3,7 @@
 `history.changes` describes the same differences in words.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 from uuid import UUID
 
@@ -19,8 +19,8 @@ _Partitions = dict[UUID | str, frozenset[int]]
 class MembershipChange(NamedTuple):
     """State, generation and members of a group after a record that changed one of them, or the owner of a partition.
 
-    The `previous_` values are None if the group did not exist. After a removal `state` is DEAD and the type and the generation are
-    the last ones. A static member that returns under a new member id counts as replaced, and its partitions keep their owner.
+    The `previous_` values are None if the group did not exist. After a removal `state` is DEAD, and type and generation are the
+    last ones. A static member that returns under a new member id counts as replaced, and its partitions keep their owner.
     `topics_changed`: the record has new metadata of the subscribed topics.
     """
 
@@ -72,10 +72,8 @@ def membership_changes(before: GroupView | None, after: GroupView | None, *, top
     if shown is None or (before == after and not topics_changed):
         return _NONE
     old, new = _members(before), _members(after)
-    if before is not None and after is not None and before.members == after.members:
-        counts, ownership = _Counts(), ()
-    else:
-        counts, ownership = _Counts.of(old, new), tuple(_ownership(shown, old, new))
+    is_same = old == new
+    counts = _Counts() if is_same else _Counts.of(old, new)
     row = MembershipChange(
         group_id=shown.group_id,
         group_type=shown.group_type,
@@ -96,6 +94,7 @@ def membership_changes(before: GroupView | None, after: GroupView | None, *, top
         partitions_gained=counts.gained,
         partitions_lost=counts.lost,
     )
+    ownership = () if is_same else tuple(_ownership(shown, old, new))
     return MembershipChanges(row if _is_change(row, before) else None, ownership)
 
 
@@ -140,7 +139,7 @@ class _Counts(NamedTuple):
 
 
 def _by_identity(members: tuple[MemberView, ...]) -> dict[tuple[bool, str], MemberView]:
-    """Members by their instance ids, or member ids. Of two members with one instance id, which no broker admits, the last counts."""
+    """Members by instance id, or else member id. Of two members with one instance id, which no broker admits, the last counts."""
     return {
         (False, member.member_id) if member.group_instance_id is None else (True, member.group_instance_id): member
         for member in members

@@ -23,7 +23,7 @@ CREATE TABLE membership_history (
   batch_id BIGINT NOT NULL COMMENT 'Batch that wrote the row (batches.batch_id)'
 )
 USING DELTA
-COMMENT 'Generation, state and number of members after each change by a group record'
+COMMENT 'Generation, state and members after each change of a group'
 TBLPROPERTIES (
   'delta.enableDeletionVectors' = 'false',
   'delta.dataSkippingNumIndexedCols' = '4'

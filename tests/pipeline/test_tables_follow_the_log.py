@@ -163,8 +163,8 @@ def histories_of(log: Log, era: Era) -> Histories:
                 state = (group.group_type, group.state, group.generation) if group else (None, None, None)
                 found.changes.append((group_id, change.change, change.member_id, *state, change.detail, log_record.offset))
             if membership is not None:
-                changed_at = to_time(membership.state_timestamp)
-                found.membership.append((*membership._replace(state_timestamp=changed_at), log_record.offset))
+                row = membership._asdict() | {"state_timestamp": to_time(membership.state_timestamp)}
+                found.membership.append((*row.values(), log_record.offset))
             for each in ownership:
                 values = (*ownership_values(each)[:-2], list(each.gained), list(each.lost))
                 found.ownership.append((*values, log_record.offset))
