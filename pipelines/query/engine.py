@@ -10,7 +10,7 @@ from deltalake import DeltaTable, QueryBuilder
 from pipelines.errors import UsageError
 from pipelines.query.statement import READING, is_reading
 from pipelines.tables import definitions
-from pipelines.tables.store import Batch, TableStore, gone, literal
+from pipelines.tables.store import Batch, TableStore, gone, literal, timestamp_literal
 
 #: Error of DataFusion for a table that was not provided, with its schema.
 NO_TABLE = re.compile(r"table 'datafusion\.([^']+)\.([^'.]+)' not found")
@@ -49,6 +49,7 @@ class Snapshot:
         self._of_batch = {
             "era": literal(batch.era),
             "retention_ms": literal(batch.retention_ms if retention_ms is None else retention_ms),
+            "finished_at": timestamp_literal(batch.finished_at),
         }
 
     @classmethod

@@ -34,7 +34,10 @@ KEYS: dict[str, tuple[str, ...]] = {
 REPLACED = ("lag",)
 
 #: Append-only tables.
-APPENDED = ("offset_history", "group_history", "quarantine", "end_offsets", "batches")
+APPENDED = (
+    *("offset_history", "group_history", "membership_history", "ownership_history"),
+    *("quarantine", "end_offsets", "batches"),
+)
 
 #: Tables that only samples of end offsets write, in batches of their own.
 SAMPLED = ("end_offsets", "lag")
@@ -45,14 +48,21 @@ WRITE_ORDER = (*KEYS, *REPLACED, *APPENDED)
 #: Tables that batches of records write.
 FROM_RECORDS = tuple(name for name in WRITE_ORDER if name not in SAMPLED)
 
-VIEWS = ("committed_offsets", "group_members", "assignments", "expiring_offsets")
+VIEWS = (
+    *("committed_offsets", "group_members", "assignments", "expiring_offsets"),
+    *("ownership", "rebalances", "resets", "consumption_edges", "unused_groups"),
+)
 
 #: Columns of `batches` with placeholders in views: `{batch.era}` stands for the era of the batch at which a view is read.
-BATCH_COLUMNS = ("era", "retention_ms")
+BATCH_COLUMNS = ("era", "retention_ms", "finished_at")
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
-#: Function of Spark SQL → equivalent function of DataFusion.
-_SPARK_FUNCTIONS = {"explode": "unnest", "timestamp_micros": "to_timestamp_micros"}
+#: Beginning of a call in DataFusion → the equivalent in Spark SQL.
+_SPARK_CALLS = {
+    "unnest(": "explode(",
+    "to_timestamp_micros(": "timestamp_micros(",
+    "date_part('epoch', ": "1e-6 * unix_micros(",
+}
 
 _PRIMITIVES = {
     "TEXT": pa.string(),
@@ -154,13 +164,13 @@ def filled(text: str, batch: Mapping[str, str], where: str) -> str:
 def spark_view_sql(name: str, batch: Mapping[str, str] | None = None) -> str:
     """Return the query of view `name` for Spark SQL, over tables or temporary views with the names of the tables.
 
-    Placeholders become the expressions in `batch`, by default values of the newest row of `batches`. Two functions have other
+    Placeholders become the expressions in `batch`, by default values of the newest row of `batches`. Three functions have other
     names in Spark; the views use no other syntax that differs.
     """
     newest = {column: f"(SELECT {column} FROM batches ORDER BY batch_id DESC LIMIT 1)" for column in BATCH_COLUMNS}
     sql = view_sql(name, newest if batch is None else batch)
-    for theirs, ours in _SPARK_FUNCTIONS.items():
-        sql = sql.replace(f"{ours}(", f"{theirs}(")
+    for ours, theirs in _SPARK_CALLS.items():
+        sql = sql.replace(ours, theirs)
     return sql
 
 
