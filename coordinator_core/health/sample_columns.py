@@ -57,7 +57,7 @@ class CurrentLogs:
         self.log_start = successful(samples.log_start)
         self.log_end = successful(samples.log_end)
         self.stop: Int64s = starts[1:]
-        events = _Events(self.log_start, self.log_end, successful(samples.leader_epoch), successful(samples.topic_id), starts)
+        events = LogEvents(self.log_start, self.log_end, successful(samples.leader_epoch), successful(samples.topic_id), starts)
         self.first: Int64s = starts[:-1].copy()
         # of several events of a partition the last assignment remains
         self.first[events.recreated_partition] = events.recreated
@@ -129,7 +129,7 @@ def readable_columns(logs: CurrentLogs, partition: Int64s, offset: Int64s) -> Re
     return ReadableColumns(readable, np.where(bracketed, asked, NONE), answered, estimate)
 
 
-class _Events:
+class LogEvents:
     """Rows that begin a recreated topic or a truncated log (`incarnation_start`), with their partitions."""
 
     def __init__(self, log_start: Int64s, log_end: Int64s, leader_epoch: Int64s, topic_id: Int64s, starts: Int64s) -> None:

@@ -186,7 +186,7 @@ def _sample_schedule(
         from coordinator_core.sources.topic_offsets import TopicOffsetsSampler
         from pipelines.lag.sampling import LagSampling
 
-        sampling = LagSampling(TopicOffsetsSampler(str(options.address), options.kafka, clock_ms).sample)
+        sampling = LagSampling(TopicOffsetsSampler(str(options.address), options.kafka, clock_ms).sample, settings=options.status)
     interval = None if options.trigger == AVAILABLE_NOW else options.lag_interval_seconds
     return SampleSchedule(sampling, interval, applier.lock, applier.claim, progress)
 

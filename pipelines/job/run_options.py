@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from coordinator_core.health import DEFAULT_SETTINGS, StatusSettings
 from coordinator_core.state.era import Era
 from pipelines.errors import UsageError
 from pipelines.source.address import SourceAddress
@@ -37,6 +38,7 @@ class RunOptions:
     tasks: int = 0
     #: Seconds between samples of end offsets; 0 for no samples.
     lag_interval_seconds: int = 0
+    status: StatusSettings = DEFAULT_SETTINGS
 
 
 def trigger_arguments(trigger: str) -> dict[str, Any]:

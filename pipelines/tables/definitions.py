@@ -31,16 +31,16 @@ KEYS: dict[str, tuple[str, ...]] = {
 }
 
 #: Tables that a write replaces as a whole.
-REPLACED = ("lag",)
+REPLACED = ("lag", "group_status", "partition_status")
 
 #: Append-only tables.
 APPENDED = (
     *("offset_history", "group_history", "membership_history", "ownership_history"),
-    *("quarantine", "end_offsets", "batches"),
+    *("quarantine", "end_offsets", "lag_history", "batches"),
 )
 
 #: Tables that only samples of end offsets write, in batches of their own.
-SAMPLED = ("end_offsets", "lag")
+SAMPLED = ("end_offsets", "lag", "lag_history", "group_status", "partition_status")
 
 #: Order in which a batch writes the tables; `batches` is last and makes the batch visible.
 WRITE_ORDER = (*KEYS, *REPLACED, *APPENDED)
@@ -51,6 +51,7 @@ FROM_RECORDS = tuple(name for name in WRITE_ORDER if name not in SAMPLED)
 VIEWS = (
     *("committed_offsets", "group_members", "assignments", "expiring_offsets"),
     *("ownership", "rebalances", "resets", "consumption_edges", "unused_groups"),
+    *("lag_by_group", "lag_by_group_topic", "lag_by_topic"),
 )
 
 #: Columns of `batches` with placeholders in views: `{batch.era}` stands for the era of the batch at which a view is read.
