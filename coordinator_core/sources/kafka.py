@@ -234,7 +234,7 @@ class KafkaSource:
             patience.wait(error)
 
     def _list_offsets(self, which: int) -> dict[int, int]:
-        found = self._request_each(self._topic.leaders, lambda leaders: offsets_request(self._topic.name, leaders, which))
+        found = self._request_each(self._topic.leaders, lambda leaders: offsets_request({self._topic.name: leaders}, which))
         if which == LATEST:
             self._end_epochs = {p: answer.leader_epoch for p, answer in found.items() if answer.leader_epoch != NO_EPOCH}
         return {partition: found[partition].offset for partition in sorted(found)}

@@ -10,12 +10,13 @@ from coordinator_core.sources.kafka_connection import RequestFor
 from coordinator_core.sources.kafka_topic import Leader, Topic
 
 EARLIEST, LATEST = -2, -1
+READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 
-_READ_UNCOMMITTED = 0
 _CONSUMER = -1
 #: Last version with topic names. Version 13 and later have the topic id, so brokers reject requests for a recreated topic.
 _LAST_FETCH_BY_NAME = 12
 _LAST_FETCH = 17
+#: Last version without tiered storage's positions, which a reader does not need.
 _LAST_LIST_OFFSETS = 9
 _LAST_OFFSET_FOR_LEADER_EPOCH = 4
 
@@ -40,7 +41,7 @@ def fetch_request(topic: Topic, wanted: Sequence[tuple[int, int, int, int]], res
         max_wait_ms=0,
         min_bytes=0,
         max_bytes=max(response_bytes, *(max_bytes for *_, max_bytes in wanted)),
-        isolation_level=_READ_UNCOMMITTED,
+        isolation_level=READ_UNCOMMITTED,
         session_id=0,
         session_epoch=-1,
         topics=[fetched],
@@ -50,17 +51,33 @@ def fetch_request(topic: Topic, wanted: Sequence[tuple[int, int, int, int]], res
     )
 
 
-def offsets_request(topic: str, leaders: Mapping[int, Leader], which: int) -> RequestFor:
-    """Build a ListOffsets. `which` is EARLIEST or LATEST."""
-    partitions = [
-        ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition(
-            partition_index=partition, current_leader_epoch=leader.epoch, timestamp=which
+def offsets_request(
+    topics: Mapping[str, Mapping[int, Leader]],
+    which: int | Mapping[tuple[str, int], int],
+    isolation_level: int = READ_UNCOMMITTED,
+) -> RequestFor:
+    """Build a ListOffsets for partitions of one leader.
+
+    `which` is EARLIEST, LATEST or a timestamp in ms; or one of these for each (topic, partition). LATEST with READ_COMMITTED is
+    the last stable offset.
+    """
+    kind = ListOffsetsRequest.ListOffsetsTopic
+    wanted = [
+        kind(
+            name=name,
+            partitions=[
+                kind.ListOffsetsPartition(
+                    partition_index=partition,
+                    current_leader_epoch=leader.epoch,
+                    timestamp=which if isinstance(which, int) else which[name, partition],
+                )
+                for partition, leader in leaders.items()
+            ],
         )
-        for partition, leader in leaders.items()
+        for name, leaders in topics.items()
     ]
-    wanted = ListOffsetsRequest.ListOffsetsTopic(name=topic, partitions=partitions)
     return lambda _versions: ListOffsetsRequest(
-        replica_id=_CONSUMER, isolation_level=_READ_UNCOMMITTED, topics=[wanted], max_version=_LAST_LIST_OFFSETS
+        replica_id=_CONSUMER, isolation_level=isolation_level, topics=wanted, max_version=_LAST_LIST_OFFSETS
     )
 
 

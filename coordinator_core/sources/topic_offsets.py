@@ -5,14 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from kafka.protocol.consumer import ListOffsetsRequest
-
 from coordinator_core.codec.uuids import uuid_text
 from coordinator_core.health.end_offsets import EndOffsetSample
 from coordinator_core.log.errors import LogError
-from coordinator_core.sources.kafka_connection import RequestFor, borrow_connection, give_back
+from coordinator_core.sources.kafka_connection import borrow_connection, give_back
 from coordinator_core.sources.kafka_options import parse_address
-from coordinator_core.sources.kafka_requests import EARLIEST, LATEST
+from coordinator_core.sources.kafka_requests import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, offsets_request
 from coordinator_core.sources.kafka_topic import (
     NO_EPOCH,
     NO_LEADER,
@@ -25,10 +23,6 @@ from coordinator_core.sources.kafka_topic import (
 
 TopicPartitions = Mapping[str, Iterable[int]]
 
-_READ_UNCOMMITTED, _READ_COMMITTED = 0, 1
-_CONSUMER = -1
-#: Last version without tiered storage's positions, which a sample does not need.
-_LAST_LIST_OFFSETS = 9
 #: A leader that has moved is looked up again this many times; sampling never waits for one.
 _ROUNDS = 3
 
@@ -38,7 +32,8 @@ _NO_ANSWER = -1
 _RETRIED = frozenset({*TRANSIENT_ERRORS, _NO_ANSWER})
 
 _Key = tuple[str, int]
-_Leaders = dict[int, dict[_Key, Leader]]
+#: Node → topic → partition → leader.
+_Leaders = dict[int, dict[str, dict[int, Leader]]]
 
 
 @dataclass(slots=True)
@@ -85,7 +80,7 @@ class TopicOffsetsSampler:
                 topics = topics_from(connection.metadata(sorted({topic for topic, _ in missing})))
                 by_node = _by_leader(missing, topics, found)
                 for field, position, isolation in _requests(with_last_stable):
-                    requests = {node: _offsets_request(leaders, position, isolation) for node, leaders in by_node.items()}
+                    requests = {node: offsets_request(leaders, position, isolation) for node, leaders in by_node.items()}
                     asked_at_ms = self._now_ms()
                     for node, response in connection.send_all(requests).items():
                         _take(response, by_node[node], found, field, (asked_at_ms, self._now_ms()))
@@ -99,13 +94,13 @@ class TopicOffsetsSampler:
 
 def _requests(with_last_stable: bool) -> list[tuple[str, int, int]]:
     """The fields of a sample, with the position and the isolation level that ListOffsets asks for."""
-    requests = [("log_start", EARLIEST, _READ_UNCOMMITTED), ("log_end", LATEST, _READ_UNCOMMITTED)]
-    return [*requests, ("last_stable", LATEST, _READ_COMMITTED)] if with_last_stable else requests
+    requests = [("log_start", EARLIEST, READ_UNCOMMITTED), ("log_end", LATEST, READ_UNCOMMITTED)]
+    return [*requests, ("last_stable", LATEST, READ_COMMITTED)] if with_last_stable else requests
 
 
 def _by_leader(keys: Iterable[_Key], topics: Mapping[str, Topic | int], found: Mapping[_Key, _Offsets]) -> _Leaders:
     """Group partitions by leader; those without one get the error."""
-    by_node: dict[int, dict[_Key, Leader]] = {}
+    by_node: _Leaders = {}
     for key in keys:
         offsets, topic = found[key], topics.get(key[0], BrokerError.UNKNOWN_TOPIC_OR_PARTITION)
         if not isinstance(topic, Topic):
@@ -119,29 +114,18 @@ def _by_leader(keys: Iterable[_Key], topics: Mapping[str, Topic | int], found: M
             offsets.error = BrokerError.LEADER_NOT_AVAILABLE
         else:
             offsets.error = BrokerError.NONE
-            by_node.setdefault(leader.node, {})[key] = leader
+            by_node.setdefault(leader.node, {}).setdefault(key[0], {})[key[1]] = leader
     return by_node
 
 
-def _offsets_request(leaders: Mapping[_Key, Leader], which: int, isolation: int) -> RequestFor:
-    kind = ListOffsetsRequest.ListOffsetsTopic
-    partitions: dict[str, list[Any]] = {}
-    for (topic, partition), leader in leaders.items():
-        partitions.setdefault(topic, []).append(
-            kind.ListOffsetsPartition(partition_index=partition, current_leader_epoch=leader.epoch, timestamp=which)
-        )
-    topics = [kind(name=topic, partitions=each) for topic, each in partitions.items()]
-    return lambda _versions: ListOffsetsRequest(
-        replica_id=_CONSUMER, isolation_level=isolation, topics=topics, max_version=_LAST_LIST_OFFSETS
-    )
-
-
-def _take(response: Any, leaders: Mapping[_Key, Leader], found: dict[_Key, _Offsets], field: str, times: tuple[int, int]) -> None:
+def _take(
+    response: Any, leaders: Mapping[str, Iterable[int]], found: dict[_Key, _Offsets], field: str, times: tuple[int, int]
+) -> None:
     """Store the answers of one leader; a partition that its response lacks has no answer."""
     answers = {}
     if not isinstance(response, LogError):
         answers = {(topic.name, each.partition_index): each for topic in response.topics or () for each in topic.partitions or ()}
-    for key in leaders:
+    for key in ((topic, partition) for topic, partitions in leaders.items() for partition in partitions):
         offsets, answer = found[key], answers.get(key)
         error = _NO_ANSWER if answer is None else answer.error_code
         if error != BrokerError.NONE:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from coordinator_core.codec.arrays import Int64s
 from coordinator_core.health import NONE, CommitColumns, EndOffsetSample, lag_columns
 from coordinator_core.health.lag_inputs import SLOPE_WINDOW_MS
+from coordinator_core.health.sample_columns import integers
 from coordinator_core.health.sample_tables import SampledPartitions
 from pipelines.batch.small_files import COMPACT_EVERY, compact_appended
 from pipelines.failpoints import failpoint
@@ -100,7 +101,7 @@ class LagSampling:
         partition = samples.partition_numbers(positions["topic"], positions["partition"])
         commits = CommitColumns(
             partition=partition,
-            offset=_numbers(positions["committed_offset"]),
+            offset=integers(positions["committed_offset"]),
             committed_at_ms=_milliseconds(positions["commit_timestamp"]),
             topic_id=samples.topic_id_numbers(positions["topic_id"]),
             **self._slope_starts(positions, int(samples.columns.answered_at_ms.max())),
@@ -126,8 +127,8 @@ class LagSampling:
         at = pc.if_else(usable, joined["sampled_at"], None)
         return {
             "earlier_at_ms": _milliseconds(at),
-            "earlier_offset": _numbers(joined["group_offset"]),
-            "earlier_lag": _numbers(joined["lag"]),
+            "earlier_offset": integers(joined["group_offset"]),
+            "earlier_lag": integers(joined["lag"]),
         }
 
     def _remember(self, lag: pa.Table) -> None:
@@ -161,13 +162,8 @@ def _with_batch(name: str, rows: pa.Table, batch_id: int) -> pa.Table:
     return rows.select(schema.names).cast(schema)
 
 
-def _numbers(column: Any) -> Int64s:
-    numbers: Int64s = column.cast(pa.int64()).fill_null(NONE).to_numpy()
-    return numbers
-
-
 def _milliseconds(column: Any) -> Int64s:
-    us = _numbers(column)
+    us = integers(column)
     return np.where(us == NONE, NONE, us // 1000)
 
 
