@@ -20,6 +20,11 @@ def integers(column: ArrowColumn | ArrowArray) -> Int64s:
     return numbers
 
 
+def nullable(values: Int64s) -> ArrowArray:
+    """An Arrow array of int64, null for NONE."""
+    return pa.array(values, mask=values == NONE)
+
+
 @dataclass(frozen=True, slots=True)
 class SampleColumns:
     """Samples sorted by partition, oldest first; those of partition p are the rows `starts[p]` to `starts[p + 1]`.

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coordinator_core.codec.arrays import Int64s
-from coordinator_core.health import NONE, CommitColumns, EndOffsetSample, lag_columns
+from coordinator_core.health import NONE, CommitColumns, lag_columns
 from coordinator_core.health.lag_inputs import SLOPE_WINDOW_MS
 from coordinator_core.health.sample_columns import integers
 from coordinator_core.health.sample_tables import SampledPartitions
@@ -30,8 +30,8 @@ from pipelines.timestamps import TIMESTAMP
 from pipelines.writers.delta_rs import DeltaRsWriter
 from pipelines.writers.table_write import TableWrite
 
-#: Samples partitions by topic name.
-SampleTopics = Callable[[Mapping[str, set[int]]], list[EndOffsetSample]]
+#: Samples partitions by topic name: a row per partition with the columns of `END_OFFSETS_SCHEMA`.
+SampleTopics = Callable[[Mapping[str, set[int]]], pa.Table]
 
 #: Distance of the earlier lags that are kept for the slope.
 _SLOPE_STEP_MS = 60_000
