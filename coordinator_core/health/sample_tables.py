@@ -77,6 +77,17 @@ class SampledPartitions:
             reasons=tuple(reason_names.to_pylist()),
         )
 
+    @property
+    def topics(self) -> list[str]:
+        """Names of the sampled topics."""
+        names: list[str] = self._topics.to_pylist()
+        return names
+
+    @property
+    def topic_of_partition(self) -> Int64s:
+        """Index into `topics` of each partition in `columns`."""
+        return self._keys >> 32
+
     def partition_numbers(self, topic: ArrowColumn, partition: ArrowColumn) -> Int64s:
         """The number of each partition in `columns`; -1 for a partition without samples."""
         topics = _indices(topic, self._topics, -1)

@@ -341,14 +341,11 @@ class KafkaSource:
         return None
 
     def _fetch_request(self, leaders: Mapping[int, Leader], readings: Mapping[int, _Reading]) -> RequestFor:
-        return fetch_request(
-            self._topic,
-            [
-                (partition, leader.epoch, readings[partition].position, readings[partition].max_bytes)
-                for partition, leader in leaders.items()
-            ],
-            self._response_bytes,
-        )
+        wanted = [
+            (partition, leader.epoch, readings[partition].position, readings[partition].max_bytes)
+            for partition, leader in leaders.items()
+        ]
+        return fetch_request([(self._topic, wanted)], self._response_bytes)
 
 
 def _ends_too_early(topic: str, partition: int, high_watermark: int, end: int) -> LogTruncated:

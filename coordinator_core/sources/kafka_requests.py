@@ -21,33 +21,47 @@ _LAST_LIST_OFFSETS = 9
 _LAST_OFFSET_FOR_LEADER_EPOCH = 4
 
 
-def fetch_request(topic: Topic, wanted: Sequence[tuple[int, int, int, int]], response_bytes: int) -> RequestFor:
-    """Build a Fetch. `wanted` is (partition, leader epoch, offset, bytes) in the order in which brokers fill the response."""
-    partitions = [
-        FetchRequest.FetchTopic.FetchPartition(
-            partition=partition,
-            current_leader_epoch=epoch,
-            fetch_offset=position,
-            last_fetched_epoch=-1,
-            log_start_offset=-1,
-            partition_max_bytes=max_bytes,
+def fetch_request(
+    topics: Sequence[tuple[Topic, Sequence[tuple[int, int, int, int]]]],
+    response_bytes: int,
+    isolation_level: int = READ_UNCOMMITTED,
+) -> RequestFor:
+    """Build a Fetch for partitions of one leader.
+
+    Each topic has (partition, leader epoch, offset, bytes) of its partitions, in the order in which brokers fill the response.
+    """
+    fetched = [
+        FetchRequest.FetchTopic(
+            topic=topic.name,
+            topic_id=topic.topic_id or UUID(int=0),
+            partitions=[
+                FetchRequest.FetchTopic.FetchPartition(
+                    partition=partition,
+                    current_leader_epoch=epoch,
+                    fetch_offset=position,
+                    last_fetched_epoch=-1,
+                    log_start_offset=-1,
+                    partition_max_bytes=max_bytes,
+                )
+                for partition, epoch, position, max_bytes in wanted
+            ],
         )
-        for partition, epoch, position, max_bytes in wanted
+        for topic, wanted in topics
     ]
-    fetched = FetchRequest.FetchTopic(topic=topic.name, topic_id=topic.topic_id or UUID(int=0), partitions=partitions)
+    largest = max(max_bytes for _, wanted in topics for *_, max_bytes in wanted)
     return lambda _versions: FetchRequest(
         replica_id=_CONSUMER,
         # Requested offsets are below the high watermark: the broker has no reason to wait.
         max_wait_ms=0,
         min_bytes=0,
-        max_bytes=max(response_bytes, *(max_bytes for *_, max_bytes in wanted)),
-        isolation_level=READ_UNCOMMITTED,
+        max_bytes=max(response_bytes, largest),
+        isolation_level=isolation_level,
         session_id=0,
         session_epoch=-1,
-        topics=[fetched],
+        topics=fetched,
         forgotten_topics_data=[],
         rack_id="",
-        max_version=_LAST_FETCH if topic.topic_id else _LAST_FETCH_BY_NAME,
+        max_version=_LAST_FETCH if all(topic.topic_id for topic, _ in topics) else _LAST_FETCH_BY_NAME,
     )
 
 

@@ -1,13 +1,11 @@
 """Partitions of any topics by the broker that leads them."""
 
-from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from coordinator_core.sources.kafka_connection import KafkaConnection
 from coordinator_core.sources.kafka_topic import NO_LEADER, BrokerError, Leader, Topic, topics_from
+from coordinator_core.sources.source import TopicPartitions
 
-#: Partition numbers by topic name.
-TopicPartitions = Mapping[str, Iterable[int]]
 #: Node → topic → partition → leader.
 Leaders = dict[int, dict[str, dict[int, Leader]]]
 

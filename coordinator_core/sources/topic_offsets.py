@@ -14,8 +14,9 @@ from coordinator_core.log.errors import LogError
 from coordinator_core.sources.kafka_connection import borrow_connection, give_back
 from coordinator_core.sources.kafka_options import parse_address
 from coordinator_core.sources.kafka_requests import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, offsets_request
-from coordinator_core.sources.kafka_topic import NO_EPOCH, TRANSIENT_ERRORS, BrokerError, Leader, Topic
-from coordinator_core.sources.topic_leaders import TopicPartitions, partitions_by_leader
+from coordinator_core.sources.kafka_topic import NO_ANSWER, NO_EPOCH, TRANSIENT_ERRORS, BrokerError, Leader, Topic, reason_of
+from coordinator_core.sources.source import TopicPartitions
+from coordinator_core.sources.topic_leaders import partitions_by_leader
 
 #: A leader that has moved is looked up again this many times; sampling never waits for one.
 _ROUNDS = 3
@@ -169,8 +170,4 @@ def _reasons(errors: Numbers) -> pa.Array:
 
 
 def _reason(error: int) -> str:
-    """Kafka's name of the error in lower case; `leader_does_not_answer` without one."""
-    if error == _NO_ANSWER:
-        return "leader_does_not_answer"
-    known = error in frozenset(BrokerError)
-    return BrokerError(error).name.lower() if known else f"error_{error}"
+    return NO_ANSWER if error == _NO_ANSWER else reason_of(error)

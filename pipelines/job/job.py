@@ -179,14 +179,12 @@ def _stream(
 def _sample_schedule(
     options: RunOptions, applier: "BatchApplier", progress: Progress, clock_ms: Callable[[], int]
 ) -> SampleSchedule:
-    """The samples of end offsets of a run: none for a source without a cluster, or if they are turned off."""
-    # importing the client library takes half a second, and other sources do not need it
+    """The samples of end offsets of a run."""
     sampling = None
-    if options.address.scheme == "kafka" and options.lag_interval_seconds:
-        from coordinator_core.sources.topic_offsets import TopicOffsetsSampler
-        from pipelines.lag.sampling import LagSampling
+    if options.lag_interval_seconds:
+        from pipelines.lag.source_sampling import open_sampling
 
-        sampling = LagSampling(TopicOffsetsSampler(str(options.address), options.kafka, clock_ms).sample)
+        sampling = open_sampling(options, progress, clock_ms)
     interval = None if options.trigger == AVAILABLE_NOW else options.lag_interval_seconds
     return SampleSchedule(sampling, interval, applier.lock, applier.claim, progress)
 

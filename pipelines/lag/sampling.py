@@ -12,13 +12,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coordinator_core.codec.arrays import Int64s
-from coordinator_core.health import NONE, CommitColumns, lag_columns
+from coordinator_core.codec.arrays import ArrowColumn, Int64s
+from coordinator_core.health import NONE, CommitColumns
 from coordinator_core.health.lag_inputs import SLOPE_WINDOW_MS
 from coordinator_core.health.sample_columns import integers
 from coordinator_core.health.sample_tables import SampledPartitions
 from pipelines.batch.small_files import COMPACT_EVERY, compact_appended
 from pipelines.failpoints import failpoint
+from pipelines.lag.lag_inputs import LagInputs
 from pipelines.lag.positions import POSITIONS
 from pipelines.lag.sample_history import SampleHistory
 from pipelines.phases import Phases
@@ -56,15 +57,23 @@ _EARLIER = ["sampled_at", "group_offset", "lag"]
 class LagSampling:
     """Samples the topics of all groups, and writes `end_offsets` and `lag`. For one thread at a time."""
 
-    def __init__(self, sample_topics: SampleTopics, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(
+        self,
+        sample_topics: SampleTopics,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        inputs: LagInputs | None = None,
+    ) -> None:
         self._sample_topics = sample_topics
         self._clock = clock
+        self._inputs = inputs or LagInputs()
         self._history: SampleHistory | None = None
+        #: The batch that wrote the table `lag`, and the time of its newest sample.
+        self._written: tuple[int | None, int] = (None, 0)
         #: Lags of the last samples, for the slope.
         self._earlier: list[pa.Table] = []
 
     def sample(self, writer: TablesWriter) -> Batch | None:
-        """Write a batch with a sample of now; None if no group has a position yet.
+        """Write a batch with a sample of now; None if no group has a position yet, or if nothing changed since the last batch.
 
         Raises:
             LogError: no broker answers.
@@ -77,13 +86,19 @@ class LagSampling:
         snapshot = Snapshot(writer.store, last)
         if self._history is None:
             self._history = SampleHistory(_rows_of(snapshot, "end_offsets"))
-            self._earlier = [_rows_of(snapshot, "lag").select([*_KEY, *_EARLIER])]
+            stored_lag = _rows_of(snapshot, "lag")
+            self._earlier = [stored_lag.select([*_KEY, *_EARLIER])]
+            self._inputs.begin(stored_lag)
+            self._written = (pc.max(stored_lag["batch_id"]).as_py(), _sampled_at_ms(stored_lag))
         with phases.timed("read"):
             positions = snapshot.query(POSITIONS).cast(_POSITION_SCHEMA)
         if not positions.num_rows:
             return None
         with phases.timed("sample"):
             samples = self._sample_topics(_partitions_by_topic(positions))
+        newest_ms = _newest_ms(samples["answered_at"])
+        if self._written == (last.batch_id, newest_ms):
+            return None
         with phases.timed("plan"):
             batch_id = writer.begin()
             stored = self._history.add(samples)
@@ -95,7 +110,9 @@ class LagSampling:
         if batch_id % COMPACT_EVERY == COMPACT_EVERY - 1:
             with phases.timed("compact"):
                 compact_appended(writer)
-        return writer.finish(phases, self._clock(), era=last.era, retention_ms=last.retention_ms, next_offsets=last.next_offsets)
+        batch = writer.finish(phases, self._clock(), era=last.era, retention_ms=last.retention_ms, next_offsets=last.next_offsets)
+        self._written = (batch.batch_id, newest_ms)
+        return batch
 
     def _lag(self, positions: pa.Table, samples: SampledPartitions, read_until: datetime) -> pa.Table:
         partition = samples.partition_numbers(positions["topic"], positions["partition"])
@@ -104,9 +121,9 @@ class LagSampling:
             offset=integers(positions["committed_offset"]),
             committed_at_ms=_milliseconds(positions["commit_timestamp"]),
             topic_id=samples.topic_id_numbers(positions["topic_id"]),
-            **self._slope_starts(positions, int(samples.columns.answered_at_ms.max())),
+            **self._slope_starts(positions, int(samples.columns.answered_at_ms.max(initial=0))),
         )
-        lag = lag_columns(commits, samples.columns)
+        lag = self._inputs.lag(commits, positions, samples)
         owners = positions.select([*_KEY, "consumer_id", "member_host", "client_id"])
         columns = dict(zip(owners.column_names, owners.columns, strict=True)) | dict(
             zip(lag.column_names, lag.columns, strict=True)
@@ -168,6 +185,10 @@ def _milliseconds(column: Any) -> Int64s:
 
 
 def _sampled_at_ms(lag: pa.Table) -> int:
-    """Time of the newest sample; 0 without one."""
-    newest = pc.max(lag["sampled_at"].cast(pa.int64())).as_py()
+    return _newest_ms(lag["sampled_at"])
+
+
+def _newest_ms(times: ArrowColumn) -> int:
+    """The newest of the times; 0 without one."""
+    newest = pc.max(times.cast(pa.int64())).as_py()
     return 0 if newest is None else newest // 1000
