@@ -51,10 +51,14 @@ class TopicOffsetsSampler:
         if not missing:
             return answers.table()
         connection = borrow_connection(self._servers, self._options)
+        #: Brokers that did not answer: waiting for them again would hold up all other samples.
+        silent: set[int] = set()
         try:
             for _ in range(_ROUNDS):
                 leaders = partitions_by_leader(connection, missing)
                 answers.begin(leaders.topics, leaders.errors)
+                for node in silent & leaders.by_node.keys():
+                    answers.fail(leaders.by_node[node])
                 # The last stable offset is requested for all topics: without it, the first transaction that hangs is not seen.
                 for field, position, isolation in (
                     ("log_start", EARLIEST, READ_UNCOMMITTED),
@@ -62,11 +66,19 @@ class TopicOffsetsSampler:
                     ("last_stable", LATEST, READ_COMMITTED),
                 ):
                     requests = {
-                        node: offsets_request(partitions, position, isolation) for node, partitions in leaders.by_node.items()
+                        node: offsets_request(partitions, position, isolation)
+                        for node, partitions in leaders.by_node.items()
+                        if node not in silent
                     }
+                    if not requests:
+                        break
                     asked_at_ms = self._now_ms()
                     for node, response in connection.send_all(requests).items():
-                        answers.take(field, leaders.by_node[node], response, (asked_at_ms, self._now_ms()))
+                        if isinstance(response, LogError):
+                            silent.add(node)
+                            answers.fail(leaders.by_node[node])
+                        else:
+                            answers.take(field, leaders.by_node[node], response, (asked_at_ms, self._now_ms()))
                 missing = answers.missing()
                 if not missing:
                     break
@@ -106,21 +118,27 @@ class _Answers:
         for (topic, partition), error in errors.items():
             self._error[self._rows[topic][partition]] = error
 
+    def fail(self, wanted: Mapping[str, Mapping[int, Leader]]) -> None:
+        """Store that a leader does not answer."""
+        self._error[self._rows_of(wanted)] = _NO_ANSWER
+
     def take(self, field: str, wanted: Mapping[str, Mapping[int, Leader]], response: Any, times: tuple[int, int]) -> None:
         """Store the answers of one leader; a partition that its response lacks has no answer."""
-        rows = np.array([self._rows[topic][partition] for topic, partitions in wanted.items() for partition in partitions])
         failure = np.full(len(self._keys), BrokerError.NONE)
-        failure[rows] = _NO_ANSWER
-        if not isinstance(response, LogError):
-            answered, error, offset, epoch = self._parts(response, wanted)
-            failure[answered] = error
-            good = answered[error == BrokerError.NONE]
-            self._columns[field][good] = offset[error == BrokerError.NONE]
-            if field == "log_end":
-                self._asked[good], self._answered[good] = times
-                epoch = np.where(epoch == NO_EPOCH, NONE, epoch)
-                self._columns["leader_epoch"][good] = epoch[error == BrokerError.NONE]
+        failure[self._rows_of(wanted)] = _NO_ANSWER
+        answered, error, offset, epoch = self._parts(response, wanted)
+        failure[answered] = error
+        is_good = error == BrokerError.NONE
+        good = answered[is_good]
+        self._columns[field][good] = offset[is_good]
+        if field == "log_end":
+            self._asked[good], self._answered[good] = times
+            self._columns["leader_epoch"][good] = np.where(epoch == NO_EPOCH, NONE, epoch)[is_good]
         self._error = np.where(failure == BrokerError.NONE, self._error, failure)
+
+    def _rows_of(self, wanted: Mapping[str, Mapping[int, Leader]]) -> Int64s:
+        rows = [self._rows[topic][partition] for topic, partitions in wanted.items() for partition in partitions]
+        return np.array(rows, np.int64)
 
     def _parts(self, response: Any, wanted: Mapping[str, Mapping[int, Leader]]) -> Int64s:
         """Row, error code, offset and leader epoch of each partition of a response that was requested."""

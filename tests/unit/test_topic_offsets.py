@@ -156,6 +156,8 @@ def test_partitions_without_an_answer_have_the_reason(sampler: Sampler) -> None:
         ("orders", 4, None, "unknown_topic_or_partition"),
         ("secret", 0, None, "topic_authorization_failed"),
     ]
+    # a broker that did not answer is not requested again
+    assert [sorted(request) for request in brokers.requests] == [[1, 2], [1], [1]]
 
 
 def test_a_leader_that_moved_is_found(sampler: Sampler) -> None:
