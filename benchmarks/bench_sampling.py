@@ -2,10 +2,12 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
+from contextlib import ExitStack
+from functools import partial
 from typing import Any, NamedTuple
 from unittest import mock
 
+from confluent_kafka.admin import AdminClient, NewTopic
 from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
@@ -17,7 +19,6 @@ from coordinator_core.sources.kafka_connection import KafkaConnection, RequestFo
 from coordinator_core.sources.topic_offsets import TopicOffsetsSampler
 from pipelines.lag.sample_history import SampleHistory
 from pipelines.private.kafka.broker import PrivateBroker
-from pipelines.private.kafka.clients import Clients
 
 _PARTITIONS_PER_TOPIC = 100
 #: Small index files, and threads that create the folders of the partitions.
@@ -53,8 +54,8 @@ def main(arguments: list[str] | None = None) -> None:
     for partitions in (given.partitions, *given.records):
         copies = _Copies(recorded, partitions // given.partitions)
         with (
-            mock.patch.object(topic_offsets, "borrow_connection", lambda *_: copies),
-            mock.patch.object(topic_offsets, "give_back", lambda *_: None),
+            mock.patch.object(topic_offsets, "borrow_connection", return_value=copies),
+            mock.patch.object(topic_offsets, "give_back"),
         ):
             seconds = _sampled("127.0.0.1:1", copies.wanted, given.rounds)
         rows.append(_row(partitions, "recorded responses", seconds))
@@ -69,9 +70,11 @@ def _create(bootstrap: str, partitions: int) -> dict[str, Sequence[int]]:
     """Topics of 100 partitions, and wait until all of them have leaders that answer."""
     wanted = {f"topic-{number:05}": range(_PARTITIONS_PER_TOPIC) for number in range(partitions // _PARTITIONS_PER_TOPIC)}
     names = list(wanted)
-    with Clients(bootstrap) as clients:
-        for first in range(0, len(names), 10):
-            clients.create_topics(names[first : first + 10], _PARTITIONS_PER_TOPIC)
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for first in range(0, len(names), 10):
+        topics = [NewTopic(name, _PARTITIONS_PER_TOPIC, 1) for name in names[first : first + 10]]
+        for future in admin.create_topics(topics, operation_timeout=120, request_timeout=120).values():
+            future.result(120)
     while _sampler(bootstrap).sample(wanted)["reason"].null_count < partitions:
         time.sleep(1)
     return wanted
@@ -96,13 +99,12 @@ def _sampled(bootstrap: str, wanted: Mapping[str, Sequence[int]], rounds: int) -
     return Seconds(*(min(column) for column in zip(*found[_WARM_UP:], strict=True)))
 
 
-class _Recorded:
+class _Recorded(ExitStack):
     """Keeps the responses to a sampler."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.responses: list[Any] = []
-
-    def __enter__(self) -> "_Recorded":
         metadata, send_all = KafkaConnection.metadata, KafkaConnection.send_all
 
         def keep_metadata(connection: KafkaConnection, topics: Sequence[str] | None) -> Any:
@@ -114,38 +116,30 @@ class _Recorded:
             self.responses.extend(answers.values())
             return answers
 
-        self._patches = [
-            mock.patch.object(KafkaConnection, "metadata", keep_metadata),
-            mock.patch.object(KafkaConnection, "send_all", keep_all),
-        ]
-        for patch in self._patches:
-            patch.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        for patch in self._patches:
-            patch.stop()
+        self.enter_context(mock.patch.object(KafkaConnection, "metadata", keep_metadata))
+        self.enter_context(mock.patch.object(KafkaConnection, "send_all", keep_all))
 
 
 class _Copies:
-    """Answers with recorded responses in which every topic appears several times: the client encodes and decodes as with a broker."""
+    """Answers with recorded responses in which every topic appears several times.
+
+    Requests are encoded and responses decoded, as with a broker.
+    """
 
     def __init__(self, recorded: Sequence[Any], copies: int) -> None:
         self.wanted: dict[str, Sequence[int]] = {}
         self._decoders: list[Callable[[], Any]] = []
         for response in recorded:
-            names = [topic.name for topic in response.topics]
-            topics = list(response.topics)
-            version = response.API_VERSION
-            response.topics = []
+            message = MetadataResponse if isinstance(response, MetadataResponse) else ListOffsetsResponse
+            version, topics = response.API_VERSION, []
             for copy in range(copies):
-                for name, topic in zip(names, topics, strict=True):
+                for topic in response.topics:
                     fields = {field: getattr(topic, field) for field in type(topic).fields}
-                    response.topics.append(type(topic)(**{**fields, "name": f"{name}-{copy}"}))
-                    self.wanted[f"{name}-{copy}"] = range(_PARTITIONS_PER_TOPIC)
-            data = type(response).encode(response, version=version)
-            kind = MetadataResponse if isinstance(response, MetadataResponse) else ListOffsetsResponse
-            self._decoders.append(lambda kind=kind, version=version, data=data: kind[version].decode(data))
+                    topics.append(type(topic)(**{**fields, "name": f"{topic.name}-{copy}"}))
+                    self.wanted[f"{topic.name}-{copy}"] = range(_PARTITIONS_PER_TOPIC)
+            fields = {field: getattr(response, field) for field in message.fields}
+            data = message(**{**fields, "topics": topics}).encode(version=version)
+            self._decoders.append(partial(message[version].decode, data))
         self._next = 0
 
     def metadata(self, topics: Sequence[str] | None) -> Any:

@@ -124,7 +124,10 @@ class KafkaConnection:
         answer = await self._send_any(lambda versions: _metadata_request(versions, topics))
         if isinstance(answer, LogError):
             raise answer
+        # the library needs the brokers only; it would copy every partition
+        topics, answer.topics = answer.topics, []
         self._manager.cluster.update_metadata(answer)
+        answer.topics = topics
         return answer
 
     def _translated(self, error: Exception) -> LogError:

@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from kafka.protocol.consumer import FetchRequest, FetchResponse, ListOffsetsRequest, OffsetForLeaderEpochRequest
+from kafka.protocol.consumer import FetchRequest, FetchResponse, OffsetForLeaderEpochRequest
 
 from coordinator_core.sources.kafka_connection import RequestFor
 from coordinator_core.sources.kafka_topic import Leader, Topic
+from coordinator_core.sources.list_offsets import ListOffsets
 
 EARLIEST, LATEST = -2, -1
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
@@ -16,8 +17,6 @@ _CONSUMER = -1
 #: Last version with topic names. Version 13 and later have the topic id, so brokers reject requests for a recreated topic.
 _LAST_FETCH_BY_NAME = 12
 _LAST_FETCH = 17
-#: Last version without tiered storage's positions, which a reader does not need.
-_LAST_LIST_OFFSETS = 9
 _LAST_OFFSET_FOR_LEADER_EPOCH = 4
 
 
@@ -75,24 +74,7 @@ def offsets_request(
     `which` is EARLIEST, LATEST or a timestamp in ms; or one of these for each (topic, partition). LATEST with READ_COMMITTED is
     the last stable offset.
     """
-    kind = ListOffsetsRequest.ListOffsetsTopic
-    wanted = [
-        kind(
-            name=name,
-            partitions=[
-                kind.ListOffsetsPartition(
-                    partition_index=partition,
-                    current_leader_epoch=leader.epoch,
-                    timestamp=which if isinstance(which, int) else which[name, partition],
-                )
-                for partition, leader in leaders.items()
-            ],
-        )
-        for name, leaders in topics.items()
-    ]
-    return lambda _versions: ListOffsetsRequest(
-        replica_id=_CONSUMER, isolation_level=isolation_level, topics=wanted, max_version=_LAST_LIST_OFFSETS
-    )
+    return lambda _versions: ListOffsets(topics, which, isolation_level)
 
 
 def epoch_ends_request(topic: str, leaders: Mapping[int, Leader], epochs: Mapping[int, int]) -> RequestFor:

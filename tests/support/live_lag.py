@@ -62,7 +62,7 @@ class LiveLag:
 
     def _read_commits(self) -> None:
         last = self._store.last_batch()
-        changes = []
+        changes: list[pa.RecordBatch] = []
         with KafkaSource(self._address, self._kafka) as log:
             for partition, end in log.end_offsets().items():
                 start = last.next_offsets.get(partition, 0) if last else 0

@@ -97,7 +97,8 @@ class Records:
 
 def counted(counts: CountedRecords, table: pa.Table, ends: list[int], now_ms: int = 0) -> list[int]:
     columns: dict[str, Int64s] = counts.columns(table, np.zeros(table.num_rows, np.int64), np.array(ends), now_ms)
-    return columns["counted_records"].tolist()
+    found: list[int] = columns["counted_records"].tolist()
+    return found
 
 
 def test_an_unchanged_lag_is_counted_once() -> None:
