@@ -100,6 +100,8 @@ def run_options_of(options: Namespace, configuration: "Configuration") -> "RunOp
         max_records=section["max_records_per_batch"],
         lag_interval_seconds=configuration.lag["interval_seconds"],
         status=status_settings(configuration.status),
+        lag_counted_partitions=configuration.lag["counted_partitions"],
+        lag_narrowed_partitions=configuration.lag["narrowed_partitions"],
         tasks=section["tasks"],
         spark=configuration.spark,
         kafka=configuration.kafka_options,
