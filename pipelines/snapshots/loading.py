@@ -1,9 +1,9 @@
 """Reads the tables of a batch into memory. A table whose version did not change keeps its object."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -11,18 +11,22 @@ from pipelines.lag.positions import POSITIONS
 from pipelines.query.engine import Snapshot
 from pipelines.snapshots.grouped_table import GroupedTable
 from pipelines.snapshots.memory_snapshot import MemorySnapshot
-from pipelines.tables.store import Batch, TableStore
+from pipelines.tables.store import Batch, TableStore, timestamp_literal
 from pipelines.timestamps import TIMESTAMP
+
+T = TypeVar("T")
 
 #: Number of batches whose phases and times are loaded.
 _RECENT = 50
 
+#: Phase that only maintenance batches have.
+_MAINTAIN_PHASE = "age"
+_LOG_TOPIC = "__consumer_offsets"
+_LOG_ENDS_WITHIN = timedelta(minutes=15)
+
 _LAG_KEY = ("topic", "partition")
 #: Tables from which the positions of groups follow, for tables without samples.
 _POSITION_TABLES = ("offsets", "pending_offsets", "groups", "members", "topic_ids")
-_MEMBERS = """
-SELECT group_id, member_id, group_instance_id, client_id, client_host, member_epoch, member_state, assigned, target FROM members
-"""
 
 #: Columns of `lag` that are unknown without samples.
 _UNSAMPLED: dict[str, tuple[Any, pa.DataType]] = {
@@ -55,14 +59,14 @@ class _Loaded:
 class SnapshotLoader:
     """Loads the snapshots of one folder of tables. For one thread at a time."""
 
-    def __init__(self, cluster: str, root: str, optional: Mapping[str, str] | None = None) -> None:
-        """`optional` has further tables to load, each with its query."""
+    def __init__(self, cluster: str, root: str) -> None:
         self._cluster = cluster
         self._store = TableStore(root)
-        self._optional = dict(optional or {})
         self._loaded: dict[str, _Loaded] = {}
         self._last: Batch | None = None
         self._batches_version = -1
+        #: Newest batch that was searched for maintenance, and the result.
+        self._maintained: tuple[int, datetime | None] = (-1, None)
 
     def last_batch(self) -> Batch | None:
         """The newest complete batch; None before the first, and while the tables do not exist."""
@@ -77,35 +81,60 @@ class SnapshotLoader:
     def load(self, batch: Batch) -> MemorySnapshot:
         """Read the tables of this batch."""
         snapshot = Snapshot(self._store, batch)
-        lag = self._table(snapshot, "lag", ("lag",), lambda: _sampled_lag(snapshot))
-        if not lag.table.num_rows:
-            lag = self._table(snapshot, "positions", _POSITION_TABLES, lambda: _unsampled_lag(snapshot))
         return MemorySnapshot(
             cluster=self._cluster,
             batch=batch,
             recent=self._recent(snapshot),
-            lag=lag,
-            groups=self._table(snapshot, "groups", ("groups",), lambda: GroupedTable(_plain(snapshot, "SELECT * FROM groups"))),
-            members=self._table(snapshot, "members", ("members",), lambda: GroupedTable(_plain(snapshot, _MEMBERS), "member_id")),
-            quarantine_rows=self._table(
-                snapshot,
-                "quarantine",
-                ("quarantine",),
-                lambda: snapshot.query("SELECT count(*) AS n FROM quarantine")["n"][0].as_py(),
+            lag=self._lag(snapshot),
+            groups=self._grouped(snapshot, "groups"),
+            members=self._grouped(snapshot, "members", "member_id"),
+            quarantine_rows=self._table(snapshot, "quarantine", lambda: _count(snapshot, "quarantine")),
+            maintained_at=self._maintenance(snapshot),
+            log_ends=self._table(snapshot, "end_offsets", lambda: _log_ends(snapshot)),
+            group_status=self._grouped(snapshot, "group_status") if "group_status" in batch.versions else None,
+            partition_status=(
+                self._grouped(snapshot, "partition_status", *_LAG_KEY) if "partition_status" in batch.versions else None
             ),
-            optional={
-                name: self._table(snapshot, name, (name,), partial(_plain, snapshot, sql))
-                for name, sql in self._optional.items()
-                if name in batch.versions
-            },
+            brokers=self._optional(snapshot, "brokers"),
+            topic_partitions=self._optional(snapshot, "topic_partitions"),
         )
 
-    def _table(self, snapshot: Snapshot, name: str, sources: tuple[str, ...], load: Callable[[], Any]) -> Any:
+    def _lag(self, snapshot: Snapshot) -> GroupedTable:
+        """The table `lag`; before the first sample the positions, with unknown ends."""
+        if "lag" in snapshot.batch.versions:
+            lag = self._grouped(snapshot, "lag", *_LAG_KEY)
+            if len(lag):
+                return lag
+        return self._value(snapshot, "positions", _POSITION_TABLES, lambda: _unsampled_lag(snapshot))
+
+    def _grouped(self, snapshot: Snapshot, name: str, *key: str) -> GroupedTable:
+        return self._table(snapshot, name, lambda: GroupedTable(_plain(snapshot, f"SELECT * FROM {name}"), *key))
+
+    def _optional(self, snapshot: Snapshot, name: str) -> pa.Table | None:
+        if name not in snapshot.batch.versions:
+            return None
+        return self._table(snapshot, name, lambda: _plain(snapshot, f"SELECT * FROM {name}"))
+
+    def _table(self, snapshot: Snapshot, name: str, load: Callable[[], T]) -> T:
+        return self._value(snapshot, name, (name,), load)
+
+    def _value(self, snapshot: Snapshot, name: str, sources: tuple[str, ...], load: Callable[[], T]) -> T:
+        """What `load` made of tables of these versions, without a load if they are those of the last one."""
         versions = tuple(snapshot.batch.versions.get(source) for source in sources)
         loaded = self._loaded.get(name)
         if loaded is None or loaded.versions != versions:
             loaded = self._loaded[name] = _Loaded(versions, load())
-        return loaded.value
+        value: T = loaded.value
+        return value
+
+    def _maintenance(self, snapshot: Snapshot) -> datetime | None:
+        """Completion of the newest maintenance batch. Batches that were looked at once are not read again."""
+        looked_at, newest = self._maintained
+        new = f"batch_id > {looked_at} AND phase_ms['{_MAINTAIN_PHASE}'] IS NOT NULL"
+        rows = snapshot.query(f"SELECT max(finished_at) AS at FROM batches WHERE {new}")
+        newest = rows["at"][0].as_py() or newest
+        self._maintained = snapshot.batch.batch_id, newest
+        return newest
 
     def _recent(self, snapshot: Snapshot) -> tuple[Batch, ...]:
         first = snapshot.batch.batch_id - _RECENT
@@ -113,10 +142,22 @@ class SnapshotLoader:
         return tuple(Batch.from_row(row) for row in rows)
 
 
-def _sampled_lag(snapshot: Snapshot) -> GroupedTable:
-    if "lag" not in snapshot.batch.versions:
-        return GroupedTable(_unsampled(_plain(snapshot, POSITIONS).slice(0, 0), snapshot.batch), *_LAG_KEY)
-    return GroupedTable(_plain(snapshot, "SELECT * FROM lag"), *_LAG_KEY)
+def _count(snapshot: Snapshot, name: str) -> int:
+    rows: int = snapshot.query(f"SELECT count(*) AS n FROM {name}")["n"][0].as_py()
+    return rows
+
+
+def _log_ends(snapshot: Snapshot) -> dict[int, int]:
+    """The newest log ends of the log that the tables are made from, where the job samples it."""
+    if "end_offsets" not in snapshot.batch.versions:
+        return {}
+    # a run of equal samples is stored every ten minutes, so an end that is still right is not older
+    since = timestamp_literal(snapshot.batch.finished_at - _LOG_ENDS_WITHIN)
+    rows = snapshot.query(
+        f"SELECT partition, max(log_end) AS log_end FROM end_offsets WHERE topic = '{_LOG_TOPIC}' AND answered_at > {since} "
+        "AND log_end IS NOT NULL GROUP BY partition"
+    )
+    return dict(zip(rows["partition"].to_pylist(), rows["log_end"].to_pylist(), strict=True))
 
 
 def _unsampled_lag(snapshot: Snapshot) -> GroupedTable:

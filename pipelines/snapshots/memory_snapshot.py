@@ -27,8 +27,15 @@ class MemorySnapshot:
     groups: GroupedTable
     members: GroupedTable
     quarantine_rows: int
-    #: Tables that folders of earlier versions do not have, by name.
-    optional: Mapping[str, pa.Table]
+    #: Completion of the newest maintenance batch; None without one.
+    maintained_at: datetime | None
+    #: Log partition → log end at the newest sample of the log, empty without samples.
+    log_ends: Mapping[int, int]
+    #: Tables that folders of earlier versions do not have; None there.
+    group_status: GroupedTable | None = None
+    partition_status: GroupedTable | None = None
+    brokers: pa.Table | None = None
+    topic_partitions: pa.Table | None = None
 
     @cached_property
     def sampled_at(self) -> datetime | None:
