@@ -60,7 +60,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _row(settings: MetricsSettings, render: Callable[[], ClusterMetrics], rounds: int) -> tuple[object, ...]:
     metrics = render()
-    now = metrics.lag_at
+    now = metrics.snapshot.lag_at
     series = sum(each.series for each in metrics.metrics)
     state = {"bench": ClusterState(metrics)}
     text = MetricsText(settings)

@@ -28,21 +28,19 @@ _UP = Metric(
 
 @dataclass(frozen=True)
 class ClusterMetrics:
-    """Rendered metrics of one cluster, with the times of the sources of their values."""
+    """A snapshot with its rendered metrics."""
 
+    snapshot: MemorySnapshot
     metrics: tuple[MetricLines, ...]
-    groups_at: datetime
-    lag_at: datetime
 
     @classmethod
     def of(cls, snapshot: MemorySnapshot, settings: MetricsSettings, *, has_cluster_label: bool) -> "ClusterMetrics":
         """Render the metrics of a snapshot."""
-        lines = metric_lines(snapshot, settings, has_cluster_label=has_cluster_label)
-        return cls(lines, snapshot.batch.finished_at, snapshot.lag_at)
+        return cls(snapshot, metric_lines(snapshot, settings, has_cluster_label=has_cluster_label))
 
     def fresh(self, now: datetime, stale_seconds: int) -> frozenset[Source]:
         """The sources whose values are not stale at `now`."""
-        times = {Source.JOB: now, Source.GROUPS: self.groups_at, Source.LAG: self.lag_at}
+        times = {Source.JOB: now, Source.GROUPS: self.snapshot.batch.finished_at, Source.LAG: self.snapshot.lag_at}
         return frozenset(
             source for source, at in times.items() if not stale_seconds or (now - at).total_seconds() <= stale_seconds
         )

@@ -36,7 +36,7 @@ class SnapshotCache(Generic[T]):
         make: Callable[[MemorySnapshot], T],
         poll_seconds: float,
         progress: Progress,
-        on_change: Callable[[Mapping[str, ClusterState[T]]], None] = lambda _: None,
+        on_change: Callable[[Mapping[str, ClusterState[T]]], object] = lambda _: None,
     ) -> None:
         """`on_change` is called in the background thread after the states changed."""
         self._loaders = dict(loaders)

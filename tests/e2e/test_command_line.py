@@ -20,7 +20,20 @@ from pipelines.tables import definitions
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(sys.executable).with_name("grouplake")
-COMMANDS = ("demo", "example", "run", "maintain", "sql", "lag", "check", "show", "coordinator", "cache", "completion")
+COMMANDS = (
+    "demo",
+    "example",
+    "run",
+    "maintain",
+    "sql",
+    "lag",
+    "check",
+    "show",
+    "dashboard",
+    "coordinator",
+    "cache",
+    "completion",
+)
 Captured = pytest.CaptureFixture[str]
 
 
@@ -51,6 +64,7 @@ def test_help_is_a_table_of_contents(capsys: Captured) -> None:
         "try it",
         "write tables",
         "read",
+        "serve tables",
         "serve Kafka clients",
         "this machine",
     ]
