@@ -1,6 +1,7 @@
 """The job: reads a source into tables, batch by batch, as its trigger says."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -181,14 +182,17 @@ def _sample_schedule(
 ) -> SampleSchedule:
     """The samples of end offsets of a run: none for a source without a cluster, or if they are turned off."""
     # importing the client library takes half a second, and other sources do not need it
-    sampling = None
+    sampling = cluster = None
     if options.address.scheme == "kafka" and options.lag_interval_seconds:
+        from coordinator_core.sources.cluster_metadata import request_cluster_metadata
         from coordinator_core.sources.topic_offsets import TopicOffsetsSampler
+        from pipelines.lag.cluster_sampling import ClusterSampling
         from pipelines.lag.sampling import LagSampling
 
+        cluster = ClusterSampling(partial(request_cluster_metadata, str(options.address), options.kafka))
         sampling = LagSampling(TopicOffsetsSampler(str(options.address), options.kafka, clock_ms).sample)
     interval = None if options.trigger == AVAILABLE_NOW else options.lag_interval_seconds
-    return SampleSchedule(sampling, interval, applier.lock, applier.claim, progress)
+    return SampleSchedule(sampling, interval, applier.lock, applier.claim, progress, cluster)
 
 
 def _names(options: RunOptions) -> dict[UUID, tuple[str, str]]:

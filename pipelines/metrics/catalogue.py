@@ -30,10 +30,6 @@ def _own() -> Iterator[Metric]:
         "next_offset", "First offset of the log partition that is not in the tables", "next_offset",
         Level.LOG_PARTITION, "log_partition",
     )  # fmt: skip
-    yield job(
-        "log_behind_offsets", "Offsets of the log partition at the newest sample that are not in the tables", "behind",
-        Level.LOG_PARTITION, "log_partition",
-    )  # fmt: skip
 
     def group(name: str, text: str, value: str) -> Metric:
         return Metric(f"grouplake_group_{name}", text, Family.OWN, Level.GROUP, value, _GROUP)

@@ -83,12 +83,10 @@ def _cluster_id(brokers: pa.Table | None) -> str:
 
 def _log_partitions(snapshot: MemorySnapshot) -> pa.Table:
     offsets = dict(sorted(snapshot.batch.next_offsets.items()))
-    behind = [max(0, snapshot.log_ends[each] - offset) if each in snapshot.log_ends else None for each, offset in offsets.items()]
     return pa.table(
         {
             "log_partition": pa.array(map(str, offsets), pa.string()),
             "next_offset": pa.array(offsets.values(), pa.int64()),
-            "behind": pa.array(behind, pa.int64()),
         }
     )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -11,7 +11,7 @@ from pipelines.lag.positions import POSITIONS
 from pipelines.query.engine import Snapshot
 from pipelines.snapshots.grouped_table import GroupedTable
 from pipelines.snapshots.memory_snapshot import MemorySnapshot
-from pipelines.tables.store import Batch, TableStore, timestamp_literal
+from pipelines.tables.store import Batch, TableStore
 from pipelines.timestamps import TIMESTAMP
 
 T = TypeVar("T")
@@ -21,8 +21,6 @@ _RECENT = 50
 
 #: Phase that only maintenance batches have.
 _MAINTAIN_PHASE = "age"
-_LOG_TOPIC = "__consumer_offsets"
-_LOG_ENDS_WITHIN = timedelta(minutes=15)
 
 _LAG_KEY = ("topic", "partition")
 #: Tables from which the positions of groups follow, for tables without samples.
@@ -90,7 +88,6 @@ class SnapshotLoader:
             members=self._grouped(snapshot, "members", "member_id"),
             quarantine_rows=self._table(snapshot, "quarantine", lambda: _count(snapshot, "quarantine")),
             maintained_at=self._maintenance(snapshot),
-            log_ends=self._table(snapshot, "end_offsets", lambda: _log_ends(snapshot)),
             group_status=self._grouped(snapshot, "group_status") if "group_status" in batch.versions else None,
             partition_status=(
                 self._grouped(snapshot, "partition_status", *_LAG_KEY) if "partition_status" in batch.versions else None
@@ -145,19 +142,6 @@ class SnapshotLoader:
 def _count(snapshot: Snapshot, name: str) -> int:
     rows: int = snapshot.query(f"SELECT count(*) AS n FROM {name}")["n"][0].as_py()
     return rows
-
-
-def _log_ends(snapshot: Snapshot) -> dict[int, int]:
-    """The newest log ends of the log that the tables are made from, where the job samples it."""
-    if "end_offsets" not in snapshot.batch.versions:
-        return {}
-    # a run of equal samples is stored every ten minutes, so an end that is still right is not older
-    since = timestamp_literal(snapshot.batch.finished_at - _LOG_ENDS_WITHIN)
-    rows = snapshot.query(
-        f"SELECT partition, max(log_end) AS log_end FROM end_offsets WHERE topic = '{_LOG_TOPIC}' AND answered_at > {since} "
-        "AND log_end IS NOT NULL GROUP BY partition"
-    )
-    return dict(zip(rows["partition"].to_pylist(), rows["log_end"].to_pylist(), strict=True))
 
 
 def _unsampled_lag(snapshot: Snapshot) -> GroupedTable:

@@ -1,6 +1,5 @@
 """The tables of one batch in memory."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -29,8 +28,6 @@ class MemorySnapshot:
     quarantine_rows: int
     #: Completion of the newest maintenance batch; None without one.
     maintained_at: datetime | None
-    #: Log partition → log end at the newest sample of the log, empty without samples.
-    log_ends: Mapping[int, int]
     #: Tables that folders of earlier versions do not have; None there.
     group_status: GroupedTable | None = None
     partition_status: GroupedTable | None = None

@@ -31,13 +31,13 @@ KEYS: dict[str, tuple[str, ...]] = {
 }
 
 #: Tables that a write replaces as a whole.
-REPLACED = ("lag",)
+REPLACED = ("lag", "brokers", "topic_partitions")
 
 #: Append-only tables.
 APPENDED = ("offset_history", "group_history", "quarantine", "end_offsets", "batches")
 
 #: Tables that only samples of end offsets write, in batches of their own.
-SAMPLED = ("end_offsets", "lag")
+SAMPLED = ("end_offsets", "lag", "brokers", "topic_partitions")
 
 #: Order in which a batch writes the tables; `batches` is last and makes the batch visible.
 WRITE_ORDER = (*KEYS, *REPLACED, *APPENDED)
