@@ -174,11 +174,11 @@ class Positions:
         """A row per topic, from the rows of its partitions."""
         rows = partitions.rows.append_column("rank", pa.array(partitions.lag))
         found = rows.group_by("topic", use_threads=False).aggregate(
-            [("leader", "count"), ("replicas", "max"), ("latest_offset", "sum"), ("earliest_offset", "sum"), ("rank", "max")]
+            [("replicas", "count"), ("replicas", "max"), ("latest_offset", "sum"), ("earliest_offset", "sum"), ("rank", "max")]
         )
         columns = {
             "topic": found["topic"],
-            "partitions": _positive(numbers(found["leader_count"])),
+            "partitions": _positive(numbers(found["replicas_count"])),
             "replication_factor": pc.fill_null(found["replicas_max"].cast(pa.string()), ""),
             "latest_offset": found["latest_offset_sum"],
             "earliest_offset": found["earliest_offset_sum"],
@@ -193,7 +193,9 @@ def _replica_facts(reported: pa.Table) -> pa.Table:
     leader = reported["leader"].cast(pa.int64())
     replicas = pc.list_value_length(reported["replicas"]).cast(pa.int64())
     in_sync = pc.list_value_length(reported["in_sync_replicas"]).cast(pa.int64())
-    preferred = pc.list_element(pc.if_else(pc.greater(replicas, 0), reported["replicas"], [_UNKNOWN]), 0).cast(pa.int64())
+    lists = reported["replicas"].combine_chunks()
+    first = pc.if_else(pc.greater(pc.list_value_length(lists), 0), lists.offsets.slice(0, len(lists)), None)
+    preferred = lists.values.take(first).cast(pa.int64())
     return pa.table(
         {
             "topic": reported["topic"],
@@ -201,7 +203,7 @@ def _replica_facts(reported: pa.Table) -> pa.Table:
             "leader": leader,
             "replicas": replicas,
             "in_sync": in_sync,
-            "is_preferred": pc.equal(leader, preferred).cast(pa.int64()),
+            "is_preferred": pc.fill_null(pc.equal(leader, preferred), False).cast(pa.int64()),
             "is_under_replicated": pc.less(in_sync, replicas).cast(pa.int64()),
         }
     )

@@ -200,7 +200,7 @@ def test_tables_of_a_newer_version_are_refused(root: str, earlier_version: Calla
     patch = earlier_version()
     with pytest.raises(
         UsageError,
-        match="have brokers, end_offsets, lag, .* written by a newer version of Grouplake: use that",
+        match=r"have brokers, end_offsets, lag, .* written by a newer version of Grouplake: use that version",
     ):
         TablesWriter.claim(TableStore(root))
     patch.undo()
