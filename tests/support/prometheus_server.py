@@ -10,7 +10,8 @@ from typing import Any
 import httpx
 from debian_packages import prometheus
 from eventually import eventually
-from free_ports import free_port
+
+from pipelines.private.kafka.ports import PortReservation
 
 Vector = list[dict[str, Any]]
 
@@ -35,7 +36,8 @@ class PrometheusServer:
                 }
             )
         )
-        self.url = f"http://127.0.0.1:{free_port()}"
+        self._port = PortReservation()
+        self.url = f"http://127.0.0.1:{self._port.port}"
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - `close` closes it
         self._process = subprocess.Popen(
             [
@@ -57,6 +59,7 @@ class PrometheusServer:
         self._process.terminate()
         self._process.wait(30)
         self._log.close()
+        self._port.release()
 
     def query(self, expression: str) -> Vector:
         """Result of an expression now. AssertionError for an invalid one."""
