@@ -6,18 +6,22 @@ order of reading. The rows of `lag` state both times (`commits_read_until`, `sam
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from coordinator_core.codec.arrays import Int64s
-from coordinator_core.health import NONE, CommitColumns, EndOffsetSample, lag_columns
+from coordinator_core.health import DEFAULT_SETTINGS, CommitColumns, EndOffsetSample, StatusSettings, lag_columns
 from coordinator_core.health.lag_inputs import SLOPE_WINDOW_MS
 from coordinator_core.health.sample_tables import SampledPartitions
 from pipelines.batch.small_files import COMPACT_EVERY, compact_appended
 from pipelines.failpoints import failpoint
+from pipelines.lag.columns import KEY, integers, milliseconds
+from pipelines.lag.commit_windows import CommitWindows
+from pipelines.lag.group_statuses import GroupStatuses
+from pipelines.lag.lag_history import LagHistory
+from pipelines.lag.partition_rules import SampledPositions
 from pipelines.lag.positions import POSITIONS
 from pipelines.lag.sample_history import SampleHistory
 from pipelines.phases import Phases
@@ -45,20 +49,28 @@ _POSITION_SCHEMA = pa.schema(
         "client_id": pa.string(),
         "committed_offset": pa.int64(),
         "commit_timestamp": TIMESTAMP,
+        "record_timestamp": TIMESTAMP,
         "topic_id": pa.string(),
     }
 )
-_KEY = ["group_id", "topic", "partition"]
 _EARLIER = ["sampled_at", "group_offset", "lag"]
 
 
 class LagSampling:
-    """Samples the topics of all groups, and writes `end_offsets` and `lag`. For one thread at a time."""
+    """Samples the topics of all groups, and writes the tables of samples. For one thread at a time."""
 
-    def __init__(self, sample_topics: SampleTopics, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(
+        self,
+        sample_topics: SampleTopics,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        settings: StatusSettings = DEFAULT_SETTINGS,
+    ) -> None:
         self._sample_topics = sample_topics
         self._clock = clock
         self._history: SampleHistory | None = None
+        self._windows = CommitWindows(settings)
+        self._lag_history = LagHistory()
+        self._statuses = GroupStatuses(settings)
         #: Lags of the last samples, for the slope.
         self._earlier: list[pa.Table] = []
 
@@ -76,7 +88,7 @@ class LagSampling:
         snapshot = Snapshot(writer.store, last)
         if self._history is None:
             self._history = SampleHistory(_rows_of(snapshot, "end_offsets"))
-            self._earlier = [_rows_of(snapshot, "lag").select([*_KEY, *_EARLIER])]
+            self._earlier = [_rows_of(snapshot, "lag").select([*KEY, *_EARLIER])]
         with phases.timed("read"):
             positions = snapshot.query(POSITIONS).cast(_POSITION_SCHEMA)
         if not positions.num_rows:
@@ -85,9 +97,8 @@ class LagSampling:
             samples = self._sample_topics(_partitions_by_topic(positions))
         with phases.timed("plan"):
             batch_id = writer.begin()
-            stored = self._history.add(samples)
-            lag = self._lag(positions, SampledPartitions(self._history.table()), last.finished_at)
-        for name, rows in (("end_offsets", stored), ("lag", lag)):
+            tables = self._tables(snapshot, positions, samples, self._history)
+        for name, rows in tables.items():
             with phases.timed(f"write_{name}"):
                 DeltaRsWriter(writer).write(TableWrite(name, _with_batch(name, rows, batch_id)))
             failpoint(f"sample:after:{name}")
@@ -96,23 +107,42 @@ class LagSampling:
                 compact_appended(writer)
         return writer.finish(phases, self._clock(), era=last.era, retention_ms=last.retention_ms, next_offsets=last.next_offsets)
 
-    def _lag(self, positions: pa.Table, samples: SampledPartitions, read_until: datetime) -> pa.Table:
-        partition = samples.partition_numbers(positions["topic"], positions["partition"])
+    def _tables(
+        self, snapshot: Snapshot, positions: pa.Table, samples: list[EndOffsetSample], history: SampleHistory
+    ) -> dict[str, pa.Table]:
+        """Rows of all tables, in the order of the writes."""
+        at_ms, read_until = max(sample.answered_at_ms for sample in samples), snapshot.batch.finished_at
+        stored = history.add(samples)
+        sampled = SampledPartitions(history.table())
+        partition = sampled.partition_numbers(positions["topic"], positions["partition"])
+        self._windows.refresh(snapshot, positions, partition, sampled.columns, at_ms)
+        lag = self._lag(positions, partition, sampled, read_until)
+        windows = self._windows.columns(partition, sampled.columns, at_ms)
+        evaluated = SampledPositions(positions, lag, windows, partition, sampled.columns, at_ms)
+        return {
+            "end_offsets": stored,
+            "lag": lag,
+            "lag_history": self._lag_history.add(lag, at_ms, read_until),
+            **self._statuses.tables(snapshot, evaluated),
+        }
+
+    def _lag(self, positions: pa.Table, partition: Int64s, samples: SampledPartitions, read_until: datetime) -> pa.Table:
         commits = CommitColumns(
             partition=partition,
-            offset=_numbers(positions["committed_offset"]),
-            committed_at_ms=_milliseconds(positions["commit_timestamp"]),
+            offset=integers(positions["committed_offset"]),
+            committed_at_ms=milliseconds(positions["commit_timestamp"]),
             topic_id=samples.topic_id_numbers(positions["topic_id"]),
+            moved_at_ms=self._windows.moved_at_ms,
             **self._slope_starts(positions, int(samples.columns.answered_at_ms.max())),
         )
         lag = lag_columns(commits, samples.columns)
-        owners = positions.select([*_KEY, "consumer_id", "member_host", "client_id"])
+        owners = positions.select([*KEY, "consumer_id", "member_host", "client_id"])
         columns = dict(zip(owners.column_names, owners.columns, strict=True)) | dict(
             zip(lag.column_names, lag.columns, strict=True)
         )
         columns["commits_read_until"] = pa.array([read_until] * positions.num_rows, TIMESTAMP)
         found = pa.table(columns)
-        self._remember(found.select([*_KEY, *_EARLIER]))
+        self._remember(found.select([*KEY, *_EARLIER]))
         return found
 
     def _slope_starts(self, positions: pa.Table, now_ms: int) -> dict[str, Int64s]:
@@ -120,14 +150,14 @@ class LagSampling:
         self._earlier = [table for table in self._earlier if 0 < now_ms - _sampled_at_ms(table) <= SLOPE_WINDOW_MS]
         if not self._earlier:
             return {}
-        keys = positions.select(_KEY).append_column("row", pa.array(np.arange(positions.num_rows)))
-        joined = keys.join(self._earlier[0], _KEY, join_type="left outer").sort_by("row")
+        keys = positions.select(KEY).append_column("row", pa.array(np.arange(positions.num_rows)))
+        joined = keys.join(self._earlier[0], KEY, join_type="left outer").sort_by("row")
         usable = joined["lag"].is_valid()
         at = pc.if_else(usable, joined["sampled_at"], None)
         return {
-            "earlier_at_ms": _milliseconds(at),
-            "earlier_offset": _numbers(joined["group_offset"]),
-            "earlier_lag": _numbers(joined["lag"]),
+            "earlier_at_ms": milliseconds(at),
+            "earlier_offset": integers(joined["group_offset"]),
+            "earlier_lag": integers(joined["lag"]),
         }
 
     def _remember(self, lag: pa.Table) -> None:
@@ -159,16 +189,6 @@ def _with_batch(name: str, rows: pa.Table, batch_id: int) -> pa.Table:
     schema = definitions.table(name).schema
     rows = rows.append_column("batch_id", pa.array([batch_id] * rows.num_rows, pa.int64()))
     return rows.select(schema.names).cast(schema)
-
-
-def _numbers(column: Any) -> Int64s:
-    numbers: Int64s = column.cast(pa.int64()).fill_null(NONE).to_numpy()
-    return numbers
-
-
-def _milliseconds(column: Any) -> Int64s:
-    us = _numbers(column)
-    return np.where(us == NONE, NONE, us // 1000)
 
 
 def _sampled_at_ms(lag: pa.Table) -> int:

@@ -47,6 +47,14 @@ class Snapshot:
             return cls(store, batch)
         return cls(store, store.batch_as_of(_parse_as_of(as_of)))
 
+    def as_of(self, as_of: int | datetime) -> "Snapshot":
+        """The same tables at a batch id, or at the newest batch that was complete at a time.
+
+        Raises:
+            UsageError: no such batch.
+        """
+        return Snapshot(self._store, self._store.batch_as_of(as_of))
+
     def query(self, sql: str) -> pa.Table:
         """Return the rows of one reading statement.
 

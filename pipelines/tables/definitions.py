@@ -31,13 +31,13 @@ KEYS: dict[str, tuple[str, ...]] = {
 }
 
 #: Tables that a write replaces as a whole.
-REPLACED = ("lag", "brokers", "topic_partitions")
+REPLACED = ("lag", "group_status", "partition_status", "brokers", "topic_partitions")
 
 #: Append-only tables.
-APPENDED = ("offset_history", "group_history", "quarantine", "end_offsets", "batches")
+APPENDED = ("offset_history", "group_history", "quarantine", "end_offsets", "lag_history", "batches")
 
 #: Tables that only samples of end offsets write, in batches of their own.
-SAMPLED = ("end_offsets", "lag", "brokers", "topic_partitions")
+SAMPLED = ("end_offsets", "lag", "lag_history", "group_status", "partition_status", "brokers", "topic_partitions")
 
 #: Order in which a batch writes the tables; `batches` is last and makes the batch visible.
 WRITE_ORDER = (*KEYS, *REPLACED, *APPENDED)
@@ -45,7 +45,15 @@ WRITE_ORDER = (*KEYS, *REPLACED, *APPENDED)
 #: Tables that batches of records write.
 FROM_RECORDS = tuple(name for name in WRITE_ORDER if name not in SAMPLED)
 
-VIEWS = ("committed_offsets", "group_members", "assignments", "expiring_offsets")
+VIEWS = (
+    "committed_offsets",
+    "group_members",
+    "assignments",
+    "expiring_offsets",
+    "lag_by_group",
+    "lag_by_group_topic",
+    "lag_by_topic",
+)
 
 #: Columns of `batches` with placeholders in views: `{batch.era}` stands for the era of the batch at which a view is read.
 BATCH_COLUMNS = ("era", "retention_ms")
