@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import signal
 import socket
+from collections.abc import Iterator
 
 import uvicorn
 
@@ -39,8 +41,7 @@ def serve(options: DashboardOptions, progress: Progress) -> None:
     host, port = listener.getsockname()[:2]
     site.start()
     try:
-        with contextlib.suppress(KeyboardInterrupt):
-            asyncio.run(_serve(_Server(config, Endpoint(host, port)), listener))
+        asyncio.run(_Server(config, Endpoint(host, port)).serve(sockets=[listener]))
     finally:
         site.close()
 
@@ -52,13 +53,19 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self._address = address
 
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Handle signals while the server runs. Unlike uvicorn's method, it does not raise them again: the exit code is 0."""
+        before = {each: signal.signal(each, self.handle_exit) for each in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         print(f"listening on http://{self._address}/ (metrics: /metrics)", flush=True)
-
-
-async def _serve(server: uvicorn.Server, listener: socket.socket) -> None:
-    await server.serve(sockets=[listener])
 
 
 def _listen(address: Endpoint) -> socket.socket:
