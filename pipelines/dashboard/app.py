@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from pipelines.dashboard.burrow_routes import BurrowApi
 from pipelines.dashboard.options import DashboardOptions, is_loopback
 from pipelines.dashboard.responses import READ, error_response, json_response, metrics_response
-from pipelines.dashboard.site import Site
+from pipelines.metrics.site import Site
 from pipelines.version import version_text
 
 #: The page loads nothing and is not shown inside of other pages.

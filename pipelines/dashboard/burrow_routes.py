@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 from pipelines.dashboard import burrow
 from pipelines.dashboard.commit_windows import commit_windows
 from pipelines.dashboard.responses import READ, error_response, json_response
-from pipelines.dashboard.site import Site
+from pipelines.metrics.site import Site
 from pipelines.snapshots.memory_snapshot import MemorySnapshot
 
 _CLUSTER = "/v3/kafka/{cluster}"

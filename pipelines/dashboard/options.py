@@ -4,12 +4,12 @@ import ipaddress
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import Any
 
 from coordinator_core.service.addresses import Endpoint, parse_listen_address
 from pipelines.errors import UsageError
 from pipelines.metrics.settings import MetricsSettings, metrics_settings
+from pipelines.tables.location import cluster_name
 
 #: `NAME=DIR`; a folder whose name has "=" is given as a path.
 _NAMED = re.compile(r"(?P<name>[A-Za-z0-9_][A-Za-z0-9_.-]{0,99})=(?P<root>.+)")
@@ -60,11 +60,6 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.partition("%")[0]).is_loopback
     except ValueError:
         return False
-
-
-def cluster_name(root: str) -> str:
-    """Name of a cluster for which none is given: that of its folder."""
-    return PurePosixPath(root.rstrip("/") or "/").name or "tables"
 
 
 def named_roots(tables: Sequence[str]) -> dict[str, str]:

@@ -7,7 +7,8 @@ from urllib.parse import unquote
 
 from fastapi import Request, Response
 
-from pipelines.metrics.metrics_text import CONTENT_TYPE, MetricsBody
+from pipelines.metrics.http_answer import metrics_answer
+from pipelines.metrics.metrics_text import MetricsBody
 
 #: Methods of routes that read.
 READ = ["GET", "HEAD"]
@@ -29,19 +30,6 @@ def error_response(request: Request, code: int, message: str) -> Response:
 
 
 def metrics_response(body: MetricsBody, request: Request) -> Response:
-    """The text of `/metrics`, compressed for clients that accept it; 304 if the client has it."""
-    headers = {"ETag": body.etag, "Vary": "Accept-Encoding", "Cache-Control": "no-cache"}
-    if body.etag in (tag.strip() for tag in request.headers.get("if-none-match", "").split(",")):
-        return Response(status_code=304, headers=headers)
-    if _accepts_gzip(request.headers.get("accept-encoding", "")):
-        return Response(body.compressed, headers={**headers, "Content-Encoding": "gzip"}, media_type=CONTENT_TYPE)
-    return Response(body.text, headers=headers, media_type=CONTENT_TYPE)
-
-
-def _accepts_gzip(header: str) -> bool:
-    for part in header.lower().split(","):
-        coding, _, parameters = part.strip().partition(";")
-        if coding.strip() in ("gzip", "*"):
-            weight = parameters.strip().removeprefix("q=")
-            return not weight or weight.strip("0.") != ""
-    return False
+    """The text of `/metrics`."""
+    answer = metrics_answer(body, request.headers.get("if-none-match", ""), request.headers.get("accept-encoding", ""))
+    return Response(answer.content, answer.code, answer.headers)

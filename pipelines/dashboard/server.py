@@ -11,8 +11,8 @@ import uvicorn
 from coordinator_core.service.addresses import Endpoint
 from pipelines.dashboard.app import make_app
 from pipelines.dashboard.options import DashboardOptions
-from pipelines.dashboard.site import Site
 from pipelines.errors import GrouplakeError
+from pipelines.metrics.site import Site
 from pipelines.progress import Progress
 
 _SHUTDOWN_SECONDS = 5

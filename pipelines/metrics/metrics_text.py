@@ -13,8 +13,6 @@ from pipelines.metrics.settings import MetricsSettings
 from pipelines.snapshots.memory_snapshot import MemorySnapshot
 from pipelines.snapshots.snapshot_cache import ClusterState
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-
 _UP = Metric(
     "grouplake_tables_up",
     "Whether the newest batch of the tables could be read: 0 or 1",
@@ -61,28 +59,42 @@ class MetricsText:
     def __init__(self, settings: MetricsSettings) -> None:
         self._settings = settings
         self._lock = threading.Lock()
-        self._key: tuple[object, ...] = ()
+        self._key: _Key | None = None
         self._body: MetricsBody | None = None
 
-    def body(self, states: Mapping[str, ClusterState[ClusterMetrics]], now: datetime) -> MetricsBody:
-        """The body at `now`, without the series of stale values."""
+    def body(self, states: Mapping[str, ClusterState[ClusterMetrics]], now: datetime, *more: MetricLines) -> MetricsBody:
+        """The body at `now`, without the series of stale values, with `more` metrics of this process."""
         stale = self._settings.stale_seconds
         fresh = {name: state.value.fresh(now, stale) for name, state in states.items() if state.value}
-        # the states are compared as objects: they are kept, so no new object has the same identity
-        key = (*((name, state) for name, state in states.items()), tuple(fresh.items()))
+        key = _Key(tuple(states.values()), tuple(fresh.items()), more)
         with self._lock:
-            if self._body is None or not _is_same(key, self._key):
-                self._body = _body(states, fresh)
+            if self._body is None or not key.is_of(self._key):
+                self._body = _body(states, fresh, more)
                 self._key = key
             return self._body
 
 
-def _is_same(a: tuple[object, ...], b: tuple[object, ...]) -> bool:
-    return len(a) == len(b) and a[-1] == b[-1] and all(x[1] is y[1] for x, y in zip(a[:-1], b[:-1], strict=True))  # type: ignore[index]
+@dataclass(frozen=True)
+class _Key:
+    """What a body was made from."""
+
+    states: tuple[ClusterState[ClusterMetrics], ...]
+    fresh: tuple[tuple[str, frozenset[Source]], ...]
+    more: tuple[MetricLines, ...]
+
+    def is_of(self, other: "_Key | None") -> bool:
+        """True if both have the same objects as states. They are kept here, so no new object has the same identity."""
+        return (
+            other is not None
+            and all(a is b for a, b in zip(self.states, other.states, strict=True))
+            and (self.fresh, self.more) == (other.fresh, other.more)
+        )
 
 
-def _body(states: Mapping[str, ClusterState[ClusterMetrics]], fresh: Mapping[str, frozenset[Source]]) -> MetricsBody:
-    by_metric: dict[str, list[MetricLines]] = {_UP.name: [_up(states)]}
+def _body(
+    states: Mapping[str, ClusterState[ClusterMetrics]], fresh: Mapping[str, frozenset[Source]], more: Sequence[MetricLines]
+) -> MetricsBody:
+    by_metric = {each.metric.name: [each] for each in (_up(states), *more) if each.series}
     for name, state in states.items():
         for lines in state.value.metrics if state.value else ():
             if lines.metric.source in fresh[name]:

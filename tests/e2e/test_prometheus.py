@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from dashboards import Dashboard, configuration_file, dashboard
 from debian_packages import promtool
-from eventually import eventually
+from eventually import equal_to, eventually
 from grafana_boards import FOLDER, boards, expressions, variables
 from lag_tables import group_row, lag_row, write_tables
 from metrics_text import values
@@ -104,7 +104,7 @@ def scraped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scraped]:
             eventually(
                 f"batch {number} is scraped",
                 lambda: running.value("grouplake_batch_id"),
-                lambda found, number=number: found == number,
+                equal_to(number),
                 unless=server.failure,
             )
         yield Scraped(server, running, target)

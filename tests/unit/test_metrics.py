@@ -13,10 +13,10 @@ from lag_tables import SAMPLED_AT, group_row, lag_row, write_tables
 from metrics_text import series, values
 
 from pipelines.configuration import load_configuration
-from pipelines.dashboard.site import Site
 from pipelines.errors import UsageError
 from pipelines.metrics.exposition import escaped
 from pipelines.metrics.settings import FAMILIES, metrics_settings
+from pipelines.metrics.site import Site
 from pipelines.snapshots.loading import SnapshotLoader
 
 ALL = {"families": list(FAMILIES)}

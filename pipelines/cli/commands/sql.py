@@ -11,8 +11,8 @@ _EXAMPLES = """examples:
   grouplake sql --tables /data/groups "SELECT count(*) FROM offsets" --as-of 2026-03-01T00:00:00+00:00
 
 tables: offsets pending_offsets groups members group_records offset_history group_history topic_ids quarantine \
-lag end_offsets brokers topic_partitions batches
-views:  committed_offsets group_members assignments expiring_offsets
+lag group_status partition_status lag_history end_offsets brokers topic_partitions batches
+views:  committed_offsets group_members assignments expiring_offsets lag_by_group lag_by_group_topic lag_by_topic
 """
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from pipelines.metrics.exposition import MetricLines
 from pipelines.metrics.metrics_text import ClusterMetrics, MetricsBody, MetricsText
 from pipelines.metrics.settings import MetricsSettings
 from pipelines.progress import Progress
@@ -58,9 +59,9 @@ class Site:
         """Load what is new, in this thread."""
         self._cache.refresh()
 
-    def metrics(self) -> MetricsBody:
-        """The body of `/metrics`."""
-        return self._text.body(self._cache.states(), self._clock())
+    def metrics(self, *more: MetricLines) -> MetricsBody:
+        """The body of `/metrics`, with `more` metrics of this process."""
+        return self._text.body(self._cache.states(), self._clock(), *more)
 
     def states(self) -> Mapping[str, ClusterState[ClusterMetrics]]:
         """The states of the clusters at one moment."""
