@@ -19,7 +19,7 @@ from pipelines.tables.writer_lock import writer_lock
 from pipelines.thinning import THINNED, thin_table
 
 #: Histories with an age limit. `quarantine` has none: an operator decides about its rows.
-_AGING = ("offset_history", "group_history")
+_AGING = ("offset_history", "group_history", "membership_history", "ownership_history")
 
 #: How long a table's log keeps the names of replaced files (`delta.deletedFileRetentionDuration`).
 _DELETED_FILE_RETENTION_HOURS = 7 * 24

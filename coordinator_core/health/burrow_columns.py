@@ -29,14 +29,13 @@ class WindowColumns:
 
 
 def burrow_rule_numbers(windows: WindowColumns, at_ms: int, settings: StatusSettings) -> Int64s:
-    """The number of the first rule that applies to each row. Most rows are caught up, and only the others are looked at closely."""
+    """The number of the first rule that applies to each row. Most rows are caught up; only the others are evaluated further."""
     rows = (windows.offset != NONE).sum(axis=1)
     too_few = (rows == 0) | (rows / settings.window_commits < settings.minimum_complete)
     numbers = np.where(too_few, 0, 1)
     behind = np.flatnonzero(~too_few & (windows.current_lag > settings.allowed_lag))
-    numbers[behind] = _rules_of_behind(
-        WindowColumns(*(getattr(windows, f.name)[behind] for f in fields(windows))), at_ms, settings
-    )
+    of_behind = WindowColumns(*(getattr(windows, field.name)[behind] for field in fields(windows)))
+    numbers[behind] = _rules_of_behind(of_behind, at_ms, settings)
     return numbers
 
 

@@ -6,11 +6,23 @@ The scalar rules are in `incarnations` and `readable`. A missing value is NONE.
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
-from coordinator_core.codec.arrays import Int64s, Numbers
+from coordinator_core.codec.arrays import ArrowArray, ArrowColumn, Int64s, Numbers
 
 #: Missing value of an int64 column.
 NONE = np.iinfo(np.int64).min
+
+
+def integers(column: ArrowColumn | ArrowArray) -> Int64s:
+    """A column of numbers or times as int64, NONE for null."""
+    numbers: Int64s = column.cast(pa.int64()).fill_null(NONE).to_numpy()
+    return numbers
+
+
+def nullable(values: Int64s) -> ArrowArray:
+    """An Arrow array of int64, null for NONE."""
+    return pa.array(values, mask=values == NONE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,9 @@ class RunOptions:
     #: Seconds between samples of end offsets; 0 for no samples.
     lag_interval_seconds: int = 0
     status: StatusSettings = DEFAULT_SETTINGS
+    #: Partitions per sample whose records are counted, and whose append times are searched for.
+    lag_counted_partitions: int = 0
+    lag_narrowed_partitions: int = 0
 
 
 def trigger_arguments(trigger: str) -> dict[str, Any]:

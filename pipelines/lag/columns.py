@@ -8,16 +8,11 @@ import pyarrow.compute as pc
 
 from coordinator_core.codec.arrays import Int64s, Numbers
 from coordinator_core.health import NONE
+from coordinator_core.health.sample_columns import integers
 from pipelines.query.engine import Snapshot
 
 #: Key of the tables of lag and status.
 KEY = ["group_id", "topic", "partition"]
-
-
-def integers(column: Any) -> Int64s:
-    """An integer, boolean or timestamp column (in µs) as integers."""
-    numbers: Int64s = column.cast(pa.int64()).fill_null(NONE).to_numpy()
-    return numbers
 
 
 def milliseconds(column: Any) -> Int64s:
