@@ -110,7 +110,10 @@ def _window(
         return None
     answered = [end.answered_at_ms for end in ends]
     points = []
+    oldest = min(at_ms - settings.window_ms, events[-1].at_ms)
     for event in events:
+        if event.at_ms < oldest:
+            continue
         assert event.offset is not None
         known = bisect_right(answered, event.at_ms)
         points.append(CommitPoint(event.offset, event.at_ms, max(0, ends[known - 1].offset - event.offset) if known else None))

@@ -15,14 +15,15 @@ NONE = np.iinfo(np.int64).min
 
 
 def integers(column: ArrowColumn | ArrowArray) -> Int64s:
-    """A column of numbers or times as int64, NONE for null."""
+    """A column of integers, booleans or times (in µs) as int64, NONE for null."""
     numbers: Int64s = column.cast(pa.int64()).fill_null(NONE).to_numpy()
     return numbers
 
 
-def nullable(values: Int64s) -> ArrowArray:
-    """An Arrow array of int64, null for NONE."""
-    return pa.array(values, mask=values == NONE)
+def nullable(values: Numbers, kind: pa.DataType | None = None) -> ArrowArray:
+    """An Arrow array of integers, null for NONE."""
+    array = pa.array(values, mask=values == NONE)
+    return array if kind is None else array.cast(kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ class CurrentLogs:
         self.log_start = successful(samples.log_start)
         self.log_end = successful(samples.log_end)
         self.stop: Int64s = starts[1:]
-        events = _Events(self.log_start, self.log_end, successful(samples.leader_epoch), successful(samples.topic_id), starts)
+        events = LogEvents(self.log_start, self.log_end, successful(samples.leader_epoch), successful(samples.topic_id), starts)
         self.first: Int64s = starts[:-1].copy()
         # of several events of a partition the last assignment remains
         self.first[events.recreated_partition] = events.recreated
@@ -141,7 +142,7 @@ def readable_columns(logs: CurrentLogs, partition: Int64s, offset: Int64s) -> Re
     return ReadableColumns(readable, np.where(bracketed, asked, NONE), answered, estimate)
 
 
-class _Events:
+class LogEvents:
     """Rows that begin a recreated topic or a truncated log (`incarnation_start`), with their partitions."""
 
     def __init__(self, log_start: Int64s, log_end: Int64s, leader_epoch: Int64s, topic_id: Int64s, starts: Int64s) -> None:

@@ -57,6 +57,8 @@ class StatusSettings(NamedTuple):
 
     #: Commits in the window of a partition (Burrow's `intervals`).
     window_commits: int = 10
+    #: Age up to which commits are in the window; the last one always is. Burrow forgets a group after a week (`expire-group`).
+    window_ms: int = 86_400_000
     #: Commits closer than this count as one (Burrow's `min-distance`).
     min_distance_ms: int = 0
     #: Share of the window that must be filled (Burrow's `minimum-complete`).

@@ -48,7 +48,7 @@ class RequestHeader(NamedTuple):
 
 
 class SupportedVersions(NamedTuple):
-    """SupportedVersions of an API that can be read and written here, those of Kafka 4.3 and older ones.
+    """Versions of an API that can be read and written here, those of Kafka 4.3 and older ones.
 
     `flexible` is the first flexible version (KIP-482) or None. `brokers` has the versions that the brokers of an era list in
     ApiVersions, without the eras whose brokers do not have the API.

@@ -110,8 +110,8 @@ class Cluster:
         return find_coordinators(self, request)
 
     def api_versions(self, request: ApiVersionsRequest) -> ApiVersionsResponse:
-        apis = tuple(ApiVersionRange(api, versions.start, versions.stop - 1) for api, versions in self.offered.items())
-        return ApiVersionsResponse(ErrorCode.NONE if request.valid else ErrorCode.INVALID_REQUEST, apis)
+        ranges = tuple(ApiVersionRange(api, versions.start, versions.stop - 1) for api, versions in self.offered.items())
+        return ApiVersionsResponse(ErrorCode.NONE if request.valid else ErrorCode.INVALID_REQUEST, ranges)
 
     def metadata(self, request: MetadataRequest) -> MetadataResponse:
         requested = request.topics

@@ -139,12 +139,12 @@ class PartitionLoop:
     def _request_received(self, event: RequestReceived) -> None:
         self._observer.queued(perf_counter() - event.at)
         try:
-            outcome = self.shard.handle(event.request, event.reply_handle, self._now_ms())
+            result = self.shard.handle(event.request, event.reply_handle, self._now_ms())
         except Exception as error:
             self._observer.bug(f"partition {self.shard.partition}, {type(event.request).__name__}", error)
             event.reply_handle.answer(error_response(event.request, ErrorCode.UNKNOWN_SERVER_ERROR, self.shard.config.behaviour))
             return
-        self._take(outcome)
+        self._take(result)
 
     def _elected(self, event: Elected) -> None:
         if self.failure is not None or not self.shard.begin_load(event.epoch, self._now_ms()):
@@ -161,9 +161,9 @@ class PartitionLoop:
         if event.error is not None:
             self._fail(event.error)
             return
-        outcome = self.shard.finish_load(self._now_ms())
+        result = self.shard.finish_load(self._now_ms())
         self._observer.load_finished(self.shard.partition, event.epoch, event.records, event.anomalies, event.seconds)
-        self._take(outcome)
+        self._take(result)
 
     def _resigned(self, event: Resigned) -> None:
         was_ours = self.shard.status is not ShardStatus.UNLOADED
@@ -180,12 +180,12 @@ class PartitionLoop:
 
     # ---- results
 
-    def _take(self, outcome: CoordinatorResult) -> None:
-        for answer in outcome.answers:
+    def _take(self, result: CoordinatorResult) -> None:
+        for answer in result.answers:
             cast("ReplyHandle", answer.reply).answer(answer.response)
-        if outcome.group_events:
-            self._observer.group_events(self.shard.partition, outcome.group_events)
-        self._writes.extend(outcome.writes)
+        if result.group_events:
+            self._observer.group_events(self.shard.partition, result.group_events)
+        self._writes.extend(result.writes)
 
     async def _store(self) -> None:
         """Append all writes of the turn, in order, with one call."""

@@ -5,7 +5,7 @@
 POSITIONS = """
 SELECT COALESCE(c.group_id, o.group_id) AS group_id, COALESCE(c.topic, o.topic) AS topic,
        COALESCE(c.partition, o.partition) AS partition, o.consumer_id, o.member_host, o.client_id,
-       c.committed_offset, c.commit_timestamp, c.topic_id
+       c.committed_offset, c.commit_timestamp, c.record_timestamp, c.topic_id
 FROM committed_offsets c
 FULL JOIN (
   SELECT a.group_id, a.topic, a.partition, min(a.member_id) AS consumer_id, min(m.client_host) AS member_host,

@@ -6,20 +6,24 @@ order of reading. The rows of `lag` state both times (`commits_read_until`, `sam
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from coordinator_core.codec.arrays import ArrowColumn, Int64s
-from coordinator_core.health import NONE, CommitColumns
+from coordinator_core.health import DEFAULT_SETTINGS, CommitColumns, StatusSettings
 from coordinator_core.health.lag_inputs import SLOPE_WINDOW_MS
 from coordinator_core.health.sample_columns import integers
 from coordinator_core.health.sample_tables import SampledPartitions
 from pipelines.batch.small_files import COMPACT_EVERY, compact_appended
 from pipelines.failpoints import failpoint
+from pipelines.lag.columns import KEY, milliseconds
+from pipelines.lag.commit_windows import CommitWindows
+from pipelines.lag.group_statuses import GroupStatuses
+from pipelines.lag.lag_history import LagHistory
 from pipelines.lag.lag_inputs import LagInputs
+from pipelines.lag.partition_rules import SampledPositions
 from pipelines.lag.positions import POSITIONS
 from pipelines.lag.sample_history import SampleHistory
 from pipelines.phases import Phases
@@ -47,20 +51,21 @@ _POSITION_SCHEMA = pa.schema(
         "client_id": pa.string(),
         "committed_offset": pa.int64(),
         "commit_timestamp": TIMESTAMP,
+        "record_timestamp": TIMESTAMP,
         "topic_id": pa.string(),
     }
 )
-_KEY = ["group_id", "topic", "partition"]
 _EARLIER = ["sampled_at", "group_offset", "lag"]
 
 
 class LagSampling:
-    """Samples the topics of all groups, and writes `end_offsets` and `lag`. For one thread at a time."""
+    """Samples the topics of all groups, and writes the tables of samples. For one thread at a time."""
 
     def __init__(
         self,
         sample_topics: SampleTopics,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        settings: StatusSettings = DEFAULT_SETTINGS,
         inputs: LagInputs | None = None,
     ) -> None:
         self._sample_topics = sample_topics
@@ -69,6 +74,9 @@ class LagSampling:
         self._history: SampleHistory | None = None
         #: The batch that wrote the table `lag`, and the time of its newest sample.
         self._written: tuple[int | None, int] = (None, 0)
+        self._windows = CommitWindows(settings)
+        self._lag_history = LagHistory()
+        self._statuses = GroupStatuses(settings)
         #: Lags of the last samples, for the slope.
         self._earlier: list[pa.Table] = []
 
@@ -87,7 +95,7 @@ class LagSampling:
         if self._history is None:
             self._history = SampleHistory(_rows_of(snapshot, "end_offsets"))
             stored_lag = _rows_of(snapshot, "lag")
-            self._earlier = [stored_lag.select([*_KEY, *_EARLIER])]
+            self._earlier = [stored_lag.select([*KEY, *_EARLIER])]
             self._inputs.begin(stored_lag)
             self._written = (pc.max(stored_lag["batch_id"]).as_py(), _sampled_at_ms(stored_lag))
         with phases.timed("read"):
@@ -101,9 +109,8 @@ class LagSampling:
             return None
         with phases.timed("plan"):
             batch_id = writer.begin()
-            stored = self._history.add(samples)
-            lag = self._lag(positions, SampledPartitions(self._history.table()), last.finished_at)
-        for name, rows in (("end_offsets", stored), ("lag", lag)):
+            tables = self._tables(snapshot, positions, samples, self._history)
+        for name, rows in tables.items():
             with phases.timed(f"write_{name}"):
                 DeltaRsWriter(writer).write(TableWrite(name, _with_batch(name, rows, batch_id)))
             failpoint(f"sample:after:{name}")
@@ -114,23 +121,42 @@ class LagSampling:
         self._written = (batch.batch_id, newest_ms)
         return batch
 
-    def _lag(self, positions: pa.Table, samples: SampledPartitions, read_until: datetime) -> pa.Table:
-        partition = samples.partition_numbers(positions["topic"], positions["partition"])
+    def _tables(self, snapshot: Snapshot, positions: pa.Table, samples: pa.Table, history: SampleHistory) -> dict[str, pa.Table]:
+        """Rows of all tables, in the order of the writes."""
+        # without samples, status is that of now
+        at_ms = _newest_ms(samples["answered_at"]) or int(self._clock().timestamp() * 1000)
+        read_until = snapshot.batch.finished_at
+        stored = history.add(samples)
+        sampled = SampledPartitions(history.table())
+        partition = sampled.partition_numbers(positions["topic"], positions["partition"])
+        self._windows.refresh(snapshot, positions, partition, sampled.columns, at_ms)
+        lag = self._lag(positions, partition, sampled, read_until)
+        windows = self._windows.columns(partition, sampled.columns, at_ms)
+        evaluated = SampledPositions(positions, lag, windows, partition, sampled.columns, at_ms)
+        return {
+            "end_offsets": stored,
+            "lag": lag,
+            "lag_history": self._lag_history.add(lag, at_ms, read_until),
+            **self._statuses.tables(snapshot, evaluated),
+        }
+
+    def _lag(self, positions: pa.Table, partition: Int64s, samples: SampledPartitions, read_until: datetime) -> pa.Table:
         commits = CommitColumns(
             partition=partition,
             offset=integers(positions["committed_offset"]),
-            committed_at_ms=_milliseconds(positions["commit_timestamp"]),
+            committed_at_ms=milliseconds(positions["commit_timestamp"]),
             topic_id=samples.topic_id_numbers(positions["topic_id"]),
+            moved_at_ms=self._windows.moved_at_ms,
             **self._slope_starts(positions, int(samples.columns.answered_at_ms.max(initial=0))),
         )
         lag = self._inputs.lag(commits, positions, samples)
-        owners = positions.select([*_KEY, "consumer_id", "member_host", "client_id"])
+        owners = positions.select([*KEY, "consumer_id", "member_host", "client_id"])
         columns = dict(zip(owners.column_names, owners.columns, strict=True)) | dict(
             zip(lag.column_names, lag.columns, strict=True)
         )
         columns["commits_read_until"] = pa.array([read_until] * positions.num_rows, TIMESTAMP)
         found = pa.table(columns)
-        self._remember(found.select([*_KEY, *_EARLIER]))
+        self._remember(found.select([*KEY, *_EARLIER]))
         return found
 
     def _slope_starts(self, positions: pa.Table, now_ms: int) -> dict[str, Int64s]:
@@ -138,12 +164,12 @@ class LagSampling:
         self._earlier = [table for table in self._earlier if 0 < now_ms - _sampled_at_ms(table) <= SLOPE_WINDOW_MS]
         if not self._earlier:
             return {}
-        keys = positions.select(_KEY).append_column("row", pa.array(np.arange(positions.num_rows)))
-        joined = keys.join(self._earlier[0], _KEY, join_type="left outer").sort_by("row")
+        keys = positions.select(KEY).append_column("row", pa.array(np.arange(positions.num_rows)))
+        joined = keys.join(self._earlier[0], KEY, join_type="left outer").sort_by("row")
         usable = joined["lag"].is_valid()
         at = pc.if_else(usable, joined["sampled_at"], None)
         return {
-            "earlier_at_ms": _milliseconds(at),
+            "earlier_at_ms": milliseconds(at),
             "earlier_offset": integers(joined["group_offset"]),
             "earlier_lag": integers(joined["lag"]),
         }
@@ -177,11 +203,6 @@ def _with_batch(name: str, rows: pa.Table, batch_id: int) -> pa.Table:
     schema = definitions.table(name).schema
     rows = rows.append_column("batch_id", pa.array([batch_id] * rows.num_rows, pa.int64()))
     return rows.select(schema.names).cast(schema)
-
-
-def _milliseconds(column: Any) -> Int64s:
-    us = integers(column)
-    return np.where(us == NONE, NONE, us // 1000)
 
 
 def _sampled_at_ms(lag: pa.Table) -> int:

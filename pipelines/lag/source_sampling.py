@@ -25,9 +25,10 @@ def open_sampling(options: RunOptions, progress: Progress, clock_ms: Callable[[]
         case "segments":
             from coordinator_core.sources.segment_offsets import SegmentOffsetsSampler
 
-            return LagSampling(SegmentOffsetsSampler(options.address.location, clock_ms).sample, inputs=_WITHOUT_CLUSTER)
+            sample = SegmentOffsetsSampler(options.address.location, clock_ms).sample
+            return LagSampling(sample, settings=options.status, inputs=_WITHOUT_CLUSTER)
         case "jsonl":
-            return LagSampling(lambda _wanted: END_OFFSETS_SCHEMA.empty_table(), inputs=_WITHOUT_CLUSTER)
+            return LagSampling(lambda _wanted: END_OFFSETS_SCHEMA.empty_table(), settings=options.status, inputs=_WITHOUT_CLUSTER)
     return None
 
 
@@ -45,4 +46,4 @@ def _of_cluster(options: RunOptions, progress: Progress, clock_ms: Callable[[], 
         counts=CountedRecords(DataRecordReader(address, kafka).read, counted) if counted else None,
         append_times=NarrowedAges(AppendTimeReader(address, kafka).search, narrowed) if narrowed else None,
     )
-    return LagSampling(TopicOffsetsSampler(address, kafka, clock_ms).sample, inputs=inputs)
+    return LagSampling(TopicOffsetsSampler(address, kafka, clock_ms).sample, settings=options.status, inputs=inputs)

@@ -1,8 +1,7 @@
 """`grouplake lag`: the lag of groups, printed as `kafka-consumer-groups --describe` of Kafka 4.x prints it."""
 
-import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO
 
@@ -11,7 +10,7 @@ import pyarrow as pa
 from pipelines.errors import UsageError
 from pipelines.lag.positions import POSITIONS
 from pipelines.query.engine import Snapshot
-from pipelines.query.output import to_stdout
+from pipelines.query.kafka_layout import cell, write_block, write_remark
 from pipelines.tables.store import literal
 
 _SAMPLED = """
@@ -31,15 +30,18 @@ LEFT JOIN offsets o ON o.group_id = p.group_id AND o.topic = p.topic AND o.parti
 """
 _ORDER = "ORDER BY group_id, topic, partition"
 _STATES = "SELECT group_id, state, member_count FROM groups"
-#: States in which Kafka's tool warns.
-_REBALANCING = frozenset({"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"})
-
-_HEAD = ("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID", "HOST", "CLIENT-ID")
-_COLUMNS = (
-    "group_id", "topic", "partition", "group_offset", "latest_offset", "lag", "consumer_id", "member_host", "client_id",
-)  # fmt: skip
-_WIDTHS = {"PARTITION": 10}
-_LEAST_WIDTH = 15
+_COLUMNS = {
+    "GROUP": "group_id",
+    "TOPIC": "topic",
+    "PARTITION": "partition",
+    "LEADER-EPOCH": "leader_epoch",
+    "CURRENT-OFFSET": "group_offset",
+    "LOG-END-OFFSET": "latest_offset",
+    "LAG": "lag",
+    "CONSUMER-ID": "consumer_id",
+    "HOST": "member_host",
+    "CLIENT-ID": "client_id",
+}
 
 
 @dataclass(frozen=True)
@@ -57,17 +59,12 @@ class LagReport:
             UsageError: a named group does not exist.
         """
         is_sampled = "lag" in snapshot.batch.versions and snapshot.query("SELECT 1 FROM lag LIMIT 1").num_rows
-        selected = f"SELECT * FROM ({_SAMPLED if is_sampled else _UNSAMPLED}) r"
-        rows = snapshot.query(f"{selected} {_ORDER}")
-        states = {row["group_id"]: (row["state"], row["member_count"]) for row in snapshot.query(_STATES).to_pylist()}
-        if groups:
-            known = states.keys() | set(rows["group_id"].to_pylist())
-            missing = sorted(set(groups) - known)
-            if missing:
-                raise UsageError(f"no group {missing[0]!r} in batch {snapshot.batch.batch_id}: list them with --all-groups")
-            names = ", ".join(map(literal, groups))
-            rows = snapshot.query(f"{selected} WHERE group_id IN ({names}) {_ORDER}")
-            states = {group: state for group, state in states.items() if group in groups}
+        named = f"WHERE group_id IN ({', '.join(map(literal, groups))})" if groups else ""
+        rows = snapshot.query(f"SELECT * FROM ({_SAMPLED if is_sampled else _UNSAMPLED}) r {named} {_ORDER}")
+        states = {
+            row["group_id"]: (row["state"], row["member_count"]) for row in snapshot.query(f"{_STATES} {named}").to_pylist()
+        }
+        require_groups(groups, states.keys() | set(rows["group_id"].to_pylist()), snapshot)
         return cls(rows, states)
 
     def write(self, out: TextIO, messages: TextIO, *, verbose: bool = False, seconds: bool = False) -> None:
@@ -75,17 +72,11 @@ class LagReport:
         by_group: dict[str, list[dict[str, Any]]] = {group: [] for group in self.states}
         for row in self.rows.to_pylist():
             by_group.setdefault(row["group_id"], []).append(row)
+        hidden = set() if verbose else {"LEADER-EPOCH"}
+        columns = [*(name for name in _COLUMNS if name not in hidden), *(["SECONDS"] if seconds else [])]
         for group in sorted(by_group):
-            state, members = self.states.get(group, ("Empty", 0))
-            if state in _REBALANCING:
-                messages.write(f"\nWarning: Consumer group '{group}' is rebalancing.\n")
-            elif not members:
-                messages.write(f"\nConsumer group '{group}' has no active members.\n")
-            _write_block(out, _in_order(by_group[group]), verbose, seconds)
-
-    def to_stdout(self, format_name: str) -> None:
-        """Write all columns as JSON lines or CSV, in the order of groups, topics and partitions."""
-        to_stdout(self.rows, format_name)
+            write_remark(messages, group, *self.states.get(group, ("Empty", 0)))
+            write_block(out, [_cells(row) for row in _in_order(by_group[group])], columns)
 
 
 def _in_order(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -100,31 +91,18 @@ def _in_order(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(rows, key=position)
 
 
-def _write_block(out: TextIO, rows: Sequence[dict[str, Any]], verbose: bool, seconds: bool) -> None:
-    lines = [list(_HEAD), *([_cell(row[name]) for name in _COLUMNS] for row in rows)]
-    if verbose:
-        for line, row in zip(lines, [None, *rows], strict=True):
-            line.insert(3, "LEADER-EPOCH" if row is None else _cell(row["leader_epoch"]))
-    if seconds:
-        for line, row in zip(lines, [None, *rows], strict=True):
-            line.append("SECONDS" if row is None else _seconds(row))
-    head = lines[0]
-    widths = [
-        _WIDTHS.get(name, _LEAST_WIDTH) if name not in ("GROUP", "TOPIC", "CONSUMER-ID", "HOST", "CLIENT-ID")
-        else max(_LEAST_WIDTH, *(len(line[at]) for line in lines))
-        for at, name in enumerate(head)
-    ]  # fmt: skip
-    for line in lines:
-        padded = [cell.ljust(width) for cell, width in zip(line[:-1], widths[:-1], strict=True)]
-        out.write("\n" + " ".join([*padded, line[-1]]))
-    out.write("\n")
+def _cells(row: Mapping[str, Any]) -> dict[str, str]:
+    return {**{name: cell(row[column]) for name, column in _COLUMNS.items()}, "SECONDS": _seconds(row)}
 
 
-def _cell(value: object) -> str:
-    return "-" if value is None else str(value)
+def require_groups(groups: Sequence[str], known: Container[str], snapshot: Snapshot) -> None:
+    """Raise UsageError for a named group that is not known."""
+    missing = next((group for group in sorted(groups) if group not in known), None)
+    if missing is not None:
+        raise UsageError(f"no group {missing!r} in batch {snapshot.batch.batch_id}: list them with --all-groups")
 
 
-def _seconds(row: dict[str, Any]) -> str:
+def _seconds(row: Mapping[str, Any]) -> str:
     """The age with its bounds, such as `120 (90–150)`; `-` if unknown."""
     if row["lag_seconds"] is None:
         return "-"
@@ -132,12 +110,3 @@ def _seconds(row: dict[str, Any]) -> str:
     if row["lag_method"] == "lower_bound" or low is None or high is None:
         return f"≥ {row['lag_seconds']:.0f}"
     return f"{row['lag_seconds']:.0f} ({low:.0f}–{high:.0f})"
-
-
-def print_lag(root: str, groups: Sequence[str], *, as_of: str | None, format_name: str, verbose: bool, seconds: bool) -> None:
-    """Print the lag of groups under `root` to standard output."""
-    report = LagReport.of(Snapshot.open(root, as_of), groups)
-    if format_name == "table":
-        report.write(sys.stdout, sys.stderr, verbose=verbose, seconds=seconds)
-    else:
-        report.to_stdout(format_name)

@@ -90,7 +90,7 @@ def _run(
                 query.stop()
             else:
                 readiness.look(query)
-                _call(every_second, query)
+                _run_or_stop(every_second, query)
     except (PySparkException, Py4JError, OSError) as error:
         # the next run completes an interrupted batch
         if not stop.is_requested:
@@ -98,7 +98,7 @@ def _run(
     return not stop.is_requested
 
 
-def _call(every_second: Callable[[], None], query: Any) -> None:
+def _run_or_stop(every_second: Callable[[], None], query: Any) -> None:
     """Call `every_second`, and stop the query if it fails."""
     try:
         every_second()

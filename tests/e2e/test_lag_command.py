@@ -68,6 +68,50 @@ def test_before_the_first_sample_ends_are_unknown(root: str, capsys: Captured) -
     assert [line.split()[3:6] for line in out.strip().splitlines()[1:]] == [["5", "-", "-"], ["7", "-", "-"]]
 
 
+MEMBERS = """
+GROUP           CONSUMER-ID     HOST            CLIENT-ID       #PARTITIONS     CURRENT-EPOCH   CURRENT-ASSIGNMENT   TARGET-EPOCH    TARGET-ASSIGNMENT   
+live            m1              /127.0.0.1      client          1               -               foo:0                -               -                   
+"""  # noqa: E501, W291 - as Kafka prints it
+STATES = """
+GROUP                    COORDINATOR (ID)          ASSIGNMENT-STRATEGY  STATE                #MEMBERS
+a-group-with-a-long-name -                         -                    Empty                0
+
+GROUP           COORDINATOR (ID)          ASSIGNMENT-STRATEGY  STATE                #MEMBERS
+live            -                         range                Stable               1
+"""
+
+
+def test_members_and_states(root: str, capsys: Captured) -> None:
+    assert printed(capsys, root, "--group", "live", "--members", "--verbose") == (MEMBERS, "")
+    out, err = printed(capsys, root, "--all-groups", "--state")
+    assert (out, err) == (STATES, "\nConsumer group 'a-group-with-a-long-name' has no active members.\n")
+    out, _ = printed(capsys, root, "--all-groups", "--members", "--format", "json")
+    assert [json.loads(line)["member_id"] for line in out.splitlines()] == ["m1"]
+    out, _ = printed(capsys, root, "--all-groups", "--state", "--format", "csv")
+    assert [line.split(",")[:3] for line in out.splitlines()[1:]] == [
+        ["a-group-with-a-long-name", "simple", "Empty"],
+        ["live", "classic", "Stable"],
+    ]
+
+
+def test_watch_prints_each_new_batch(root: str, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    topics = SampledTopics(orders=9, foo=5)
+    naps: list[float] = []
+
+    def nap(seconds: float) -> None:
+        naps.append(seconds)
+        if len(naps) == 3:
+            raise KeyboardInterrupt
+        if len(naps) == 2:
+            sampled(root, topics)
+
+    monkeypatch.setattr("pipelines.query.watch.time.sleep", nap)
+    out, _ = printed(capsys, root, "--group", "live", "--watch", "7")
+    assert naps == [7, 7, 7]
+    assert [line.split(",")[0] for line in out.splitlines() if line.startswith("batch")] == ["batch 0", "batch 1"]
+    assert "live            orders          10         7               9               2 " in out
+
+
 def test_other_formats_have_every_column(root: str, capsys: Captured) -> None:
     sampled(root, SampledTopics(orders=9, foo=5))
     out, _ = printed(capsys, root, "--group", "live", "--format", "json")
@@ -92,6 +136,11 @@ def test_lag_as_of_an_earlier_batch(root: str, capsys: Captured) -> None:
     [
         ([], "name groups with --group, or all with --all-groups"),
         (["--group", "live", "--all-groups"], "name groups with --group, or all with --all-groups"),
+        (["--all-groups", "--state", "--seconds"], "--seconds adds a column to the offsets"),
+        (["--all-groups", "--members", "--state"], "not allowed with argument"),
+        (["--all-groups", "--watch", "--as-of", "0"], "--watch shows the newest batch"),
+        (["--all-groups", "--watch", "0"], "'0' is not a whole number above 0"),
+        (["--group", "gone", "--state"], "no group 'gone' in batch 0: list them with --all-groups"),
         (["--group", "gone"], "no group 'gone' in batch 0: list them with --all-groups"),
     ],
 )

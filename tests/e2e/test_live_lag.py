@@ -18,7 +18,8 @@ from pipelines.query.engine import Snapshot
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker, pytest.mark.usefixtures("spark"), pytest.mark.timeout(600)]
 
-TOPIC, PARTITIONS, BEHIND, AT_END, LIVE = "orders", 3, "behind", "at-end", "live"
+TOPIC, PARTITIONS = "orders", 3
+BEHIND, AT_END, LIVE, STATIC, MODERN, MIXED = "behind", "at-end", "live", "static", "modern", "mixed"
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +65,15 @@ def test_lag_of_live_groups(broker: PrivateBroker, tmp_path: Path, capsys: pytes
         commit(clients, AT_END, {0: 10, 1: 10, 2: 10})
         member = clients.consumer(LIVE, [TOPIC])
         clients.settle([member], PARTITIONS)
+        static = [clients.consumer(STATIC, [TOPIC], client_id=f"w{n}", group_instance_id=f"instance-{n}") for n in (1, 2)]
+        clients.settle(static, PARTITIONS)
+        modern = clients.consumer(MODERN, [TOPIC], group_protocol="consumer")
+        clients.settle([modern], PARTITIONS)
+        clients.commit_everywhere([modern], 3)
+        mixed = [clients.consumer(MIXED, [TOPIC], group_protocol="consumer")]
+        clients.settle(mixed, PARTITIONS)
+        mixed.append(clients.consumer(MIXED, [TOPIC]))
+        clients.settle(mixed, PARTITIONS)
         run_job(source, tmp_path, clock_ms=now_ms, lag_interval_seconds=30)
 
         for group in (BEHIND, AT_END, LIVE):
@@ -72,6 +82,14 @@ def test_lag_of_live_groups(broker: PrivateBroker, tmp_path: Path, capsys: pytes
             assert main(["lag", "--tables", str(tmp_path), "--group", group]) == 0
             # byte for byte what Kafka's tool prints
             assert capsys.readouterr().out == java_tools.consumer_groups(broker.bootstrap, "--describe", "--group", group)
+        for group in (AT_END, LIVE, STATIC, MODERN, MIXED):
+            for mode in (["--members"], ["--members", "--verbose"], ["--state"], ["--state", "--verbose"]):
+                assert main(["lag", "--tables", str(tmp_path), "--group", group, *mode]) == 0
+                printed = java_tools.consumer_groups(broker.bootstrap, "--describe", "--group", group, *mode)
+                # the members have no order; the tables have no addresses of brokers
+                coordinator = f"{broker.bootstrap}  (1)"
+                printed = printed.replace(coordinator, "-".ljust(len(coordinator)))
+                assert sorted(capsys.readouterr().out.split("\n")) == sorted(printed.split("\n"))
         assert check(str(tmp_path)) == []
         rows = {(row["group_id"], row["partition"]): row for row in query(tmp_path, "SELECT * FROM lag")}
         assert rows[AT_END, 0]["lag_seconds"] == 0

@@ -1,18 +1,27 @@
 """`grouplake lag`: print the lag of groups."""
 
+import sys
 from argparse import ArgumentParser, Namespace
+from functools import partial
+from typing import TYPE_CHECKING
 
 from pipelines.cli.command import Command
-from pipelines.cli.options import add_as_of, add_format, add_tables
+from pipelines.cli.options import add_as_of, add_format, add_tables, positive
 from pipelines.errors import UsageError
+
+if TYPE_CHECKING:
+    from pipelines.query.engine import Snapshot
 
 _EXAMPLES = """examples:
   grouplake lag --tables /data/groups --group billing
   grouplake lag --tables /data/groups --all-groups --seconds
+  grouplake lag --tables /data/groups --all-groups --members --verbose
+  grouplake lag --tables /data/groups --group billing --watch
   grouplake lag --tables /data/groups --group billing --format json --as-of 2026-03-01T00:00:00+00:00
 
 The table is that of `kafka-consumer-groups --describe` of Kafka 4.x. LOG-END-OFFSET and LAG are those of the last sample, and
 "-" without one: samples need a kafka:// source. SECONDS is the age of the next record to read, with its bounds.
+COORDINATOR (ID) of --state is "-".
 """
 
 
@@ -20,26 +29,61 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_tables(parser)
     parser.add_argument("--group", action="append", metavar="GROUP", help="group to print; repeat for several")
     parser.add_argument("--all-groups", action="store_true", help="print all groups")
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--members", action="store_true", help="print the members instead of the offsets")
+    shown.add_argument("--state", action="store_true", help="print the states of the groups instead of the offsets")
     parser.add_argument("--seconds", action="store_true", help="add the age of the next record to read, with its bounds")
-    parser.add_argument("--verbose", action="store_true", help="add the leader epoch of the commit")
+    parser.add_argument("--verbose", action="store_true", help="add leader epochs, or epochs and assignments")
+    parser.add_argument(
+        "--watch",
+        nargs="?",
+        const=2,
+        type=positive,
+        metavar="SECONDS",
+        help="print again after each new batch, looked for at this interval (default: 2)",
+    )
     add_format(parser)
     add_as_of(parser, "lag")
 
 
 def _run(options: Namespace) -> int:
-    from pipelines.query.lag_report import print_lag
+    from pipelines.query.engine import Snapshot
+    from pipelines.query.watch import watch
 
     if bool(options.group) == options.all_groups:
         raise UsageError("name groups with --group, or all with --all-groups (see grouplake lag --help)")
-    print_lag(
-        options.tables,
-        options.group or (),
-        as_of=options.as_of,
-        format_name=options.format,
-        verbose=options.verbose,
-        seconds=options.seconds,
-    )
+    if options.seconds and (options.members or options.state):
+        raise UsageError("--seconds adds a column to the offsets: leave out --members and --state")
+    if options.watch is None:
+        _print(options, Snapshot.open(options.tables, options.as_of))
+    elif options.as_of is not None:
+        raise UsageError("--watch shows the newest batch: leave out --as-of")
+    else:
+        watch(options.tables, options.watch, partial(_print, options))
     return 0
+
+
+def _print(options: Namespace, snapshot: "Snapshot") -> None:
+    """Print what the options select."""
+    from pipelines.query.group_descriptions import GroupDescriptions
+    from pipelines.query.lag_report import LagReport
+    from pipelines.query.output import to_stdout
+
+    groups = options.group or ()
+    if not (options.members or options.state):
+        report = LagReport.of(snapshot, groups)
+        if options.format == "table":
+            report.write(sys.stdout, sys.stderr, verbose=options.verbose, seconds=options.seconds)
+        else:
+            to_stdout(report.rows, options.format)
+        return
+    described = GroupDescriptions.of(snapshot, groups)
+    if options.format != "table":
+        to_stdout(described.member_table() if options.members else described.state_table(), options.format)
+    elif options.members:
+        described.write_members(sys.stdout, sys.stderr, verbose=options.verbose)
+    else:
+        described.write_states(sys.stdout, sys.stderr, verbose=options.verbose)
 
 
 COMMAND = Command(

@@ -75,6 +75,7 @@ def run_options_of(options: Namespace, configuration: "Configuration") -> "RunOp
         UsageError: invalid values.
     """
     from pipelines.job.run_options import RunOptions
+    from pipelines.lag.settings import status_settings
     from pipelines.source.address import parse_address
 
     section = configuration.job
@@ -100,6 +101,7 @@ def run_options_of(options: Namespace, configuration: "Configuration") -> "RunOp
         lag_interval_seconds=configuration.lag["interval_seconds"],
         lag_counted_partitions=configuration.lag["counted_partitions"],
         lag_narrowed_partitions=configuration.lag["narrowed_partitions"],
+        status=status_settings(configuration.status),
         tasks=section["tasks"],
         spark=configuration.spark,
         kafka=configuration.kafka_options,

@@ -1,0 +1,61 @@
+"""Arrow columns as integers, and the rows of one table in the order of another one. Times in ms; NONE for null."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from coordinator_core.codec.arrays import Int64s
+from coordinator_core.health import NONE
+from coordinator_core.health.sample_columns import integers
+from pipelines.query.engine import Snapshot
+
+#: Key of the tables of lag and status.
+KEY = ["group_id", "topic", "partition"]
+
+
+def milliseconds(column: Any) -> Int64s:
+    """A timestamp column in ms."""
+    us = integers(column)
+    return np.where(us == NONE, NONE, us // 1000)
+
+
+def timestamps(ms: Int64s) -> Any:
+    """An Arrow array of timestamps with null for NONE."""
+    return pa.array(np.where(ms == NONE, 0, ms) * 1000, mask=ms == NONE).cast(pa.timestamp("us", "UTC"))
+
+
+def select(snapshot: Snapshot, sql: str) -> pa.Table:
+    """The rows of a query, with plain strings: Arrow cannot join or filter the string views that DataFusion returns."""
+    return _plain(snapshot.query(sql))
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    return table.cast(pa.schema([(f.name, pa.string() if pa.types.is_string_view(f.type) else f.type) for f in table.schema]))
+
+
+def row_numbers(keys: pa.Table, of: pa.Table, names: list[str] = KEY) -> Int64s:
+    """The row of `of` with the key of each row of `keys`; -1 for none. Both have the columns `names`; in `of` they are unique."""
+    if not keys.num_rows:
+        return np.zeros(0, np.int64)
+    keys, of = keys.select(names), of.select(names)
+    if keys.equals(of):
+        return np.arange(of.num_rows)
+    numbered = of.append_column("row", pa.array(np.arange(of.num_rows)))
+    wanted = keys.append_column("at", pa.array(np.arange(keys.num_rows)))
+    joined = wanted.join(numbered, names, join_type="left outer").sort_by("at")
+    rows: Int64s = joined["row"].fill_null(-1).to_numpy()
+    return rows
+
+
+def starts_of_runs(*columns: Any) -> Int64s:
+    """The rows at which one of the columns differs from the row before, and the number of rows at the end."""
+    rows = len(columns[0])
+    if not rows:
+        return np.zeros(1, np.int64)
+    changed = np.zeros(rows, np.bool_)
+    changed[0] = True
+    for column in columns:
+        codes = column if isinstance(column, np.ndarray) else integers(column.combine_chunks().dictionary_encode().indices)
+        changed[1:] |= codes[1:] != codes[:-1]
+    return np.append(np.flatnonzero(changed), rows)

@@ -1,0 +1,143 @@
+"""Rows of `group_status` and `partition_status` at a sample.
+
+Burrow's rules are evaluated in columns. The core's `evaluate` judges the groups in which one of our rules may fire. Times in ms.
+"""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from coordinator_core.codec.arrays import Int64s
+from coordinator_core.codec.topic_partition import TopicPartition
+from coordinator_core.health import NONE, GroupEvidence, PendingCommit, Status, StatusSettings, evaluate
+from pipelines.lag.columns import milliseconds, row_numbers, select
+from pipelines.lag.group_events import MEMBERS, GroupNow
+from pipelines.lag.partition_rules import PartitionRules, SampledPositions
+from pipelines.lag.recent_changes import RecentChanges
+from pipelines.lag.status_rows import finding_columns, finding_row, status_columns, status_schema
+from pipelines.query.engine import Snapshot
+from pipelines.tables.store import is_in, timestamp_literal
+from pipelines.timestamps import at_ms as timestamp
+from pipelines.timestamps import to_ms
+
+GROUPS = "SELECT group_id, group_type, state, member_count, record_timestamp FROM groups"
+_PENDING = "SELECT group_id, topic, partition, record_timestamp FROM pending_offsets ORDER BY group_id, topic, partition"
+_IDLE = f"""
+SELECT g.group_id
+FROM groups g LEFT JOIN ({MEMBERS}) m ON m.group_id = g.group_id AND m.has_partitions
+WHERE g.state = 'Stable'
+GROUP BY g.group_id, g.member_count HAVING count(m.member_id) < g.member_count
+"""
+
+
+class GroupStatuses:
+    """Statuses of all groups, from sample to sample. For one thread at a time."""
+
+    def __init__(self, settings: StatusSettings) -> None:
+        self._settings = settings
+        self._changes = RecentChanges(settings)
+
+    def tables(self, snapshot: Snapshot, sampled: SampledPositions) -> dict[str, pa.Table]:
+        """Rows of both tables, without the batch. The commits are those of `snapshot`."""
+        groups = select(snapshot, GROUPS)
+        self._changes.refresh(snapshot, groups, sampled.at_ms)
+        rules = PartitionRules(sampled, self._settings, expiries(snapshot, sampled, self._settings))
+        pending = pending_commits(snapshot)
+        candidates = self._candidates(snapshot, rules, pending, sampled.at_ms)
+        present = _groups_now(snapshot, groups, candidates)
+        simple = _WithoutOurRules(rules)
+        evaluated_at = timestamp(sampled.at_ms)
+        rows = []
+        for group in sorted({*present, *rules.names, *pending}):
+            now, open_commits = present.get(group, GroupNow(None, {})), tuple(pending.get(group, ()))
+            if group in candidates:
+                columns = self._evaluated(group, now, rules, open_commits, sampled.at_ms)
+            else:
+                columns = simple.columns(group, exists=now.has_record or bool(open_commits))
+            rows.append({**columns, **rules.totals_of(group), "evaluated_at": evaluated_at})
+        return {
+            "group_status": pa.Table.from_pylist(rows, status_schema("group_status")),
+            "partition_status": rules.partition_table(),
+        }
+
+    def _candidates(
+        self, snapshot: Snapshot, rules: PartitionRules, pending: dict[str, list[PendingCommit]], now_ms: int
+    ) -> set[str]:
+        """Groups in which one of our rules may fire."""
+        limit = self._settings.transaction_ms
+        hanging = {group for group, commits in pending.items() if any(now_ms - commit.since_ms > limit for commit in commits)}
+        return {
+            *rules.groups_with_flags(),
+            *self._changes.groups_with_storms(now_ms),
+            *self._changes.groups_with_jumps(),
+            *hanging,
+            *select(snapshot, _IDLE)["group_id"].to_pylist(),
+        }
+
+    def _evaluated(
+        self, group: str, now: GroupNow, rules: PartitionRules, pending: tuple[PendingCommit, ...], at_ms: int
+    ) -> dict[str, Any]:
+        evidence = GroupEvidence(
+            group,
+            at_ms,
+            self._settings,
+            tuple(rules.evidence(group)),
+            self._changes.membership(group, now),
+            self._changes.rebalances(group),
+            self._changes.jumps(group, now),
+            pending,
+        )
+        return status_columns(evaluate(evidence))
+
+
+class _WithoutOurRules:
+    """Groups in which only Burrow's rules can fire: the worst partition of such a group decides, or the first one."""
+
+    def __init__(self, rules: PartitionRules) -> None:
+        self._rules = rules
+        self._defects = rules.burrow_findings()
+        self._first = rules.first_findings()
+
+    def columns(self, group: str, *, exists: bool) -> dict[str, Any]:
+        """The columns about the status, as `evaluate` gives them."""
+        findings = self._defects.get(group, [])
+        deciding = findings[0] if findings else self._first.get(group)
+        if deciding is None:
+            is_known = exists or self._rules.totals_of(group)["partitions"]
+            return {"group_id": group, "status": str(Status.OK if is_known else Status.NOTFOUND), "detail": "", "findings": []}
+        return {"group_id": group, **finding_columns(deciding), "findings": [finding_row(finding) for finding in findings]}
+
+
+def expiries(snapshot: Snapshot, sampled: SampledPositions, settings: StatusSettings) -> Int64s:
+    """Time at which the offset of each position expires, for those that expire soon; NONE for others."""
+    until = timestamp_literal(timestamp(sampled.at_ms + settings.expiry_ms))
+    soon = select(snapshot, f"SELECT group_id, topic, partition, expires_at FROM expiring_offsets WHERE expires_at <= {until}")
+    found = np.full(sampled.positions.num_rows, NONE)
+    row = row_numbers(soon, sampled.positions)
+    found[row[row >= 0]] = milliseconds(soon["expires_at"])[row >= 0]
+    return found
+
+
+def pending_commits(snapshot: Snapshot) -> dict[str, list[PendingCommit]]:
+    """Commits in open transactions, by group."""
+    found: dict[str, list[PendingCommit]] = {}
+    for row in select(snapshot, _PENDING).to_pylist():
+        commit = PendingCommit(max(0, to_ms(row["record_timestamp"])), TopicPartition(row["topic"], row["partition"]))
+        found.setdefault(row["group_id"], []).append(commit)
+    return found
+
+
+def members_of(snapshot: Snapshot, groups: set[str]) -> dict[str, dict[str, bool]]:
+    """The members of these groups, and possibly of others, and whether each has partitions."""
+    found: dict[str, dict[str, bool]] = {}
+    if groups:
+        rows = select(snapshot, f"SELECT * FROM ({MEMBERS}) m WHERE {is_in('group_id', groups)}")
+        for row in rows.to_pylist():
+            found.setdefault(row["group_id"], {})[row["member_id"]] = row["has_partitions"]
+    return found
+
+
+def _groups_now(snapshot: Snapshot, groups: pa.Table, with_members: set[str]) -> dict[str, GroupNow]:
+    members = members_of(snapshot, with_members)
+    return {row["group_id"]: GroupNow(row, members.get(row["group_id"], {})) for row in groups.to_pylist()}

@@ -1,0 +1,272 @@
+"""Every status and every rule in `group_status`, each by a story that causes it; and the same status from the histories later."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from log_builder import member
+from status_story import Story
+
+from coordinator_core.health import BURROW_RULES, GROUP_RULES, Status, StatusSettings
+from pipelines.query.check import check
+from pipelines.query.engine import Snapshot
+
+Tell = Callable[[Story], dict[str, Any]]
+
+
+def commits(story: Story, *pairs: tuple[int, int], every: float = 30, start: float = 0) -> float:
+    """A commit and a log end at equal distances, each in a batch of its own, and a sample after each; the time of the last."""
+    at = start
+    for number, (offset, end) in enumerate(pairs):
+        at = start + number * every
+        story.at(at).end(end).commit(offset)
+        story.at(at + 1).sample()
+    return at
+
+
+def too_few_commits(story: Story) -> dict[str, Any]:
+    story.end(9).commit(5)
+    return story.at(1).sample()
+
+
+def caught_up(story: Story) -> dict[str, Any]:
+    story.end(5).commit(5)
+    return story.at(1).sample()
+
+
+def stopped(story: Story) -> dict[str, Any]:
+    last = commits(story, (1, 5), (2, 6), (3, 7))
+    for later in range(1, 8):
+        row = story.at(last + later * 30).sample()
+    return row
+
+
+def burrow_rewind(story: Story) -> dict[str, Any]:
+    commits(story, (1, 50), (9, 51), (3, 52), (4, 53))
+    return story.at(92).sample()
+
+
+def had_no_lag(story: Story) -> dict[str, Any]:
+    commits(story, (5, 5), (6, 9), (7, 9))
+    return story.at(62).sample()
+
+
+def stalled(story: Story) -> dict[str, Any]:
+    commits(story, (5, 9), (5, 9), (5, 9), (5, 9))
+    return story.at(92).sample()
+
+
+def lag_grows(story: Story) -> dict[str, Any]:
+    commits(story, (1, 5), (2, 9), (3, 14), (4, 19))
+    return story.at(92).sample()
+
+
+def lag_shrinks(story: Story) -> dict[str, Any]:
+    commits(story, (1, 9), (5, 9), (6, 12), (7, 9))
+    return story.at(92).sample()
+
+
+def data_lost(story: Story) -> dict[str, Any]:
+    story.end(9, start=7).commit(5)
+    return story.at(1).sample()
+
+
+def open_transaction(story: Story) -> dict[str, Any]:
+    """The last stable offset does not move."""
+    story.end(9, stable=5).commit(5)
+    story.at(1).sample()
+    return story.at(1_000).sample()
+
+
+def pending_commit(story: Story) -> dict[str, Any]:
+    story.end(5).commit(5).commit(6, producer=7)
+    story.at(1).sample()
+    return story.at(1_000).sample()
+
+
+def near_retention(story: Story) -> dict[str, Any]:
+    """The log start moves: records live for 100 s."""
+    story.end(1).commit(1)
+    story.sample()
+    for second, start, end in ((10, 0, 5), (20, 0, 9), (110, 1, 90)):
+        row = story.at(second).end(end, start=start).sample()
+    return row
+
+
+def offsets_expiring(story: Story) -> dict[str, Any]:
+    """A group without members, six days after its last commit."""
+    story.end(5).commit(5)
+    story.log.group((), timestamp=story.log.now_ms)
+    story.log.group((), group="billing", timestamp=story.log.now_ms)
+    story.sample()
+    return story.at(6.5 * 86_400).sample()
+
+
+def rebalance_storm(story: Story) -> dict[str, Any]:
+    story.end(5).commit(5)
+    for generation in range(6):
+        story.at(generation).log.group([member()], group="billing", generation=generation)
+    return story.at(10).sample()
+
+
+def reset_by_admin(story: Story) -> dict[str, Any]:
+    story.log.group([member()], group="billing")
+    story.end(50).commit(50)
+    story.at(10).log.group((), group="billing", generation=6)
+    story.sample()
+    story.at(20).commit(20, epoch=-1)
+    return story.at(21).sample()
+
+
+def rewound_by_member(story: Story) -> dict[str, Any]:
+    story.log.group([member()], group="billing")
+    story.end(50).commit(50)
+    story.at(1).sample()
+    story.at(2).commit(20)
+    story.at(3).commit(50)
+    return story.at(4).sample()
+
+
+def skew(story: Story) -> dict[str, Any]:
+    for partition, lag in enumerate((2_000, 10, 0)):
+        story.end(5_000, partition).commit(5_000, partition)
+        story.end(5_000 + lag, partition)
+    story.sample()
+    return story.at(1).sample()
+
+
+def members_without_partitions(story: Story) -> dict[str, Any]:
+    story.log.group([member(), member("m2", topics=())], group="billing")
+    story.end(5).commit(5)
+    story.at(1).sample()
+    return story.at(400).sample()
+
+
+def no_permission(story: Story) -> dict[str, Any]:
+    story.end(0, reason="topic_authorization_failed").commit(5)
+    return story.at(1).sample()
+
+
+STORIES: dict[str, tuple[Tell, Status]] = {
+    "burrow_0": (too_few_commits, Status.OK),
+    "burrow_1": (caught_up, Status.OK),
+    "burrow_2": (stopped, Status.STOP),
+    "burrow_3": (burrow_rewind, Status.REWIND),
+    "burrow_4": (had_no_lag, Status.OK),
+    "burrow_5": (stalled, Status.STALL),
+    "burrow_6": (lag_grows, Status.WARN),
+    "burrow_7": (lag_shrinks, Status.OK),
+    "data_lost": (data_lost, Status.ERR),
+    "hanging_transaction": (open_transaction, Status.ERR),
+    "hanging_transaction ": (pending_commit, Status.ERR),
+    "near_retention": (near_retention, Status.WARN),
+    "offsets_expiring": (offsets_expiring, Status.WARN),
+    "rebalance_storm": (rebalance_storm, Status.WARN),
+    "reset": (reset_by_admin, Status.WARN),
+    "rewound": (rewound_by_member, Status.WARN),
+    "skew": (skew, Status.WARN),
+    "members_without_partitions": (members_without_partitions, Status.WARN),
+    "unknown": (no_permission, Status.UNKNOWN),
+}
+#: Burrow's rule 0 is off by default; with it, windows of fewer than two commits are not evaluated.
+SETTINGS = StatusSettings(minimum_complete=0.2)
+
+
+def test_every_rule_has_a_story() -> None:
+    assert {name.strip() for name in STORIES} == {rule.name for rule in (*BURROW_RULES, *GROUP_RULES)}
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_rules(name: str, tmp_path: Path) -> None:
+    tell, status = STORIES[name]
+    story = Story(str(tmp_path), SETTINGS if name == "burrow_0" else StatusSettings())
+    row = tell(story)
+    fired = {(row["rule"], row["status"]), *((finding["rule"], finding["status"]) for finding in row["findings"])}
+    assert (name.strip(), str(status)) in fired, row
+    story.expect_same_from_histories()
+    story.restart()
+    story.sample()
+    story.expect_same_from_histories()
+    assert check(str(tmp_path)) == []
+
+
+def test_groups_and_partitions_have_their_totals(tmp_path: Path) -> None:
+    story = Story(str(tmp_path))
+    for partition, (offset, end) in enumerate(((5, 9), (5, 25), (5, 5))):
+        story.commit(offset, partition).end(end, partition)
+    story.end(0, 3, reason="leader_not_available").commit(1, 3)
+    story.log.group([member(topics=("payments",))], group="idle")
+    row = story.at(1).sample()
+    assert (row["partitions"], row["unknown_partitions"], row["total_lag"], row["complete"]) == (4, 1, 24, 0.0)
+    assert (row["max_lag"], row["max_lag_topic"], row["max_lag_partition"]) == (20, "orders", 1)
+    (idle,) = Snapshot.open(story.root).query("SELECT * FROM group_status WHERE group_id = 'idle'").to_pylist()
+    assert (idle["status"], idle["rule"], idle["partitions"], idle["total_lag"], idle["max_lag"]) == ("OK", None, 0, None, None)
+    windows = Snapshot.open(story.root).query("SELECT * FROM partition_status ORDER BY partition").to_pylist()
+    assert [(w["partition"], w["current_lag"], w["end_offset"], w["start_lag"]) for w in windows] == [
+        (0, 4, 5, None),
+        (1, 20, 5, None),
+        (2, 0, 5, None),
+    ]
+    story.expect_same_from_histories()
+
+
+def test_a_window_is_the_same_after_a_restart(tmp_path: Path) -> None:
+    query = "SELECT * FROM partition_status"
+    story = Story(str(tmp_path))
+    commits(story, *((offset, offset + 3) for offset in range(14)))
+    before = Snapshot.open(story.root).query(query).drop(["batch_id"]).to_pylist()
+    story.restart()
+    story.sample()
+    after = Snapshot.open(story.root).query(query).drop(["batch_id"]).to_pylist()
+    assert after == before
+    assert (after[0]["window_rows"], after[0]["complete"], after[0]["start_offset"], after[0]["end_offset"]) == (10, 1.0, 4, 13)
+    stuck = Snapshot.open(story.root).query("SELECT stuck_seconds FROM lag").to_pylist()
+    assert stuck == [{"stuck_seconds": 1.0}]
+
+
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(
+            ["commit", "commit", "commit", "end", "end", "members", "deleted", "tombstone", "sample", "sample", "restart"]
+        ),
+        st.integers(0, 1),
+        st.integers(0, 12),
+        st.sampled_from([1, 30, 700]),
+    ),
+    min_size=4,
+    max_size=24,
+)
+
+
+@settings(max_examples=12, deadline=None, phases=[Phase.explicit, Phase.generate])
+@given(steps)
+def test_any_story_has_the_same_status_later(
+    tmp_path_factory: pytest.TempPathFactory, told: list[tuple[str, int, int, int]]
+) -> None:
+    story = Story(str(tmp_path_factory.mktemp("story")), StatusSettings(skew_lag=5, skew_partitions=2, storm_rebalances=3))
+    story.end(6, 0).end(6, 1).commit(3, 0).sample()
+    now = 0
+    for kind, partition, number, wait in (*told, ("sample", 0, 0, 1)):
+        now += wait
+        story.at(now)
+        match kind:
+            case "commit":
+                story.commit(number, partition, epoch=-1 if number % 3 else 2)
+            case "end":
+                story.end(number, partition, start=number // 3, stable=number - number % 2)
+            case "members":
+                story.log.group(
+                    [member(f"m{k}", topics=("orders",) if k else ()) for k in range(number % 3)], group="billing", generation=now
+                )
+            case "deleted":
+                story.log.group_tombstone("billing")
+            case "tombstone":
+                story.log.offset_tombstone(partition, group="billing", topic="orders")
+            case "sample":
+                story.sample()
+            case "restart":
+                story.restart()
+    story.expect_same_from_histories()

@@ -1,0 +1,111 @@
+"""A story of groups, told to tables without Spark: records and samples at given times, and the status that each sample wrote."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+from log_builder import Log
+from sampled_topics import START_MS
+from table_logs import change_table
+
+from coordinator_core.health import DEFAULT_SETTINGS, EndOffsetSample, StatusSettings, samples_table
+from coordinator_core.log.entries import LogRecord
+from coordinator_core.state.era import Era
+from pipelines.batch.apply import BatchApplier
+from pipelines.lag.sampling import LagSampling
+from pipelines.lag.status_at import group_status_at
+from pipelines.query.engine import Snapshot
+from pipelines.tables.store import TableStore
+
+
+class TimedLog(Log):
+    """A log whose records have the time of the story."""
+
+    now_ms = START_MS
+
+    def _record(self, key: bytes | None, value: bytes | None, producer: int) -> LogRecord:
+        return replace(super()._record(key, value, producer), timestamp=self.now_ms)
+
+
+@dataclass
+class End:
+    """Answer of the leader of a partition. The last stable offset is the end unless it is given; a reason is a failure."""
+
+    end: int = 0
+    start: int = 0
+    stable: int | None = None
+    reason: str | None = None
+
+
+class Story:
+    """One job over one log partition; times in seconds since its start."""
+
+    def __init__(self, root: str, settings: StatusSettings = DEFAULT_SETTINGS, era: str = "4") -> None:
+        self.root, self.settings = root, settings
+        self.log = TimedLog()
+        self.ends: dict[tuple[str, int], End] = {}
+        self.written: list[tuple[datetime, list[dict[str, Any]]]] = []
+        self._era, self._applied = Era.named(era), 0
+        store = TableStore(root)
+        store.create()
+        self._applier = BatchApplier(store, self._era, self._era.default_retention_ms, dict, 1_000_000, clock=self.clock)
+        self.restart()
+
+    def restart(self) -> None:
+        """Continue in a new process."""
+        self._applier.writer = None
+        self._sampling = LagSampling(self._answers, self.clock, self.settings)
+
+    def at(self, seconds: float) -> "Story":
+        """Set the time."""
+        self.log.now_ms = START_MS + round(seconds * 1000)
+        return self
+
+    def clock(self) -> datetime:
+        return datetime.fromtimestamp(self.log.now_ms / 1000, UTC)
+
+    def commit(self, offset: int, partition: int = 0, *, group: str = "billing", epoch: int = 3, **values: Any) -> "Story":
+        self.log.commit(partition, offset, group=group, topic="orders", at=self.log.now_ms, leader_epoch=epoch, **values)
+        return self
+
+    def end(self, end: int, partition: int = 0, **values: Any) -> "Story":
+        self.ends["orders", partition] = End(end, **values)
+        return self
+
+    def batch(self) -> "Story":
+        """Apply the records since the last batch."""
+        if self.log.end > self._applied:
+            self._applier.apply_rows(change_table(self.log, self._era, self._applied, self.log.end))
+            self._applied = self.log.end
+        return self
+
+    def sample(self) -> dict[str, Any]:
+        """Apply new records, take a sample, and return the status of the group billing."""
+        self.batch()
+        if self._sampling.sample(self._applier.claim()) is None:
+            return {}
+        rows = Snapshot.open(self.root).query("SELECT * FROM group_status ORDER BY group_id").to_pylist()
+        self.written.append((rows[0]["evaluated_at"], rows))
+        return next((row for row in rows if row["group_id"] == "billing"), {})
+
+    def expect_same_from_histories(self) -> None:
+        """The newest tables give the status that each sample wrote."""
+        snapshot = Snapshot.open(self.root)
+        for at, rows in self.written:
+            names = [row["group_id"] for row in rows]
+            found = group_status_at(snapshot, at, names, self.settings).to_pylist()
+            assert found == [{name: value for name, value in row.items() if name != "batch_id"} for row in rows], at
+
+    def _answers(self, wanted: Mapping[str, set[int]]) -> pa.Table:
+        now = self.log.now_ms
+        samples = []
+        for topic, partition in sorted((topic, number) for topic, numbers in wanted.items() for number in numbers):
+            end = self.ends.get((topic, partition), End(reason="unknown_topic_or_partition"))
+            if end.reason is not None:
+                samples.append(EndOffsetSample(None, topic, partition, now, now, None, None, reason=end.reason))
+            else:
+                stable = end.end if end.stable is None else end.stable
+                samples.append(EndOffsetSample("id", topic, partition, now, now, end.start, end.end, stable, 3))
+        return samples_table(samples)
