@@ -27,6 +27,8 @@ class Configuration:
     job: Mapping[str, Any]
     lag: Mapping[str, Any]
     status: Mapping[str, Any]
+    metrics: Mapping[str, Any]
+    dashboard: Mapping[str, Any]
     #: May hold the keys of an object store.
     spark: Mapping[str, Any] = field(repr=False)
     kafka: Mapping[str, Any] = field(repr=False)

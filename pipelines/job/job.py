@@ -184,13 +184,13 @@ def _sample_schedule(
     options: RunOptions, applier: "BatchApplier", progress: Progress, clock_ms: Callable[[], int]
 ) -> SampleSchedule:
     """The samples of end offsets of a run."""
-    sampling = None
+    sampling = cluster = None
     if options.lag_interval_seconds:
-        from pipelines.lag.source_sampling import open_sampling
+        from pipelines.lag.source_sampling import open_cluster_sampling, open_sampling
 
-        sampling = open_sampling(options, progress, clock_ms)
+        sampling, cluster = open_sampling(options, progress, clock_ms), open_cluster_sampling(options)
     interval = None if options.trigger == AVAILABLE_NOW else options.lag_interval_seconds
-    return SampleSchedule(sampling, interval, applier.lock, applier.claim, progress)
+    return SampleSchedule(sampling, interval, applier.lock, applier.claim, progress, cluster)
 
 
 def _names(options: RunOptions) -> dict[UUID, tuple[str, str]]:

@@ -38,10 +38,10 @@ class RunOptions:
     tasks: int = 0
     #: Seconds between samples of end offsets; 0 for no samples.
     lag_interval_seconds: int = 0
+    status: StatusSettings = DEFAULT_SETTINGS
     #: Partitions per sample whose records are counted, and whose append times are searched for.
     lag_counted_partitions: int = 0
     lag_narrowed_partitions: int = 0
-    status: StatusSettings = DEFAULT_SETTINGS
 
 
 def trigger_arguments(trigger: str) -> dict[str, Any]:

@@ -65,18 +65,18 @@ class LagSampling:
         self,
         sample_topics: SampleTopics,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-        settings: StatusSettings = DEFAULT_SETTINGS,
         inputs: LagInputs | None = None,
+        settings: StatusSettings = DEFAULT_SETTINGS,
     ) -> None:
         self._sample_topics = sample_topics
         self._clock = clock
         self._inputs = inputs or LagInputs()
         self._history: SampleHistory | None = None
-        #: The batch that wrote the table `lag`, and the time of its newest sample.
-        self._written: tuple[int | None, int] = (None, 0)
         self._windows = CommitWindows(settings)
         self._lag_history = LagHistory()
         self._statuses = GroupStatuses(settings)
+        #: The batch that wrote the table `lag`, and the time of its newest sample.
+        self._written: tuple[int | None, int] = (None, 0)
         #: Lags of the last samples, for the slope.
         self._earlier: list[pa.Table] = []
 
@@ -129,8 +129,11 @@ class LagSampling:
         stored = history.add(samples)
         sampled = SampledPartitions(history.table())
         partition = sampled.partition_numbers(positions["topic"], positions["partition"])
+        if not at_ms:
+            # a source without a cluster: the log has no present at which groups could have a status
+            return {"end_offsets": stored, "lag": self._lag(positions, partition, sampled, read_until)}
         self._windows.refresh(snapshot, positions, partition, sampled.columns, at_ms)
-        lag = self._lag(positions, partition, sampled, read_until)
+        lag = self._lag(positions, partition, sampled, read_until, self._windows.moved_at_ms)
         windows = self._windows.columns(partition, sampled.columns, at_ms)
         evaluated = SampledPositions(positions, lag, windows, partition, sampled.columns, at_ms)
         return {
@@ -140,13 +143,20 @@ class LagSampling:
             **self._statuses.tables(snapshot, evaluated),
         }
 
-    def _lag(self, positions: pa.Table, partition: Int64s, samples: SampledPartitions, read_until: datetime) -> pa.Table:
+    def _lag(
+        self,
+        positions: pa.Table,
+        partition: Int64s,
+        samples: SampledPartitions,
+        read_until: datetime,
+        moved_at_ms: Int64s | None = None,
+    ) -> pa.Table:
         commits = CommitColumns(
             partition=partition,
             offset=integers(positions["committed_offset"]),
             committed_at_ms=milliseconds(positions["commit_timestamp"]),
             topic_id=samples.topic_id_numbers(positions["topic_id"]),
-            moved_at_ms=self._windows.moved_at_ms,
+            moved_at_ms=moved_at_ms,
             **self._slope_starts(positions, int(samples.columns.answered_at_ms.max(initial=0))),
         )
         lag = self._inputs.lag(commits, positions, samples)

@@ -11,6 +11,7 @@ from pipelines.tables.store import Batch
 from pipelines.tables.writer import TablesWriter
 
 if TYPE_CHECKING:
+    from pipelines.lag.cluster_sampling import ClusterSampling
     from pipelines.lag.sampling import LagSampling
 
 
@@ -27,8 +28,10 @@ class SampleSchedule:
         lock: threading.Lock,
         claim: Callable[[], TablesWriter],
         progress: Progress,
+        cluster: "ClusterSampling | None" = None,
     ) -> None:
         self._sampling = sampling
+        self._cluster = cluster
         self._interval = interval_seconds
         self._lock = lock
         self._claim = claim
@@ -75,6 +78,8 @@ class SampleSchedule:
             self._is_failing = False
         if batch is not None:
             self._progress(describe_sample(batch))
+            if self._cluster is not None:
+                self._cluster.sample(self._claim())
 
 
 def describe_sample(batch: Batch) -> str:

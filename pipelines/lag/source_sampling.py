@@ -1,15 +1,20 @@
 """The samples of end offsets of each kind of source."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from coordinator_core.health import END_OFFSETS_SCHEMA, LagReason
 from pipelines.job.run_options import RunOptions
 from pipelines.lag.append_times import NarrowedAges
+from pipelines.lag.cluster_sampling import ClusterSampling
 from pipelines.lag.counted_records import CountedRecords
 from pipelines.lag.lag_inputs import LagInputs
 from pipelines.lag.sampling import LagSampling
 from pipelines.lag.topic_facts import TopicFactsCache
 from pipelines.progress import Progress
+
+if TYPE_CHECKING:
+    from coordinator_core.sources.cluster_metadata import ClusterMetadata
 
 _WITHOUT_CLUSTER = LagInputs(without_samples=LagReason.SOURCE_WITHOUT_CLUSTER)
 
@@ -25,11 +30,23 @@ def open_sampling(options: RunOptions, progress: Progress, clock_ms: Callable[[]
         case "segments":
             from coordinator_core.sources.segment_offsets import SegmentOffsetsSampler
 
-            sample = SegmentOffsetsSampler(options.address.location, clock_ms).sample
-            return LagSampling(sample, settings=options.status, inputs=_WITHOUT_CLUSTER)
+            sampler = SegmentOffsetsSampler(options.address.location, clock_ms)
+            return LagSampling(sampler.sample, settings=options.status, inputs=_WITHOUT_CLUSTER)
         case "jsonl":
             return LagSampling(lambda _wanted: END_OFFSETS_SCHEMA.empty_table(), settings=options.status, inputs=_WITHOUT_CLUSTER)
     return None
+
+
+def open_cluster_sampling(options: RunOptions) -> ClusterSampling | None:
+    """The brokers, and the leaders of the topics of groups and of the topic that is read; None for a source without a cluster."""
+    if options.address.scheme != "kafka":
+        return None
+    from coordinator_core.sources.cluster_metadata import request_cluster_metadata
+
+    def request(topics: Sequence[str]) -> "ClusterMetadata":
+        return request_cluster_metadata(str(options.address), options.kafka, [*topics, options.address.topic])
+
+    return ClusterSampling(request)
 
 
 def _of_cluster(options: RunOptions, progress: Progress, clock_ms: Callable[[], int]) -> LagSampling:
@@ -46,4 +63,5 @@ def _of_cluster(options: RunOptions, progress: Progress, clock_ms: Callable[[], 
         counts=CountedRecords(DataRecordReader(address, kafka).read, counted) if counted else None,
         append_times=NarrowedAges(AppendTimeReader(address, kafka).search, narrowed) if narrowed else None,
     )
-    return LagSampling(TopicOffsetsSampler(address, kafka, clock_ms).sample, settings=options.status, inputs=inputs)
+    sampler = TopicOffsetsSampler(address, kafka, clock_ms)
+    return LagSampling(sampler.sample, settings=options.status, inputs=inputs)

@@ -31,7 +31,7 @@ KEYS: dict[str, tuple[str, ...]] = {
 }
 
 #: Tables that a write replaces as a whole.
-REPLACED = ("lag", "group_status", "partition_status")
+REPLACED = ("lag", "group_status", "partition_status", "brokers", "topic_partitions")
 
 #: Append-only tables.
 APPENDED = (
@@ -40,7 +40,7 @@ APPENDED = (
 )
 
 #: Tables that only samples of end offsets write, in batches of their own.
-SAMPLED = ("end_offsets", "lag", "lag_history", "group_status", "partition_status")
+SAMPLED = ("end_offsets", "lag", "lag_history", "group_status", "partition_status", "brokers", "topic_partitions")
 
 #: Order in which a batch writes the tables; `batches` is last and makes the batch visible.
 WRITE_ORDER = (*KEYS, *REPLACED, *APPENDED)

@@ -10,3 +10,8 @@ def local_folder(uri: str) -> Path | None:
         return Path(uri)
     parts = urlsplit(uri)
     return Path(unquote(parts.path)) if parts.scheme == "file" else None
+
+
+def cluster_name(root: str) -> str:
+    """Name of the cluster of a folder of tables, where none is given: the name of the folder."""
+    return root.rstrip("/").rpartition("/")[2] or "tables"

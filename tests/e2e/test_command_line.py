@@ -20,7 +20,10 @@ from pipelines.tables import definitions
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(sys.executable).with_name("grouplake")
-COMMANDS = ("demo", "example", "run", "maintain", "sql", "lag", "check", "catalog", "show", "coordinator", "cache", "completion")
+COMMANDS = (
+    *("demo", "example", "run", "maintain", "sql", "lag", "check", "catalog", "show"),
+    *("dashboard", "coordinator", "cache", "completion"),
+)
 Captured = pytest.CaptureFixture[str]
 
 
@@ -51,6 +54,7 @@ def test_help_is_a_table_of_contents(capsys: Captured) -> None:
         "try it",
         "write tables",
         "read",
+        "serve tables",
         "serve Kafka clients",
         "this machine",
     ]
@@ -144,6 +148,11 @@ def test_a_reader_that_is_gone_already(tables: str) -> None:
         (["lag", "--tables", "{tables}", "--all-groups"], {"pyspark", "delta", "sqlglot", "numba", "kafka"}),
         (["check", "--tables", "{tables}"], {"pyspark", "delta", "sqlglot", "numba", "kafka"}),
         (["catalog", "--tables", "{tables}"], {"pyspark", "delta", "sqlglot", "numba", "kafka"}),
+        # the address does not exist, so the server does not start
+        (
+            ["dashboard", "--tables", "{tables}", "--listen", "127.255.255.255:1"],
+            {"pyspark", "delta", "sqlglot", "numba", "kafka"},
+        ),
         (["show", "--source", "jsonl:{empty}"], {"pyspark", "delta", "deltalake", "kafka"}),
         (["run", "--source", "jsonl:nowhere", "--tables", "t"], {"pyspark", "delta", "kafka"}),
         (["completion", "bash"], {"pyspark", "delta", "deltalake", "pyarrow", "numpy", "numba"}),

@@ -203,7 +203,7 @@ def test_tables_of_an_earlier_version_get_the_new_ones(tmp_path: Path, earlier_v
 def test_tables_of_a_newer_version_are_refused(root: str, earlier_version: Callable[[], pytest.MonkeyPatch]) -> None:
     sampled(root, SampledTopics(orders=9))
     patch = earlier_version()
-    with pytest.raises(UsageError, match=r"have end_offsets, .*lag.*, written by a newer version of Grouplake"):
+    with pytest.raises(UsageError, match=r"have brokers, end_offsets, .*lag.*, written by a newer version of Grouplake"):
         TablesWriter.claim(TableStore(root))
     patch.undo()
     TablesWriter.claim(TableStore(root))

@@ -1,4 +1,4 @@
-"""A story of groups, told to tables without Spark: records and samples at given times, and the status that each sample wrote."""
+"""A story of groups in tables, without Spark: records and samples at given times, and the status that each sample wrote."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -56,7 +56,7 @@ class Story:
     def restart(self) -> None:
         """Continue in a new process."""
         self._applier.writer = None
-        self._sampling = LagSampling(self._answers, self.clock, self.settings)
+        self._sampling = LagSampling(self._answers, self.clock, settings=self.settings)
 
     def at(self, seconds: float) -> "Story":
         """Set the time."""

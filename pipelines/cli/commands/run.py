@@ -45,27 +45,37 @@ def _add_arguments(parser: ArgumentParser) -> None:
         help="observe (default): only the broker expires offsets; apply: expire them in the tables",
     )
     parser.add_argument("--now", type=time_ms, metavar="MS", help="time of the sweep, ms since the epoch (default: now)")
+    parser.add_argument("--metrics", metavar="HOST:PORT", help="serve /metrics for Prometheus (default: metrics.listen)")
     add_conf(parser)
 
 
 def _run(options: Namespace) -> int:
     from pipelines.configuration import load_configuration
+    from pipelines.metrics.job_metrics import job_metrics, metrics_endpoint
+    from pipelines.progress import print_progress
+
+    configuration = load_configuration(options.conf)
+    run_options = run_options_of(options, configuration)
+    listen = metrics_endpoint(options.metrics, configuration.metrics)
+    with job_metrics(listen, run_options, configuration.metrics, print_progress):
+        _run_job(options, configuration, run_options)
+    return 0
+
+
+def _run_job(options: Namespace, configuration: "Configuration", run_options: "RunOptions") -> None:
     from pipelines.job import job
     from pipelines.progress import print_progress
     from pipelines.timestamps import now_ms
 
-    configuration = load_configuration(options.conf)
-    run_options = run_options_of(options, configuration)
     if options.with_coordinator is None:
         job.run(run_options, print_progress, now_ms)
-        return 0
+        return
 
     from pipelines.coordinator import coordinator_options
     from pipelines.job.run_with_coordinator import following, run_with_coordinator
 
     serving = coordinator_options(options.with_coordinator, run_options.address.location, configuration.coordinator)
     run_with_coordinator(following(run_options, serving, options.trigger), serving, print_progress, now_ms)
-    return 0
 
 
 def run_options_of(options: Namespace, configuration: "Configuration") -> "RunOptions":
@@ -99,9 +109,9 @@ def run_options_of(options: Namespace, configuration: "Configuration") -> "RunOp
         bulk_rows=section["bulk_rows"],
         max_records=section["max_records_per_batch"],
         lag_interval_seconds=configuration.lag["interval_seconds"],
+        status=status_settings(configuration.status),
         lag_counted_partitions=configuration.lag["counted_partitions"],
         lag_narrowed_partitions=configuration.lag["narrowed_partitions"],
-        status=status_settings(configuration.status),
         tasks=section["tasks"],
         spark=configuration.spark,
         kafka=configuration.kafka_options,

@@ -1,0 +1,58 @@
+"""`grouplake dashboard`: serve metrics and Burrow's HTTP API from tables, until a signal."""
+
+from argparse import ArgumentParser, Namespace
+
+from pipelines.cli.command import Command
+from pipelines.cli.options import add_conf, folder
+from pipelines.errors import UsageError
+
+_EXAMPLES = """examples:
+  grouplake dashboard --tables /data/groups
+  grouplake dashboard --tables east=/data/east --tables west=s3://bucket/west --listen 127.0.0.1:8080
+  curl http://127.0.0.1:8080/metrics
+  curl http://127.0.0.1:8080/v3/kafka/east/consumer/billing/lag
+
+It needs the extra `dashboard`: pip install 'grouplake[dashboard]'. It prints "listening on …" when it accepts connections, and
+answers from memory: a new batch is loaded within `dashboard.poll_ms`. SIGTERM or Ctrl-C ends it after the pending requests.
+"""
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--tables",
+        required=True,
+        action="append",
+        type=folder,
+        metavar="[NAME=]DIR",
+        help="folder (or object-store URI) of the tables; repeat for several clusters (name: that of the folder)",
+    )
+    parser.add_argument(
+        "--listen", metavar="HOST:PORT", help="address of the server; port 0: any free port (default: 127.0.0.1:8080)"
+    )
+    add_conf(parser)
+
+
+def _run(options: Namespace) -> int:
+    from pipelines.configuration import load_configuration
+    from pipelines.dashboard.options import dashboard_options
+    from pipelines.progress import print_progress
+
+    configuration = load_configuration(options.conf)
+    checked = dashboard_options(options.tables, options.listen, configuration.dashboard, configuration.metrics, configuration.lag)
+    try:
+        from pipelines.dashboard.server import serve
+    except ImportError as error:
+        raise UsageError(f"grouplake dashboard needs the package {error.name}: pip install 'grouplake[dashboard]'") from error
+    serve(checked, print_progress)
+    return 0
+
+
+COMMAND = Command(
+    "dashboard",
+    "serve metrics and Burrow's HTTP API from tables",
+    _EXAMPLES,
+    _add_arguments,
+    _run,
+    loads_pandas=False,
+    compiles=False,
+)

@@ -1,0 +1,146 @@
+"""Routes of Burrow's HTTP API. It only reads: Burrow's DELETE is refused, and its configuration is not here."""
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import unquote
+
+from fastapi import APIRouter, Request, Response
+
+from pipelines.dashboard import burrow
+from pipelines.dashboard.commit_windows import commit_windows
+from pipelines.dashboard.responses import READ, error_response, json_response
+from pipelines.metrics.site import Site
+from pipelines.snapshots.memory_snapshot import MemorySnapshot
+
+_CLUSTER = "/v3/kafka/{cluster}"
+_GROUP = f"{_CLUSTER}/consumer/{{group}}"
+_CLUSTER_NOT_FOUND = "cluster not found"
+
+
+class BurrowApi:
+    """The routes of `/v3/kafka` and `/burrow/admin`. Names in paths are percent-encoded, so they may contain slashes."""
+
+    def __init__(self, site: Site, interval_seconds: int) -> None:
+        self._site = site
+        self._interval_seconds = interval_seconds
+
+    def router(self) -> APIRouter:
+        """The routes."""
+        router = APIRouter(tags=["burrow"])
+        for path, endpoint in (
+            ("/burrow/admin", self.admin),
+            ("/burrow/admin/ready", self.ready),
+            ("/v3/kafka", self.clusters),
+            (_CLUSTER, self.cluster),
+            (f"{_CLUSTER}/topic", self.topics),
+            (f"{_CLUSTER}/topic/{{topic}}", self.topic),
+            (f"{_CLUSTER}/topic/{{topic}}/consumers", self.topic_consumers),
+            (f"{_CLUSTER}/consumer", self.consumers),
+            (_GROUP, self.consumer),
+            (f"{_GROUP}/status", self.consumer_status),
+            (f"{_GROUP}/lag", self.consumer_lag),
+        ):
+            router.add_api_route(path, endpoint, methods=READ)
+        # the 405 of an unknown method would not explain why
+        for path in (_GROUP, f"{_GROUP}/topic/{{topic}}"):
+            router.add_api_route(path, self.delete, methods=["DELETE"], name=f"DELETE {path}")
+        return router
+
+    async def admin(self) -> Response:
+        """That the server runs."""
+        return Response("GOOD", media_type="text/plain")
+
+    async def ready(self) -> Response:
+        """Whether every cluster is loaded."""
+        is_ready = self._site.is_ready
+        return Response("READY" if is_ready else "STARTING", 200 if is_ready else 503, media_type="text/plain")
+
+    async def clusters(self, request: Request) -> Response:
+        """Names of the clusters."""
+        return json_response(request, "cluster list returned", clusters=list(self._site.roots))
+
+    async def cluster(self, request: Request, cluster: str) -> Response:
+        """What corresponds to Burrow's configuration of a cluster."""
+        return self._of_cluster(
+            request,
+            cluster,
+            "cluster module detail returned",
+            "module",
+            lambda snapshot: burrow.cluster_module(snapshot, self._interval_seconds),
+            "cluster module not found",
+        )
+
+    async def topics(self, request: Request, cluster: str) -> Response:
+        """Names of the topics."""
+        return self._of_cluster(request, cluster, "topic list returned", "topics", burrow.topics)
+
+    async def topic(self, request: Request, cluster: str, topic: str) -> Response:
+        """Log ends of a topic."""
+        return self._of_cluster(
+            request,
+            cluster,
+            "topic offsets returned",
+            "offsets",
+            lambda snapshot: burrow.topic_offsets(snapshot, unquote(topic)),
+            "cluster or topic not found",
+        )
+
+    async def topic_consumers(self, request: Request, cluster: str, topic: str) -> Response:
+        """Groups of a topic."""
+        return self._of_cluster(
+            request,
+            cluster,
+            "consumers of topic returned",
+            "consumers",
+            lambda snapshot: burrow.consumers_of_topic(snapshot, unquote(topic)),
+        )
+
+    async def consumers(self, request: Request, cluster: str) -> Response:
+        """Names of the groups."""
+        return self._of_cluster(request, cluster, "consumer list returned", "consumers", burrow.consumers)
+
+    def consumer(self, request: Request, cluster: str, group: str) -> Response:
+        """The last commits of a group. It reads files, so it runs in a thread of the pool."""
+
+        def of_group(snapshot: MemorySnapshot) -> Any:
+            history = commit_windows(self._site.roots[unquote(cluster)], snapshot, unquote(group))
+            return burrow.consumer_topics(snapshot, unquote(group), history)
+
+        missing = "cluster or consumer not found"
+        return self._of_cluster(request, cluster, "consumer detail returned", "topics", of_group, missing)
+
+    async def consumer_status(self, request: Request, cluster: str, group: str) -> Response:
+        """Status of a group, with the partitions that are not OK."""
+        return self._status(request, cluster, group, is_complete=False)
+
+    async def consumer_lag(self, request: Request, cluster: str, group: str) -> Response:
+        """Status of a group, with all partitions."""
+        return self._status(request, cluster, group, is_complete=True)
+
+    async def delete(self, request: Request) -> Response:
+        """Refuse to forget a group."""
+        response = error_response(request, 405, "the tables follow the log: delete the group in Kafka")
+        response.headers["Allow"] = ", ".join(READ)
+        return response
+
+    def _status(self, request: Request, cluster: str, group: str, *, is_complete: bool) -> Response:
+        snapshot = self._site.snapshot(unquote(cluster))
+        if snapshot is None:
+            body = burrow.not_found(unquote(cluster), unquote(group))
+        else:
+            body = burrow.consumer_status(snapshot, unquote(cluster), unquote(group), is_complete=is_complete)
+        code = 404 if body["status"] == burrow.NOT_FOUND else 200
+        return json_response(request, "consumer status returned", code, status=body)
+
+    def _of_cluster(
+        self,
+        request: Request,
+        cluster: str,
+        message: str,
+        key: str,
+        make: Callable[[MemorySnapshot], Any],
+        missing: str = _CLUSTER_NOT_FOUND,
+    ) -> Response:
+        snapshot = self._site.snapshot(unquote(cluster))
+        value = None if snapshot is None else make(snapshot)
+        return error_response(request, 404, missing) if value is None else json_response(request, message, **{key: value})

@@ -1,0 +1,35 @@
+"""Responses that all routes share: JSON errors in Burrow's shape, and bodies with an entity tag."""
+
+import json
+import socket
+from typing import Any
+from urllib.parse import unquote
+
+from fastapi import Request, Response
+
+from pipelines.metrics.http_answer import metrics_answer
+from pipelines.metrics.metrics_text import MetricsBody
+
+#: Methods of routes that read.
+READ = ["GET", "HEAD"]
+
+_HOST = socket.gethostname()
+
+
+def json_response(request: Request, message: str, code: int = 200, *, is_error: bool = False, **payload: Any) -> Response:
+    """A JSON object with `error`, `message` and `request` beside the payload."""
+    content = {"error": is_error, "message": message, **payload, "request": {"url": unquote(request.url.path), "host": _HOST}}
+    # the default of Python would be NaN, which is no JSON
+    body = json.dumps(content, ensure_ascii=False, allow_nan=False)
+    return Response(body, code, media_type="application/json")
+
+
+def error_response(request: Request, code: int, message: str) -> Response:
+    """An error as JSON."""
+    return json_response(request, message, code, is_error=True)
+
+
+def metrics_response(body: MetricsBody, request: Request) -> Response:
+    """The text of `/metrics`."""
+    answer = metrics_answer(body, request.headers.get("if-none-match", ""), request.headers.get("accept-encoding", ""))
+    return Response(answer.content, answer.code, answer.headers)

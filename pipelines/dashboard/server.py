@@ -1,0 +1,86 @@
+"""The server as a process: start, ready line, and the end after a signal."""
+
+import asyncio
+import contextlib
+import signal
+import socket
+from collections.abc import Iterator
+
+import uvicorn
+
+from coordinator_core.service.addresses import Endpoint
+from pipelines.dashboard.app import make_app
+from pipelines.dashboard.options import DashboardOptions
+from pipelines.errors import GrouplakeError
+from pipelines.metrics.site import Site
+from pipelines.progress import Progress
+
+_SHUTDOWN_SECONDS = 5
+
+
+class DashboardError(GrouplakeError):
+    """The server cannot listen on its address."""
+
+
+def serve(options: DashboardOptions, progress: Progress) -> None:
+    """Serve until SIGTERM or SIGINT; requests that have begun are answered first.
+
+    Raises:
+        DashboardError: the address is in use or not of this machine.
+    """
+    listener = _listen(options.listen)
+    site = Site(options.roots, options.metrics, options.poll_seconds, progress)
+    config = uvicorn.Config(
+        make_app(site, options),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+        lifespan="off",
+    )
+    host, port = listener.getsockname()[:2]
+    site.start()
+    try:
+        asyncio.run(_Server(config, Endpoint(host, port)).serve(sockets=[listener]))
+    finally:
+        site.close()
+
+
+class _Server(uvicorn.Server):
+    """Prints the line that a supervising process waits for, once connections are accepted."""
+
+    def __init__(self, config: uvicorn.Config, address: Endpoint) -> None:
+        super().__init__(config)
+        self._address = address
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Handle signals while the server runs. Unlike uvicorn's method, it does not raise them again: the exit code is 0."""
+        before = {each: signal.signal(each, self.handle_exit) for each in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        print(f"listening on http://{self._address}/ (metrics: /metrics)", flush=True)
+
+
+def _listen(address: Endpoint) -> socket.socket:
+    try:
+        family, kind, protocol, _, where = socket.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(where)
+            listener.listen(128)
+        except OSError:
+            listener.close()
+            raise
+    except OSError as error:
+        raise DashboardError(f"cannot listen on {address}: {error.strerror or error}") from error
+    return listener

@@ -1,0 +1,78 @@
+"""`/metrics` of a job: the series of its tables, and its position in the log."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from coordinator_core.service.addresses import Endpoint, parse_listen_address
+from pipelines.errors import UsageError
+from pipelines.job.run_options import RunOptions
+from pipelines.metrics.log_position import LogPosition
+from pipelines.metrics.metrics_server import MetricsServer
+from pipelines.metrics.metrics_text import MetricsBody
+from pipelines.metrics.settings import metrics_settings
+from pipelines.metrics.site import Site
+from pipelines.progress import Progress
+from pipelines.source.address import open_source
+from pipelines.tables.location import cluster_name
+
+_POLL_SECONDS = 1
+#: Interval between two looks at the ends of the log.
+_LOG_SECONDS = 15
+
+
+def metrics_endpoint(listen: str | None, section: Mapping[str, Any]) -> Endpoint | None:
+    """Address from `--metrics` or `metrics.listen`; None if both are empty. Raises UsageError for an invalid one."""
+    text = listen or section["listen"]
+    try:
+        return parse_listen_address(text) if text else None
+    except ValueError as error:
+        raise UsageError(f"{'--metrics' if listen else 'metrics.listen'}: {error}") from error
+
+
+@contextmanager
+def job_metrics(
+    listen: Endpoint | None, options: RunOptions, section: Mapping[str, Any], progress: Progress
+) -> Iterator[Endpoint | None]:
+    """Serve `/metrics` meanwhile; nothing without an address.
+
+    Raises:
+        UsageError: invalid settings.
+        MetricsServerError: the address cannot be used.
+    """
+    settings = metrics_settings(section)
+    if listen is None:
+        yield None
+        return
+    cluster = cluster_name(options.tables)
+    # before the first batch there are no tables, which is no error of the job
+    site = Site({cluster: options.tables}, settings, _POLL_SECONDS, lambda _: None)
+    position = LogPosition(_end_offsets(options), _LOG_SECONDS)
+    server = MetricsServer(listen, lambda: _body(site, cluster, position))
+    for each in (site, position, server):
+        each.start()
+    progress(f"metrics: http://{server.address}/metrics")
+    try:
+        yield server.address
+    finally:
+        for closed in (server, position, site):
+            closed.close()
+
+
+def _body(site: Site, cluster: str, position: LogPosition) -> MetricsBody:
+    snapshot = site.snapshot(cluster)
+    return site.metrics(position.lines(cluster, snapshot.batch.next_offsets if snapshot else {}))
+
+
+def _end_offsets(options: RunOptions) -> Callable[[], Mapping[int, int]]:
+    def look() -> Mapping[int, int]:
+        if options.address.is_spark_kafka:
+            # read by Kafka's Java client, with its settings
+            return {}
+        source = open_source(options.address, options.kafka, seen_before=True)
+        try:
+            return source.end_offsets()
+        finally:
+            source.close()
+
+    return look

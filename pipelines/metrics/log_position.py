@@ -1,0 +1,54 @@
+"""How far the tables are behind the log that the job reads."""
+
+import threading
+from collections.abc import Callable, Mapping
+
+from pipelines.metrics.exposition import MetricLines, escaped
+from pipelines.metrics.metric import Family, Level, Metric, Source
+
+_BEHIND = Metric(
+    "grouplake_log_behind_offsets",
+    "Offsets of the log partition that are not in the tables",
+    Family.OWN,
+    Level.LOG_PARTITION,
+    "behind",
+    {"cluster_name": "cluster", "log_partition": "log_partition"},
+    Source.JOB,
+)
+
+
+class LogPosition:
+    """Looks up the ends of the log in a thread of its own, so that no scrape waits for brokers that do not answer."""
+
+    def __init__(self, end_offsets: Callable[[], Mapping[int, int]], interval_seconds: float) -> None:
+        self._end_offsets = end_offsets
+        self._interval = interval_seconds
+        self._ends: Mapping[int, int] = {}
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="log position", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Ask the thread to end. It may be waiting for a broker, so this does not wait for it."""
+        self._stopped.set()
+
+    def lines(self, cluster: str, next_offsets: Mapping[int, int]) -> MetricLines:
+        """The metric; without series while the ends are unknown."""
+        ends = self._ends
+        values = {partition: max(0, end - next_offsets.get(partition, 0)) for partition, end in sorted(ends.items())}
+        lines = "".join(
+            f'{_BEHIND.name}{{cluster_name="{escaped(cluster)}",log_partition="{partition}"}} {value}\n'
+            for partition, value in values.items()
+        )
+        return MetricLines(_BEHIND, lines.encode(), len(values))
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                self._ends = self._end_offsets()
+            except Exception:  # the job reports why its source cannot be read; an unknown position has no series
+                self._ends = {}
+            self._stopped.wait(self._interval)

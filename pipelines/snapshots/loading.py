@@ -1,0 +1,176 @@
+"""Reads the tables of a batch into memory. A table whose version did not change keeps its object."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from pipelines.lag.positions import POSITIONS
+from pipelines.query.engine import Snapshot
+from pipelines.snapshots.grouped_table import GroupedTable
+from pipelines.snapshots.memory_snapshot import MemorySnapshot
+from pipelines.tables.store import Batch, TableStore
+from pipelines.timestamps import TIMESTAMP
+
+T = TypeVar("T")
+
+#: Number of batches whose phases and times are loaded.
+_RECENT = 50
+
+#: Phase that only maintenance batches have.
+_MAINTAIN_PHASE = "age"
+
+_LAG_KEY = ("topic", "partition")
+#: Tables from which the positions of groups follow, for tables without samples.
+_POSITION_TABLES = ("offsets", "pending_offsets", "groups", "members", "topic_ids")
+
+#: Columns of `lag` that are unknown without samples.
+_UNSAMPLED: dict[str, tuple[Any, pa.DataType]] = {
+    **dict.fromkeys(("latest_offset", "earliest_offset", "lag", "data_lag", "messages_lost"), (None, pa.int64())),
+    **dict.fromkeys(
+        (
+            "lag_seconds",
+            "lag_seconds_low",
+            "lag_seconds_high",
+            "lag_slope_per_second",
+            "stuck_seconds",
+            "drain_seconds",
+            "retention_margin_seconds",
+        ),
+        (None, pa.float64()),
+    ),
+    "blocked_by_transaction": (None, pa.bool_()),
+    "lag_method": ("none", pa.string()),
+    "lag_reason": ("no_sample", pa.string()),
+    "sampled_at": (None, TIMESTAMP),
+}
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    versions: tuple[int | None, ...]
+    value: Any
+
+
+class SnapshotLoader:
+    """Loads the snapshots of one folder of tables. For one thread at a time."""
+
+    def __init__(self, cluster: str, root: str) -> None:
+        self._cluster = cluster
+        self._store = TableStore(root)
+        self._loaded: dict[str, _Loaded] = {}
+        self._last: Batch | None = None
+        self._batches_version = -1
+        #: Newest batch that was searched for maintenance, and the result.
+        self._maintained: tuple[int, datetime | None] = (-1, None)
+
+    def last_batch(self) -> Batch | None:
+        """The newest complete batch; None before the first, and while the tables do not exist."""
+        if self._last is None and not self._store.exists():
+            return None
+        batches = self._store.table("batches")
+        if batches.version() != self._batches_version:
+            self._last = self._store.last_batch_of(batches)
+            self._batches_version = batches.version()
+        return self._last
+
+    def load(self, batch: Batch) -> MemorySnapshot:
+        """Read the tables of this batch."""
+        snapshot = Snapshot(self._store, batch)
+        return MemorySnapshot(
+            cluster=self._cluster,
+            batch=batch,
+            recent=self._recent(snapshot),
+            lag=self._lag(snapshot),
+            groups=self._grouped(snapshot, "groups"),
+            members=self._grouped(snapshot, "members", "member_id"),
+            quarantine_rows=self._table(snapshot, "quarantine", lambda: _count(snapshot, "quarantine")),
+            maintained_at=self._maintenance(snapshot),
+            group_status=self._grouped(snapshot, "group_status") if "group_status" in batch.versions else None,
+            partition_status=(
+                self._grouped(snapshot, "partition_status", *_LAG_KEY) if "partition_status" in batch.versions else None
+            ),
+            brokers=self._optional(snapshot, "brokers"),
+            topic_partitions=self._optional(snapshot, "topic_partitions"),
+        )
+
+    def _lag(self, snapshot: Snapshot) -> GroupedTable:
+        """The table `lag`; before the first sample the positions, with unknown ends."""
+        if "lag" in snapshot.batch.versions:
+            lag = self._grouped(snapshot, "lag", *_LAG_KEY)
+            if len(lag):
+                return lag
+        return self._value(snapshot, "positions", _POSITION_TABLES, lambda: _unsampled_lag(snapshot))
+
+    def _grouped(self, snapshot: Snapshot, name: str, *key: str) -> GroupedTable:
+        return self._table(snapshot, name, lambda: GroupedTable(_plain(snapshot, f"SELECT * FROM {name}"), *key))
+
+    def _optional(self, snapshot: Snapshot, name: str) -> pa.Table | None:
+        if name not in snapshot.batch.versions:
+            return None
+        return self._table(snapshot, name, lambda: _plain(snapshot, f"SELECT * FROM {name}"))
+
+    def _table(self, snapshot: Snapshot, name: str, load: Callable[[], T]) -> T:
+        return self._value(snapshot, name, (name,), load)
+
+    def _value(self, snapshot: Snapshot, name: str, sources: tuple[str, ...], load: Callable[[], T]) -> T:
+        """What `load` made of tables of these versions, without a load if they are those of the last one."""
+        versions = tuple(snapshot.batch.versions.get(source) for source in sources)
+        loaded = self._loaded.get(name)
+        if loaded is None or loaded.versions != versions:
+            loaded = self._loaded[name] = _Loaded(versions, load())
+        value: T = loaded.value
+        return value
+
+    def _maintenance(self, snapshot: Snapshot) -> datetime | None:
+        """Completion of the newest maintenance batch. Batches that were looked at once are not read again."""
+        looked_at, newest = self._maintained
+        new = f"batch_id > {looked_at} AND phase_ms['{_MAINTAIN_PHASE}'] IS NOT NULL"
+        rows = snapshot.query(f"SELECT max(finished_at) AS at FROM batches WHERE {new}")
+        newest = rows["at"][0].as_py() or newest
+        self._maintained = snapshot.batch.batch_id, newest
+        return newest
+
+    def _recent(self, snapshot: Snapshot) -> tuple[Batch, ...]:
+        first = snapshot.batch.batch_id - _RECENT
+        rows = snapshot.query(f"SELECT * FROM batches WHERE batch_id > {first} ORDER BY batch_id DESC").to_pylist()
+        return tuple(Batch.from_row(row) for row in rows)
+
+
+def _count(snapshot: Snapshot, name: str) -> int:
+    rows: int = snapshot.query(f"SELECT count(*) AS n FROM {name}")["n"][0].as_py()
+    return rows
+
+
+def _unsampled_lag(snapshot: Snapshot) -> GroupedTable:
+    return GroupedTable(_unsampled(_plain(snapshot, POSITIONS), snapshot.batch), *_LAG_KEY)
+
+
+def _unsampled(positions: pa.Table, batch: Batch) -> pa.Table:
+    """Positions with the columns of `lag`."""
+    rows = positions.rename_columns({"committed_offset": "group_offset"}).drop_columns(["commit_timestamp", "topic_id"])
+    count = rows.num_rows
+    for name, (value, kind) in _UNSAMPLED.items():
+        rows = rows.append_column(name, pa.repeat(pa.scalar(value, kind), count))
+    rows = rows.append_column("commits_read_until", pa.repeat(pa.scalar(batch.finished_at, TIMESTAMP), count))
+    return rows.append_column("batch_id", pa.repeat(pa.scalar(batch.batch_id, pa.int64()), count))
+
+
+def _plain(snapshot: Snapshot, sql: str) -> pa.Table:
+    """The rows of a query. DataFusion returns views of strings, which Arrow cannot sort."""
+    rows = snapshot.query(sql)
+    return rows.cast(pa.schema([field.with_type(_without_views(field.type)) for field in rows.schema]))
+
+
+def _without_views(kind: pa.DataType) -> pa.DataType:
+    if kind == pa.string_view():
+        return pa.string()
+    if kind == pa.binary_view():
+        return pa.binary()
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_without_views(kind.value_type)))
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_without_views(field.type)) for field in kind])
+    return kind

@@ -1,0 +1,26 @@
+"""Brokers and replicas of a live cluster, as the job asks for them."""
+
+import pytest
+from confluent_kafka import Producer
+
+from coordinator_core.sources.cluster_metadata import request_cluster_metadata
+from pipelines.private.kafka.broker import PrivateBroker
+from pipelines.private.kafka.clients import Clients
+
+pytestmark = pytest.mark.broker
+
+
+def test_brokers_and_replicas_of_a_live_cluster(broker: PrivateBroker, topic: str) -> None:
+    with Clients(broker.bootstrap) as clients:
+        clients.create_topics([topic], 3)
+        cluster = Producer({"bootstrap.servers": broker.bootstrap}).list_topics(topic)
+    found = request_cluster_metadata(f"kafka://{broker.bootstrap}/__consumer_offsets", {}, [topic, f"{topic}-missing"])
+    (node,) = cluster.brokers.values()
+    (own,) = found.brokers
+    assert (own.node_id, f"{own.host}:{own.port}") == (node.id, f"{node.host}:{node.port}")
+    assert (found.cluster_id, found.controller_id) == (cluster.cluster_id, node.id)
+    assert [(each.topic, each.partition, each.leader) for each in found.partitions] == [(topic, n, node.id) for n in range(3)]
+    for each in found.partitions:
+        expected = cluster.topics[topic].partitions[each.partition]
+        assert (list(each.replicas), list(each.in_sync)) == (expected.replicas, expected.isrs)
+        assert each.topic_id
