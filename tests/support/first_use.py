@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterable, Set
 
+from debian_packages import prometheus
 from java_clients import VERSIONS, client_jars
 from java_tools import tools_jars
 from member_programs import build_members
@@ -31,6 +32,8 @@ def prepare(markers: Set[str]) -> None:
 
         resolved_jars(*DELTA, progress=_progress)
         connector_jars(TOKEN_PROVIDER, _progress)
+    if "debian" in markers:
+        prometheus(_progress)
     if "broker" in markers:
         slow = "slow" in markers
         for version in (*TOOLS, *(TOOLS_OF_SLOW_TESTS if slow else ())):
