@@ -26,7 +26,7 @@ _EXAMPLES = """examples:
 Without QUERY and --file, a terminal has a prompt (\\? lists its commands), and other input is read as statements.
 
 tables: offsets pending_offsets groups members group_records offset_history group_history membership_history \
-ownership_history topic_ids quarantine lag end_offsets batches
+ownership_history topic_ids quarantine lag end_offsets batches alerts alert_history
 views:  committed_offsets group_members assignments expiring_offsets ownership rebalances resets consumption_edges \
 unused_groups
 """
