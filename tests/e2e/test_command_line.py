@@ -22,7 +22,8 @@ from pipelines.tables import definitions
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(sys.executable).with_name("grouplake")
 COMMANDS = (
-    "demo", "example", "run", "maintain", "sql", "lag", "check", "catalog", "show", "alerts", "coordinator", "cache", "completion",
+    "demo", "example", "run", "maintain", "sql", "lag", "check", "catalog", "show", "alerts", "coordinator", "cache",
+    "completion",
 )  # fmt: skip
 Captured = pytest.CaptureFixture[str]
 
