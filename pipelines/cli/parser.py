@@ -5,6 +5,7 @@ from typing import NoReturn
 
 from pipelines.cli.command import Command
 from pipelines.cli.commands import (
+    alerts,
     cache,
     catalog,
     check,
@@ -27,7 +28,7 @@ CONTENTS: tuple[tuple[str, tuple[Command, ...]], ...] = (
     ("try it", (demo.COMMAND, example.COMMAND)),
     ("write tables", (run.COMMAND, maintain.COMMAND)),
     ("read", (sql.COMMAND, lag.COMMAND, check.COMMAND, catalog.COMMAND, show.COMMAND)),
-    ("serve tables", (dashboard.COMMAND,)),
+    ("watch", (dashboard.COMMAND, alerts.COMMAND)),
     ("serve Kafka clients", (coordinator.COMMAND,)),
     ("this machine", (cache.COMMAND, completion.COMMAND)),
 )
