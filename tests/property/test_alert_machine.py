@@ -145,7 +145,7 @@ class AlertMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """In the end all values are clear and the receiver answers: it shows nothing."""
-        self.values = dict.fromkeys(INSTANCES, True)
+        self.values = dict.fromkeys(INSTANCES, "gone")
         self.is_up = True
         for _ in range(4):
             self.now += 400_000
