@@ -5,6 +5,7 @@ from typing import NoReturn
 
 from pipelines.cli.command import Command
 from pipelines.cli.commands import (
+    alerts,
     cache,
     catalog,
     check,
@@ -28,6 +29,7 @@ CONTENTS: tuple[tuple[str, tuple[Command, ...]], ...] = (
     ("write tables", (run.COMMAND, maintain.COMMAND)),
     ("read", (sql.COMMAND, lag.COMMAND, check.COMMAND, catalog.COMMAND, show.COMMAND)),
     ("serve tables", (dashboard.COMMAND,)),
+    ("watch", (alerts.COMMAND,)),
     ("serve Kafka clients", (coordinator.COMMAND,)),
     ("this machine", (cache.COMMAND, completion.COMMAND)),
 )

@@ -115,6 +115,9 @@ class Snapshot:
             # the row of a batch is in a later version of `batches` than the row can name
             self._register("all_batches", self._store.table("batches"))
             self._create_view("batches", f"SELECT * FROM all_batches WHERE batch_id <= {self.batch.batch_id}")
+        elif name in definitions.ALERTS and self._store.has(name):
+            self._provided.add(name)
+            self._register(name, self._store.table(name))
         elif name in self.batch.versions:
             self._provided.add(name)
             self._register(name, self._store.at(name, self.batch.versions[name]))
@@ -153,6 +156,8 @@ class Snapshot:
 
     def missing(self, name: str) -> str | None:
         """Message for a table of Grouplake that the batch does not have; None if it has it, or for another name."""
+        if name in definitions.ALERTS and not self._store.has(name):
+            return f"no table {name} under {self._store.root}: `grouplake alerts` creates it"
         if name not in definitions.WRITE_ORDER or name in self.tables:
             return None
         return (

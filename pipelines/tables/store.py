@@ -73,6 +73,10 @@ class TableStore:
         """True if the tables exist: `batches` is created last."""
         return DeltaTable.is_deltatable(self.path("batches"))
 
+    def has(self, name: str) -> bool:
+        """True if table `name` exists."""
+        return DeltaTable.is_deltatable(self.path(name))
+
     def expect_writable(self) -> None:
         """Raise UsageError if the tables are in a local folder that this user cannot write into."""
         folder = self.path("batches")

@@ -83,7 +83,7 @@ class AlertMachine(RuleBasedStateMachine):
 
     def _evaluate(self, result: RuleResult, kill: bool) -> None:
         self._count_held(result)
-        stepped = step(self.alerts, [result], lambda rule, labels: ((("team", "payments"),), ("ops",)), self.now)
+        stepped = step(self.alerts, [result], lambda *_: ((("team", "payments"),), ("ops",)), self.now)
         for change in stepped.changes:
             if change.change == "firing":
                 assert self.held[change.alert.key.labels] >= RULE.for_ms

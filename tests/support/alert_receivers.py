@@ -1,0 +1,140 @@
+"""Real receivers of notifications on loopback: an HTTP server, an SMTP server, a program, a clock, and tables to watch."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from email import message_from_bytes, policy
+from email.message import EmailMessage, Message
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import SMTP, Envelope, Session
+
+from coordinator_core.alerts import Alert
+from pipelines.alerts.alert_store import AlertStore
+from pipelines.alerts.evaluation_log import EvaluationLog
+from pipelines.alerts.evaluator import AlertEvaluator
+from pipelines.alerts.rules_file import load_rules
+
+
+@dataclass
+class Webhooks:
+    """An HTTP server that stores requests. It answers with `status`."""
+
+    url: str = ""
+    status: int = 200
+    bodies: list[Any] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    #: Set it to let stalled requests end.
+    released: threading.Event | None = None
+
+    def alerts(self) -> list[list[tuple[str, str]]]:
+        """Status and summary of the alerts of every request."""
+        return [[(each["status"], each["annotations"]["summary"]) for each in body["alerts"]] for body in self.bodies]
+
+
+@contextmanager
+def webhook_server() -> Iterator[Webhooks]:
+    """A running server."""
+    webhooks = Webhooks()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if webhooks.released is not None:
+                webhooks.released.wait(30)
+            webhooks.headers.append(dict(self.headers))
+            webhooks.bodies.append(json.loads(body))
+            answer = f"path {self.path}, token {self.headers.get('Authorization')}".encode()
+            self.send_response(webhooks.status)
+            if webhooks.status == 302:
+                self.send_header("Location", "http://127.0.0.1:1/elsewhere")
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, *_: Any) -> None:
+            """Standard error is for failures of tests."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    webhooks.url = f"http://127.0.0.1:{server.server_port}/hook/SECRETPATH"
+    try:
+        yield webhooks
+    finally:
+        if webhooks.released is not None:
+            webhooks.released.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@dataclass
+class Mails:
+    """Mails that an SMTP server accepted."""
+
+    port: int = 0
+    received: list[EmailMessage] = field(default_factory=list)
+    refused: set[str] = field(default_factory=set)
+
+    async def handle_RCPT(  # noqa: N802  # the name is aiosmtpd's
+        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
+    ) -> str:
+        """Accept a recipient, unless it is to be refused."""
+        if address in self.refused:
+            return "550 no such user"
+        envelope.rcpt_tos.append(address)
+        return "250 OK"
+
+    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802  # as above
+        """Keep a mail."""
+        assert isinstance(envelope.content, bytes)
+        mail: Message = message_from_bytes(envelope.content, policy=policy.default)  # type: ignore[arg-type]  # mypy's Policy[Message]
+        assert isinstance(mail, EmailMessage)
+        self.received.append(mail)
+        return "250 OK"
+
+
+@contextmanager
+def smtp_server() -> Iterator[Mails]:
+    """A running SMTP server."""
+    mails = Mails()
+    controller = Controller(mails, hostname="127.0.0.1", port=0)
+    controller.start()
+    try:
+        mails.port = controller.server.sockets[0].getsockname()[1]
+        yield mails
+    finally:
+        controller.stop()
+
+
+@dataclass
+class Evaluators:
+    """Evaluators of one file of rules, one after the other, with a clock that stands still."""
+
+    root: str
+    rules: Path
+    now_ms: int
+    lines: list[str] = field(default_factory=list)
+
+    def started(self) -> AlertEvaluator:
+        """An evaluator as a new process has it."""
+        rules = load_rules(str(self.rules))
+        return AlertEvaluator(self.root, rules, AlertStore(self.root), lambda: self.now_ms, EvaluationLog(self.lines.append))
+
+    def after(self, seconds: float) -> AlertEvaluator:
+        """A restart, after some time."""
+        self.now_ms += round(seconds * 1000)
+        return self.started()
+
+
+def states(evaluator: AlertEvaluator) -> list[tuple[str, str]]:
+    """Rule and state of the alerts."""
+    alerts: list[Alert] = list(evaluator.alerts.values())
+    return sorted((alert.key.rule, alert.state.value) for alert in alerts)
