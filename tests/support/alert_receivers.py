@@ -5,20 +5,21 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from email import message_from_bytes, policy
-from email.message import EmailMessage, Message
+from email import policy
+from email.message import EmailMessage
+from email.parser import BytesParser
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 from aiosmtpd.controller import Controller
-from aiosmtpd.smtp import SMTP, Envelope, Session
 
 from coordinator_core.alerts import Alert
 from pipelines.alerts.alert_store import AlertStore
 from pipelines.alerts.evaluation_log import EvaluationLog
 from pipelines.alerts.evaluator import AlertEvaluator
 from pipelines.alerts.rules_file import load_rules
+from pipelines.private.kafka.ports import PortReservation
 
 
 @dataclass
@@ -83,20 +84,17 @@ class Mails:
     received: list[EmailMessage] = field(default_factory=list)
     refused: set[str] = field(default_factory=set)
 
-    async def handle_RCPT(  # noqa: N802  # the name is aiosmtpd's
-        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
-    ) -> str:
+    async def handle_RCPT(self, *arguments: Any) -> str:  # noqa: N802  # the name is aiosmtpd's
         """Accept a recipient, unless it is to be refused."""
+        _, _, envelope, address, _ = arguments
         if address in self.refused:
             return "550 no such user"
         envelope.rcpt_tos.append(address)
         return "250 OK"
 
-    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802  # as above
+    async def handle_DATA(self, *arguments: Any) -> str:  # noqa: N802  # the name is aiosmtpd's
         """Keep a mail."""
-        assert isinstance(envelope.content, bytes)
-        mail: Message = message_from_bytes(envelope.content, policy=policy.default)  # type: ignore[arg-type]  # mypy's Policy[Message]
-        assert isinstance(mail, EmailMessage)
+        mail = BytesParser(policy=policy.default).parsebytes(arguments[2].content)
         self.received.append(mail)
         return "250 OK"
 
@@ -104,14 +102,15 @@ class Mails:
 @contextmanager
 def smtp_server() -> Iterator[Mails]:
     """A running SMTP server."""
-    mails = Mails()
-    controller = Controller(mails, hostname="127.0.0.1", port=0)
+    port = PortReservation()
+    mails = Mails(port.port)
+    controller = Controller(mails, hostname="127.0.0.1", port=port.port)
     controller.start()
     try:
-        mails.port = controller.server.sockets[0].getsockname()[1]
         yield mails
     finally:
         controller.stop()
+        port.release()
 
 
 @dataclass
