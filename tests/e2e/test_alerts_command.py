@@ -96,9 +96,8 @@ def test_a_dead_job_alerts_from_outside_and_a_restart_does_not_page_again(tables
 
 
 def test_once_ends_with_1_if_a_receiver_does_not_accept(tables: str, rules: Path, webhooks: Webhooks, capsys: Captured) -> None:
-    eventually(
-        "the batch is a second old", lambda: (datetime.now(UTC) - Snapshot.open(tables).batch.finished_at).total_seconds() > 1
-    )
+    finished_at = Snapshot.open(tables).batch.finished_at
+    eventually("the batch is a second old", lambda: datetime.now(UTC) - finished_at > timedelta(seconds=1))
     webhooks.status = 500
     arguments = ["alerts", "--tables", tables, "--rules", str(rules), "--once"]
     assert main(arguments) == 1

@@ -1,6 +1,7 @@
 """Conditions on aggregates with missing values: what is certain, and nothing else, is true or false."""
 
 import math
+from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
@@ -12,7 +13,7 @@ from coordinator_core.alerts import Above, Aggregate, Below, OneOf, holds_of_agg
 #: The partitions of a group have values of 0 or more; None is unknown.
 PARTITIONS = st.lists(st.none() | st.integers(0, 6), min_size=1, max_size=4)
 _POSSIBLE = (0, 1, 3, 7, 1_000)
-_FUNCTIONS = {Aggregate.SUM: sum, Aggregate.MAX: max, Aggregate.MIN: min}
+_FUNCTIONS: dict[Aggregate, Callable[[list[int]], int]] = {Aggregate.SUM: sum, Aggregate.MAX: max, Aggregate.MIN: min}
 
 
 def completions(values: list[int | None]) -> list[list[int]]:
