@@ -47,7 +47,7 @@ class AlertStore:
             _create(store, name)
         self._alerts, self._history = store.table("alerts"), store.table("alert_history")
         self._pending_rows: list[dict[str, Any]] = []
-        self._commits = 0
+        self._is_tidy_due = False
         self._roll_back()
 
     def _roll_back(self) -> None:
@@ -80,7 +80,8 @@ class AlertStore:
         schema = definitions.table("alerts").schema
         self._alerts = self._written("alerts", self._alerts, alerts_table(alerts.values(), schema, now_ms), "overwrite", [])
         failpoint("alerts:stored")
-        self._commits += 1
+        # by the version of the table, so that short processes of cron take turns
+        self._is_tidy_due |= self._alerts.version() % _TIDY_EVERY == 0
 
     def _written(
         self, name: str, table: DeltaTable, rows: pa.Table, mode: Any, transactions: Iterable[Transaction]
@@ -102,14 +103,14 @@ class AlertStore:
             return None
 
     def tidy_when_due(self, history_days: int, now_ms: int) -> None:
-        """After every 200 commits: delete old history, write checkpoints, remove unneeded files.
+        """About every 200 commits: delete old history, write checkpoints, remove unneeded files.
 
         Raises:
             TablesError: the tables cannot be written.
         """
-        if self._commits < _TIDY_EVERY:
+        if not self._is_tidy_due:
             return
-        self._commits = 0
+        self._is_tidy_due = False
         oldest = timestamp_literal(at_ms(now_ms - history_days * _DAY_MS))
         try:
             self._history.delete(f"at < {oldest}")

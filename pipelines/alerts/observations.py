@@ -15,7 +15,9 @@ from pipelines.alerts.rules_file import AlertRule
 from pipelines.alerts.tables import LAG_VALUES, Tables
 from pipelines.errors import UsageError
 
-_REGULAR = re.compile(r"\s+")
+_BLANKS = re.compile(r"\s+")
+#: Between labels in the key of a row.
+_SEPARATOR = "\x1f"
 
 #: Observations by the labels that identify their alerts.
 Observations = dict[Labels, Observation]
@@ -84,7 +86,7 @@ def _of_sql(rule: AlertRule, tables: Tables, active: Collection[Labels] | None) 
     rows = tables.snapshot.query(rule.sql)
     names = rows.schema.names
     if names.count("value") != 1:
-        raise UsageError(f"a query of a rule needs one column named value: {_REGULAR.sub(' ', rule.sql)}")
+        raise UsageError(f"a query of a rule needs one column named value: {_BLANKS.sub(' ', rule.sql)}")
     for name in names:
         if not is_label_name(name) or names.count(name) > 1:
             raise UsageError(f"the column {name!r} of the query cannot be a label: letters, digits and '_' only, once each")
@@ -146,12 +148,12 @@ def _observations(rule: AlertRule, rows: pa.Table, active: Collection[Labels] | 
 
 
 def _with_labels(rows: pa.Table, label_names: list[str], active: Collection[Labels]) -> pa.Table:
-    """The rows that may have labels of an active alert."""
-    for name in label_names:
-        wanted = sorted({dict(labels).get(name) for labels in active} - {None}, key=str)
-        if all(name in dict(labels) for labels in active):
-            rows = rows.filter(pc.is_in(rows[name], pa.array(wanted, pa.string())))
-    return rows
+    """The rows with the labels of an active alert."""
+    if not label_names or not rows.num_rows:
+        return rows
+    columns = [pc.fill_null(rows[name], "") for name in label_names]
+    keys = [_SEPARATOR.join(dict(labels).get(name, "") for name in label_names) for labels in active]
+    return rows.filter(pc.is_in(pc.binary_join_element_wise(*columns, _SEPARATOR), pa.array(keys, pa.string())))
 
 
 def _finite(value: Any) -> float | str | None:

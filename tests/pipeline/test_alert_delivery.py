@@ -18,6 +18,7 @@ from coordinator_core.state.era import Era
 from pipelines.alerts.receivers.message import rfc3339
 from pipelines.errors import AnotherWriter
 from pipelines.query.engine import Snapshot
+from pipelines.tables.store import TableStore
 from pipelines.timestamps import now_ms
 
 RULE = """
@@ -69,6 +70,11 @@ class Watched:
         self.evaluators.now_ms = self.topics.now_ms
         self.evaluator = self.evaluators.started()
         self.evaluator.evaluate()
+
+    def all_history(self) -> list[dict[str, object]]:
+        found = Snapshot.open(self.evaluators.root).query("SELECT * FROM alert_history ORDER BY at")
+        rows: list[dict[str, object]] = found.to_pylist()
+        return rows
 
     def history(self, change: str) -> list[dict[str, object]]:
         sql = f"SELECT * FROM alert_history WHERE change = '{change}' ORDER BY at"
@@ -378,3 +384,37 @@ def test_a_rule_that_is_removed_resolves_its_alerts(tmp_path: Path, webhooks: We
     assert webhooks.bodies[1]["status"] == "resolved"
     assert webhooks.bodies[1]["alerts"][0]["annotations"]["resolved_reason"] == "rule_removed"
     assert watched.evaluator.alerts == {}
+
+
+def test_stored_alerts_are_compacted_and_old_history_is_deleted(
+    tmp_path: Path, webhooks: Webhooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipelines.alerts.alert_store._TIDY_EVERY", 3)
+    rules = RULE.replace("[alerts]", "[alerts]\nhistory_days = 1")
+    watched = Watched(tmp_path, webhook("ops", webhooks.url), rules)
+    for seconds in (0, 30, 30):
+        watched.passes(seconds, 9)
+    assert sorted(str(row["change"]) for row in watched.all_history()) == ["delivered", "firing", "pending"]
+    # one process: a day later its history is old
+    evaluator = watched.evaluator
+    for _ in range(3):
+        watched.evaluators.now_ms += 86_400_000
+        watched.topics.now_ms = watched.evaluators.now_ms
+        sampled(watched.evaluators.root, watched.topics)
+        evaluator.evaluate()
+    assert {row["change"] for row in watched.all_history()} == {"delivered"}
+    assert len(TableStore(watched.evaluators.root).table("alert_history").file_uris()) < 3
+    # the state is as before, also for the next process
+    watched.passes(60, 5)
+    watched.passes(60, 5)
+    assert webhooks.bodies[-1]["status"] == "resolved"
+    assert watched.evaluator.alerts == {}
+
+
+def test_labels_of_alerts_can_be_queried(tmp_path: Path, webhooks: Webhooks) -> None:
+    watched = Watched(tmp_path, webhook("ops", webhooks.url))
+    watched.passes(0, 9)
+    watched.passes(60, 9)
+    sql = "SELECT labels['severity'] AS severity, value, deliveries[1]['receiver'] AS receiver FROM alerts"
+    (row,) = Snapshot.open(watched.evaluators.root).query(sql).to_pylist()
+    assert row == {"severity": "warning", "value": 4.0, "receiver": "ops"}

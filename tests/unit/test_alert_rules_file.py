@@ -120,6 +120,37 @@ def test_a_mistake_is_one_line_that_names_it(text: str, message: str, tmp_path: 
     assert str(tmp_path / "alerts.toml") in str(raised.value)
 
 
+_SMTP = 'kind = "smtp"\nhost = "x"\nfrom = "a@b"\nto = ["b@c"]\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "heading"),
+    [
+        (GENERAL + "wrong = 1\n" + RULE + RECEIVER, "## General settings"),
+        (GENERAL + RULE.replace('"lag"', '"sql"') + 'sql = "SELECT 1 AS value"\nwrong = 1\n' + RECEIVER, "## Rules"),
+        (GENERAL + RULE + "wrong = 1\n" + RECEIVER, "## Rules"),
+        (GENERAL + RULE.replace('"lag"', '"quarantine"') + "wrong = 1\n" + RECEIVER, "## Rules"),
+        (GENERAL + RULE + '[[owners]]\ngroups = ".*"\nwrong = 1\n' + RECEIVER, "## Owners"),
+        (GENERAL + RULE + RECEIVER + "wrong = 1\n", "## Receivers"),
+        (GENERAL + RULE + '[receivers.ops]\nkind = "webhook"\nurl = "http://x"\nwrong = 1\n', "## Receivers"),
+        (GENERAL + RULE + '[receivers.ops]\nkind = "alertmanager"\nurl = "http://x"\nwrong = 1\n', "## Receivers"),
+        (GENERAL + RULE + f"[receivers.ops]\n{_SMTP}wrong = 1\n", "## Receivers"),
+    ],
+)
+def test_the_docs_have_every_key(text: str, heading: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="unknown key wrong") as raised:
+        loaded(tmp_path, text)
+    (known,) = re.findall(r"\(known: (.*)\)", str(raised.value))
+    section = DOCS.read_text(encoding="utf-8").partition(f"\n{heading}\n")[2].partition("\n## ")[0]
+    missing = [key for key in known.split(", ") if f"`{key}`" not in section]
+    assert missing == []
+
+
+def test_the_docs_have_every_kind_of_rule() -> None:
+    section = DOCS.read_text(encoding="utf-8").partition("\n## Rules\n")[2].partition("\n## ")[0]
+    assert re.findall(r"(?m)^\| `(\w+)` \| (?!`)[^|]+ \| (?:text|count|seconds|count or text) \|", section) == list(KINDS)
+
+
 @pytest.mark.parametrize(("text", "ms"), [("90s", 90_000), ("1h30m", 5_400_000), ("250ms", 250), ("2d", 172_800_000)])
 def test_durations(text: str, ms: int) -> None:
     assert parse_duration_ms(text) == ms
