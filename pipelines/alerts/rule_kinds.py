@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from coordinator_core.alerts import Aggregate
-from coordinator_core.health import Status
+from coordinator_core.health import BURROW_RULES, GROUP_RULES, Status
 
 
 class Unit(Enum):
@@ -21,9 +21,14 @@ LEVELS = {"group": ("group_id",), "topic": ("group_id", "topic"), "partition": (
 #: Column → label.
 LABEL_NAMES = {"group_id": "group", "topic": "topic", "partition": "partition"}
 
+#: Rules of the health of groups, which `findings` can name.
+FINDINGS = (*(rule.name for rule in GROUP_RULES), *(f"burrow_{rule.number}" for rule in BURROW_RULES if rule.status != Status.OK))
+
 STATUSES = tuple(status.value for status in Status)
 #: Statuses that are an absence of knowledge.
 UNKNOWN_STATUSES = ("UNKNOWN", "NOTFOUND")
+#: Statuses of a group with a defect: default of `in` beside `findings`.
+DEFECTS = tuple(status for status in STATUSES if status not in (*UNKNOWN_STATUSES, "OK"))
 
 
 @dataclass(frozen=True)

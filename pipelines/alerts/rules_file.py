@@ -27,7 +27,7 @@ from pipelines.alerts.receivers.command import Command
 from pipelines.alerts.receivers.receiver import Receiver
 from pipelines.alerts.receivers.smtp import Smtp
 from pipelines.alerts.receivers.webhook import Webhook
-from pipelines.alerts.rule_kinds import KINDS, LABEL_NAMES, LEVELS, STATUSES, UNKNOWN_STATUSES, Kind, Unit
+from pipelines.alerts.rule_kinds import DEFECTS, FINDINGS, KINDS, LABEL_NAMES, LEVELS, STATUSES, UNKNOWN_STATUSES, Kind, Unit
 from pipelines.alerts.section import Section
 from pipelines.errors import UsageError
 from pipelines.query.statement import is_reading
@@ -58,6 +58,8 @@ class AlertRule:
     window_ms: int
     sql: str
     receivers: tuple[str, ...]
+    #: Only groups with one of these findings, for a rule about the status.
+    findings: tuple[str, ...] = ()
 
     @property
     def kind(self) -> Kind:
@@ -167,11 +169,20 @@ def _rule(
         window_ms=0 if kind.window_ms is None else section.positive_duration_ms("window", kind.window_ms),
         sql=sql,
         receivers=section.known_names("receivers", receivers, "receiver") or (),
+        findings=_findings(section) if on == "status" else (),
     )
     if not rule.receivers and not defaults:
         raise section.fail("receivers", "is missing, and [alerts] receivers has no default")
     section.end()
     return rule
+
+
+def _findings(section: Section) -> tuple[str, ...]:
+    findings = section.names("findings") or ()
+    for name in findings:
+        if name not in FINDINGS:
+            raise section.fail("findings", f"has {name!r}: must be one of {', '.join(FINDINGS)}")
+    return findings
 
 
 def _annotations(
@@ -191,6 +202,8 @@ def _annotations(
 def _condition(section: Section, kind: Kind, on: str) -> Condition:
     given = [key for key in _CONDITIONS if section.has(key)]
     values = {key: section.raw(key) for key in _CONDITIONS}
+    if not given and on == "status" and section.has("findings"):
+        return OneOf(DEFECTS, UNKNOWN_STATUSES)
     if len(given) != 1:
         raise section.fail("condition", f"needs exactly one of {', '.join(_CONDITIONS)}, not {len(given)}")
     (key,) = given

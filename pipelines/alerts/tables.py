@@ -72,6 +72,12 @@ class Tables:
             f"SELECT group_id, CASE WHEN {recent} THEN status END AS status, rule AS status_rule, detail FROM group_status"
         )
 
+    @cached_property
+    def findings(self) -> pa.Table:
+        """Rules that found something, by group."""
+        unnested = "SELECT group_id, unnest(findings) AS finding FROM group_status"
+        return self._rows(f"SELECT group_id, finding['rule'] AS rule FROM ({unnested}) f")
+
     def rebalances(self, window_ms: int) -> pa.Table:
         """Number of rebalances of every group in the window."""
         since = timestamp_literal(at_ms(self.now_ms - window_ms))

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from log_builder import Log, member
-from sampled_topics import START_MS, SampledTopics, sampled
+from log_builder import TOPIC, Log, member
+from sampled_topics import SampledTopics, sampled
 from table_logs import applied
 
 from coordinator_core.alerts import labels_of
@@ -15,7 +15,6 @@ from pipelines.alerts.rules_file import load_rules
 from pipelines.alerts.tables import Tables
 from pipelines.errors import UsageError
 from pipelines.query.engine import Snapshot
-from pipelines.tables import definitions
 from pipelines.timestamps import to_ms
 
 Found = dict[tuple[str, ...], tuple[bool | None, Any]]
@@ -148,20 +147,26 @@ def test_records_in_quarantine(tmp_path: Path, observed: Observer) -> None:
     assert damaged('on = "quarantine"\nabove = 0\nwindow = "5m"', seconds=301) == {(): (False, 0.0)}
 
 
-def test_statuses_of_groups(root: str, observed: Observer, monkeypatch: pytest.MonkeyPatch) -> None:
-    at = f"to_timestamp_micros({START_MS * 1000})"
-    rows = ("billing", "STOP", "burrow_2"), ("reports", "UNKNOWN", "unknown"), ("live", "OK", "")
-    view = " UNION ALL ".join(
-        f"SELECT '{group}' AS group_id, '{status}' AS status, '{rule}' AS rule, 'text' AS detail, {at} AS evaluated_at"
-        for group, status, rule in rows
-    )
-    texts = {name: definitions.view_text(name) for name in definitions.VIEWS}
-    monkeypatch.setattr(definitions, "VIEWS", (*definitions.VIEWS, "group_status"))
-    monkeypatch.setattr(definitions, "view_text", lambda name: texts.get(name, view))
-    sampled(root, SampledTopics(orders=9, returns=9, topic=3))
+def test_statuses_of_groups(tmp_path: Path) -> None:
+    log = Log()
+    for group in ("dark", "stopped"):
+        log.group([member()], group=group)
+    log.commit(0, 5, group="dark")
+    log.commit(0, 5, group="stopped", topic="orders")
+    root = str(tmp_path / "tables")
+    applied(log, Era.named("4"), [], root)
+    observed = Observer(root, tmp_path / "alerts.toml")
     rule = 'on = "status"\nin = ["ERR", "STOP"]'
-    assert observed(rule) == {("billing",): (True, "STOP"), ("live",): (False, "OK"), ("reports",): (None, "UNKNOWN")}
-    assert observed('on = "status"\nin = ["UNKNOWN"]\ngroups = "rep.*"') == {("reports",): (True, "UNKNOWN")}
+    # no sample yet
+    assert observed(rule) is None
+    sampled(root, SampledTopics(orders=9, **{TOPIC: "topic_authorization_failed"}))
+    assert observed(rule) == {("dark",): (None, "UNKNOWN"), ("stopped",): (True, "STOP")}
+    assert observed('on = "status"\nin = ["WARN"]') == {("dark",): (None, "UNKNOWN"), ("stopped",): (False, "STOP")}
+    # groups with a finding of a rule
+    assert observed(f'{rule}\nfindings = ["burrow_2", "skew"]')[("stopped",)] == (True, "STOP")  # type: ignore[index]  # not None
+    assert observed('on = "status"\nfindings = ["skew"]') == {("dark",): (None, "UNKNOWN"), ("stopped",): (False, "STOP")}
+    # only where it is named
+    assert observed('on = "status"\nin = ["UNKNOWN"]\ngroups = "da.*"') == {("dark",): (True, "UNKNOWN")}
     assert observed(rule, seconds=601) is None
 
 

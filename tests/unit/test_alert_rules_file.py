@@ -109,6 +109,10 @@ def test_defaults_are_those_of_the_example(tmp_path: Path) -> None:
             GENERAL + '[[rules]]\nname = "S"\non = "status"\nin = ["BAD"]\n' + RECEIVER,
             "in has 'BAD': must be one of NOTFOUND, OK",
         ),
+        (
+            GENERAL + '[[rules]]\nname = "S"\non = "status"\nfindings = ["skewed"]\n' + RECEIVER,
+            "findings has 'skewed': must be one of data_lost, ",
+        ),
         ("[alerts\n", "cannot read rules"),
     ],
 )
