@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from alert_receivers import Evaluators, Mails, Webhooks, smtp_server, states, webhook_server
+from alert_receivers import Evaluators, Mails, Webhooks, server_tls, smtp_server, states, webhook_server
 from alertmanager import alertmanager
 from eventually import eventually
 from log_builder import Log
@@ -418,3 +418,31 @@ def test_labels_of_alerts_can_be_queried(tmp_path: Path, webhooks: Webhooks) -> 
     sql = "SELECT labels['severity'] AS severity, value, deliveries[1]['receiver'] AS receiver FROM alerts"
     (row,) = Snapshot.open(watched.evaluators.root).query(sql).to_pylist()
     assert row == {"severity": "warning", "value": 4.0, "receiver": "ops"}
+
+
+def test_certificates_of_receivers_are_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A webhook over TLS, and a mail server with STARTTLS and a login."""
+    monkeypatch.setenv("PASSWORD", "hunter2")
+    certificate, context = server_tls(tmp_path)
+    rules = RULE.replace('receivers = ["ops"]', 'receivers = ["hook", "mail", "stranger", "other_mail"]').replace(
+        'for = "1m"', ""
+    )
+    with webhook_server(context) as webhooks, smtp_server(context) as mails:
+        mail = (
+            f'kind = "smtp"\nhost = "127.0.0.1"\nport = {mails.port}\nfrom = "a@b"\nto = ["c@d"]\n'
+            'username = "grouplake"\npassword = "env:PASSWORD"\n'
+        )
+        trust = f'cafile = "{certificate}"\n'
+        receivers = (
+            f'[receivers.hook]\nkind = "webhook"\nurl = "{webhooks.url}"\n{trust}'
+            f'[receivers.stranger]\nkind = "webhook"\nurl = "{webhooks.url}"\n'
+            f"[receivers.mail]\n{mail}{trust}[receivers.other_mail]\n{mail}"
+        )
+        watched = Watched(tmp_path, receivers, rules)
+        watched.passes(0, 9)
+        assert (len(webhooks.bodies), len(mails.received)) == (1, 1)
+        assert mails.logins == [("grouplake", "hunter2")]
+        failed = watched.history("failed")
+        assert sorted(str(row["receiver"]) for row in failed) == ["other_mail", "stranger"]
+        assert all("certificate verify failed" in str(row["reason"]) for row in failed)
+        assert "hunter2" not in "".join(watched.evaluators.lines)

@@ -1,6 +1,8 @@
 """Real receivers of notifications on loopback: an HTTP server, an SMTP server, a program, a clock, and tables to watch."""
 
 import json
+import ssl
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import AuthResult
 
 from coordinator_core.alerts import Alert
 from pipelines.alerts.alert_store import AlertStore
@@ -38,9 +41,32 @@ class Webhooks:
         return [[(each["status"], each["annotations"]["summary"]) for each in body["alerts"]] for body in self.bodies]
 
 
+def server_tls(folder: Path) -> tuple[Path, ssl.SSLContext]:
+    """A certificate for 127.0.0.1, and the context of a server with it."""
+    key, certificate = folder / "key.pem", folder / "certificate.pem"
+    subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"]
+    command: list[str | Path] = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-keyout",
+        key,
+        "-out",
+        certificate,
+        *subject,
+    ]
+    subprocess.run(command, check=True, capture_output=True)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, key)
+    return certificate, context
+
+
 @contextmanager
-def webhook_server() -> Iterator[Webhooks]:
-    """A running server."""
+def webhook_server(tls: ssl.SSLContext | None = None) -> Iterator[Webhooks]:
+    """A running server, with TLS if a context is given."""
     webhooks = Webhooks()
 
     class Handler(BaseHTTPRequestHandler):
@@ -63,9 +89,11 @@ def webhook_server() -> Iterator[Webhooks]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
-    webhooks.url = f"http://127.0.0.1:{server.server_port}/hook/SECRETPATH"
+    webhooks.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{server.server_port}/hook/SECRETPATH"
     try:
         yield webhooks
     finally:
@@ -83,6 +111,14 @@ class Mails:
     port: int = 0
     received: list[EmailMessage] = field(default_factory=list)
     refused: set[str] = field(default_factory=set)
+    #: User name and password of every login.
+    logins: list[tuple[str, str]] = field(default_factory=list)
+
+    def __call__(self, *arguments: Any) -> AuthResult:
+        """Accept the login with the password `hunter2`, as an authenticator of aiosmtpd."""
+        login = arguments[-1]
+        self.logins.append((login.login.decode(), login.password.decode()))
+        return AuthResult(success=login.password == b"hunter2")
 
     async def handle_RCPT(self, *arguments: Any) -> str:  # noqa: N802  # the name is aiosmtpd's
         """Accept a recipient, unless it is to be refused."""
@@ -100,11 +136,14 @@ class Mails:
 
 
 @contextmanager
-def smtp_server() -> Iterator[Mails]:
-    """A running SMTP server."""
+def smtp_server(tls: ssl.SSLContext | None = None) -> Iterator[Mails]:
+    """A running SMTP server; with a context it requires STARTTLS and a login."""
     port = PortReservation()
     mails = Mails(port.port)
-    controller = Controller(mails, hostname="127.0.0.1", port=port.port)
+    security: dict[str, Any] = {}
+    if tls is not None:
+        security = {"tls_context": tls, "require_starttls": True, "auth_required": True, "authenticator": mails}
+    controller = Controller(mails, hostname="127.0.0.1", port=port.port, **security)
     controller.start()
     try:
         yield mails
