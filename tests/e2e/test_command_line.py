@@ -55,6 +55,10 @@ def test_help_is_a_table_of_contents(capsys: Captured) -> None:
         "try it",
         "write tables",
         "read",
+<<<<<<< HEAD
+=======
+        "serve tables",
+>>>>>>> alerts
         "watch",
         "serve Kafka clients",
         "this machine",
