@@ -157,11 +157,6 @@ def test_a_reader_that_is_gone_already(tables: str) -> None:
         (["sql", "--tables", "{tables}", "--as-of", "0", "SELECT 1"], {"pyspark", "delta", "sqlglot", "numba", "kafka"}),
         (["lag", "--tables", "{tables}", "--all-groups"], {"pyspark", "delta", "sqlglot", "numba", "kafka"}),
         (["check", "--tables", "{tables}"], {"pyspark", "delta", "sqlglot", "numba", "kafka"}),
-        # the address does not exist, so the server does not start
-        (
-            ["dashboard", "--tables", "{tables}", "--listen", "127.255.255.255:1"],
-            {"pyspark", "delta", "sqlglot", "numba", "kafka"},
-        ),
         (["show", "--source", "jsonl:{empty}"], {"pyspark", "delta", "deltalake", "kafka"}),
         (["run", "--source", "jsonl:nowhere", "--tables", "t"], {"pyspark", "delta", "kafka"}),
         (["completion", "bash"], {"pyspark", "delta", "deltalake", "pyarrow", "numpy", "numba"}),
