@@ -57,9 +57,13 @@ BULK_ROWS = int(load_configuration(None).job["bulk_rows"])
 
 @dataclass(frozen=True)
 class TablesShape:
-    """Number of offsets in the tables, and properties that follow from it."""
+    """Number of offsets in the tables, and properties that follow from it.
+
+    `committed` is the offset that all groups have committed; None for offsets of all sizes.
+    """
 
     offsets: int
+    committed: int | None = None
 
     @property
     def groups(self) -> int:
@@ -92,9 +96,10 @@ def topic_names(group: int) -> list[str]:
     return [f"orders-{group % 500}", f"shipments-{group % 97}"][:TOPICS_PER_GROUP]
 
 
-def large_tables(size: int, folder: Path) -> TableStore:
+def large_tables(size: int, folder: Path, committed: int | None = None) -> TableStore:
     """Tables of this shape, created in `folder` unless they exist."""
-    root, shape = folder / f"tables-{size}", TablesShape(size)
+    shape = TablesShape(size, committed)
+    root = folder / (f"tables-{size}" if committed is None else f"tables-{size}-at-{committed}")
     store = TableStore(str(root))
     if not (root / "complete").exists():
         shutil.rmtree(root, ignore_errors=True)
@@ -206,7 +211,7 @@ def change_rows(shape: TablesShape, partitions: range = range(LOG_PARTITIONS)) -
 def _commits(shape: TablesShape, groups: np.ndarray, names: np.ndarray, first: np.ndarray) -> dict[str, pa.Array]:
     log_offsets = (first[:, None] + 1 + np.arange(PER_GROUP)).ravel()
     number = (groups[:, None] * PER_GROUP + np.arange(PER_GROUP)).ravel()
-    committed = number * 7_919 % 10_000_000
+    committed = number * 7_919 % 10_000_000 if shape.committed is None else np.full(len(number), shape.committed)
     at = pa.array((NEWEST_MS - shape.offsets + number) * 1000, TIMESTAMP)
     topics = np.array([topic_names(group) for group in groups], object)
     return {

@@ -2,6 +2,7 @@
 
 import os
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,11 +10,24 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 _SAMPLE_SECONDS = 0.02
 
 
-def cpu_seconds(pid: int) -> float:
-    """User and system time of a process so far, over all its threads."""
+def cpu_seconds(pid: int, *, waited_for: bool = False) -> float:
+    """User and system time of a process so far, over all its threads; optionally with that of children it has waited for."""
     # after the program name, which can contain any character
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS
+    return sum(map(int, fields[11 : 15 if waited_for else 13])) / _TICKS
+
+
+def family_cpu_seconds(root: int) -> float:
+    """CPU time so far of a process and its running descendants. Of ended ones the time counts if their parent waited for them."""
+    family = {root}
+    for pid, parent in sorted(_parents().items()):
+        if parent in family:
+            family.add(pid)
+    total = 0.0
+    for pid in family:
+        with suppress(OSError):
+            total += cpu_seconds(pid, waited_for=True)
+    return total
 
 
 @dataclass

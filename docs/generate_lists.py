@@ -7,36 +7,15 @@ text up to `<!-- end -->` is replaced; the rest of a page is written by hand.
 import re
 from pathlib import Path
 
-import pyarrow as pa
-
 from coordinator_core.protocol.api import AnyApi
 from coordinator_core.protocol.apis import APIS
 from coordinator_core.state.era import ERAS
+from pipelines.query.column_types import type_name
 from pipelines.tables import definitions
 
 DOCS = Path(__file__).parent
 PAGES = (DOCS / "tables.md", DOCS / "wire.md")
 _LIST = re.compile(r"<!-- (?:table (\w+)|apis) -->\n.*?<!-- end -->", re.DOTALL)
-
-
-def type_name(kind: pa.DataType) -> str:
-    """An Arrow type as Spark SQL spells it."""
-    if pa.types.is_map(kind):
-        return f"MAP<{type_name(kind.key_type)}, {type_name(kind.item_type)}>"
-    if pa.types.is_list(kind):
-        return f"ARRAY<{type_name(kind.value_type)}>"
-    if pa.types.is_struct(kind):
-        return f"STRUCT<{', '.join(f'{member.name}: {type_name(member.type)}' for member in kind)}>"
-    if pa.types.is_timestamp(kind):
-        return "TIMESTAMP"
-    return {
-        pa.string(): "STRING",
-        pa.int32(): "INT",
-        pa.int64(): "BIGINT",
-        pa.bool_(): "BOOLEAN",
-        pa.binary(): "BINARY",
-        pa.float64(): "DOUBLE",
-    }[kind]
 
 
 def described(name: str) -> str:

@@ -26,6 +26,7 @@ class Configuration:
 
     job: Mapping[str, Any]
     lag: Mapping[str, Any]
+    status: Mapping[str, Any]
     metrics: Mapping[str, Any]
     dashboard: Mapping[str, Any]
     #: May hold the keys of an object store.

@@ -7,6 +7,7 @@ from functools import partial
 
 from deltalake import DeltaTable
 
+from coordinator_core.health import DEFAULT_KEEP, KeepRule
 from pipelines.failpoints import failpoint
 from pipelines.phases import Phases
 from pipelines.tables import definitions
@@ -15,9 +16,10 @@ from pipelines.tables.leaves import has_leaves
 from pipelines.tables.store import Batch, TableStore, timestamp_literal
 from pipelines.tables.writer import TablesWriter, stamped
 from pipelines.tables.writer_lock import writer_lock
+from pipelines.thinning import THINNED, thin_table
 
 #: Histories with an age limit. `quarantine` has none: an operator decides about its rows.
-_AGING = ("offset_history", "group_history")
+_AGING = ("offset_history", "group_history", "membership_history", "ownership_history")
 
 #: How long a table's log keeps the names of replaced files (`delta.deletedFileRetentionDuration`).
 _DELETED_FILE_RETENTION_HOURS = 7 * 24
@@ -27,11 +29,12 @@ _STATE_AND_HISTORY = definitions.WRITE_ORDER[:-1]
 
 @dataclass(frozen=True)
 class Maintenance:
-    """Limits: age of history rows, age of versions for --as-of, target file size of compaction."""
+    """Limits: age of history rows, age of versions for --as-of, target file size of compaction, distances of samples by age."""
 
     history_days: int
     vacuum_hours: int
     target_file_mb: int
+    keep: tuple[KeepRule, ...] = DEFAULT_KEEP
 
 
 def maintain(root: str, limits: Maintenance, now: datetime, progress: Callable[[str], None]) -> None:
@@ -68,6 +71,10 @@ def _compacted(writer: TablesWriter, last: Batch, limits: Maintenance, now: date
         with phases.timed("age"):
             writer.commit(name, partial(_age, oldest))
         failpoint(f"maintain:aged:{name}")
+    for name in THINNED:
+        with phases.timed("thin"):
+            writer.commit(name, partial(thin_table, name, limits.keep, now, limits.target_file_mb << 20))
+        failpoint(f"maintain:thinned:{name}")
     for name in _STATE_AND_HISTORY:
         with phases.timed("compact"):
             writer.commit(name, partial(_compact, name, limits, progress))

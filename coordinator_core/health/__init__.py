@@ -13,6 +13,7 @@ from coordinator_core.health.lag_inputs import NO_FACTS, Commit, EarlierLag, Rec
 from coordinator_core.health.offset_jumps import JumpedBy, OffsetJump, offset_jumps
 from coordinator_core.health.partition_lag import LagMethod, LagReason, PartitionLag, partition_lag
 from coordinator_core.health.readable import ReadableSince, readable_since
+from coordinator_core.health.retention_columns import kept_samples, kept_times
 from coordinator_core.health.sample_columns import NONE, SampleColumns
 from coordinator_core.health.sample_retention import DEFAULT_KEEP, KeepRule, keep_rules, thin
 from coordinator_core.health.sample_runs import add_sample, fold_runs
@@ -82,6 +83,8 @@ __all__ = [
     "group_status",
     "incarnations",
     "keep_rules",
+    "kept_samples",
+    "kept_times",
     "lag_columns",
     "log_ends",
     "offset_jumps",

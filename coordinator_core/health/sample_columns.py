@@ -6,11 +6,23 @@ The scalar rules are in `incarnations` and `readable`. A missing value is NONE.
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
-from coordinator_core.codec.arrays import Int64s, Numbers
+from coordinator_core.codec.arrays import ArrowArray, ArrowColumn, Int64s, Numbers
 
 #: Missing value of an int64 column.
 NONE = np.iinfo(np.int64).min
+
+
+def integers(column: ArrowColumn | ArrowArray) -> Int64s:
+    """A column of numbers or times as int64, NONE for null."""
+    numbers: Int64s = column.cast(pa.int64()).fill_null(NONE).to_numpy()
+    return numbers
+
+
+def nullable(values: Int64s) -> ArrowArray:
+    """An Arrow array of int64, null for NONE."""
+    return pa.array(values, mask=values == NONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +69,7 @@ class CurrentLogs:
         self.log_start = successful(samples.log_start)
         self.log_end = successful(samples.log_end)
         self.stop: Int64s = starts[1:]
-        events = _Events(self.log_start, self.log_end, successful(samples.leader_epoch), successful(samples.topic_id), starts)
+        events = LogEvents(self.log_start, self.log_end, successful(samples.leader_epoch), successful(samples.topic_id), starts)
         self.first: Int64s = starts[:-1].copy()
         # of several events of a partition the last assignment remains
         self.first[events.recreated_partition] = events.recreated
@@ -129,7 +141,7 @@ def readable_columns(logs: CurrentLogs, partition: Int64s, offset: Int64s) -> Re
     return ReadableColumns(readable, np.where(bracketed, asked, NONE), answered, estimate)
 
 
-class _Events:
+class LogEvents:
     """Rows that begin a recreated topic or a truncated log (`incarnation_start`), with their partitions."""
 
     def __init__(self, log_start: Int64s, log_end: Int64s, leader_epoch: Int64s, topic_id: Int64s, starts: Int64s) -> None:

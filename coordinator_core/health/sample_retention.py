@@ -55,7 +55,7 @@ def thin(
     - the newest sample that is older than all rules, while newer ones exist: a record that no member has read for 30 days grows
       older still.
     """
-    spans = _spans(now_ms, rules)
+    spans = spans_of(now_ms, rules)
     horizon = spans[-1].from_ms
     if not samples or samples[-1].answered_at_ms < horizon:
         return ()
@@ -81,7 +81,7 @@ class _Spans(NamedTuple):
     distance_ms: int
 
 
-def _spans(now_ms: int, rules: Sequence[KeepRule]) -> tuple[_Spans, ...]:
+def spans_of(now_ms: int, rules: Sequence[KeepRule]) -> tuple[_Spans, ...]:
     """Spans for each rule. None is split by the age of a rule: so thinning again later gives the same as thinning once."""
     found = []
     for rule, older in zip(rules, (*rules[1:], rules[-1]), strict=True):

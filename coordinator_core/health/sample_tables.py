@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from coordinator_core.codec.arrays import ArrowArray, ArrowColumn, Int64s
 from coordinator_core.health.end_offsets import EndOffsetSample
-from coordinator_core.health.sample_columns import NONE, SampleColumns
+from coordinator_core.health.sample_columns import NONE, SampleColumns, integers
 
 _TIME = pa.timestamp("us", tz="UTC")
 END_OFFSETS_SCHEMA = pa.schema(
@@ -59,8 +59,8 @@ class SampledPartitions:
         topics, self._topics = _encoded(table["topic"])
         topic_ids, self._topic_ids = _encoded(table["topic_id"])
         reasons, reason_names = _encoded(table["reason"])
-        key = (topics << 32) | _integers(table["partition"])
-        asked, answered = (_integers(table[name].cast(pa.int64())) // 1000 for name in ("asked_at", "answered_at"))
+        key = (topics << 32) | integers(table["partition"])
+        asked, answered = (integers(table[name].cast(pa.int64())) // 1000 for name in ("asked_at", "answered_at"))
         order = _sorted(key, answered)
         starts = np.flatnonzero(np.append(True, key[order][1:] != key[order][:-1])) if len(order) else np.zeros(0, np.int64)
         self._keys: Int64s = key[order][starts]
@@ -68,19 +68,30 @@ class SampledPartitions:
             starts=np.append(starts, len(order)),
             asked_at_ms=asked[order],
             answered_at_ms=answered[order],
-            log_start=_integers(table["log_start"])[order],
-            log_end=_integers(table["log_end"])[order],
-            last_stable=_integers(table["last_stable"])[order],
-            leader_epoch=_integers(table["leader_epoch"])[order],
+            log_start=integers(table["log_start"])[order],
+            log_end=integers(table["log_end"])[order],
+            last_stable=integers(table["last_stable"])[order],
+            leader_epoch=integers(table["leader_epoch"])[order],
             topic_id=topic_ids[order],
             reason=reasons[order],
             reasons=tuple(reason_names.to_pylist()),
         )
 
+    @property
+    def topics(self) -> list[str]:
+        """Names of the sampled topics."""
+        names: list[str] = self._topics.to_pylist()
+        return names
+
+    @property
+    def topic_of_partition(self) -> Int64s:
+        """Index into `topics` of each partition in `columns`."""
+        return self._keys >> 32
+
     def partition_numbers(self, topic: ArrowColumn, partition: ArrowColumn) -> Int64s:
         """The number of each partition in `columns`; -1 for a partition without samples."""
         topics = _indices(topic, self._topics, -1)
-        key = (topics << 32) | _integers(partition)
+        key = (topics << 32) | integers(partition)
         if not len(self._keys):
             return np.full(len(key), -1)
         number = np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)
@@ -100,13 +111,8 @@ def _sorted(key: Int64s, answered: Int64s) -> Int64s:
 def _encoded(column: ArrowColumn) -> tuple[Int64s, ArrowArray]:
     """Numbers of the texts, NONE for null, and the texts by number."""
     encoded = column.combine_chunks().dictionary_encode()
-    return _integers(encoded.indices), encoded.dictionary
+    return integers(encoded.indices), encoded.dictionary
 
 
 def _indices(column: ArrowColumn, values: ArrowArray, absent: int) -> Int64s:
-    return _integers(pc.index_in(column, value_set=values).fill_null(absent))
-
-
-def _integers(column: ArrowColumn | ArrowArray) -> Int64s:
-    numbers: Int64s = column.cast(pa.int64()).fill_null(NONE).to_numpy()
-    return numbers
+    return integers(pc.index_in(column, value_set=values).fill_null(absent))

@@ -22,6 +22,7 @@ from coordinator_core.codec import ClassicGroupDecoder, Record
 from coordinator_core.codec.messages.classic import GroupMetadataKey
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.reduction import schemas
+from coordinator_core.reduction.membership_rows import membership_values, ownership_values
 from coordinator_core.state.era import Era
 from coordinator_core.state.group_fold import GroupChange, GroupFold
 from coordinator_core.state.registry import group_id_of
@@ -41,10 +42,14 @@ class GroupReduction:
             record are already reported, those of the others are not. Includes undecodable bytes and records that the era's loader
             does not know
         changes: changes of the state-only and of the omitted records, in columns of `group_history`
+        membership: the same for `membership_history`
+        ownership: the same for `ownership_history`
     """
 
     records: pa.Table
     changes: pa.Table
+    membership: pa.Table
+    ownership: pa.Table
 
 
 @dataclass(slots=True)
@@ -98,6 +103,8 @@ class GroupReducer:
         self._runs: dict[str, _Run] = {}
         self._records = _Rows(schemas.GROUP_RECORDS)
         self._changes = _Rows(schemas.GROUP_CHANGES)
+        self._membership = _Rows(schemas.MEMBERSHIP)
+        self._ownership = _Rows(schemas.OWNERSHIP)
 
     def add(self, others: pa.Table) -> None:
         """Add the next records: the data records of `Reduction.others`."""
@@ -124,8 +131,14 @@ class GroupReducer:
             self._keep(log_record)
             return
         run.last, run.removal = log_record, removal or run.removal
-        for change in self._fold.apply(log_record, record, {}):
+        applied = self._fold.apply(log_record, record, {})
+        for change in applied.changes:
             self._changes.append(_change_row(change, log_record))
+        position = (log_record.offset, log_record.timestamp)
+        if applied.membership.membership is not None:
+            self._membership.append((*position, *membership_values(applied.membership.membership)))
+        for change_of_owner in applied.membership.ownership:
+            self._ownership.append((*position, *ownership_values(change_of_owner)))
 
     def _end_run(self, group_id: str, run: _Run) -> None:
         for log_record in run.state_only():
@@ -138,7 +151,8 @@ class GroupReducer:
     def finish(self) -> GroupReduction:
         """Return the effect of the records so far. The reducer is not changed; more records may follow."""
         left = [_record_row(each, is_state_only=True) for each in self._state_only()]
-        return GroupReduction(self._records.table(left), self._changes.table([]))
+        reported = (rows.table([]) for rows in (self._changes, self._membership, self._ownership))
+        return GroupReduction(self._records.table(left), *reported)
 
     def _state_only(self) -> Iterator[LogRecord]:
         for run in self._runs.values():

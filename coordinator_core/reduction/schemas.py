@@ -59,3 +59,41 @@ _GROUP_CHANGES: _Fields = {
     "detail": pa.string(),
 }
 GROUP_CHANGES = pa.schema(_GROUP_CHANGES)
+
+_MEMBERSHIP: _Fields = {
+    **_POSITION,
+    "group_id": pa.string(),
+    "group_type": pa.string(),
+    "state": pa.string(),
+    "previous_state": pa.string(),
+    "generation": pa.int32(),
+    "previous_generation": pa.int32(),
+    "protocol": pa.string(),
+    "state_timestamp": pa.int64(),
+    "member_count": pa.int32(),
+    "previous_member_count": pa.int32(),
+    "members_with_partitions": pa.int32(),
+    "members_joined": pa.int32(),
+    "members_left": pa.int32(),
+    "members_replaced": pa.int32(),
+    "subscriptions_changed": pa.int32(),
+    "topics_changed": pa.bool_(),
+    "partitions_gained": pa.int32(),
+    "partitions_lost": pa.int32(),
+}
+MEMBERSHIP = pa.schema(_MEMBERSHIP)
+
+_OWNERSHIP: _Fields = {
+    **_POSITION,
+    "group_id": pa.string(),
+    "generation": pa.int32(),
+    "topic": pa.string(),
+    "topic_id": pa.string(),
+    "member_id": pa.string(),
+    "group_instance_id": pa.string(),
+    "client_id": pa.string(),
+    "client_host": pa.string(),
+    "gained": pa.list_(pa.field("element", pa.int32())),
+    "lost": pa.list_(pa.field("element", pa.int32())),
+}
+OWNERSHIP = pa.schema(_OWNERSHIP)

@@ -234,7 +234,7 @@ class KafkaSource:
             patience.wait(error)
 
     def _list_offsets(self, which: int) -> dict[int, int]:
-        found = self._request_each(self._topic.leaders, lambda leaders: offsets_request(self._topic.name, leaders, which))
+        found = self._request_each(self._topic.leaders, lambda leaders: offsets_request({self._topic.name: leaders}, which))
         if which == LATEST:
             self._end_epochs = {p: answer.leader_epoch for p, answer in found.items() if answer.leader_epoch != NO_EPOCH}
         return {partition: found[partition].offset for partition in sorted(found)}
@@ -341,14 +341,11 @@ class KafkaSource:
         return None
 
     def _fetch_request(self, leaders: Mapping[int, Leader], readings: Mapping[int, _Reading]) -> RequestFor:
-        return fetch_request(
-            self._topic,
-            [
-                (partition, leader.epoch, readings[partition].position, readings[partition].max_bytes)
-                for partition, leader in leaders.items()
-            ],
-            self._response_bytes,
-        )
+        wanted = [
+            (partition, leader.epoch, readings[partition].position, readings[partition].max_bytes)
+            for partition, leader in leaders.items()
+        ]
+        return fetch_request([(self._topic, wanted)], self._response_bytes)
 
 
 def _ends_too_early(topic: str, partition: int, high_watermark: int, end: int) -> LogTruncated:

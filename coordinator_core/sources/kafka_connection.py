@@ -63,6 +63,10 @@ class KafkaConnection:
         """Send requests to several brokers in parallel. Returns node id → response, or the LogError of that broker."""
         return dict(self._run(self._send_all, requests))
 
+    def send_any(self, request: RequestFor) -> Any:
+        """Send a request that any broker can answer. Returns the response, or the LogError of that broker."""
+        return self._run(self._send_any, request)
+
     def close(self) -> None:
         """Close every connection."""
         with contextlib.suppress(Exception):
@@ -105,18 +109,26 @@ class KafkaConnection:
         self._contacted = True
         return response
 
-    async def _metadata(self, topics: Sequence[str] | None) -> Any:
+    async def _send_any(self, request: RequestFor) -> Any:
+        """Try the brokers in turn until one answers. Raises LogUnreachable if none does."""
         cluster = self._manager.cluster
         failures = []
         for broker in (*cluster.brokers(), *cluster.bootstrap_brokers()):
-            answer = await self._answer(broker.node_id, lambda versions: _metadata_request(versions, topics))
-            if not isinstance(answer, LogError):
-                cluster.update_metadata(answer)
-                return answer
+            answer = await self._answer(broker.node_id, request)
             if not isinstance(answer, LogUnreachable):
-                raise answer
+                return answer
             failures.append(f"{broker.host}:{broker.port}: {answer}")
         raise LogUnreachable(f"no broker answers at {self._servers} ({'; '.join(dict.fromkeys(failures))})")
+
+    async def _metadata(self, topics: Sequence[str] | None) -> Any:
+        answer = await self._send_any(lambda versions: _metadata_request(versions, topics))
+        if isinstance(answer, LogError):
+            raise answer
+        # the library needs the brokers only; it would copy every partition
+        topics, answer.topics = answer.topics, []
+        self._manager.cluster.update_metadata(answer)
+        answer.topics = topics
+        return answer
 
     def _translated(self, error: Exception) -> LogError:
         text = without_secrets(str(error) or type(error).__name__, self._options)

@@ -146,6 +146,15 @@ def error_name(code: int) -> str:
     return f"{BrokerError(code).name if known else kafka.errors.for_code(code).message} ({code})"
 
 
+#: Reason for a leader that did not answer, or left a partition out of its response.
+NO_ANSWER = "leader_does_not_answer"
+
+
+def reason_of(code: int) -> str:
+    """Kafka's name of an error code in lower case, as in the column `reason` of samples."""
+    return BrokerError(code).name.lower() if code in frozenset(BrokerError) else f"error_{code}"
+
+
 def error_for(name: str, code: int) -> LogError | None:
     """The error to raise for an error code; None if a retry may help."""
     if code == BrokerError.TOPIC_AUTHORIZATION_FAILED:

@@ -1,11 +1,14 @@
 """Interface of the sources of a log."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol
 from uuid import UUID
 
 from coordinator_core.log.columns import RecordColumns
 from coordinator_core.log.damage import TornEnd
+
+#: Partition numbers by topic name.
+TopicPartitions = Mapping[str, Iterable[int]]
 
 
 class LogSource(Protocol):

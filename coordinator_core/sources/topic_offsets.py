@@ -1,58 +1,30 @@
 """Samples of log start, log end and last stable offset of any topics of a cluster, for the lag of groups."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
 from typing import Any
-from uuid import UUID
 
-from kafka.protocol.consumer import ListOffsetsRequest
+import numpy as np
+import pyarrow as pa
 
+from coordinator_core.codec.arrays import Int64s, Numbers
 from coordinator_core.codec.uuids import uuid_text
-from coordinator_core.health.end_offsets import EndOffsetSample
+from coordinator_core.health.sample_columns import NONE, nullable
+from coordinator_core.health.sample_tables import END_OFFSETS_SCHEMA
 from coordinator_core.log.errors import LogError
-from coordinator_core.sources.kafka_connection import RequestFor, borrow_connection, give_back
+from coordinator_core.sources.kafka_connection import borrow_connection, give_back
 from coordinator_core.sources.kafka_options import parse_address
-from coordinator_core.sources.kafka_requests import EARLIEST, LATEST
-from coordinator_core.sources.kafka_topic import (
-    NO_EPOCH,
-    NO_LEADER,
-    TRANSIENT_ERRORS,
-    BrokerError,
-    Leader,
-    Topic,
-    topics_from,
-)
+from coordinator_core.sources.kafka_requests import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, offsets_request
+from coordinator_core.sources.kafka_topic import NO_ANSWER, NO_EPOCH, TRANSIENT_ERRORS, BrokerError, Leader, Topic, reason_of
+from coordinator_core.sources.source import TopicPartitions
+from coordinator_core.sources.topic_leaders import partitions_by_leader
 
-TopicPartitions = Mapping[str, Iterable[int]]
-
-_READ_UNCOMMITTED, _READ_COMMITTED = 0, 1
-_CONSUMER = -1
-#: Last version without tiered storage's positions, which a sample does not need.
-_LAST_LIST_OFFSETS = 9
 #: A leader that has moved is looked up again this many times; sampling never waits for one.
 _ROUNDS = 3
 
 #: The leader did not answer, or left the partition out of its response.
 _NO_ANSWER = -1
 #: Errors that a new look at the metadata may end.
-_RETRIED = frozenset({*TRANSIENT_ERRORS, _NO_ANSWER})
-
-_Key = tuple[str, int]
-_Leaders = dict[int, dict[_Key, Leader]]
-
-
-@dataclass(slots=True)
-class _Offsets:
-    """The answers for one partition so far. `error` is the last error code, or _NO_ANSWER; the times are those of `log_end`."""
-
-    asked_at_ms: int
-    answered_at_ms: int
-    log_start: int | None = None
-    log_end: int | None = None
-    last_stable: int | None = None
-    leader_epoch: int | None = None
-    topic_id: UUID | None = None
-    error: int = _NO_ANSWER
+_RETRIED = np.array([*TRANSIENT_ERRORS, _NO_ANSWER])
 
 
 class TopicOffsetsSampler:
@@ -66,122 +38,154 @@ class TopicOffsetsSampler:
         self._options = dict(options or {})
         self._now_ms = now_ms
 
-    def sample(self, wanted: TopicPartitions, *, with_last_stable: bool = True) -> list[EndOffsetSample]:
+    def sample(self, wanted: TopicPartitions) -> pa.Table:
         """Sample every partition once, with a request of each kind per leader (Metadata, ListOffsets).
 
-        A partition without an answer has a sample with the reason, and the others are complete: a topic that is missing, not
-        authorized or without a leader, or a broker that does not answer. The requests of all leaders run in parallel, so all
-        samples have the same times. Raises LogError only if no broker answers at all.
+        Returns a row per partition with the columns of `END_OFFSETS_SCHEMA`, by topic and partition. A partition without an
+        answer has the reason, and the others are complete: a topic that is missing, not authorized or without a leader, or a
+        broker that does not answer. The requests of all leaders run in parallel, so all rows have the same times. Raises LogError
+        only if no broker answers at all.
         """
-        keys = [(topic, partition) for topic, partitions in sorted(wanted.items()) for partition in sorted(set(partitions))]
-        if not keys:
-            return []
+        answers = _Answers(wanted, self._now_ms())
+        missing = answers.missing()
+        if not missing:
+            return answers.table()
         connection = borrow_connection(self._servers, self._options)
+        #: Brokers that did not answer: waiting for them again would hold up all other samples.
+        silent: set[int] = set()
         try:
-            now_ms = self._now_ms()
-            found = {key: _Offsets(now_ms, now_ms) for key in keys}
-            missing = keys
             for _ in range(_ROUNDS):
-                topics = topics_from(connection.metadata(sorted({topic for topic, _ in missing})))
-                by_node = _by_leader(missing, topics, found)
-                for field, position, isolation in _requests(with_last_stable):
-                    requests = {node: _offsets_request(leaders, position, isolation) for node, leaders in by_node.items()}
+                leaders = partitions_by_leader(connection, missing)
+                answers.begin(leaders.topics, leaders.errors)
+                for node in silent & leaders.by_node.keys():
+                    answers.fail(leaders.by_node[node])
+                # The last stable offset is requested for all topics: without it, the first transaction that hangs is not seen.
+                for field, position, isolation in (
+                    ("log_start", EARLIEST, READ_UNCOMMITTED),
+                    ("log_end", LATEST, READ_UNCOMMITTED),
+                    ("last_stable", LATEST, READ_COMMITTED),
+                ):
+                    requests = {
+                        node: offsets_request(partitions, position, isolation)
+                        for node, partitions in leaders.by_node.items()
+                        if node not in silent
+                    }
+                    if not requests:
+                        break
                     asked_at_ms = self._now_ms()
                     for node, response in connection.send_all(requests).items():
-                        _take(response, by_node[node], found, field, (asked_at_ms, self._now_ms()))
-                missing = [key for key in missing if found[key].error in _RETRIED]
+                        if isinstance(response, LogError):
+                            silent.add(node)
+                            answers.fail(leaders.by_node[node])
+                        else:
+                            answers.take(field, leaders.by_node[node], response, (asked_at_ms, self._now_ms()))
+                missing = answers.missing()
                 if not missing:
                     break
         finally:
             give_back(self._servers, self._options, connection)
-        return [_as_sample(key, found[key]) for key in keys]
+        return answers.table()
 
 
-def _requests(with_last_stable: bool) -> list[tuple[str, int, int]]:
-    """The fields of a sample, with the position and the isolation level that ListOffsets asks for."""
-    requests = [("log_start", EARLIEST, _READ_UNCOMMITTED), ("log_end", LATEST, _READ_UNCOMMITTED)]
-    return [*requests, ("last_stable", LATEST, _READ_COMMITTED)] if with_last_stable else requests
+class _Answers:
+    """The answers so far, a row per partition; the times are those of `log_end`."""
 
+    def __init__(self, wanted: TopicPartitions, now_ms: int) -> None:
+        partitions = {topic: sorted(set(numbers)) for topic, numbers in sorted(wanted.items())}
+        keys = [(topic, number) for topic, numbers in partitions.items() for number in numbers]
+        self._keys = keys
+        self._rows: dict[str, dict[int, int]] = {topic: {} for topic in partitions}
+        for row, (topic, number) in enumerate(keys):
+            self._rows[topic][number] = row
+        self._topics: dict[str, Topic] = {}
+        #: The last error code, or _NO_ANSWER.
+        self._error = np.full(len(keys), _NO_ANSWER)
+        self._asked, self._answered = np.full(len(keys), now_ms), np.full(len(keys), now_ms)
+        self._columns = {name: np.full(len(keys), NONE) for name in ("log_start", "log_end", "last_stable", "leader_epoch")}
 
-def _by_leader(keys: Iterable[_Key], topics: Mapping[str, Topic | int], found: Mapping[_Key, _Offsets]) -> _Leaders:
-    """Group partitions by leader; those without one get the error."""
-    by_node: dict[int, dict[_Key, Leader]] = {}
-    for key in keys:
-        offsets, topic = found[key], topics.get(key[0], BrokerError.UNKNOWN_TOPIC_OR_PARTITION)
-        if not isinstance(topic, Topic):
-            offsets.error = topic
-            continue
-        offsets.topic_id = topic.topic_id
-        leader = topic.leaders.get(key[1])
-        if leader is None:
-            offsets.error = BrokerError.UNKNOWN_TOPIC_OR_PARTITION
-        elif leader.node == NO_LEADER:
-            offsets.error = BrokerError.LEADER_NOT_AVAILABLE
-        else:
-            offsets.error = BrokerError.NONE
-            by_node.setdefault(leader.node, {})[key] = leader
-    return by_node
+    def missing(self) -> dict[str, list[int]]:
+        """Partitions by topic for which a request may still get an answer."""
+        missing: dict[str, list[int]] = {}
+        for row in np.flatnonzero(np.isin(self._error, _RETRIED)).tolist():
+            topic, partition = self._keys[row]
+            missing.setdefault(topic, []).append(partition)
+        return missing
 
+    def begin(self, topics: Mapping[str, Topic], errors: Mapping[tuple[str, int], int]) -> None:
+        """Begin a round of requests for the missing partitions; `errors` has those without a leader."""
+        self._topics |= topics
+        self._error[np.isin(self._error, _RETRIED)] = BrokerError.NONE
+        for (topic, partition), error in errors.items():
+            self._error[self._rows[topic][partition]] = error
 
-def _offsets_request(leaders: Mapping[_Key, Leader], which: int, isolation: int) -> RequestFor:
-    kind = ListOffsetsRequest.ListOffsetsTopic
-    partitions: dict[str, list[Any]] = {}
-    for (topic, partition), leader in leaders.items():
-        partitions.setdefault(topic, []).append(
-            kind.ListOffsetsPartition(partition_index=partition, current_leader_epoch=leader.epoch, timestamp=which)
-        )
-    topics = [kind(name=topic, partitions=each) for topic, each in partitions.items()]
-    return lambda _versions: ListOffsetsRequest(
-        replica_id=_CONSUMER, isolation_level=isolation, topics=topics, max_version=_LAST_LIST_OFFSETS
-    )
+    def fail(self, wanted: Mapping[str, Mapping[int, Leader]]) -> None:
+        """Store that a leader does not answer."""
+        self._error[self._rows_of(wanted)] = _NO_ANSWER
 
+    def take(self, field: str, wanted: Mapping[str, Mapping[int, Leader]], response: Any, times: tuple[int, int]) -> None:
+        """Store the answers of one leader; a partition that its response lacks has no answer."""
+        failure = np.full(len(self._keys), BrokerError.NONE)
+        failure[self._rows_of(wanted)] = _NO_ANSWER
+        answered, error, offset, epoch = self._parts(response, wanted)
+        failure[answered] = error
+        is_good = error == BrokerError.NONE
+        good = answered[is_good]
+        self._columns[field][good] = offset[is_good]
+        if field == "log_end":
+            self._asked[good], self._answered[good] = times
+            self._columns["leader_epoch"][good] = np.where(epoch == NO_EPOCH, NONE, epoch)[is_good]
+        self._error = np.where(failure == BrokerError.NONE, self._error, failure)
 
-def _take(response: Any, leaders: Mapping[_Key, Leader], found: dict[_Key, _Offsets], field: str, times: tuple[int, int]) -> None:
-    """Store the answers of one leader; a partition that its response lacks has no answer."""
-    answers = {}
-    if not isinstance(response, LogError):
-        answers = {(topic.name, each.partition_index): each for topic in response.topics or () for each in topic.partitions or ()}
-    for key in leaders:
-        offsets, answer = found[key], answers.get(key)
-        error = _NO_ANSWER if answer is None else answer.error_code
-        if error != BrokerError.NONE:
-            offsets.error = error
-        elif answer is not None:
-            setattr(offsets, field, answer.offset)
-            if field == "log_end":
-                offsets.asked_at_ms, offsets.answered_at_ms = times
-                offsets.leader_epoch = None if answer.leader_epoch == NO_EPOCH else answer.leader_epoch
+    def _rows_of(self, wanted: Mapping[str, Mapping[int, Leader]]) -> Int64s:
+        rows = [self._rows[topic][partition] for topic, partitions in wanted.items() for partition in partitions]
+        return np.array(rows, np.int64)
 
+    def _parts(self, response: Any, wanted: Mapping[str, Mapping[int, Leader]]) -> Int64s:
+        """Row, error code, offset and leader epoch of each partition of a response that was requested."""
+        parts = [
+            (self._rows[topic.name][part.partition_index], part.error_code, part.offset, part.leader_epoch)
+            for topic in response.topics or ()
+            if topic.name in wanted
+            for part in topic.partitions or ()
+            if part.partition_index in wanted[topic.name]
+        ]
+        columns: Int64s = np.array(parts, np.int64).reshape(-1, 4).T
+        return columns
 
-def _as_sample(key: _Key, offsets: _Offsets) -> EndOffsetSample:
-    name, partition = key
-    sample = EndOffsetSample(
-        topic_id=None if offsets.topic_id is None else uuid_text(offsets.topic_id),
-        topic=name,
-        partition=partition,
-        asked_at_ms=offsets.asked_at_ms,
-        answered_at_ms=max(offsets.asked_at_ms, offsets.answered_at_ms),
-        log_start=None,
-        log_end=None,
-        reason=_reason(offsets.error),
-    )
-    if offsets.error != BrokerError.NONE or offsets.log_end is None:
-        return sample
-    stable = offsets.last_stable
-    return replace(
-        sample,
-        log_start=offsets.log_start,
-        log_end=offsets.log_end,
+    def table(self) -> pa.Table:
+        """The samples; a partition with an error, or without a log end, has the reason and no offsets."""
+        failed = (self._error != BrokerError.NONE) | (self._columns["log_end"] == NONE)
+        start, end, stable, epoch = (np.where(failed, NONE, column) for column in self._columns.values())
         # requested after the log end, so it may be greater by now
-        last_stable=None if stable is None else min(stable, offsets.log_end),
-        leader_epoch=offsets.leader_epoch,
-        reason=None,
-    )
+        stable = np.minimum(stable, end)
+        arrays = {
+            "topic_id": pa.array([self._topic_id(topic) for topic in self._rows], pa.string()).take(self._topic_numbers()),
+            "topic": pa.array(list(self._rows), pa.string()).take(self._topic_numbers()),
+            "partition": pa.array([partition for _, partition in self._keys], pa.int32()),
+            "asked_at": pa.array(self._asked * 1000),
+            "answered_at": pa.array(np.maximum(self._asked, self._answered) * 1000),
+            "log_start": nullable(start),
+            "log_end": nullable(end),
+            "last_stable": nullable(stable),
+            "leader_epoch": nullable(epoch),
+            "reason": _reasons(np.where(failed, self._error, BrokerError.NONE)),
+        }
+        return pa.table([arrays[field.name].cast(field.type) for field in END_OFFSETS_SCHEMA], schema=END_OFFSETS_SCHEMA)
+
+    def _topic_id(self, name: str) -> str | None:
+        topic = self._topics.get(name)
+        return None if topic is None or topic.topic_id is None else uuid_text(topic.topic_id)
+
+    def _topic_numbers(self) -> pa.Array:
+        lengths = [len(rows) for rows in self._rows.values()]
+        return pa.array(np.repeat(np.arange(len(lengths)), lengths))
+
+
+def _reasons(errors: Numbers) -> pa.Array:
+    codes, index = np.unique(errors, return_inverse=True)
+    names = pa.array([None if code == BrokerError.NONE else _reason(code) for code in codes.tolist()], pa.string())
+    return names.take(pa.array(index))
 
 
 def _reason(error: int) -> str:
-    """Kafka's name of the error in lower case; `leader_does_not_answer` without one."""
-    if error == _NO_ANSWER:
-        return "leader_does_not_answer"
-    known = error in frozenset(BrokerError)
-    return BrokerError(error).name.lower() if known else f"error_{error}"
+    return NO_ANSWER if error == _NO_ANSWER else reason_of(error)

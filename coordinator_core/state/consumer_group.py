@@ -21,7 +21,9 @@ _NOTHING_CURRENT = ConsumerGroupCurrentMemberAssignmentValue(JOINING, JOINING, 0
 
 
 class ConsumerGroup(ModernGroup):
-    layout = GroupLayout("consumer", epoch=3, member=5, target_metadata=6, target=7, current=8, others=frozenset({4, 16}))
+    layout = GroupLayout(
+        "consumer", epoch=3, member=5, target_metadata=6, target=7, current=8, others=frozenset({4, 16}), topic_metadata=4
+    )
 
     def protocol(self) -> str | None:
         """The server-side assignor that most members name.

@@ -28,7 +28,10 @@ JOINING = 0
 
 @dataclass(frozen=True, slots=True)
 class GroupLayout:
-    """Record types of one group type, by role; records of `others` are kept without being interpreted."""
+    """Record types of one group type, by role; records of `others` are kept without being interpreted.
+
+    `topic_metadata` is the one of them with the metadata of the subscribed topics, which 4.1 replaced by a hash beside the epoch.
+    """
 
     group_type: str
     epoch: int
@@ -37,6 +40,7 @@ class GroupLayout:
     target: int
     current: int
     others: frozenset[int]
+    topic_metadata: int | None = None
 
     @property
     def record_types(self) -> frozenset[int]:
@@ -107,6 +111,13 @@ class ModernGroup(ABC):
     def assignment_epoch(self) -> int:
         value: TargetAssignmentMetadataValue | None = self._value(self.layout.target_metadata)
         return INITIAL_EPOCH if value is None else value.assignment_epoch
+
+    @property
+    def topic_metadata(self) -> tuple[object, ...]:
+        """Comparable metadata of the subscribed topics; empty without any."""
+        epoch = self._value(self.layout.epoch)
+        topics = None if self.layout.topic_metadata is None else self._value(self.layout.topic_metadata)
+        return () if epoch is None and topics is None else (epoch and epoch.metadata_hash, topics)
 
     def state(self) -> str:
         """State of the group, computed as in `ConsumerGroup.maybeUpdateGroupState`."""

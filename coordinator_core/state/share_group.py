@@ -17,7 +17,9 @@ _NOTHING_CURRENT = ShareGroupCurrentMemberAssignmentValue(JOINING, JOINING, 0)
 
 
 class ShareGroup(ModernGroup):
-    layout = GroupLayout("share", epoch=11, member=10, target_metadata=12, target=13, current=14, others=frozenset({9, 15}))
+    layout = GroupLayout(
+        "share", epoch=11, member=10, target_metadata=12, target=13, current=14, others=frozenset({9, 15}), topic_metadata=9
+    )
 
     def protocol(self) -> str | None:
         return ASSIGNOR

@@ -9,7 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from coordinator_core.reduction.membership_rows import MEMBERSHIP_COLUMNS
 from coordinator_core.state.era import Era, GroupRemoval
+from coordinator_core.state.membership import DEAD
 from pipelines.batch.context import BatchContext
 from pipelines.batch.groups_plan import as_table, delete
 from pipelines.batch.previous_batch import PreviousBatch
@@ -33,7 +35,7 @@ WHERE e.expires_at <= {now}
 
 #: Empty groups without remaining committed or pending offsets; `{now}` as above. Share groups are never removed.
 _EMPTIED = """
-SELECT g.group_id, g.group_type, g.state, g.generation, g.log_partition, g.log_offset, g.record_timestamp
+SELECT g.group_id, g.group_type, g.state, g.generation, g.protocol, g.log_partition, g.log_offset, g.record_timestamp
 FROM groups g
 LEFT JOIN (
   SELECT group_id, count(*) AS n FROM expiring_offsets
@@ -42,6 +44,9 @@ LEFT JOIN (
 LEFT JOIN (SELECT DISTINCT group_id FROM pending_offsets) pending ON pending.group_id = g.group_id
 WHERE g.member_count = 0 AND g.group_type <> 'share' AND remaining.group_id IS NULL AND pending.group_id IS NULL
 """
+
+#: Columns of `membership_history` that are numbers of members and partitions.
+_NUMBERS = tuple(name for name in MEMBERSHIP_COLUMNS if name.startswith(("member", "previous_member", "subscr", "partitions")))
 
 
 def sweep(store: TableStore, era: Era, retention_ms: int, now_ms: int, writer: TablesWriter | None = None) -> Batch | None:
@@ -111,4 +116,17 @@ def _rows(expired: list[dict[str, Any]], emptied: list[dict[str, Any]], context:
             for row in expired
         ],
         "group_history": [{**row, **batch, "change": "expire", "detail": "empty and without offsets"} for row in emptied],
+        "membership_history": [_end_of(row) | batch for row in emptied],
+    }
+
+
+def _end_of(group: dict[str, Any]) -> dict[str, Any]:
+    """The row of `membership_history` for a removed group, which has no members."""
+    return {
+        **dict.fromkeys(_NUMBERS, 0),
+        **group,
+        "state": DEAD,
+        "previous_state": group["state"],
+        "previous_generation": group["generation"],
+        "topics_changed": False,
     }

@@ -1,4 +1,4 @@
-"""Plan of the writes of `group_records`, `groups`, `members` and `group_history`.
+"""Plan of the writes of `group_records`, `groups`, `members`, and of the histories of groups.
 
 The fold of the core starts from the stored records of the affected groups, applies the records that the tasks returned, and gives
 the new state of these groups.
@@ -15,7 +15,9 @@ import pyarrow.compute as pc
 from coordinator_core.codec import Record, decode
 from coordinator_core.codec.uuids import uuid_text
 from coordinator_core.log.entries import LogRecord
-from coordinator_core.state.group_fold import GroupChange, GroupFold
+from coordinator_core.reduction.membership_rows import OWNERSHIP_COLUMNS, ownership_values
+from coordinator_core.state.group_fold import AppliedRecord, GroupChange, GroupFold
+from coordinator_core.state.membership import MembershipChange, OwnershipChange
 from coordinator_core.state.registry import group_id_of
 from coordinator_core.state.views import GroupView, MemberView, TopicAssignment
 from pipelines.batch.context import BatchContext
@@ -37,6 +39,8 @@ class GroupsPlan:
     groups: list[dict[str, Any]] = field(default_factory=list)
     members: list[dict[str, Any]] = field(default_factory=list)
     group_history: list[dict[str, Any]] = field(default_factory=list)
+    membership_history: list[dict[str, Any]] = field(default_factory=list)
+    ownership_history: list[dict[str, Any]] = field(default_factory=list)
     quarantine: list[dict[str, Any]] = field(default_factory=list)
     #: Id of a removed group → the last record of the batch that removed it.
     removed: dict[str, LogRecord] = field(default_factory=dict)
@@ -75,8 +79,7 @@ def plan_groups(changed: pa.Table, topics: TopicNames, context: BatchContext) ->
         if (record.partition, record.offset) in state_only:
             fold.apply_state_only(record, value, topics.known)
         else:
-            changes = fold.apply(record, value, topics.known)
-            plan.group_history.extend(_history_row(change, record, context) for change in changes)
+            _report(fold.apply(record, value, topics.known), record, plan, context)
         if fold.registry.removed_at.get(group) == record.offset:
             plan.removed[group] = record
     affected = sorted(newest)
@@ -87,6 +90,15 @@ def plan_groups(changed: pa.Table, topics: TopicNames, context: BatchContext) ->
     _delete_members(affected, newest, plan, context)
     _name_waiting(affected, topics, plan, context)
     return plan
+
+
+def _report(applied: AppliedRecord, record: LogRecord, plan: GroupsPlan, context: BatchContext) -> None:
+    """Add the changes made by a record to the histories."""
+    plan.group_history.extend(_history_row(change, record, context) for change in applied.changes)
+    membership, ownership = applied.membership
+    if membership is not None:
+        plan.membership_history.append({**membership_row(membership), **position(record, context)})
+    plan.ownership_history.extend({**_ownership_row(change), **position(record, context)} for change in ownership)
 
 
 def _groups_of(keys: pa.ChunkedArray) -> list[str]:
@@ -231,12 +243,32 @@ def _history_row(reported: GroupChange, record: LogRecord, context: BatchContext
     }
 
 
-def reported_changes(changed: pa.Table, context: BatchContext) -> pa.Table:
-    """Rows of `group_history` for the changes that tasks have reported."""
-    changes = of_kind(changed, Kind.GROUP_CHANGE)
-    schema = definitions.table("group_history").schema
-    rows = changes.append_column("batch_id", pa.repeat(pa.scalar(context.batch_id), changes.num_rows))
-    return rows.select(schema.names).cast(schema)
+def membership_row(change: MembershipChange) -> dict[str, Any]:
+    """Build the row of `membership_history` for a change."""
+    return {**change._asdict(), "state_timestamp": to_time(change.state_timestamp)}
+
+
+def _ownership_row(change: OwnershipChange) -> dict[str, Any]:
+    return dict(zip(OWNERSHIP_COLUMNS, ownership_values(change), strict=True))
+
+
+#: History → kind of the change rows with its rows from the tasks.
+_REPORTED = {
+    "group_history": Kind.GROUP_CHANGE,
+    "membership_history": Kind.MEMBERSHIP,
+    "ownership_history": Kind.OWNERSHIP,
+}
+
+
+def reported_changes(changed: pa.Table, context: BatchContext) -> dict[str, pa.Table]:
+    """Rows of the histories of groups that tasks have reported."""
+    found = {}
+    for name, kind in _REPORTED.items():
+        changes = of_kind(changed, kind)
+        schema = definitions.table(name).schema
+        rows = changes.append_column("batch_id", pa.repeat(pa.scalar(context.batch_id), changes.num_rows))
+        found[name] = rows.select(schema.names).cast(schema)
+    return found
 
 
 def position(record: LogRecord, context: BatchContext) -> dict[str, Any]:

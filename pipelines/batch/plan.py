@@ -38,10 +38,13 @@ def plan_batch(changed: pa.Table, context: BatchContext, name_source: NameSource
         "groups": groups.groups,
         "members": groups.members,
         "group_history": groups.group_history,
+        "membership_history": groups.membership_history,
+        "ownership_history": groups.ownership_history,
         "quarantine": groups.quarantine,
     }
     writes = {name: as_table(name, found) for name, found in rows.items()}
-    writes["group_history"] = pa.concat_tables([writes["group_history"], reported_changes(changed, context)])
+    for name, reported in reported_changes(changed, context).items():
+        writes[name] = pa.concat_tables([writes[name], reported])
     writes["pending_offsets"] = pending.writes
     writes["quarantine"] = pa.concat_tables([writes["quarantine"], _damage_rows(changed, context)])
     return BatchPlan(

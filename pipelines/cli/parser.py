@@ -4,7 +4,21 @@ import argparse
 from typing import NoReturn
 
 from pipelines.cli.command import Command
-from pipelines.cli.commands import cache, check, completion, coordinator, dashboard, demo, example, lag, maintain, run, show, sql
+from pipelines.cli.commands import (
+    cache,
+    catalog,
+    check,
+    completion,
+    coordinator,
+    dashboard,
+    demo,
+    example,
+    lag,
+    maintain,
+    run,
+    show,
+    sql,
+)
 from pipelines.errors import UsageError
 from pipelines.version import version_text
 
@@ -12,7 +26,7 @@ from pipelines.version import version_text
 CONTENTS: tuple[tuple[str, tuple[Command, ...]], ...] = (
     ("try it", (demo.COMMAND, example.COMMAND)),
     ("write tables", (run.COMMAND, maintain.COMMAND)),
-    ("read", (sql.COMMAND, lag.COMMAND, check.COMMAND, show.COMMAND)),
+    ("read", (sql.COMMAND, lag.COMMAND, check.COMMAND, catalog.COMMAND, show.COMMAND)),
     ("serve tables", (dashboard.COMMAND,)),
     ("serve Kafka clients", (coordinator.COMMAND,)),
     ("this machine", (cache.COMMAND, completion.COMMAND)),

@@ -1,7 +1,6 @@
 """The job: reads a source into tables, batch by batch, as its trigger says."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -57,13 +56,14 @@ def run(
         # with a lock the first batch claims the tables, so a run that finds nothing new writes nothing
         writer = None if is_locked else TablesWriter.claim(store)
         last = writer.last if writer else _last_batch(store, options)
-        writer = _stream(options, store, last, topic_id, trigger, progress, writer, clock_ms, stop, on_ready)
+        writer, take_last_sample = _stream(options, store, last, topic_id, trigger, progress, writer, clock_ms, stop, on_ready)
         _report_torn_ends(options, progress)
         if options.expiry == "apply":
             now_ms = options.now_ms if options.now_ms is not None else clock_ms()
             swept = sweep(store, options.era, options.retention_ms, now_ms, writer)
             if swept is not None:
                 progress(describe_sweep(swept))
+        take_last_sample()
 
 
 def _last_batch(store: TableStore, options: RunOptions) -> Batch | None:
@@ -116,10 +116,10 @@ def _stream(
     clock_ms: Callable[[], int],
     stop: StopRequest | None,
     on_ready: Callable[[], None] | None,
-) -> TablesWriter | None:
-    """Run the streaming query, and return the writer with its claim of the tables if a claim was made."""
+) -> tuple[TablesWriter | None, Callable[[], None]]:
+    """Run the streaming query. Returns the writer, if a claim was made, and the call that takes the last sample of the run."""
     if stop is not None and stop.is_requested:
-        return writer
+        return writer, _no_sample
     # Spark takes seconds to import: every check that needs no Spark is done before
     from pipelines.batch.apply import BatchApplier
     from pipelines.source.stream import open_stream, spark_jars, warm_up
@@ -134,7 +134,7 @@ def _stream(
         # a signal to the whole process group also ends the JVM, at any moment of its start
         if stop is None or not stop.is_requested:
             raise
-        return writer
+        return writer, _no_sample
     applier = BatchApplier(
         store=store,
         era=options.era,
@@ -166,7 +166,6 @@ def _stream(
     remove_stale_checkpoints(session.spark, store, newest_claim(store.table("batches")), progress)
     try:
         is_done = follow(start, progress, stop, ready, schedule.sample_if_due)
-        schedule.query_ended(is_done)
     except TablesError:
         # a job that took over has removed this job's checkpoint: report that instead of Spark's message
         if applier.writer is not None:
@@ -174,23 +173,22 @@ def _stream(
         raise
     if is_done or is_ready:
         session.finish(progress, is_stopped=not is_done)
-    return applier.writer
+    return applier.writer, lambda: schedule.query_ended(is_done)
+
+
+def _no_sample() -> None:
+    """The last sample of a run that was stopped before its query began."""
 
 
 def _sample_schedule(
     options: RunOptions, applier: "BatchApplier", progress: Progress, clock_ms: Callable[[], int]
 ) -> SampleSchedule:
-    """The samples of end offsets of a run: none for a source without a cluster, or if they are turned off."""
-    # importing the client library takes half a second, and other sources do not need it
+    """The samples of end offsets of a run."""
     sampling = cluster = None
-    if options.address.scheme == "kafka" and options.lag_interval_seconds:
-        from coordinator_core.sources.cluster_metadata import request_cluster_metadata
-        from coordinator_core.sources.topic_offsets import TopicOffsetsSampler
-        from pipelines.lag.cluster_sampling import ClusterSampling
-        from pipelines.lag.sampling import LagSampling
+    if options.lag_interval_seconds:
+        from pipelines.lag.source_sampling import open_cluster_sampling, open_sampling
 
-        cluster = ClusterSampling(partial(request_cluster_metadata, str(options.address), options.kafka))
-        sampling = LagSampling(TopicOffsetsSampler(str(options.address), options.kafka, clock_ms).sample)
+        sampling, cluster = open_sampling(options, progress, clock_ms), open_cluster_sampling(options)
     interval = None if options.trigger == AVAILABLE_NOW else options.lag_interval_seconds
     return SampleSchedule(sampling, interval, applier.lock, applier.claim, progress, cluster)
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from coordinator_core.health import DEFAULT_SETTINGS, StatusSettings
 from coordinator_core.state.era import Era
 from pipelines.errors import UsageError
 from pipelines.source.address import SourceAddress
@@ -37,6 +38,10 @@ class RunOptions:
     tasks: int = 0
     #: Seconds between samples of end offsets; 0 for no samples.
     lag_interval_seconds: int = 0
+    status: StatusSettings = DEFAULT_SETTINGS
+    #: Partitions per sample whose records are counted, and whose append times are searched for.
+    lag_counted_partitions: int = 0
+    lag_narrowed_partitions: int = 0
 
 
 def trigger_arguments(trigger: str) -> dict[str, Any]:

@@ -7,16 +7,11 @@ import pyarrow as pa
 
 from coordinator_core.codec.arrays import Int64s, Numbers
 from coordinator_core.health import NONE
+from coordinator_core.health.sample_columns import integers
 from pipelines.query.engine import Snapshot
 
 #: Key of the tables of lag and status.
 KEY = ["group_id", "topic", "partition"]
-
-
-def integers(column: Any) -> Int64s:
-    """An integer, boolean or timestamp column (in µs) as integers."""
-    numbers: Int64s = column.cast(pa.int64()).fill_null(NONE).to_numpy()
-    return numbers
 
 
 def milliseconds(column: Any) -> Int64s:
@@ -66,6 +61,6 @@ def starts_of_runs(*columns: Any) -> Int64s:
     changed = np.zeros(rows, np.bool_)
     changed[0] = True
     for column in columns:
-        codes = integers(column.combine_chunks().dictionary_encode().indices) if pa.types.is_string(column.type) else column
+        codes = column if isinstance(column, np.ndarray) else integers(column.combine_chunks().dictionary_encode().indices)
         changed[1:] |= codes[1:] != codes[:-1]
     return np.append(np.flatnonzero(changed), rows)

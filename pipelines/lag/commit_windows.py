@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from coordinator_core.codec.arrays import Int64s
 from coordinator_core.health import NONE, SampleColumns, StatusSettings, WindowColumns
-from pipelines.lag.columns import KEY, integers, milliseconds, row_numbers, select
+from coordinator_core.health.sample_columns import integers
+from pipelines.lag.columns import KEY, milliseconds, row_numbers, select
 from pipelines.query.engine import Snapshot
 from pipelines.tables.store import timestamp_literal
 from pipelines.timestamps import at_ms as timestamp

@@ -1,7 +1,6 @@
 """Rows of `group_status` and `partition_status` at a sample.
 
-Rules are looked at in columns for all partitions. The core's `evaluate` then judges the groups in which a rule may fire. Times
-in ms.
+Burrow's rules are evaluated in columns. The core's `evaluate` judges the groups in which one of our rules may fire. Times in ms.
 """
 
 from typing import Any
@@ -11,12 +10,12 @@ import pyarrow as pa
 
 from coordinator_core.codec.arrays import Int64s
 from coordinator_core.codec.topic_partition import TopicPartition
-from coordinator_core.health import BURROW_RULES, NONE, GroupEvidence, PendingCommit, Status, StatusSettings, evaluate
+from coordinator_core.health import NONE, GroupEvidence, PendingCommit, Status, StatusSettings, evaluate
 from pipelines.lag.columns import milliseconds, row_numbers, select
 from pipelines.lag.group_events import MEMBERS, GroupNow
 from pipelines.lag.partition_rules import PartitionRules, SampledPositions
 from pipelines.lag.recent_changes import RecentChanges
-from pipelines.lag.status_rows import status_columns, status_schema
+from pipelines.lag.status_rows import finding_columns, finding_row, status_columns, status_schema
 from pipelines.query.engine import Snapshot
 from pipelines.tables.store import is_in, timestamp_literal
 from pipelines.timestamps import at_ms as timestamp
@@ -47,7 +46,7 @@ class GroupStatuses:
         pending = pending_commits(snapshot)
         candidates = self._candidates(snapshot, rules, pending, sampled.at_ms)
         present = _groups_now(snapshot, groups, candidates)
-        well = _WellGroups(rules)
+        simple = _WithoutOurRules(rules)
         evaluated_at = timestamp(sampled.at_ms)
         rows = []
         for group in sorted({*present, *rules.names, *pending}):
@@ -55,7 +54,7 @@ class GroupStatuses:
             if group in candidates:
                 columns = self._evaluated(group, now, rules, open_commits, sampled.at_ms)
             else:
-                columns = well.columns(group, exists=now.has_record or bool(open_commits))
+                columns = simple.columns(group, exists=now.has_record or bool(open_commits))
             rows.append({**columns, **rules.totals_of(group), "evaluated_at": evaluated_at})
         return {
             "group_status": pa.Table.from_pylist(rows, status_schema("group_status")),
@@ -65,7 +64,7 @@ class GroupStatuses:
     def _candidates(
         self, snapshot: Snapshot, rules: PartitionRules, pending: dict[str, list[PendingCommit]], now_ms: int
     ) -> set[str]:
-        """Groups in which a rule may fire."""
+        """Groups in which one of our rules may fire."""
         limit = self._settings.transaction_ms
         hanging = {group for group, commits in pending.items() if any(now_ms - commit.since_ms > limit for commit in commits)}
         return {
@@ -92,30 +91,22 @@ class GroupStatuses:
         return status_columns(evaluate(evidence))
 
 
-class _WellGroups:
-    """Groups in which no rule can fire: the first window of such a group decides."""
+class _WithoutOurRules:
+    """Groups in which only Burrow's rules can fire: the worst partition of such a group decides, or the first one."""
 
     def __init__(self, rules: PartitionRules) -> None:
         self._rules = rules
-        self._windows = rules.first_windows()
+        self._defects = rules.burrow_findings()
+        self._first = rules.first_findings()
 
     def columns(self, group: str, *, exists: bool) -> dict[str, Any]:
-        """The columns about the status, as `status_columns` has them."""
-        nothing = {"group_id": group, "detail": "", "findings": []}
-        if group not in self._windows:
+        """The columns about the status, as `evaluate` gives them."""
+        findings = self._defects.get(group, [])
+        deciding = findings[0] if findings else self._first.get(group)
+        if deciding is None:
             is_known = exists or self._rules.totals_of(group)["partitions"]
-            return {**nothing, "status": str(Status.OK if is_known else Status.NOTFOUND)}
-        number, lag, commits, seconds, partition = self._windows[group]
-        return {
-            **nothing,
-            "status": str(Status.OK),
-            "rule": BURROW_RULES[number].name,
-            "topic": partition.topic,
-            "partition": partition.partition,
-            "window_rows": commits,
-            "window_seconds": seconds,
-            "detail": f"lag {lag}, {commits} commits in {seconds:g} s",
-        }
+            return {"group_id": group, "status": str(Status.OK if is_known else Status.NOTFOUND), "detail": "", "findings": []}
+        return {"group_id": group, **finding_columns(deciding), "findings": [finding_row(finding) for finding in findings]}
 
 
 def expiries(snapshot: Snapshot, sampled: SampledPositions, settings: StatusSettings) -> Int64s:

@@ -7,6 +7,7 @@ specification.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from coordinator_core.health import (
     NONE,
     CommitPoint,
     CommitWindow,
+    Finding,
     LagMethod,
     LagReason,
     PartitionEvidence,
@@ -30,11 +32,16 @@ from coordinator_core.health import (
     WindowColumns,
     burrow_rule_numbers,
 )
-from pipelines.lag.columns import KEY, integers, milliseconds, nullable, starts_of_runs, timestamps
+from coordinator_core.health.sample_columns import integers
+from pipelines.lag.columns import KEY, milliseconds, nullable, starts_of_runs, timestamps
 from pipelines.lag.status_rows import status_schema
 from pipelines.timestamps import to_ms
 
 _STATUSES = tuple(Status)
+_LAG_COLUMNS = [
+    *("lag", "lag_seconds_high", "lag_method", "lag_reason", "messages_lost", "blocked_by_transaction"),
+    *("retention_margin_seconds", "sampled_at"),
+]
 _SEVERITY_OF_RULE = np.array([rule.status.severity for rule in BURROW_RULES])
 
 
@@ -140,27 +147,46 @@ class PartitionRules:
         return {"burrow_status": str(Status.OK), "partitions": 0, "unknown_partitions": 0, "complete": 0.0}
 
     def groups_with_flags(self) -> set[str]:
-        """Groups in which a rule about partitions may fire."""
+        """Groups in which one of our rules about partitions may fire."""
         if not self.names:
             return set()
         return {self.names[number] for number in np.flatnonzero((self._sums(self._flags) > 0) | self._skewed)}
 
-    def first_windows(self) -> dict[str, tuple[int, int, int, float, TopicPartition]]:
-        """By group, of its first partition with a window: number of Burrow's rule, lag, commits and seconds of the window."""
+    def burrow_findings(self) -> dict[str, list[Finding]]:
+        """By group, the findings of Burrow's rules except OK, most severe first."""
+        rows = np.flatnonzero(self._severity > Status.OK.severity)
+        group = np.searchsorted(self._bounds, rows, side="right") - 1
+        order = np.lexsort((rows, -self._severity[rows], group))
+        rows, group = rows[order], group[order]
+        findings = list(map(self._burrow_finding, *self._window_columns(rows)))
+        bounds = np.append(np.flatnonzero(np.append(True, group[1:] != group[:-1])), len(rows)) if len(rows) else [0]
+        return {self.names[group[a]]: findings[a:b] for a, b in pairwise(int(bound) for bound in bounds)}
+
+    @staticmethod
+    def _burrow_finding(rule: int, lag: int, commits: int, seconds: float, partition: TopicPartition) -> Finding:
+        """The finding that `evaluate` makes of a partition."""
+        found = BURROW_RULES[rule]
+        detail = f"lag {lag}, {commits} commits in {seconds:g} s"
+        return Finding(found.name, found.status, partition, detail, commits, seconds)
+
+    def first_findings(self) -> dict[str, Finding]:
+        """By group, the finding of Burrow's rules for its first partition with a window, which decides if all are OK."""
         rows = np.flatnonzero(self._has_window)
         group = np.searchsorted(self._bounds, rows, side="right") - 1
-        rows = rows[np.append(True, group[1:] != group[:-1])] if len(rows) else rows
-        group = np.searchsorted(self._bounds, rows, side="right") - 1
+        first = np.append(True, group[1:] != group[:-1]) if len(rows) else np.zeros(0, np.bool_)
+        findings = map(self._burrow_finding, *self._window_columns(rows[first]))
+        return dict(zip((self.names[number] for number in group[first]), findings, strict=True))
+
+    def _window_columns(self, rows: Int64s) -> tuple[list[Any], ...]:
+        """Number of Burrow's rule, lag, commits and seconds of windows, and their partitions."""
         at = self._windows.committed_at_ms
-        values = zip(
+        return (
             self._rule[rows].tolist(),
             self._windows.current_lag[rows].tolist(),
             self._filled[rows].tolist(),
             ((at[rows, -1] - at[rows, self._first[rows]]) / 1000).tolist(),
             self._partitions(rows),
-            strict=True,
         )
-        return dict(zip((self.names[number] for number in group), values, strict=True))
 
     def evidence(self, group: str) -> Iterator[PartitionEvidence]:
         """Evidence of the first partition of a group, and of those for which a rule may fire; of all if the lag is skewed."""
@@ -169,12 +195,12 @@ class PartitionRules:
             return
         rows = np.arange(self._bounds[number], self._bounds[number + 1])
         if not self._skewed[number]:
-            chosen = self._flags[rows]
+            chosen = self._flags[rows] | (self._severity[rows] > Status.OK.severity)
             for first in (self._has_window[rows], self._committed[rows]):
                 chosen[np.flatnonzero(first)[:1]] = True
             rows = rows[chosen]
         rows = rows[self._committed[rows]]
-        lags = self._sampled.lag.take(pa.array(rows)).to_pylist()
+        lags = self._lag.take(pa.array(rows)).to_pylist()
         for row, lag, partition in zip(rows.tolist(), lags, self._partitions(rows), strict=True):
             expires_at = int(self._expires_at_ms[row])
             yield PartitionEvidence(
@@ -186,8 +212,13 @@ class PartitionRules:
             )
 
     @cached_property
+    def _lag(self) -> pa.Table:
+        """The columns of `lag` that rules read."""
+        return self._sampled.lag.select(_LAG_COLUMNS).combine_chunks()
+
+    @cached_property
     def _flags(self) -> Numbers:
-        """Partitions for which a rule may fire."""
+        """Partitions for which one of our rules may fire."""
         lag, settings, now = self._sampled.lag, self._settings, self._sampled.at_ms
         lost = integers(lag["messages_lost"]) > 0
         age, margin = (lag[name].to_numpy() for name in ("lag_seconds_high", "retention_margin_seconds"))
@@ -198,8 +229,7 @@ class PartitionRules:
         sampled_at = milliseconds(lag["sampled_at"])
         stale = (sampled_at != NONE) & (now - sampled_at > settings.stale_sample_ms)
         blocked = lag["blocked_by_transaction"].fill_null(False).to_numpy()
-        defect = self._severity > Status.OK.severity
-        flags: Numbers = self._committed & (defect | lost | near | unknown | stale | blocked | (self._expires_at_ms != NONE))
+        flags: Numbers = self._committed & (lost | near | unknown | stale | blocked | (self._expires_at_ms != NONE))
         return flags
 
     @cached_property

@@ -11,16 +11,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coordinator_core.codec.arrays import Int64s
-from coordinator_core.health import DEFAULT_SETTINGS, CommitColumns, EndOffsetSample, StatusSettings, lag_columns
+from coordinator_core.codec.arrays import ArrowColumn, Int64s
+from coordinator_core.health import DEFAULT_SETTINGS, CommitColumns, StatusSettings
 from coordinator_core.health.lag_inputs import SLOPE_WINDOW_MS
+from coordinator_core.health.sample_columns import integers
 from coordinator_core.health.sample_tables import SampledPartitions
 from pipelines.batch.small_files import COMPACT_EVERY, compact_appended
 from pipelines.failpoints import failpoint
-from pipelines.lag.columns import KEY, integers, milliseconds
+from pipelines.lag.columns import KEY, milliseconds
 from pipelines.lag.commit_windows import CommitWindows
 from pipelines.lag.group_statuses import GroupStatuses
 from pipelines.lag.lag_history import LagHistory
+from pipelines.lag.lag_inputs import LagInputs
 from pipelines.lag.partition_rules import SampledPositions
 from pipelines.lag.positions import POSITIONS
 from pipelines.lag.sample_history import SampleHistory
@@ -33,8 +35,8 @@ from pipelines.timestamps import TIMESTAMP
 from pipelines.writers.delta_rs import DeltaRsWriter
 from pipelines.writers.table_write import TableWrite
 
-#: Samples partitions by topic name.
-SampleTopics = Callable[[Mapping[str, set[int]]], list[EndOffsetSample]]
+#: Samples partitions by topic name: a row per partition with the columns of `END_OFFSETS_SCHEMA`.
+SampleTopics = Callable[[Mapping[str, set[int]]], pa.Table]
 
 #: Distance of the earlier lags that are kept for the slope.
 _SLOPE_STEP_MS = 60_000
@@ -63,19 +65,23 @@ class LagSampling:
         self,
         sample_topics: SampleTopics,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        inputs: LagInputs | None = None,
         settings: StatusSettings = DEFAULT_SETTINGS,
     ) -> None:
         self._sample_topics = sample_topics
         self._clock = clock
+        self._inputs = inputs or LagInputs()
         self._history: SampleHistory | None = None
         self._windows = CommitWindows(settings)
         self._lag_history = LagHistory()
         self._statuses = GroupStatuses(settings)
+        #: The batch that wrote the table `lag`, and the time of its newest sample.
+        self._written: tuple[int | None, int] = (None, 0)
         #: Lags of the last samples, for the slope.
         self._earlier: list[pa.Table] = []
 
     def sample(self, writer: TablesWriter) -> Batch | None:
-        """Write a batch with a sample of now; None if no group has a position yet.
+        """Write a batch with a sample of now; None if no group has a position yet, or if nothing changed since the last batch.
 
         Raises:
             LogError: no broker answers.
@@ -88,13 +94,19 @@ class LagSampling:
         snapshot = Snapshot(writer.store, last)
         if self._history is None:
             self._history = SampleHistory(_rows_of(snapshot, "end_offsets"))
-            self._earlier = [_rows_of(snapshot, "lag").select([*KEY, *_EARLIER])]
+            stored_lag = _rows_of(snapshot, "lag")
+            self._earlier = [stored_lag.select([*KEY, *_EARLIER])]
+            self._inputs.begin(stored_lag)
+            self._written = (pc.max(stored_lag["batch_id"]).as_py(), _sampled_at_ms(stored_lag))
         with phases.timed("read"):
             positions = snapshot.query(POSITIONS).cast(_POSITION_SCHEMA)
         if not positions.num_rows:
             return None
         with phases.timed("sample"):
             samples = self._sample_topics(_partitions_by_topic(positions))
+        newest_ms = _newest_ms(samples["answered_at"])
+        if self._written == (last.batch_id, newest_ms):
+            return None
         with phases.timed("plan"):
             batch_id = writer.begin()
             tables = self._tables(snapshot, positions, samples, self._history)
@@ -105,18 +117,21 @@ class LagSampling:
         if batch_id % COMPACT_EVERY == COMPACT_EVERY - 1:
             with phases.timed("compact"):
                 compact_appended(writer)
-        return writer.finish(phases, self._clock(), era=last.era, retention_ms=last.retention_ms, next_offsets=last.next_offsets)
+        batch = writer.finish(phases, self._clock(), era=last.era, retention_ms=last.retention_ms, next_offsets=last.next_offsets)
+        self._written = (batch.batch_id, newest_ms)
+        return batch
 
-    def _tables(
-        self, snapshot: Snapshot, positions: pa.Table, samples: list[EndOffsetSample], history: SampleHistory
-    ) -> dict[str, pa.Table]:
+    def _tables(self, snapshot: Snapshot, positions: pa.Table, samples: pa.Table, history: SampleHistory) -> dict[str, pa.Table]:
         """Rows of all tables, in the order of the writes."""
-        at_ms, read_until = max(sample.answered_at_ms for sample in samples), snapshot.batch.finished_at
+        at_ms, read_until = _newest_ms(samples["answered_at"]), snapshot.batch.finished_at
         stored = history.add(samples)
         sampled = SampledPartitions(history.table())
         partition = sampled.partition_numbers(positions["topic"], positions["partition"])
+        if not at_ms:
+            # a source without a cluster: the log has no present at which groups could have a status
+            return {"end_offsets": stored, "lag": self._lag(positions, partition, sampled, read_until)}
         self._windows.refresh(snapshot, positions, partition, sampled.columns, at_ms)
-        lag = self._lag(positions, partition, sampled, read_until)
+        lag = self._lag(positions, partition, sampled, read_until, self._windows.moved_at_ms)
         windows = self._windows.columns(partition, sampled.columns, at_ms)
         evaluated = SampledPositions(positions, lag, windows, partition, sampled.columns, at_ms)
         return {
@@ -126,16 +141,23 @@ class LagSampling:
             **self._statuses.tables(snapshot, evaluated),
         }
 
-    def _lag(self, positions: pa.Table, partition: Int64s, samples: SampledPartitions, read_until: datetime) -> pa.Table:
+    def _lag(
+        self,
+        positions: pa.Table,
+        partition: Int64s,
+        samples: SampledPartitions,
+        read_until: datetime,
+        moved_at_ms: Int64s | None = None,
+    ) -> pa.Table:
         commits = CommitColumns(
             partition=partition,
             offset=integers(positions["committed_offset"]),
             committed_at_ms=milliseconds(positions["commit_timestamp"]),
             topic_id=samples.topic_id_numbers(positions["topic_id"]),
-            moved_at_ms=self._windows.moved_at_ms,
-            **self._slope_starts(positions, int(samples.columns.answered_at_ms.max())),
+            moved_at_ms=moved_at_ms,
+            **self._slope_starts(positions, int(samples.columns.answered_at_ms.max(initial=0))),
         )
-        lag = lag_columns(commits, samples.columns)
+        lag = self._inputs.lag(commits, positions, samples)
         owners = positions.select([*KEY, "consumer_id", "member_host", "client_id"])
         columns = dict(zip(owners.column_names, owners.columns, strict=True)) | dict(
             zip(lag.column_names, lag.columns, strict=True)
@@ -192,6 +214,10 @@ def _with_batch(name: str, rows: pa.Table, batch_id: int) -> pa.Table:
 
 
 def _sampled_at_ms(lag: pa.Table) -> int:
-    """Time of the newest sample; 0 without one."""
-    newest = pc.max(lag["sampled_at"].cast(pa.int64())).as_py()
+    return _newest_ms(lag["sampled_at"])
+
+
+def _newest_ms(times: ArrowColumn) -> int:
+    """The newest of the times; 0 without one."""
+    newest = pc.max(times.cast(pa.int64())).as_py()
     return 0 if newest is None else newest // 1000

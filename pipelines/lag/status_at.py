@@ -133,24 +133,25 @@ class _Tables:
         return commit._replace(since_ms=min(commit.since_ms, self._at_ms))
 
     def _commits_of(self, group: str, changes: Sequence[_Row]) -> list[CommitEvent]:
-        """Commits and removals; a deleted group of era 4 hides the offsets before its deletion."""
+        """Commits and removals; none of a group that is deleted, if the era hides its offsets."""
         rows = self._commits.get(group, [])
         in_history = {_key(row) for row in rows}
         stored = [_as_change(row) for row in self._offsets.get(group, ()) if _key(row) not in in_history]
+        ordered = sorted([*stored, *rows], key=_position)
+        if self._hides_offsets and self._is_deleted(ordered, changes):
+            return []
         ids = {(*_key(row), row["log_offset"]): row["topic_id"] for row in self._offsets_then.get(group, ())}
-        deletions = [row for row in changes if row["change"] == "group_deleted" and row["batch_id"] <= self._until]
-        ordered = sorted([*stored, *rows, *(deletions if self._hides_offsets else ())], key=_position)
-        events: list[CommitEvent] = []
-        present: set[TopicPartition] = set()
-        for row in ordered:
-            if row["change"] == "group_deleted":
-                events += [CommitEvent(change_time(row), partition, None) for partition in sorted(present)]
-                present.clear()
-                continue
-            topic_id = ids.get((*_key(row), row["log_offset"]))
-            events += [event._replace(topic_id=topic_id) for event in commit_events([row])]
-            (present.discard if events[-1].offset is None else present.add)(events[-1].partition)
-        return events
+        return [
+            event._replace(topic_id=ids.get((*_key(row), row["log_offset"]))) for row in ordered for event in commit_events([row])
+        ]
+
+    def _is_deleted(self, commits: Sequence[_Row], changes: Sequence[_Row]) -> bool:
+        """True if the newest operation of the group is its deletion; a commit or a group record creates it again."""
+        known = [row for row in changes if row["batch_id"] <= self._until]
+        deletions = [_position(row) for row in known if row["change"] == "group_deleted"]
+        others = [_position(row) for row in known if row["change"] not in ("group_deleted", "member_left")]
+        others += [_position(row) for row in commits if row["change"] in ("commit", "rewind")]
+        return bool(deletions) and max(deletions) > max(others, default=(-1, -1))
 
 
 def _all_groups(snapshot: Snapshot) -> list[str]:

@@ -16,18 +16,21 @@ def status_schema(name: str) -> pa.Schema:
 
 def status_columns(status: GroupStatus) -> dict[str, Any]:
     """The columns of `group_status` about the status and its findings."""
-    topic, partition = status.partition or (None, None)
+    deciding = Finding(
+        status.rule or "", status.status, status.partition, status.detail, status.window_rows, status.window_seconds
+    )
     return {
         "group_id": status.group_id,
-        "status": str(status.status),
+        **finding_columns(deciding),
         "rule": status.rule,
-        "topic": topic,
-        "partition": partition,
-        "window_rows": status.window_rows,
-        "window_seconds": status.window_seconds,
-        "detail": status.detail,
-        "findings": [_finding_row(finding) for finding in status.findings],
+        "findings": [finding_row(finding) for finding in status.findings],
     }
+
+
+def finding_columns(deciding: Finding) -> dict[str, Any]:
+    """The columns of `group_status` about the deciding finding."""
+    row = finding_row(deciding)
+    return {name: row[name] for name in ("status", "rule", "topic", "partition", "window_rows", "window_seconds", "detail")}
 
 
 def status_row(status: GroupStatus, evidence: GroupEvidence) -> dict[str, Any]:
@@ -47,6 +50,7 @@ def status_row(status: GroupStatus, evidence: GroupEvidence) -> dict[str, Any]:
     }
 
 
-def _finding_row(finding: Finding) -> dict[str, Any]:
+def finding_row(finding: Finding) -> dict[str, Any]:
+    """An element of `group_status.findings`."""
     topic, partition = finding.partition or (None, None)
     return {**finding._asdict(), "status": str(finding.status), "topic": topic, "partition": partition}

@@ -33,6 +33,8 @@ _WITH_POSITION = (
     "members",
     "offset_history",
     "group_history",
+    "membership_history",
+    "ownership_history",
     "quarantine",
 )
 

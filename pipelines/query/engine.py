@@ -1,51 +1,82 @@
 """`grouplake sql`: DataFusion over the tables at the versions of one batch, with the views."""
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
 
 import pyarrow as pa
-from deltalake import QueryBuilder
+from deltalake import DeltaTable, QueryBuilder
 
 from pipelines.errors import UsageError
 from pipelines.query.statement import READING, is_reading
 from pipelines.tables import definitions
-from pipelines.tables.store import Batch, TableStore, gone, literal
+from pipelines.tables.store import Batch, TableStore, gone, literal, timestamp_literal
 
-#: Error of DataFusion for a table that was not provided.
-_NO_TABLE = re.compile(r"table '(?:\w+\.)*(\w+)' not found")
+#: Error of DataFusion for a table that was not provided, with its schema.
+NO_TABLE = re.compile(r"table 'datafusion\.([^']+)\.([^'.]+)' not found")
 #: Error of DataFusion for a file that the Delta log names but that was removed.
 _MISSING_FILE = re.compile(r"Object at location .* not found")
+
+#: DataFusion's default schema, which has the plain names.
+PUBLIC = "public"
+
+#: Where to read: a batch id, a time, or either as text; None for the last complete batch.
+AsOf = str | int | datetime | None
 
 
 class Snapshot:
     """All tables and views at the versions of one batch."""
 
-    def __init__(self, store: TableStore, batch: Batch, retention_ms: int | None = None) -> None:
-        """`retention_ms` replaces the retention of the batch in the computation of expiry times."""
+    def __init__(
+        self,
+        store: TableStore,
+        batch: Batch,
+        retention_ms: int | None = None,
+        *,
+        builder: QueryBuilder | None = None,
+        schema: str = PUBLIC,
+    ) -> None:
+        """`retention_ms` replaces the retention of the batch in the computation of expiry times.
+
+        Snapshots of several folders share one `builder`, each with a `schema` of its own.
+        """
         self.batch = batch
         self._store = store
-        self._builder = QueryBuilder()
+        self._builder = builder or QueryBuilder()
+        self._schema = schema
         self._provided: set[str] = set()
         # literals, because joins with `batches`, which may have thousands of files, would hold all offsets in memory
         self._of_batch = {
             "era": literal(batch.era),
             "retention_ms": literal(batch.retention_ms if retention_ms is None else retention_ms),
+            "finished_at": timestamp_literal(batch.finished_at),
         }
 
     @classmethod
-    def open(cls, root: str, as_of: str | None = None) -> "Snapshot":
+    def open(cls, root: str, as_of: AsOf = None) -> "Snapshot":
         """The tables under `root` at the last complete batch, or as of a batch id or an ISO 8601 time (UTC).
 
         Raises:
             UsageError: there are no tables, or no such batch.
         """
         store = TableStore(root)
-        if as_of is None:
-            batch = store.last_batch()
-            if batch is None:
-                raise UsageError(f"the tables under {root} have no complete batch yet")
-            return cls(store, batch)
-        return cls(store, store.batch_as_of(_parse_as_of(as_of)))
+        return cls(store, batch_at(store, as_of))
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables that the batch has. An earlier version of Grouplake wrote fewer of them."""
+        return tuple(name for name in definitions.WRITE_ORDER if name == "batches" or name in self.batch.versions)
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """The views whose tables the batch has."""
+        absent = set(definitions.WRITE_ORDER).difference(self.tables)
+        return tuple(name for name in definitions.VIEWS if absent.isdisjoint(definitions.tables_of_view(name)))
+
+    @property
+    def batches(self) -> Mapping[str, Batch]:
+        """The batch, under the empty name: the folder is not one of several clusters."""
+        return {"": self.batch}
 
     def as_of(self, as_of: int | datetime) -> "Snapshot":
         """The same tables at a batch id, or at the newest batch that was complete at a time.
@@ -61,37 +92,52 @@ class Snapshot:
         Raises:
             UsageError: not a reading statement, or DataFusion rejects it.
         """
-        if not is_reading(sql):
-            raise UsageError(
-                f"only queries are allowed here: begin with one of {', '.join(READING)}, and use no statement that writes"
-            )
+        expect_reading(sql)
         self._provide(sql)
         return self._read(sql)
 
     def _provide(self, sql: str) -> None:
         """Open the tables and create the views that `sql` names; opening all takes longer than most queries."""
         for name in re.findall(r"\w+", sql):
-            if name in self._provided:
-                continue
-            if name in definitions.VIEWS:
-                self._provided.add(name)
-                view = definitions.view_sql(name, self._of_batch)
-                self._provide(view)
-                self._read(f"CREATE VIEW {name} AS {view}")
-            elif name == "batches":
-                self._provided.add(name)
-                # the row of a batch is in a later version of `batches` than the row can name
-                self._builder.register("all_batches", self._store.table("batches"))
-                self._read(f"CREATE VIEW batches AS SELECT * FROM all_batches WHERE batch_id <= {self.batch.batch_id}")
-            elif name in self.batch.versions:
-                self._provided.add(name)
-                self._builder.register(name, self._store.at(name, self.batch.versions[name]))
+            self.provide(name)
+
+    def provide(self, name: str) -> None:
+        """Open the table or create the view of that name, if the batch has it."""
+        if name in self._provided:
+            return
+        if name in definitions.VIEWS:
+            self._provided.add(name)
+            view = definitions.view_sql(name, self._of_batch)
+            self._provide(view)
+            self._create_view(name, view)
+        elif name == "batches":
+            self._provided.add(name)
+            # the row of a batch is in a later version of `batches` than the row can name
+            self._register("all_batches", self._store.table("batches"))
+            self._create_view("batches", f"SELECT * FROM all_batches WHERE batch_id <= {self.batch.batch_id}")
+        elif name in self.batch.versions:
+            self._provided.add(name)
+            self._register(name, self._store.at(name, self.batch.versions[name]))
+
+    def _register(self, name: str, table: DeltaTable) -> None:
+        self._builder.register(f"{quoted(self._schema)}.{name}", table)
+
+    def _create_view(self, name: str, query: str) -> None:
+        if self._schema == PUBLIC:
+            self._read(f"CREATE VIEW {name} AS {query}")
+            return
+        # names in the query are resolved when the view is created
+        self._read(f"SET datafusion.catalog.default_schema = {literal(self._schema)}")
+        try:
+            self._read(f"CREATE VIEW {name} AS {query}")
+        finally:
+            self._read(f"SET datafusion.catalog.default_schema = {literal(PUBLIC)}")
 
     def _read(self, sql: str) -> pa.Table:
         try:
             return pa.table(self._builder.execute(sql).read_all())
         except Exception as error:  # DataFusion's errors reach Python as bare Exception
-            if _MISSING_FILE.search(str(error)):
+            if is_missing_file(error):
                 raise UsageError(gone(f"batch {self.batch.batch_id}")) from error
             absent = self._absent(str(error))
             if absent is not None:
@@ -100,19 +146,60 @@ class Snapshot:
 
     def _absent(self, error: str) -> str | None:
         """Message for a table that the batch does not have, because an earlier version of Grouplake wrote it."""
-        found = _NO_TABLE.search(error)
-        if found is None or found[1] not in definitions.WRITE_ORDER:
+        found = NO_TABLE.search(error)
+        if found is None or found[1] != self._schema:
+            return None
+        return self.missing(found[2])
+
+    def missing(self, name: str) -> str | None:
+        """Message for a table of Grouplake that the batch does not have; None if it has it, or for another name."""
+        if name not in definitions.WRITE_ORDER or name in self.tables:
             return None
         return (
-            f"batch {self.batch.batch_id} under {self._store.root} has no table {found[1]}: an earlier version of Grouplake "
+            f"batch {self.batch.batch_id} under {self._store.root} has no table {name}: an earlier version of Grouplake "
             "wrote it; the next `grouplake run` adds the table"
         )
 
 
-def _parse_as_of(text: str) -> int | datetime:
-    if re.fullmatch(r"[0-9]{1,18}", text):
-        return int(text)
+def is_missing_file(error: Exception) -> bool:
+    """True for the error of a query whose batch is older than the retention of the tables."""
+    return _MISSING_FILE.search(str(error)) is not None
+
+
+def expect_reading(sql: str) -> None:
+    """Raise UsageError for a statement that does more than read."""
+    if not is_reading(sql):
+        raise UsageError(
+            f"only queries are allowed here: begin with one of {', '.join(READING)}, and use no statement that writes"
+        )
+
+
+def batch_at(store: TableStore, as_of: AsOf) -> Batch:
+    """The last complete batch, or the one of an id or a time (see `parse_as_of`).
+
+    Raises:
+        UsageError: there are no tables, or no such batch.
+    """
+    if as_of is not None:
+        return store.batch_as_of(parse_as_of(as_of))
+    batch = store.last_batch()
+    if batch is None:
+        raise UsageError(f"the tables under {store.root} have no complete batch yet")
+    return batch
+
+
+def parse_as_of(as_of: str | int | datetime) -> int | datetime:
+    """A batch id, or a time, which may be an ISO 8601 text. Raises UsageError for another text."""
+    if not isinstance(as_of, str):
+        return as_of
+    if re.fullmatch(r"[0-9]{1,18}", as_of):
+        return int(as_of)
     try:
-        return datetime.fromisoformat(text)
+        return datetime.fromisoformat(as_of)
     except ValueError as error:
-        raise UsageError(f"invalid --as-of {text!r}: use a batch id or an ISO 8601 time") from error
+        raise UsageError(f"invalid --as-of {as_of!r}: use a batch id or an ISO 8601 time") from error
+
+
+def quoted(name: str) -> str:
+    """`name` as a quoted SQL name."""
+    return '"' + name.replace('"', '""') + '"'

@@ -18,6 +18,11 @@ _GROUPS = "SELECT group_id, group_type, state, generation, protocol, member_coun
 _MEMBERS = """
 SELECT group_id, member_id, group_instance_id, client_id, client_host, member_epoch, assigned, target FROM members
 """
+#: A coordinator leads the partition that has the records of the group.
+_COORDINATORS = """
+SELECT p.partition, concat(b.host, ':', CAST(b.port AS STRING), '  (', CAST(b.node_id AS STRING), ')') AS coordinator
+FROM topic_partitions p JOIN brokers b ON b.node_id = p.leader WHERE p.topic = '__consumer_offsets'
+"""
 #: ConsumerGroupMemberMetadata and ConsumerGroupTargetAssignmentMetadata.
 _RECORDS = "SELECT group_id, key, value FROM group_records WHERE record_type IN (5, 6)"
 
@@ -28,6 +33,7 @@ _Row = Mapping[str, Any]
 class GroupDescriptions:
     """Groups with their members, sorted by name, at one batch.
 
+    `coordinators` are by partition of `__consumer_offsets`, as of the last sample, and empty without samples of a cluster.
     `assignment_epochs` and `upgraded` come from the records of groups of the consumer protocol: the target epoch of the group,
     and the members that use this protocol, not the classic one.
     """
@@ -35,6 +41,7 @@ class GroupDescriptions:
     groups: tuple[_Row, ...]
     members: Mapping[str, tuple[_Row, ...]]
     topics: Mapping[str, str]
+    coordinators: Mapping[int, str]
     assignment_epochs: Mapping[str, int]
     upgraded: Mapping[tuple[str, str], bool]
 
@@ -52,6 +59,8 @@ class GroupDescriptions:
         for row in snapshot.query(f"{_MEMBERS} WHERE{named} ORDER BY group_id, member_id").to_pylist():
             members[row["group_id"]].append(row)
         topics = {row["topic_id"]: row["topic"] for row in snapshot.query("SELECT topic_id, topic FROM topic_ids").to_pylist()}
+        is_sampled = "topic_partitions" in snapshot.batch.versions
+        coordinators = snapshot.query(_COORDINATORS).to_pylist() if is_sampled else []
         records = snapshot.query(f"{_RECORDS} AND{named}").to_pylist()
         decoded = [(row["group_id"], decode(row["key"], row["value"])) for row in records]
         return cls(tuple(found), {group: tuple(rows) for group, rows in members.items()}, topics, *_epochs_and_upgraded(decoded))
@@ -73,10 +82,7 @@ class GroupDescriptions:
             write_block(out, rows, columns, end=end)
 
     def write_states(self, out: TextIO, messages: TextIO, *, verbose: bool = False) -> None:
-        """Write a block with the state of each group, and remarks about groups to `messages`.
-
-        The coordinator is `-`: the tables do not have the addresses of brokers.
-        """
+        """Write a block with the state of each group, and remarks about groups to `messages`."""
         columns = ["GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE"]
         columns += ["GROUP-EPOCH", "TARGET-ASSIGNMENT-EPOCH", "#MEMBERS"] if verbose else ["#MEMBERS"]
         for group in self.groups:
@@ -112,7 +118,7 @@ class GroupDescriptions:
         is_modern = group["group_type"] not in ("classic", "simple")
         return {
             "GROUP": group["group_id"],
-            "COORDINATOR (ID)": cell(None),
+            "COORDINATOR (ID)": cell(self.coordinators.get(group["log_partition"])),
             "ASSIGNMENT-STRATEGY": cell(group["protocol"] or None),
             "STATE": group["state"],
             "GROUP-EPOCH": cell(group["generation"] if is_modern else None),

@@ -6,19 +6,20 @@ import json
 import math
 import sys
 import unicodedata
-from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, TextIO
 
 import pyarrow as pa
 
+from pipelines.query.arrow_types import distinct_names
+
 _WIDEST = 60
 
 
 def write_json(table: pa.Table, out: TextIO) -> None:
     """Write one JSON object per line."""
-    names = _names(table)
+    names = distinct_names(table.schema.names)
     for row in _rows(table):
         out.write(json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) + "\n")
 
@@ -26,22 +27,37 @@ def write_json(table: pa.Table, out: TextIO) -> None:
 def write_csv(table: pa.Table, out: TextIO) -> None:
     """Write CSV with a header; nested values are JSON."""
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(_names(table))
+    writer.writerow(distinct_names(table.schema.names))
     for row in _rows(table):
         writer.writerow([_cell(value) for value in row])
 
 
-def write_table(table: pa.Table, out: TextIO) -> None:
-    """Write aligned columns; long values are shortened."""
-    names = _names(table)
-    lines = [[_short(_cell(value)) for value in row] for row in _rows(table)]
+def write_table(table: pa.Table, out: TextIO, widest: int = _WIDEST) -> None:
+    """Write aligned columns; values longer than `widest` are shortened."""
+    names = distinct_names(table.schema.names)
+    lines = [[_short(_cell(value), widest) for value in row] for row in _rows(table)]
     widths = [max(map(_width, column)) for column in zip(names, *lines, strict=True)]
     right = [pa.types.is_integer(f.type) or pa.types.is_floating(f.type) for f in table.schema]
     for cells in (names, ["─" * width for width in widths], *lines):
         blanks = [" " * (width - _width(cell)) for cell, width in zip(cells, widths, strict=True)]
         padded = [blank + cell if is_right else cell + blank for cell, blank, is_right in zip(cells, blanks, right, strict=True)]
         out.write("  ".join(padded).rstrip() + "\n")
-    out.write(f"({len(lines)} row{'' if len(lines) == 1 else 's'})\n")
+    _write_count(len(lines), out)
+
+
+def write_expanded(table: pa.Table, out: TextIO) -> None:
+    """Write one line per value, in a block per row. Values keep their length; line ends and control characters become `·`."""
+    names = distinct_names(table.schema.names)
+    width = max(map(_width, names), default=0)
+    for number, row in enumerate(_rows(table), 1):
+        out.write(f"─[ row {number} ]".ljust(width + 2, "─") + "\n")
+        for name, value in zip(names, row, strict=True):
+            out.write(f"{name}{' ' * (width - _width(name))}  {_printable(_cell(value))}".rstrip() + "\n")
+    _write_count(table.num_rows, out)
+
+
+def _write_count(rows: int, out: TextIO) -> None:
+    out.write(f"({rows} row{'' if rows == 1 else 's'})\n")
 
 
 WRITERS: dict[str, Callable[[pa.Table, TextIO], None]] = {"table": write_table, "json": write_json, "csv": write_csv}
@@ -76,16 +92,6 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-def _names(table: pa.Table) -> list[str]:
-    """Column names; the second of two equal names, as in joins, becomes NAME_2."""
-    seen: Counter[str] = Counter()
-    names = []
-    for name in table.schema.names:
-        seen[name] += 1
-        names.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
-    return names
-
-
 def _rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
     """Yield rows as JSON values, batch by batch."""
     for batch in table.to_batches():
@@ -111,9 +117,13 @@ def _cell(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _short(text: str) -> str:
-    clean = "".join(c if c.isprintable() else "·" for c in text)
-    return clean if len(clean) <= _WIDEST else clean[: _WIDEST - 1] + "…"
+def _short(text: str, widest: int) -> str:
+    clean = _printable(text)
+    return clean if len(clean) <= widest else clean[: widest - 1] + "…"
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() else "·" for c in text)
 
 
 def _width(text: str) -> int:

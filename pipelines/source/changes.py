@@ -34,6 +34,10 @@ class Kind(StrEnum):
     STATE_ONLY = "state_only"
     #: A change made by a group record: a row of `group_history`.
     GROUP_CHANGE = "group_change"
+    #: A change of the members of a group: a row of `membership_history`.
+    MEMBERSHIP = "membership"
+    #: A change of the partitions of a member: a row of `ownership_history`.
+    OWNERSHIP = "ownership"
     #: Name of a topic id.
     TOPIC_ID = "topic_id"
     #: A damaged part of the log. `detail` is the reason.
@@ -41,6 +45,8 @@ class Kind(StrEnum):
     #: The range itself: its first offset and that of the next range.
     RANGE = "range"
 
+
+_PARTITIONS = pa.list_(pa.field("element", pa.int32()))
 
 SCHEMA = pa.schema(
     [
@@ -75,6 +81,25 @@ SCHEMA = pa.schema(
         ("state", pa.string()),
         ("generation", pa.int32()),
         ("detail", pa.string()),
+        ("previous_state", pa.string()),
+        ("previous_generation", pa.int32()),
+        ("protocol", pa.string()),
+        ("state_timestamp", TIMESTAMP),
+        ("member_count", pa.int32()),
+        ("previous_member_count", pa.int32()),
+        ("members_with_partitions", pa.int32()),
+        ("members_joined", pa.int32()),
+        ("members_left", pa.int32()),
+        ("members_replaced", pa.int32()),
+        ("subscriptions_changed", pa.int32()),
+        ("topics_changed", pa.bool_()),
+        ("partitions_gained", pa.int32()),
+        ("partitions_lost", pa.int32()),
+        ("group_instance_id", pa.string()),
+        ("client_id", pa.string()),
+        ("client_host", pa.string()),
+        ("gained", _PARTITIONS),
+        ("lost", _PARTITIONS),
         ("start_offset", pa.int64()),
         ("next_offset", pa.int64()),
         ("records_read", pa.int64()),
@@ -88,6 +113,7 @@ _SPARK_TYPES = {
     pa.bool_(): "BOOLEAN",
     pa.binary(): "BINARY",
     TIMESTAMP: "TIMESTAMP",
+    _PARTITIONS: "ARRAY<INT>",
 }
 
 #: The same schema as Spark DDL.

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coordinator_core.log.damage import Damage
+from coordinator_core.reduction.membership_rows import MEMBERSHIP_COLUMNS, OWNERSHIP_COLUMNS
 from coordinator_core.reduction.partition_reduction import Reduction
 from coordinator_core.reduction.range_reduction import RangeReduction
 from coordinator_core.state.era import Era
@@ -16,6 +17,8 @@ _KEY = ("group_id", "topic", "partition")
 _HISTORY = ("commits", "min_offset", "first_offset", "rewound")
 _RECORD = ("log_offset", "producer_id", "key", "value")
 _CHANGE = ("log_offset", "group_id", "change", "member_id", "group_type", "state", "generation", "detail")
+_MEMBERSHIP = ("log_offset", *(name for name in MEMBERSHIP_COLUMNS if name != "state_timestamp"))
+_OWNERSHIP = ("log_offset", *OWNERSHIP_COLUMNS)
 _GROUP_ACTIVITY = ("group_id", "last_value_offset", "last_tombstone_offset", "upserts", "pendings", "removals")
 
 
@@ -36,6 +39,8 @@ def change_rows(reduced: RangeReduction, start: int | None, end: int, era: Era, 
         (Kind.RECORD, _records(groups.records.filter(pc.invert(is_state_only)))),
         (Kind.STATE_ONLY, _records(groups.records.filter(is_state_only))),
         (Kind.GROUP_CHANGE, _columns(groups.changes, _CHANGE) | _time(groups.changes)),
+        (Kind.MEMBERSHIP, _columns(groups.membership, _MEMBERSHIP) | _time(groups.membership) | _state_time(groups.membership)),
+        (Kind.OWNERSHIP, _columns(groups.ownership, _OWNERSHIP) | _time(groups.ownership)),
         (Kind.TOPIC_ID, _columns(reduction.topic_ids, ("topic_id", "topic"))),
         (Kind.DAMAGE, _damages(reduction.damages)),
         (Kind.DAMAGE, _odd_markers(reduced.odd_markers, era)),
@@ -52,6 +57,10 @@ def _columns(table: pa.Table, names: tuple[str, ...]) -> dict[str, pa.Array]:
 
 def _time(table: pa.Table) -> dict[str, pa.Array]:
     return {"record_timestamp": times_of(table["record_timestamp"].combine_chunks())}
+
+
+def _state_time(membership: pa.Table) -> dict[str, pa.Array]:
+    return {"state_timestamp": times_of(membership["state_timestamp"].combine_chunks())}
 
 
 def _marker_type(reduction: Reduction) -> dict[str, pa.Array]:

@@ -34,7 +34,10 @@ KEYS: dict[str, tuple[str, ...]] = {
 REPLACED = ("lag", "group_status", "partition_status", "brokers", "topic_partitions")
 
 #: Append-only tables.
-APPENDED = ("offset_history", "group_history", "quarantine", "end_offsets", "lag_history", "batches")
+APPENDED = (
+    *("offset_history", "group_history", "membership_history", "ownership_history"),
+    *("quarantine", "end_offsets", "lag_history", "batches"),
+)
 
 #: Tables that only samples of end offsets write, in batches of their own.
 SAMPLED = ("end_offsets", "lag", "lag_history", "group_status", "partition_status", "brokers", "topic_partitions")
@@ -46,21 +49,21 @@ WRITE_ORDER = (*KEYS, *REPLACED, *APPENDED)
 FROM_RECORDS = tuple(name for name in WRITE_ORDER if name not in SAMPLED)
 
 VIEWS = (
-    "committed_offsets",
-    "group_members",
-    "assignments",
-    "expiring_offsets",
-    "lag_by_group",
-    "lag_by_group_topic",
-    "lag_by_topic",
+    *("committed_offsets", "group_members", "assignments", "expiring_offsets"),
+    *("ownership", "rebalances", "resets", "consumption_edges", "unused_groups"),
+    *("lag_by_group", "lag_by_group_topic", "lag_by_topic"),
 )
 
 #: Columns of `batches` with placeholders in views: `{batch.era}` stands for the era of the batch at which a view is read.
-BATCH_COLUMNS = ("era", "retention_ms")
+BATCH_COLUMNS = ("era", "retention_ms", "finished_at")
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
-#: Function of Spark SQL → equivalent function of DataFusion.
-_SPARK_FUNCTIONS = {"explode": "unnest", "timestamp_micros": "to_timestamp_micros"}
+#: Beginning of a call in DataFusion → the equivalent in Spark SQL.
+_SPARK_CALLS = {
+    "unnest(": "explode(",
+    "to_timestamp_micros(": "timestamp_micros(",
+    "date_part('epoch', ": "1e-6 * unix_micros(",
+}
 
 _PRIMITIVES = {
     "TEXT": pa.string(),
@@ -123,6 +126,20 @@ def view_text(name: str) -> str:
     return (SCHEMAS / "views" / f"{name}.sql").read_text()
 
 
+@cache
+def read_by_view(name: str) -> frozenset[str]:
+    """The tables and views that the text of view `name` names. A column with the name of a table counts as that table."""
+    code = re.sub(r"--[^\n]*", "", view_text(name))
+    return frozenset(re.findall(r"\w+", code)).intersection((*WRITE_ORDER, *VIEWS)) - {name}
+
+
+@cache
+def tables_of_view(name: str) -> frozenset[str]:
+    """The tables that view `name` reads, directly and through other views."""
+    read = read_by_view(name)
+    return read.intersection(WRITE_ORDER).union(*(tables_of_view(view) for view in read.intersection(VIEWS)))
+
+
 def view_sql(name: str, batch: Mapping[str, str]) -> str:
     """Return the query of view `name` in the SQL of DataFusion (see `spark_view_sql` for Spark).
 
@@ -145,16 +162,16 @@ def filled(text: str, batch: Mapping[str, str], where: str) -> str:
     return _PLACEHOLDER.sub(expression, text)
 
 
-def spark_view_sql(name: str) -> str:
+def spark_view_sql(name: str, batch: Mapping[str, str] | None = None) -> str:
     """Return the query of view `name` for Spark SQL, over tables or temporary views with the names of the tables.
 
-    Placeholders become values of the newest row of `batches`. Two functions have other names in Spark; the views use no other
-    syntax that differs.
+    Placeholders become the expressions in `batch`, by default values of the newest row of `batches`. Three functions have other
+    names in Spark; the views use no other syntax that differs.
     """
     newest = {column: f"(SELECT {column} FROM batches ORDER BY batch_id DESC LIMIT 1)" for column in BATCH_COLUMNS}
-    sql = view_sql(name, newest)
-    for theirs, ours in _SPARK_FUNCTIONS.items():
-        sql = sql.replace(f"{ours}(", f"{theirs}(")
+    sql = view_sql(name, newest if batch is None else batch)
+    for ours, theirs in _SPARK_CALLS.items():
+        sql = sql.replace(ours, theirs)
     return sql
 
 

@@ -64,6 +64,11 @@ class TableStore:
         """Location of table `name`."""
         return f"{self.root}/{name}"
 
+    def uri(self, name: str) -> str:
+        """Location of table `name` as a URI, which Spark does not look for in its default file system."""
+        folder = local_folder(self.path(name))
+        return self.path(name) if folder is None else folder.absolute().as_uri()
+
     def exists(self) -> bool:
         """True if the tables exist: `batches` is created last."""
         return DeltaTable.is_deltatable(self.path("batches"))

@@ -75,13 +75,12 @@ class TablesWriter:
     def claim(cls, store: TableStore) -> "TablesWriter":
         """Take over the tables from the previous writer, and roll back the commits of a batch without a `batches` row.
 
-        Tables that are new in this version of Grouplake are created first.
+        Tables that are new in this version of Grouplake are created.
 
         Raises:
             UsageError: a newer version of Grouplake wrote the tables.
             TablesError: the tables cannot be restored to the last batch.
         """
-        store.create()
         while True:
             batches = store.table("batches")
             version, last = batches.version(), store.last_batch_of(batches)
@@ -95,6 +94,8 @@ class TablesWriter:
                 if store.table("batches").version() == version:
                     raise TablesError(f"cannot write {store.path('batches')}: {first_line(error)}") from error
         failpoint("claimed")
+        if last is None or set(definitions.WRITE_ORDER[:-1]) - set(last.versions):
+            store.create()
         writer = cls(store, generation, last, version + 1)
         writer._roll_back()
         return writer

@@ -19,7 +19,9 @@ KILLS = int(os.environ.get("CRASH_KILLS", "200"))
 SEED = int(os.environ.get("CRASH_SEED", "20261121"))
 
 _STATE_AND_HISTORY = definitions.FROM_RECORDS[:-1]
-_SWEPT = ("offsets", "group_records", "groups", "offset_history", "group_history")
+_SWEPT = ("offsets", "group_records", "groups", "offset_history", "group_history", "membership_history")
+
+_AGING = ("offset_history", "group_history", "membership_history", "ownership_history")
 
 #: In the order in which consecutive runs reach them.
 POINTS = (
@@ -32,7 +34,7 @@ POINTS = (
     "after:batches",
     "sweep:planned",
     *(f"sweep:after:{name}" for name in definitions.WRITE_ORDER if name in _SWEPT),
-    *(f"maintain:aged:{name}" for name in ("offset_history", "group_history")),
+    *(f"maintain:aged:{name}" for name in _AGING),
     *(f"maintain:compacted:{name}" for name in definitions.WRITE_ORDER),
     *(f"maintain:{step}:{name}" for name in definitions.WRITE_ORDER for step in ("checkpoint", "vacuumed")),
 )

@@ -173,7 +173,7 @@ def test_json_lines_that_are_cut_or_no_records(text: str, message: str, tmp_path
         ),
         (["show", "--source", "segments:x", "--format", "classic", "--era", "2.8"], "unknown era '2.8'"),
         (["show", "--source", "segments:x", "--format", "xml"], "invalid choice: 'xml'"),
-        (["sql", "--tables", "{tables}"], "the following arguments are required: QUERY"),
+        (["sql", "SELECT 1"], "the following arguments are required: --tables"),
         (["sql", "--tables", "{tables}", "--conf", "mine.toml", "SELECT 1"], "unrecognized arguments: --conf"),
         (["check", "--tables", "{tables}", "--conf", "mine.toml"], "unrecognized arguments: --conf mine.toml"),
         (["completion", "cmd"], "invalid choice: 'cmd'"),

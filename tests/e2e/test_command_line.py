@@ -21,18 +21,8 @@ from pipelines.tables import definitions
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(sys.executable).with_name("grouplake")
 COMMANDS = (
-    "demo",
-    "example",
-    "run",
-    "maintain",
-    "sql",
-    "lag",
-    "check",
-    "show",
-    "dashboard",
-    "coordinator",
-    "cache",
-    "completion",
+    *("demo", "example", "run", "maintain", "sql", "lag", "check", "catalog", "show"),
+    *("dashboard", "coordinator", "cache", "completion"),
 )
 Captured = pytest.CaptureFixture[str]
 
@@ -157,6 +147,7 @@ def test_a_reader_that_is_gone_already(tables: str) -> None:
         (["sql", "--tables", "{tables}", "--as-of", "0", "SELECT 1"], {"pyspark", "delta", "sqlglot", "numba", "kafka"}),
         (["lag", "--tables", "{tables}", "--all-groups"], {"pyspark", "delta", "sqlglot", "numba", "kafka"}),
         (["check", "--tables", "{tables}"], {"pyspark", "delta", "sqlglot", "numba", "kafka"}),
+        (["catalog", "--tables", "{tables}"], {"pyspark", "delta", "sqlglot", "numba", "kafka"}),
         (["show", "--source", "jsonl:{empty}"], {"pyspark", "delta", "deltalake", "kafka"}),
         (["run", "--source", "jsonl:nowhere", "--tables", "t"], {"pyspark", "delta", "kafka"}),
         (["completion", "bash"], {"pyspark", "delta", "deltalake", "pyarrow", "numpy", "numba"}),

@@ -17,6 +17,7 @@ from pipelines.spark.class_archive import ClassArchive
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
 BATCH = r"batch 0: 190 records read, 102 kept, [\d.]+ s"
+SAMPLE = r"batch 1: sample of end offsets, [\d.]+ s"
 RECORDING = r"recording the classes that Spark has loaded, for faster starts \(some seconds, once\)"
 
 
@@ -58,24 +59,24 @@ def test_standard_error_has_our_lines_only_without_an_archive_with_one_and_with_
 ) -> None:
     code, lines, output = run(source, tmp_path / "first")
     assert (code, output) == (0, "")
-    expect(lines, "starting Spark", BATCH, RECORDING)
+    expect(lines, "starting Spark", BATCH, RECORDING, SAMPLE)
     (archive,) = archives(cache)
 
     code, lines, output = run(source, tmp_path / "second")
     assert (code, output) == (0, "")
-    expect(lines, "starting Spark", BATCH)
+    expect(lines, "starting Spark", BATCH, SAMPLE)
 
     archive.chmod(0o644)
     with archive.open("r+b") as file:
         file.write(bytes(4096))
     code, lines, output = run(source, tmp_path / "third")
     assert (code, output) == (0, "")
-    expect(lines, "starting Spark", BATCH)
+    expect(lines, "starting Spark", BATCH, SAMPLE)
 
     os.truncate(archive, archive.stat().st_size // 2)
     code, lines, output = run(source, tmp_path / "fourth")
     assert (code, output) == (0, "")
-    expect(lines, "starting Spark", BATCH, RECORDING)
+    expect(lines, "starting Spark", BATCH, RECORDING, SAMPLE)
 
 
 def test_with_tracebacks_on_the_output_of_the_jvm_is_shown(source: str, tmp_path: Path) -> None:

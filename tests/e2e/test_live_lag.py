@@ -86,9 +86,7 @@ def test_lag_of_live_groups(broker: PrivateBroker, tmp_path: Path, capsys: pytes
             for mode in (["--members"], ["--members", "--verbose"], ["--state"], ["--state", "--verbose"]):
                 assert main(["lag", "--tables", str(tmp_path), "--group", group, *mode]) == 0
                 printed = java_tools.consumer_groups(broker.bootstrap, "--describe", "--group", group, *mode)
-                # the members have no order; the tables have no addresses of brokers
-                coordinator = f"{broker.bootstrap}  (1)"
-                printed = printed.replace(coordinator, "-".ljust(len(coordinator)))
+                # the members have no order
                 assert sorted(capsys.readouterr().out.split("\n")) == sorted(printed.split("\n"))
         assert check(str(tmp_path)) == []
         rows = {(row["group_id"], row["partition"]): row for row in query(tmp_path, "SELECT * FROM lag")}

@@ -104,7 +104,11 @@ def installed(built: Distributions, tmp_path_factory: pytest.TempPathFactory) ->
 
 def test_top_level_names_of_the_wheel_are_its_packages(built: Distributions) -> None:
     names = zipfile.ZipFile(built.wheel).namelist()
-    assert {name.partition("/")[0] for name in names if ".dist-info/" not in name} == {"coordinator_core", "pipelines"}
+    assert {name.partition("/")[0] for name in names if ".dist-info/" not in name} == {
+        "coordinator_core",
+        "grouplake",
+        "pipelines",
+    }
 
 
 def test_the_wheel_carries_every_data_file(built: Distributions) -> None:
@@ -140,7 +144,7 @@ def test_the_source_archive_has_what_a_build_needs(built: Distributions) -> None
 def copy(tmp_path: Path) -> Path:
     """The files of the tree that a build reads, outside of any checkout."""
     folder = tmp_path / "copy"
-    for name in ("coordinator_core", "pipelines", *THEIRS):
+    for name in ("coordinator_core", "grouplake", "pipelines", *THEIRS):
         shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder)
@@ -192,6 +196,16 @@ def test_run_sql_and_check(installed: Installation) -> None:
     query = "SELECT count(*) AS n FROM committed_offsets"
     assert int(installed.output("grouplake", "sql", "--tables", "tables", "--format", "csv", query).splitlines()[1]) > 0
     assert "rules hold" in installed.output("grouplake", "check", "--tables", "tables")
+
+
+def test_the_public_package_is_typed(built: Distributions) -> None:
+    assert "grouplake/py.typed" in zipfile.ZipFile(built.wheel).namelist()
+
+
+def test_the_public_package(installed: Installation) -> None:
+    installed.output("grouplake", "run", "--source", "jsonl:log.jsonl", "--tables", "public", "--conf", "local")
+    program = "import grouplake; print(len(grouplake.open('public').table('groups')) > 0)"
+    assert installed.output("python", "-c", program) == "True\n"
 
 
 def test_coordinator(installed: Installation) -> None:

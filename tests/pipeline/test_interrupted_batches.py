@@ -120,7 +120,9 @@ def test_maintenance_does_not_publish_it(step: str, tmp_path: Path) -> None:
     assert check(str(tmp_path)) == []
 
 
-@pytest.mark.parametrize("step", ["offsets", "group_records", "groups", "offset_history", "group_history", "batches"])
+@pytest.mark.parametrize(
+    "step", ["offsets", "group_records", "groups", "offset_history", "group_history", "membership_history", "batches"]
+)
 def test_a_sweep_that_was_cut_off_takes_no_rows_from_the_next_batch(step: str, tmp_path: Path) -> None:
     log = prepared(tmp_path)
     with dying_before(step):

@@ -23,7 +23,7 @@ def test_phases_of_every_kind_of_batch(tmp_path: Path) -> None:
     maintain(str(tmp_path), Maintenance(90, 168, 16), datetime.now(UTC), lambda _line: None)
     batches = Snapshot.open(str(tmp_path)).query("SELECT phase_ms FROM batches ORDER BY batch_id").to_pylist()
     phases = [{name for name, ms in row["phase_ms"] if ms >= 0} for row in batches]
-    histories = {"write_offset_history", "write_group_history"}
+    histories = {"write_offset_history", "write_group_history", "write_membership_history"}
     states = {"write_offsets", "write_groups", "write_group_records"}
     assert {"plan", "write_offsets"} <= phases[0]
     assert phases[1:] == [{"read", "plan"} | histories | states, {"age", "compact"}]

@@ -3,7 +3,7 @@
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import pyarrow as pa
@@ -21,16 +21,22 @@ from coordinator_core.codec.messages.consumer import (
     ConsumerGroupMemberMetadataValue,
     ConsumerGroupMetadataValue,
 )
-from coordinator_core.codec.messages.modern import TargetAssignmentMetadataValue, TopicPartitions
+from coordinator_core.codec.messages.modern import (
+    PartitionMetadataValue,
+    TargetAssignmentMetadataValue,
+    TopicMetadata,
+    TopicPartitions,
+)
 from coordinator_core.codec.records import Value
 from coordinator_core.log.entries import ControlType
+from coordinator_core.reduction.membership_rows import MEMBERSHIP_COLUMNS, OWNERSHIP_COLUMNS, ownership_values
 from coordinator_core.state.era import Era
 from coordinator_core.state.group_fold import GroupFold
 from coordinator_core.state.group_state import GroupState
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 from pipelines.tables import definitions
-from pipelines.timestamps import to_ms
+from pipelines.timestamps import to_ms, to_time
 
 NOW_MS = 1_800_000_000_000
 DAY_MS = 86_400_000
@@ -45,10 +51,19 @@ _operations = st.one_of(
     st.tuples(st.just("tombstone"), _groups, _partitions, _producers),
     st.tuples(st.just("marker"), st.sampled_from([7, 8]), st.sampled_from(list(ControlType))),
     st.tuples(st.just("classic"), _groups, st.booleans()),
+    st.tuples(st.just("members"), _groups, st.sampled_from(["one", "two", "moved", "static"]), st.integers(5, 6)),
     st.tuples(st.just("group_tombstone"), _groups),
-    st.tuples(st.just("consumer"), _groups, st.sampled_from([3, 5, 6, 8]), st.booleans()),
+    st.tuples(st.just("consumer"), _groups, st.sampled_from([3, 4, 5, 6, 8]), st.booleans()),
     st.tuples(st.just("garbage"), st.binary(max_size=6)),
 )
+
+_MEMBERS = {
+    "one": [member()],
+    "two": [member(), member("m2", topics=["bar"])],
+    "moved": [member(topics=["bar"]), member("m2", topics=["foo"])],
+    "static": [member("m3", topics=["bar"], instance_id="i"), member("m2", topics=["foo"])],
+}
+_TOPIC_ID = UUID(int=7)
 
 #: An operation with its arguments, or a row of a table.
 _Row = tuple[Any, ...]
@@ -66,6 +81,8 @@ def build(operations: list[_Row]) -> Log:
                 log.marker(producer, kind)
             case ("classic", group, has_member):
                 log.group([member()] if has_member else [], group=group)
+            case ("members", group, names, generation):
+                log.group(_MEMBERS[names], group=group, generation=generation, timestamp=NOW_MS)
             case ("group_tombstone", group):
                 log.group_tombstone(group)
             case ("consumer", group, record_type, is_tombstone):
@@ -78,9 +95,10 @@ def build(operations: list[_Row]) -> Log:
 def _modern_value(record_type: int) -> Value:
     values: dict[int, Value] = {
         3: ConsumerGroupMetadataValue(4),
+        4: PartitionMetadataValue((TopicMetadata(UUID(int=8), "of another topic", 2),)),
         5: ConsumerGroupMemberMetadataValue(None, None, "client", "/127.0.0.1", ("foo",), classic_member_metadata=None),
         6: TargetAssignmentMetadataValue(4),
-        8: ConsumerGroupCurrentMemberAssignmentValue(4, 3, 0),
+        8: ConsumerGroupCurrentMemberAssignmentValue(4, 3, 0, (TopicPartitions(_TOPIC_ID, (0, 1)),)),
     }
     return values[record_type]
 
@@ -126,16 +144,42 @@ def assert_same(state: GroupState, snapshot: Snapshot, groups: list[str]) -> Non
     }
 
 
-def history_of(log: Log, era: Era) -> list[_Row]:
-    """The history of the groups, by one fold of the whole log."""
-    fold, found = GroupFold(era), []
+class Histories(NamedTuple):
+    """Rows of `group_history`, `membership_history` and `ownership_history`, with the offsets of their records."""
+
+    changes: list[_Row]
+    membership: list[_Row]
+    ownership: list[_Row]
+
+
+def histories_of(log: Log, era: Era) -> Histories:
+    """The histories of the groups, by one fold of the whole log."""
+    fold, found = GroupFold(era), Histories([], [], [])
     for log_record in log.records:
         record = None if log_record.is_control else decode(log_record.key, log_record.value)
         if isinstance(record, Record) and era.reads(record.record_type, record.value_version):
-            for group_id, change, group in fold.apply(log_record, record, {}):
+            changes, (membership, ownership) = fold.apply(log_record, record, {})
+            for group_id, change, group in changes:
                 state = (group.group_type, group.state, group.generation) if group else (None, None, None)
-                found.append((group_id, change.change, change.member_id, *state, change.detail, log_record.offset))
+                found.changes.append((group_id, change.change, change.member_id, *state, change.detail, log_record.offset))
+            if membership is not None:
+                row = membership._asdict() | {"state_timestamp": to_time(membership.state_timestamp)}
+                found.membership.append((*row.values(), log_record.offset))
+            for each in ownership:
+                values = (*ownership_values(each)[:-2], list(each.gained), list(each.lost))
+                found.ownership.append((*values, log_record.offset))
     return found
+
+
+def assert_same_histories(snapshot: Snapshot, expected: Histories) -> None:
+    columns = "group_id, change, member_id, group_type, state, generation, detail"
+    stored = Histories(
+        rows(snapshot, f"SELECT {columns}, log_offset FROM group_history"),
+        rows(snapshot, f"SELECT {', '.join(MEMBERSHIP_COLUMNS)}, log_offset FROM membership_history"),
+        rows(snapshot, f"SELECT {', '.join(OWNERSHIP_COLUMNS)}, log_offset FROM ownership_history"),
+    )
+    for name, found, wanted in zip(Histories._fields, stored, expected, strict=True):
+        assert sorted(found, key=str) == sorted(wanted, key=str), name
 
 
 @pytest.mark.parametrize("era_name", ["0.10", "3", "4"])
@@ -151,8 +195,7 @@ def test_tables_equal_the_fold_at_every_cut(era_name: str, operations: list[_Row
         assert batch is not None
         snapshot = Snapshot(store, batch)
         assert_same(state, snapshot, ["a", "b"])
-        columns = "group_id, change, member_id, group_type, state, generation, detail, log_offset"
-        assert sorted(rows(snapshot, f"SELECT {columns} FROM group_history"), key=str) == sorted(history_of(log, era), key=str)
+        assert_same_histories(snapshot, histories_of(log, era))
         assert check(root) == []
 
 

@@ -12,9 +12,10 @@ from coordinator_core.codec import Record, decode
 from coordinator_core.codec.messages.consumer import ConsumerGroupMemberMetadataValue, ConsumerGroupMetadataValue
 from coordinator_core.log.columns import columns_of
 from coordinator_core.log.entries import LogRecord
+from coordinator_core.reduction.membership_rows import membership_values, ownership_values
 from coordinator_core.reduction.range_reduction import RangeReducer, RangeReduction
 from coordinator_core.state.era import Era
-from coordinator_core.state.group_fold import GroupChange, GroupFold
+from coordinator_core.state.group_fold import AppliedRecord, GroupChange, GroupFold
 from coordinator_core.state.registry import group_id_of
 
 Row = tuple[object, ...]
@@ -24,6 +25,7 @@ _MEMBERS = {
     "one": [member()],
     "two": [member(), member("m2", topics=["bar"])],
     "moved": [member(topics=["foo", "bar"])],
+    "static": [member(instance_id="i"), member("m3", topics=["bar"])],
     "same instance": [member(instance_id="i"), member("m2", instance_id="i")],
     "refused": [member(subscription=b"\x00\x00\x00\x00\x00\x09")],
 }
@@ -76,8 +78,19 @@ def row_of(record: LogRecord, change_of_group: GroupChange) -> Row:
     return (record.offset, record.timestamp, group_id, change.change, change.member_id, *state, change.detail)
 
 
+def rows_of(record: LogRecord, applied: AppliedRecord) -> list[Row]:
+    """Rows of the histories for a record: changes, membership, ownership."""
+    membership, ownership = applied.membership
+    position = (record.offset, record.timestamp)
+    return [
+        *(row_of(record, each) for each in applied.changes),
+        *([] if membership is None else [(*position, *membership_values(membership))]),
+        *((*position, *ownership_values(each)[:-2], list(each.gained), list(each.lost)) for each in ownership),
+    ]
+
+
 class Folded:
-    """A fold, its history, and the last record that removed each group."""
+    """A fold, its histories, and the last record that removed each group."""
 
     def __init__(self, era: Era) -> None:
         self.era = era
@@ -92,7 +105,7 @@ class Folded:
         if is_state_only:
             self.fold.apply_state_only(log_record, record, {})
         else:
-            self.history += [row_of(log_record, change_of_group) for change_of_group in self.fold.apply(log_record, record, {})]
+            self.history += rows_of(log_record, self.fold.apply(log_record, record, {}))
         if self.fold.registry.removed_at.get(group_id_of(record)) == log_record.offset:
             self.removals[group_id_of(record)] = log_record.offset
 
@@ -108,7 +121,8 @@ def in_ranges(records: Sequence[LogRecord], era: Era, range_cuts: Cuts, chunk_cu
     by_offset = {record.offset: record for record in records}
     for piece in pieces(records, range_cuts):
         groups = reduced(piece, era, chunk_cuts).groups
-        folded.history += [tuple(row.values()) for row in groups.changes.to_pylist()]
+        for reported in (groups.changes, groups.membership, groups.ownership):
+            folded.history += [tuple(row.values()) for row in reported.to_pylist()]
         for row in groups.records.sort_by("log_offset").to_pylist():
             record = by_offset[row["log_offset"]]
             assert (row["key"], row["value"], row["record_timestamp"]) == (record.key, record.value, record.timestamp)

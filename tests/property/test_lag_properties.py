@@ -6,7 +6,17 @@ from itertools import pairwise
 import pyarrow as pa
 from hypothesis import example, given
 from hypothesis import strategies as st
-from lag_samples import LagCase, SimulatedTopic, as_columns, as_row, commits, lag_cases, sample_histories, simulations
+from lag_samples import (
+    LagCase,
+    SimulatedTopic,
+    as_columns,
+    as_row,
+    commits,
+    lag_cases,
+    sample_columns,
+    sample_histories,
+    simulations,
+)
 
 from coordinator_core.health import (
     LAG_SCHEMA,
@@ -19,6 +29,7 @@ from coordinator_core.health import (
     current_log,
     fold_runs,
     incarnations,
+    kept_samples,
     partition_lag,
     thin,
 )
@@ -127,6 +138,16 @@ def test_thinning_keeps_events_and_true_bounds(
     if wider.lag_seconds_high is not None:
         assert exact.lag_seconds_high is not None
         assert exact.lag_seconds_high <= wider.lag_seconds_high
+
+
+@given(st.lists(sample_histories(min_size=1, max_size=16), max_size=4), st.integers(0, 300_000))
+def test_columns_thin_as_the_scalar_rules(histories: list[tuple[EndOffsetSample, ...]], later: int) -> None:
+    now = max((samples[-1].answered_at_ms for samples in histories), default=0) + later
+    kept = kept_samples(sample_columns(histories), now, KEEP)
+    every = [sample for samples in histories for sample in samples]
+    assert [sample for sample, is_kept in zip(every, kept, strict=True) if is_kept] == [
+        sample for samples in histories for sample in thin(samples, now, KEEP)
+    ]
 
 
 @given(sample_histories(max_size=16))

@@ -12,10 +12,8 @@ from pipelines.source.address import parse_address
 NOW_MS = 1_795_300_000_000
 
 
-def run_job(
-    source: str, tables: Any, *, era: str = "4", clock_ms: Callable[[], int] = lambda: NOW_MS, **changed: Any
-) -> list[str]:
-    """Run with `available-now`; return the lines of progress."""
+def run_options(source: str, tables: Any, *, era: str = "4", **changed: Any) -> RunOptions:
+    """Options of a run with `available-now`."""
     configuration = load_configuration(None)
     options = {
         "address": parse_address(source),
@@ -27,6 +25,13 @@ def run_job(
         # the session exists already: its jars are those of the fixture
         "spark": {**configuration.spark, "delta_jars": "provided"},
     }
+    return RunOptions(**{**options, **changed})
+
+
+def run_job(
+    source: str, tables: Any, *, era: str = "4", clock_ms: Callable[[], int] = lambda: NOW_MS, **changed: Any
+) -> list[str]:
+    """Run with `available-now`; return the lines of progress."""
     lines: list[str] = []
-    job.run(RunOptions(**{**options, **changed}), lines.append, clock_ms)
+    job.run(run_options(source, tables, era=era, **changed), lines.append, clock_ms)
     return lines

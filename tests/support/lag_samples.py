@@ -169,18 +169,24 @@ def simulations(draw: st.DrawFn) -> tuple[SimulatedTopic, tuple[tuple[int, int, 
 # -- columns
 
 
+def sample_columns(histories: Sequence[Sequence[EndOffsetSample]], names: dict[str, int] | None = None) -> SampleColumns:
+    """Columns of histories that are not empty, each of a partition of its own; the numbers of topic ids are added to `names`."""
+    numbers = {} if names is None else names
+    rows = [s for samples in histories for s in samples]
+    return SampleColumns(
+        starts=np.concatenate([[0], np.cumsum([len(samples) for samples in histories], dtype=np.int64)]).astype(np.int64),
+        **{name: _column([getattr(s, name) for s in rows]) for name in _SAMPLE_COLUMNS},
+        topic_id=_column([None if s.topic_id is None else numbers.setdefault(s.topic_id, len(numbers)) for s in rows]),
+        reason=_column([None if s.reason is None else REASONS.index(s.reason) for s in rows]),
+        reasons=REASONS,
+    )
+
+
 def as_columns(cases: Sequence[LagCase]) -> pa.Table:
     """The result of `lag_columns` for the cases, one row each; each case has a partition of its own."""
     names: dict[str, int] = {}
     sampled = [case for case in cases if case.samples]
-    rows = [s for case in sampled for s in case.samples]
-    columns = SampleColumns(
-        starts=np.concatenate([[0], np.cumsum([len(case.samples) for case in sampled], dtype=np.int64)]).astype(np.int64),
-        **{name: _column([getattr(s, name) for s in rows]) for name in _SAMPLE_COLUMNS},
-        topic_id=_column([None if s.topic_id is None else names.setdefault(s.topic_id, len(names)) for s in rows]),
-        reason=_column([None if s.reason is None else REASONS.index(s.reason) for s in rows]),
-        reasons=REASONS,
-    )
+    columns = sample_columns([case.samples for case in sampled], names)
     facts = FactColumns(*(_column([getattr(case.facts, name) for case in sampled]) for name in TopicFacts._fields))
     numbers = iter(range(len(sampled)))
     commits = [case.commit or Commit(NONE) for case in cases]

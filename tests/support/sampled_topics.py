@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from coordinator_core.health import EndOffsetSample
+import pyarrow as pa
+
+from coordinator_core.health import EndOffsetSample, samples_table
 from pipelines.lag.sampling import LagSampling
 from pipelines.tables.store import Batch, TableStore
 from pipelines.tables.writer import TablesWriter
@@ -19,7 +21,7 @@ class SampledTopics:
         self.now_ms = START_MS
         self.requests: list[dict[str, list[int]]] = []
 
-    def sample(self, wanted: Mapping[str, set[int]]) -> list[EndOffsetSample]:
+    def sample(self, wanted: Mapping[str, set[int]]) -> pa.Table:
         self.requests.append({topic: sorted(partitions) for topic, partitions in wanted.items()})
         samples = []
         for topic, partitions in sorted(wanted.items()):
@@ -30,7 +32,7 @@ class SampledTopics:
                     samples.append(EndOffsetSample(None, *times, None, None, reason=end))
                 else:
                     samples.append(EndOffsetSample(None, *times, 0, end, end, 1))
-        return samples
+        return samples_table(samples)
 
     def clock(self) -> datetime:
         return datetime.fromtimestamp(self.now_ms / 1000, UTC)

@@ -1,15 +1,16 @@
-"""A story of groups, told to tables without Spark: records and samples at given times, and the status that each sample wrote."""
+"""A story of groups in tables, without Spark: records and samples at given times, and the status that each sample wrote."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+import pyarrow as pa
 from log_builder import Log
 from sampled_topics import START_MS
 from table_logs import change_table
 
-from coordinator_core.health import DEFAULT_SETTINGS, EndOffsetSample, StatusSettings
+from coordinator_core.health import DEFAULT_SETTINGS, EndOffsetSample, StatusSettings, samples_table
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.state.era import Era
 from pipelines.batch.apply import BatchApplier
@@ -55,7 +56,7 @@ class Story:
     def restart(self) -> None:
         """Continue in a new process."""
         self._applier.writer = None
-        self._sampling = LagSampling(self._answers, self.clock, self.settings)
+        self._sampling = LagSampling(self._answers, self.clock, settings=self.settings)
 
     def at(self, seconds: float) -> "Story":
         """Set the time."""
@@ -97,7 +98,7 @@ class Story:
             found = group_status_at(snapshot, at, names, self.settings).to_pylist()
             assert found == [{name: value for name, value in row.items() if name != "batch_id"} for row in rows], at
 
-    def _answers(self, wanted: Mapping[str, set[int]]) -> list[EndOffsetSample]:
+    def _answers(self, wanted: Mapping[str, set[int]]) -> pa.Table:
         now = self.log.now_ms
         samples = []
         for topic, partition in sorted((topic, number) for topic, numbers in wanted.items() for number in numbers):
@@ -107,4 +108,4 @@ class Story:
             else:
                 stable = end.end if end.stable is None else end.stable
                 samples.append(EndOffsetSample("id", topic, partition, now, now, end.start, end.end, stable, 3))
-        return samples
+        return samples_table(samples)

@@ -1,6 +1,7 @@
 """Fenced blocks of README and docs are closed, and valid in their language.
 
-Python runs, the blocks of a page one after the other in one namespace. TOML is configuration that loads; JSON and SQL parse;
+Python runs, the blocks of a page one after the other in one namespace; test_docs_recipes.py runs the pages whose blocks read
+tables. TOML is configuration that loads; JSON and SQL parse;
 shell has no syntax errors. tests/e2e/test_readme.py runs the commands of ```console blocks.
 """
 
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 import sqlglot
 from markdown_pages import PAGES, Block, blocks, page_id, prose
+from recipes import RECIPES
 
 from pipelines.configuration import load_configuration
 
@@ -30,7 +32,7 @@ def in_language(language: str) -> list[object]:
 
 
 def python_pages() -> list[Path]:
-    return [page for page in PAGES if any(block.language == "python" for block in blocks(page))]
+    return [page for page in PAGES if page not in RECIPES and any(block.language == "python" for block in blocks(page))]
 
 
 @Page

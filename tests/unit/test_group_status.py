@@ -41,7 +41,14 @@ BEHIND = [end - 20 for end in GROWING]
 BURROW_CASES: tuple[tuple[str, Scenario, float, str, Status], ...] = (
     ("a window that is not full enough", Scenario().end(0, 100).commit(0, 50), 60, "burrow_0", Status.OK),
     ("caught up", committing(GROWING, GROWING), 95, "burrow_1", Status.OK),
-    ("caught up and silent for a day", committing(GROWING, GROWING), 95 + DAY, "burrow_1", Status.OK),
+    ("caught up and silent for hours", committing(GROWING, GROWING), 95 + DAY / 2, "burrow_1", Status.OK),
+    (
+        "of commits older than a day only the last one counts",
+        committing(GROWING, GROWING),
+        95 + DAY,
+        "burrow_0",
+        Status.OK,
+    ),
     ("silent for longer than the window", committing(BEHIND, GROWING), 181, "burrow_2", Status.STOP),
     ("silent for as long as the window", committing(BEHIND, GROWING), 180, "burrow_6", Status.WARN),
     (

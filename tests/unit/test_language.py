@@ -68,7 +68,7 @@ def shown_texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
                     yield part.lineno, part.value
 
 
-@pytest.mark.parametrize("package", ["coordinator_core", "pipelines"])
+@pytest.mark.parametrize("package", ["coordinator_core", "grouplake", "pipelines"])
 def test_messages_name_parties_and_use_plain_verbs(package: str) -> None:
     found = [
         f"{file.relative_to(ROOT)}:{line}: {text}"

@@ -57,6 +57,10 @@ class Recorder(TableStore):
         ("WITH m AS (SELECT * FROM group_members) SELECT count(*) FROM m", {"groups", "members"}),
         ("SELECT count(*) FROM assignments", {"members", "topic_ids"}),
         ("SELECT count(*) FROM expiring_offsets", {"offsets", "groups", "pending_offsets"}),
+        ("SELECT count(*) FROM rebalances", {"membership_history", "ownership_history"}),
+        ("SELECT count(*) FROM resets", {"membership_history", "offset_history", "groups"}),
+        ("SELECT count(*) FROM consumption_edges", {"ownership_history", "members", "topic_ids"}),
+        ("SELECT count(*) FROM unused_groups", {"offsets", "groups", "pending_offsets", "lag"}),
         ("SELECT count(*) FROM batches b JOIN quarantine q ON q.batch_id = b.batch_id", {"batches", "quarantine"}),
         ("DESCRIBE group_history", {"group_history"}),
     ],
@@ -87,6 +91,7 @@ def test_views_need_of_the_batches_only_what_is_known() -> None:
     assert {name: placeholders for name, placeholders in named.items() if placeholders} == {
         "committed_offsets": {"{batch.era}"},
         "expiring_offsets": {"{batch.era}", "{batch.retention_ms}"},
+        "unused_groups": {"{batch.finished_at}"},
     }
     for name in definitions.VIEWS:
         code = [line for line in definitions.view_text(name).splitlines() if not line.startswith("--")]

@@ -1,46 +1,113 @@
-"""The samples of a run: brokers and replicas follow each sample of end offsets."""
+"""Times of samples: at an interval between batches while a run follows the log, otherwise once at its end."""
 
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, cast
 
+import pytest
+
 from coordinator_core.log.errors import LogUnreachable
+from pipelines.lag.sampling import LagSampling
 from pipelines.lag.schedule import SampleSchedule
 from pipelines.tables.store import Batch
+from pipelines.tables.writer import TablesWriter
 
-BATCH = Batch(3, datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC), 1, "4", 1, 0, 0, {}, {}, {})
+AT = datetime(2026, 3, 1, tzinfo=UTC)
+BATCH = Batch(7, AT, AT, 1, "4", 1, 0, 0, {}, {}, {})
 
 
 class Sampling:
-    """Notes the calls; `result` is what `sample` returns or raises."""
+    """Stands for `LagSampling`; an outage raises."""
 
-    def __init__(self, result: Batch | Exception | None, calls: list[str], name: str) -> None:
-        self._result = result
-        self._calls = calls
-        self._name = name
+    def __init__(self) -> None:
+        self.samples = 0
+        self.is_down = False
 
-    def sample(self, _writer: object) -> Batch | None:
-        self._calls.append(self._name)
-        if isinstance(self._result, Exception):
-            raise self._result
-        return self._result
-
-
-def calls_of(result: Batch | Exception | None) -> tuple[list[str], list[str]]:
-    """Calls and lines of progress of a run with one sample."""
-    calls: list[str] = []
-    lines: list[str] = []
-    lag, cluster = (cast(Any, Sampling(each, calls, name)) for each, name in ((result, "lag"), (None, "cluster")))
-    schedule = SampleSchedule(lag, None, threading.Lock(), lambda: cast(Any, None), lines.append, cluster)
-    schedule.query_ended(is_done=True)
-    return calls, lines
+    def sample(self, _writer: Any) -> Batch | None:
+        if self.is_down:
+            raise LogUnreachable("no broker answers at here:1")
+        self.samples += 1
+        return BATCH
 
 
-def test_the_cluster_is_asked_after_a_sample() -> None:
-    assert calls_of(BATCH) == (["lag", "cluster"], ["batch 3: sample of end offsets, 0.0 s"])
+class Run:
+    """A schedule with a clock that the test sets, and the lines of progress."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, interval_seconds: int | None) -> None:
+        self.seconds = 0.0
+        self.lines: list[str] = []
+        self.lock = threading.Lock()
+        self.sampling = Sampling()
+        monkeypatch.setattr("pipelines.lag.schedule.time.monotonic", lambda: self.seconds)
+        self.schedule = SampleSchedule(
+            cast(LagSampling, self.sampling),
+            interval_seconds,
+            self.lock,
+            cast(Callable[[], TablesWriter], lambda: None),
+            self.lines.append,
+        )
+
+    def at(self, seconds: float) -> int:
+        """The number of samples after a look at this time."""
+        self.seconds = seconds
+        self.schedule.sample_if_due()
+        return self.sampling.samples
 
 
-def test_the_cluster_is_not_asked_without_groups_or_brokers() -> None:
-    assert calls_of(None) == (["lag"], [])
-    calls, lines = calls_of(LogUnreachable("no broker"))
-    assert (calls, len(lines)) == (["lag"], 1)
+def test_samples_at_the_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(monkeypatch, 30)
+    assert [run.at(seconds) for seconds in (0, 1, 29, 30, 31, 61)] == [1, 1, 1, 2, 2, 3]
+    assert run.lines == ["batch 7: sample of end offsets, 0.0 s"] * 3
+    run.schedule.query_ended(is_done=True)
+    assert run.sampling.samples == 3
+
+
+def test_a_batch_in_progress_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(monkeypatch, 30)
+    with run.lock:
+        assert run.at(5) == 0
+    assert run.at(6) == 1
+    assert not run.lock.locked()
+
+
+@pytest.mark.parametrize(("is_done", "samples"), [(True, 1), (False, 0)])
+def test_a_run_that_does_not_follow_samples_once_at_its_end(is_done: bool, samples: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(monkeypatch, None)
+    assert run.at(5) == 0
+    run.schedule.query_ended(is_done)
+    assert run.sampling.samples == samples
+
+
+def test_an_outage_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(monkeypatch, 30)
+    run.sampling.is_down = True
+    run.at(0)
+    run.at(30)
+    run.sampling.is_down = False
+    run.at(60)
+    assert run.lines == [
+        "end offsets cannot be sampled, so lag is not updated: no broker answers at here:1",
+        "end offsets are sampled again",
+        "batch 7: sample of end offsets, 0.0 s",
+    ]
+
+
+class ClusterCalls:
+    """Stands for `ClusterSampling`."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def sample(self, _writer: Any) -> None:
+        self.calls += 1
+
+
+def test_the_cluster_is_asked_after_each_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    run, cluster = Run(monkeypatch, 30), ClusterCalls()
+    monkeypatch.setattr(run.schedule, "_cluster", cluster)
+    run.at(0)
+    assert cluster.calls == 1
+    run.sampling.is_down = True
+    run.at(30)
+    assert cluster.calls == 1

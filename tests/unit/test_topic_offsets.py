@@ -7,10 +7,12 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from end_offset_rows import samples_from
 from kafka.protocol.consumer import ListOffsetsResponse
 from kafka.protocol.metadata import MetadataResponse
 
 from coordinator_core.codec.uuids import uuid_text
+from coordinator_core.health import EndOffsetSample
 from coordinator_core.log.errors import LogError, LogUnreachable
 from coordinator_core.sources import topic_offsets
 from coordinator_core.sources.topic_offsets import TopicOffsetsSampler
@@ -106,6 +108,10 @@ def sampler(monkeypatch: pytest.MonkeyPatch) -> Callable[[Brokers], TopicOffsets
 Sampler = Callable[[Brokers], TopicOffsetsSampler]
 
 
+def sampled(sampler: TopicOffsetsSampler, wanted: Mapping[str, Sequence[int]]) -> list[EndOffsetSample]:
+    return samples_from(sampler.sample(wanted))
+
+
 def test_one_request_of_each_kind_per_leader(sampler: Sampler) -> None:
     brokers = Brokers(
         {
@@ -113,7 +119,7 @@ def test_one_request_of_each_kind_per_leader(sampler: Sampler) -> None:
             "bills": {0: Partition(1, 0, 7, 8), 1: Partition(1, 0, 1, 1)},
         }
     )
-    samples = sampler(brokers).sample({"orders": [1, 0], "bills": [0]})
+    samples = sampled(sampler(brokers), {"orders": [1, 0], "bills": [0]})
     assert [(s.topic, s.partition, s.log_start, s.log_end, s.last_stable, s.leader_epoch) for s in samples] == [
         # the last stable offset was requested after the log end
         ("bills", 0, 0, 7, 7, 3),
@@ -126,15 +132,9 @@ def test_one_request_of_each_kind_per_leader(sampler: Sampler) -> None:
     assert brokers.requests == [{1: [("bills", 0), ("orders", 0)], 2: [("orders", 1)]}] * 3
 
 
-def test_the_last_stable_offset_is_optional(sampler: Sampler) -> None:
-    brokers = Brokers({"orders": {0: Partition(1, 2, 10, 9)}})
-    (sample,) = sampler(brokers).sample({"orders": [0]}, with_last_stable=False)
-    assert (sample.log_end, sample.last_stable, len(brokers.requests)) == (10, None, 2)
-
-
 def test_nothing_is_requested_for_no_partition(sampler: Sampler) -> None:
     brokers = Brokers({})
-    assert sampler(brokers).sample({"orders": []}) == []
+    assert sampled(sampler(brokers), {"orders": []}) == []
     assert brokers.lookups == []
 
 
@@ -146,7 +146,7 @@ def test_partitions_without_an_answer_have_the_reason(sampler: Sampler) -> None:
         },
         silent={2},
     )
-    samples = sampler(brokers).sample({"orders": [0, 1, 2, 3, 4], "secret": [0], "gone": [0]})
+    samples = sampled(sampler(brokers), {"orders": [0, 1, 2, 3, 4], "secret": [0], "gone": [0]})
     assert [(s.topic, s.partition, s.log_end, s.reason) for s in samples] == [
         ("gone", 0, None, "unknown_topic_or_partition"),
         ("orders", 0, 4, None),
@@ -156,6 +156,8 @@ def test_partitions_without_an_answer_have_the_reason(sampler: Sampler) -> None:
         ("orders", 4, None, "unknown_topic_or_partition"),
         ("secret", 0, None, "topic_authorization_failed"),
     ]
+    # a broker that did not answer is not requested again
+    assert [sorted(request) for request in brokers.requests] == [[1, 2], [1], [1]]
 
 
 def test_a_leader_that_moved_is_found(sampler: Sampler) -> None:
@@ -167,7 +169,7 @@ def test_a_leader_that_moved_is_found(sampler: Sampler) -> None:
             orders[1].leader = 2
 
     brokers.before_requests = move
-    samples = sampler(brokers).sample({"orders": [0, 1]})
+    samples = sampled(sampler(brokers), {"orders": [0, 1]})
     assert [(s.partition, s.log_end, s.reason) for s in samples] == [(0, 4, None), (1, 6, None)]
     assert brokers.requests[3:] == [{2: [("orders", 1)]}] * 3
 
@@ -182,7 +184,7 @@ def test_a_topic_deleted_between_the_requests(sampler: Sampler) -> None:
             brokers.topics["orders"] = MISSING if len(brokers.lookups) > 1 else orders
 
     brokers.before_requests = delete
-    samples = sampler(brokers).sample({"orders": [0], "bills": [0]})
+    samples = sampled(sampler(brokers), {"orders": [0], "bills": [0]})
     assert [(s.topic, s.log_end, s.reason) for s in samples] == [
         ("bills", 2, None),
         ("orders", None, "unknown_topic_or_partition"),

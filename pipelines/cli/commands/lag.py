@@ -21,7 +21,7 @@ _EXAMPLES = """examples:
 
 The table is that of `kafka-consumer-groups --describe` of Kafka 4.x. LOG-END-OFFSET and LAG are those of the last sample, and
 "-" without one: samples need a kafka:// source. SECONDS is the age of the next record to read, with its bounds.
-COORDINATOR (ID) of --state is "-".
+COORDINATOR (ID) of --state is that at the last sample.
 """
 
 

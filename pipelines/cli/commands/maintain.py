@@ -19,11 +19,13 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 def _run(options: Namespace) -> int:
     from pipelines.configuration import load_configuration
+    from pipelines.lag.settings import lag_keep
     from pipelines.maintain import Maintenance
     from pipelines.maintain import maintain as keep_small
     from pipelines.progress import print_progress
 
-    limits = Maintenance(**load_configuration(options.conf).maintain)
+    configuration = load_configuration(options.conf)
+    limits = Maintenance(**configuration.maintain, keep=lag_keep(configuration.lag))
     keep_small(options.tables, limits, datetime.now(UTC), print_progress)
     return 0
 

@@ -85,6 +85,7 @@ def run_options_of(options: Namespace, configuration: "Configuration") -> "RunOp
         UsageError: invalid values.
     """
     from pipelines.job.run_options import RunOptions
+    from pipelines.lag.settings import status_settings
     from pipelines.source.address import parse_address
 
     section = configuration.job
@@ -108,6 +109,9 @@ def run_options_of(options: Namespace, configuration: "Configuration") -> "RunOp
         bulk_rows=section["bulk_rows"],
         max_records=section["max_records_per_batch"],
         lag_interval_seconds=configuration.lag["interval_seconds"],
+        status=status_settings(configuration.status),
+        lag_counted_partitions=configuration.lag["counted_partitions"],
+        lag_narrowed_partitions=configuration.lag["narrowed_partitions"],
         tasks=section["tasks"],
         spark=configuration.spark,
         kafka=configuration.kafka_options,

@@ -1,0 +1,77 @@
+"""Settings of topics that the lag of groups depends on, from DescribeConfigs."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from kafka.protocol.admin import DescribeConfigsRequest
+
+from coordinator_core.log.errors import LogError
+from coordinator_core.sources.kafka_connection import RequestFor, borrow_connection, give_back
+from coordinator_core.sources.kafka_options import parse_address
+from coordinator_core.sources.kafka_topic import BrokerError, reason_of
+
+_TOPIC = 2
+_POLICY, _RETENTION, _TIMESTAMPS = "cleanup.policy", "retention.ms", "message.timestamp.type"
+#: Bounds the size of a response.
+_TOPICS_PER_REQUEST = 2_000
+
+
+class TopicSettings(NamedTuple):
+    """Settings of one topic.
+
+    - `compacted`: `cleanup.policy` contains `compact`.
+    - `retention_ms`: `retention.ms`; None if it is unlimited or `cleanup.policy` lacks `delete`.
+    - `log_append_time`: `message.timestamp.type` is LogAppendTime.
+    """
+
+    compacted: bool
+    retention_ms: int | None
+    log_append_time: bool
+
+
+class TopicSettingsReader:
+    """Requests settings from any broker of the cluster of a `kafka://` address. For one thread at a time."""
+
+    def __init__(self, address: str, options: Mapping[str, str] | None) -> None:
+        self._servers = parse_address(address).servers
+        self._options = dict(options or {})
+
+    def read(self, topics: Iterable[str]) -> dict[str, TopicSettings | str]:
+        """Settings by topic, or the reason why they are unknown: Kafka's name of the error in lower case.
+
+        The user needs the ACL DescribeConfigs on a topic. Raises LogError if no broker answers.
+        """
+        names = sorted(set(topics))
+        found: dict[str, TopicSettings | str] = {}
+        if not names:
+            return found
+        connection = borrow_connection(self._servers, self._options)
+        try:
+            for first in range(0, len(names), _TOPICS_PER_REQUEST):
+                response = connection.send_any(_request(names[first : first + _TOPICS_PER_REQUEST]))
+                if isinstance(response, LogError):
+                    raise response
+                found |= {result.resource_name: _settings(result) for result in response.results or ()}
+        finally:
+            give_back(self._servers, self._options, connection)
+        return found
+
+
+def _request(topics: Iterable[str]) -> RequestFor:
+    kind = DescribeConfigsRequest.DescribeConfigsResource
+    keys = [_POLICY, _RETENTION, _TIMESTAMPS]
+    resources = [kind(resource_type=_TOPIC, resource_name=name, configuration_keys=keys) for name in topics]
+    return lambda _versions: DescribeConfigsRequest(resources=resources, include_synonyms=False, include_documentation=False)
+
+
+def _settings(result: Any) -> TopicSettings | str:
+    if result.error_code != BrokerError.NONE:
+        return reason_of(result.error_code)
+    values = {each.name: each.value for each in result.configs or ()}
+    policy = {part.strip() for part in (values.get(_POLICY) or "delete").split(",")}
+    retention = int(values.get(_RETENTION) or -1)
+    return TopicSettings(
+        compacted="compact" in policy,
+        retention_ms=retention if retention >= 0 and "delete" in policy else None,
+        log_append_time=values.get(_TIMESTAMPS) == "LogAppendTime",
+    )

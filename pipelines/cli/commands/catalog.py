@@ -1,0 +1,40 @@
+"""`grouplake catalog`: print a script that enters the tables and views into a catalog."""
+
+from argparse import ArgumentParser, Namespace
+
+from pipelines.cli.command import Command
+from pipelines.cli.options import add_tables
+
+_EXAMPLES = """examples:
+  grouplake catalog --tables /data/groups --schema kafka_groups > groups.sql && spark-sql -f groups.sql
+  grouplake catalog --tables s3://lake/groups --dialect unity --schema main.kafka_groups
+  grouplake catalog --tables hdfs:///data/groups --dialect hive --schema kafka_groups
+
+spark: CREATE TABLE … USING DELTA LOCATION and CREATE VIEW, for Spark with its own catalog or a Hive metastore
+unity: the same for Databricks, with the locations of an object store
+hive:  external tables of Hive itself with Delta's connector, without the views
+"""
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    add_tables(parser)
+    parser.add_argument("--dialect", choices=("spark", "hive", "unity"), default="spark", help="default: spark")
+    parser.add_argument("--schema", metavar="NAME", help="create and use this schema, which may be CATALOG.NAME")
+
+
+def _run(options: Namespace) -> int:
+    from pipelines.query.catalog_script import catalog_script
+
+    print(catalog_script(options.tables, options.dialect, options.schema))
+    return 0
+
+
+COMMAND = Command(
+    "catalog",
+    "print CREATE TABLE and CREATE VIEW for Spark, Hive or Unity",
+    _EXAMPLES,
+    _add_arguments,
+    _run,
+    loads_pandas=False,
+    compiles=False,
+)

@@ -1,0 +1,115 @@
+"""Counts of the data records that small, unchanged lags consist of: markers and aborted records may be all that is left.
+
+A lag that was the same in two samples is counted once by a Fetch. The count is kept as long as the lag does not change.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coordinator_core.codec.arrays import Int64s
+from coordinator_core.health import NONE, RecordCount
+from coordinator_core.health.lag_inputs import COUNTED_LAG
+from coordinator_core.health.sample_columns import integers
+from coordinator_core.log.errors import LogError
+
+if TYPE_CHECKING:
+    from coordinator_core.sources.record_counts import DataRecords
+
+_KEY = ["group_id", "topic", "partition", "group_offset", "latest_offset"]
+_RANGE = ["topic", "partition", "group_offset", "latest_offset"]
+_COUNTED = ["counted_from", "counted_to", "counted_records", "counted_first"]
+_COUNTS_SCHEMA = pa.schema(
+    {
+        "topic": pa.string(),
+        "partition": pa.int32(),
+        "group_offset": pa.int64(),
+        "latest_offset": pa.int64(),
+        **dict.fromkeys(_COUNTED, pa.int64()),
+    }
+)
+#: A range that could not be read is tried again after this time; most often the user lacks the ACL Read.
+_RETRY_MS = 3_600_000
+
+#: Reads ranges of (topic, partition); a text is the reason why a range cannot be read.
+ReadRecords = Callable[[Mapping[tuple[str, int], tuple[int, int]]], "Mapping[tuple[str, int], DataRecords | str]"]
+
+
+class CountedRecords:
+    """Counts of records by group and partition. At most `most_partitions` partitions are read per sample."""
+
+    def __init__(self, read: ReadRecords, most_partitions: int) -> None:
+        self._read = read
+        self._most = most_partitions
+        self._before: pa.Table | None = None
+        self._counts = _COUNTS_SCHEMA.empty_table()
+        self._retry_at_ms: dict[tuple[str, int], int] = {}
+
+    def begin(self, lag: pa.Table) -> None:
+        """Continue with the rows of the table `lag`, so that two runs see whether a lag has changed."""
+        self._before = lag.select(_KEY)
+
+    def columns(self, positions: pa.Table, log_start: Int64s, log_end: Int64s, now_ms: int) -> dict[str, Int64s]:
+        """The columns `counted_*` of `CommitColumns`, a row per position.
+
+        `log_start` and `log_end` are those of the newest sample, NONE for unknown. Counts that are due are read first.
+        """
+        offset = integers(positions["committed_offset"])
+        known = (offset != NONE) & (log_end != NONE)
+        lag = np.where(known, log_end, 0) - np.where(known, offset, 0)
+        rows = np.flatnonzero((lag > 0) & (lag <= COUNTED_LAG))
+        small = positions.select(["group_id", "topic", "partition"]).take(pa.array(rows))
+        small = small.append_column("group_offset", pa.array(offset[rows]))
+        small = small.append_column("latest_offset", pa.array(log_end[rows]))
+        before, self._before = self._before, small
+        result = {name: np.full(positions.num_rows, NONE) for name in _COUNTED}
+        if before is None or not len(rows):
+            return result
+        small = small.append_column("row", pa.array(rows))
+        unchanged = small.join(before, _KEY, join_type="inner")
+        self._count(unchanged, log_start, now_ms)
+        self._counts = self._counts.join(unchanged.select(_RANGE), _RANGE, join_type="left semi")
+        found = unchanged.join(self._counts, _RANGE, join_type="inner")
+        for name, column in result.items():
+            column[integers(found["row"])] = integers(found[name])
+        return result
+
+    def _count(self, unchanged: pa.Table, log_start: Int64s, now_ms: int) -> None:
+        """Read the ranges that have no count yet, the smallest first."""
+        missing = unchanged.join(self._counts.select(_RANGE), _RANGE, join_type="left anti")
+        if not missing.num_rows:
+            return
+        missing = missing.append_column("lag", pc.subtract(missing["latest_offset"], missing["group_offset"])).sort_by("lag")
+        ranges: dict[tuple[str, int], tuple[int, int]] = {}
+        offsets: dict[tuple[str, int], set[int]] = {}
+        self._retry_at_ms = {key: at for key, at in self._retry_at_ms.items() if at > now_ms}
+        for row in missing.select([*_RANGE, "row"]).to_pylist():
+            key = (row["topic"], row["partition"])
+            if key in self._retry_at_ms or (key not in ranges and len(ranges) >= self._most):
+                continue
+            start = max(row["group_offset"], int(log_start[row["row"]]))
+            ranges[key] = min(start, ranges.get(key, (start, 0))[0]), row["latest_offset"]
+            offsets.setdefault(key, set()).add(row["group_offset"])
+        if not ranges:
+            return
+        try:
+            results = self._read(ranges)
+        except LogError:
+            # the sample has just succeeded; the next one tries again
+            return
+        counts = []
+        for key, found in results.items():
+            if isinstance(found, str):
+                self._retry_at_ms[key] = now_ms + _RETRY_MS
+                continue
+            counts += [(*key, offset, ranges[key][1], found.left_to(offset)) for offset in offsets[key]]
+        self._counts = pa.concat_tables([self._counts, _counts_table(counts)])
+
+
+def _counts_table(counts: list[tuple[str, int, int, int, RecordCount]]) -> pa.Table:
+    rows = [(topic, partition, start, end, *count) for topic, partition, start, end, count in counts]
+    columns = zip(*rows, strict=True) if rows else [[]] * len(_COUNTS_SCHEMA)
+    return pa.table([pa.array(column, field.type) for column, field in zip(columns, _COUNTS_SCHEMA, strict=True)], _COUNTS_SCHEMA)

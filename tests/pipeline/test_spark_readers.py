@@ -1,0 +1,137 @@
+"""Readers with Spark: `grouplake.register`, and the script of `grouplake catalog`."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+from log_builder import Log
+from markdown_pages import ROOT
+from pyspark.sql import SparkSession
+from recipes import Recipe, recipes
+from table_logs import applied
+from two_clusters import ERA, two_clusters
+
+import grouplake
+from pipelines.cli import main
+from pipelines.query.script import split
+from pipelines.spark.session import DELTA
+from pipelines.tables import definitions
+
+# Spark reads the log of each table in a job of its own
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+
+NAMES = (*definitions.WRITE_ORDER, *definitions.VIEWS)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return two_clusters(tmp_path_factory.mktemp("clusters"))["east"]
+
+
+def plain(value: Any) -> Any:
+    return dict(value) if isinstance(value, list) and value and isinstance(value[0], tuple) else value
+
+
+def rows(spark: SparkSession, name: str) -> list[str]:
+    found = spark.table(name).toArrow()
+    return sorted(str({name: plain(value) for name, value in row.items()}) for row in found.to_pylist())
+
+
+def ours(tables: grouplake.Tables, name: str) -> list[str]:
+    found = tables.table(name).to_arrow().to_pylist()
+    return sorted(str({name: plain(value) for name, value in row.items()}) for row in found)
+
+
+@pytest.mark.parametrize(("prefix", "as_of"), [("", None), ("east_", 0)])
+def test_registered_views_have_the_rows_of_the_batch(prefix: str, as_of: int | None, root: str, spark: SparkSession) -> None:
+    session = spark.newSession()
+    names = grouplake.register(session, root, as_of=as_of, prefix=prefix)
+    assert names == tuple(f"{prefix}{name}" for name in NAMES)
+    assert {view.name for view in session.catalog.listTables() if view.isTemporary} == set(names)
+    tables = grouplake.open(root, as_of=as_of)
+    for name in NAMES:
+        assert rows(session, f"{prefix}{name}") == ours(tables, name), name
+
+
+def test_registered_views_keep_their_batch(tmp_path: Path, spark: SparkSession) -> None:
+    session, log = spark.newSession(), Log()
+    log.commit(0, 5, group="g")
+    applied(log, ERA, [], str(tmp_path), again=False)
+    grouplake.register(session, tmp_path)
+    frame = session.table("committed_offsets")
+    log.commit(1, 5, group="g")
+    applied(log, ERA, [1], str(tmp_path))
+    for name in ("offsets", "committed_offsets", "offset_history", "batches"):
+        assert session.table(name).count() == 1, name
+    grouplake.register(session, tmp_path)
+    assert [session.table(name).count() for name in ("offsets", "committed_offsets", "offset_history", "batches")] == [2, 2, 2, 2]
+    assert frame.count() == 1
+
+
+def test_an_invalid_prefix(root: str, spark: SparkSession) -> None:
+    with pytest.raises(grouplake.GrouplakeError, match="invalid prefix 'a b': use letters, digits and '_'"):
+        grouplake.register(spark, root, prefix="a b")
+
+
+def test_a_session_without_delta_is_reported(root: str) -> None:
+    program = f"""
+from pyspark.sql import SparkSession
+import grouplake
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+try:
+    grouplake.register(spark, {root!r})
+except grouplake.GrouplakeError as error:
+    print("reported:", error)
+spark.stop()
+"""
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=200, check=True)
+    (line,) = [line for line in found.stdout.splitlines() if line.startswith("reported:")]
+    assert f"Spark cannot read the tables under {root} (" in line
+    assert "Failed to find the data source: delta" in line
+    assert line.endswith("the session needs Delta Lake, see docs/python.md")
+
+
+@pytest.mark.parametrize("recipe", recipes(is_spark=True), ids=lambda recipe: str(recipe.title))
+@pytest.mark.filterwarnings("ignore:.*:UserWarning")
+def test_recipes_with_spark(recipe: Recipe, root: str, spark: SparkSession) -> None:
+    recipe.run(root, {"spark": spark.newSession()})
+
+
+def test_the_documented_delta_is_ours() -> None:
+    (package,) = DELTA[1]
+    assert package in (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def schema(spark: SparkSession, tmp_path: Path) -> Iterator[str]:
+    # with a location of its own, so that the test leaves no warehouse folder
+    spark.sql(f"CREATE SCHEMA kafka_groups LOCATION '{(tmp_path / 'warehouse').as_uri()}'")
+    yield "kafka_groups"
+    spark.sql("DROP SCHEMA kafka_groups CASCADE")
+
+
+def test_the_catalog_script_runs_in_spark(
+    root: str, schema: str, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["catalog", "--tables", root, "--schema", schema]) == 0
+    steps = split(capsys.readouterr().out)
+    assert steps.rest == ""
+    versions = {name: DeltaTable(f"{root}/{name}").version() for name in definitions.WRITE_ORDER}
+    session = spark.newSession()
+    for _ in range(2):
+        for step in steps.steps:
+            session.sql(step.text)
+    assert {name: DeltaTable(f"{root}/{name}").version() for name in definitions.WRITE_ORDER} == versions
+    tables = grouplake.open(root)
+    for name in NAMES:
+        assert rows(session, f"{schema}.{name}") == ours(tables, name), name
+    catalog = {each.name: each.description for each in session.catalog.listTables(schema)}
+    assert set(catalog) == set(NAMES)
+    assert all(catalog.values())
+    for name in NAMES:
+        comments = {column.name: column.description for column in session.catalog.listColumns(f"{schema}.{name}")}
+        assert comments["group_id" if "group_id" in comments else "batch_id"], name

@@ -1,0 +1,75 @@
+"""Tables of a live broker's groups with samples of its topics, without Spark: what `grouplake run` does, step by step."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from jobs import run_options
+
+from coordinator_core.reduction.range_reduction import RangeReducer
+from coordinator_core.sources.kafka import KafkaSource
+from coordinator_core.state.era import Era
+from pipelines.batch.apply import BatchApplier
+from pipelines.lag.source_sampling import open_sampling
+from pipelines.query.engine import Snapshot
+from pipelines.source.changes import SCHEMA
+from pipelines.source.reduction_rows import change_rows
+from pipelines.tables.store import TableStore
+
+ERA = Era.named("4")
+
+#: Group, topic, partition.
+Key = tuple[str, str, int]
+
+
+def now_ms() -> int:
+    return int(time.time() * 1000)
+
+
+class LiveLag:
+    """One job. `sample` reads the new commits of the cluster and samples the topics of all groups."""
+
+    def __init__(self, bootstrap: str, root: Path, kafka: dict[str, str] | None = None, **options: Any) -> None:
+        self.root = str(root)
+        self.lines: list[str] = []
+        self._address = f"kafka://{bootstrap}/__consumer_offsets"
+        self._kafka = kafka or {}
+        given = {"lag_interval_seconds": 1, "lag_counted_partitions": 100, "kafka": self._kafka, **options}
+        sampling = open_sampling(run_options(self._address, root, **given), self.lines.append, now_ms)
+        assert sampling is not None
+        self._sampling = sampling
+        self._store = TableStore(self.root)
+        if not self._store.exists():
+            self._store.create()
+        self._applier = BatchApplier(self._store, ERA, ERA.default_retention_ms, dict, bulk_rows=1_000_000)
+
+    def sample(self, *, with_commits: bool = True) -> dict[Key, dict[str, Any]]:
+        """The rows of the table `lag` after a sample, which comes after the commits that the cluster has by now."""
+        if with_commits:
+            self._read_commits()
+        batch = self._sampling.sample(self._applier.claim())
+        assert batch is not None
+        return self.rows()
+
+    def rows(self) -> dict[Key, dict[str, Any]]:
+        """The rows of the table `lag`."""
+        return {(row["group_id"], row["topic"], row["partition"]): row for row in self.query("SELECT * FROM lag")}
+
+    def query(self, sql: str) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = Snapshot.open(self.root).query(sql).to_pylist()
+        return rows
+
+    def _read_commits(self) -> None:
+        last = self._store.last_batch()
+        changes: list[pa.RecordBatch] = []
+        with KafkaSource(self._address, self._kafka) as log:
+            for partition, end in log.end_offsets().items():
+                start = last.next_offsets.get(partition, 0) if last else 0
+                if start < end:
+                    reducer = RangeReducer(ERA, partition)
+                    for columns in log.read_columns(partition, start, end):
+                        reducer.add(columns)
+                    changes += change_rows(reducer.finish(), start, end, ERA, ERA.default_retention_ms)
+        if changes:
+            self._applier.apply_rows(pa.Table.from_batches(changes, SCHEMA))
