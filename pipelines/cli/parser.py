@@ -28,12 +28,7 @@ CONTENTS: tuple[tuple[str, tuple[Command, ...]], ...] = (
     ("try it", (demo.COMMAND, example.COMMAND)),
     ("write tables", (run.COMMAND, maintain.COMMAND)),
     ("read", (sql.COMMAND, lag.COMMAND, check.COMMAND, catalog.COMMAND, show.COMMAND)),
-<<<<<<< HEAD
     ("watch", (dashboard.COMMAND, alerts.COMMAND)),
-=======
-    ("serve tables", (dashboard.COMMAND,)),
-    ("watch", (alerts.COMMAND,)),
->>>>>>> alerts
     ("serve Kafka clients", (coordinator.COMMAND,)),
     ("this machine", (cache.COMMAND, completion.COMMAND)),
 )

@@ -55,10 +55,6 @@ def test_help_is_a_table_of_contents(capsys: Captured) -> None:
         "try it",
         "write tables",
         "read",
-<<<<<<< HEAD
-=======
-        "serve tables",
->>>>>>> alerts
         "watch",
         "serve Kafka clients",
         "this machine",
@@ -154,11 +150,6 @@ def test_a_reader_that_is_gone_already(tables: str) -> None:
         (["alerts", "--tables", "{tables}", "--rules", "{rules}", "--once"], {"pyspark", "delta", "numba", "kafka"}),
         (["check", "--tables", "{tables}"], {"pyspark", "delta", "sqlglot", "numba", "kafka"}),
         (["catalog", "--tables", "{tables}"], {"pyspark", "delta", "sqlglot", "numba", "kafka"}),
-        # the address does not exist, so the server does not start
-        (
-            ["dashboard", "--tables", "{tables}", "--listen", "127.255.255.255:1"],
-            {"pyspark", "delta", "sqlglot", "numba", "kafka"},
-        ),
         (["show", "--source", "jsonl:{empty}"], {"pyspark", "delta", "deltalake", "kafka"}),
         (["run", "--source", "jsonl:nowhere", "--tables", "t"], {"pyspark", "delta", "kafka"}),
         (["completion", "bash"], {"pyspark", "delta", "deltalake", "pyarrow", "numpy", "numba"}),

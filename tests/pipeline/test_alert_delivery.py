@@ -424,14 +424,8 @@ def test_certificates_of_receivers_are_verified(tmp_path: Path, monkeypatch: pyt
     """A webhook over TLS, and a mail server with STARTTLS and a login."""
     monkeypatch.setenv("PASSWORD", "hunter2")
     certificate, context = server_tls(tmp_path)
-<<<<<<< HEAD
-    rules = RULE.replace('receivers = ["ops"]', 'receivers = ["hook", "mail", "stranger", "other_mail"]').replace(
-        'for = "1m"', ""
-    )
-=======
     names = '["hook", "mail", "stranger", "other_mail"]'
     rules = RULE.replace('["ops"]', names).replace('for = "1m"', "")
->>>>>>> alerts
     with webhook_server(context) as webhooks, smtp_server(context) as mails:
         mail = (
             f'kind = "smtp"\nhost = "127.0.0.1"\nport = {mails.port}\nfrom = "a@b"\nto = ["c@d"]\n'

@@ -45,27 +45,10 @@ def server_tls(folder: Path) -> tuple[Path, ssl.SSLContext]:
     """A certificate for 127.0.0.1, and the context of a server with it."""
     key, certificate = folder / "key.pem", folder / "certificate.pem"
     subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"]
-<<<<<<< HEAD
-    command: list[str | Path] = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-keyout",
-        key,
-        "-out",
-        certificate,
-        *subject,
-    ]
-    subprocess.run(command, check=True, capture_output=True)
-=======
     files: list[str | Path] = ["-keyout", key, "-out", certificate]
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *files, *subject], check=True, capture_output=True
     )
->>>>>>> alerts
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate, key)
     return certificate, context
