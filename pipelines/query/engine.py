@@ -7,7 +7,7 @@ from datetime import datetime
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
-from pipelines.errors import UsageError
+from pipelines.errors import RemovedState, UsageError
 from pipelines.query.statement import READING, is_reading
 from pipelines.tables import definitions
 from pipelines.tables.store import Batch, TableStore, gone, literal, timestamp_literal
@@ -141,7 +141,7 @@ class Snapshot:
             return pa.table(self._builder.execute(sql).read_all())
         except Exception as error:  # DataFusion's errors reach Python as bare Exception
             if is_missing_file(error):
-                raise UsageError(gone(f"batch {self.batch.batch_id}")) from error
+                raise RemovedState(gone(f"batch {self.batch.batch_id}")) from error
             absent = self._absent(str(error))
             if absent is not None:
                 raise UsageError(absent) from error
@@ -193,7 +193,7 @@ def batch_at(store: TableStore, as_of: AsOf) -> Batch:
     return batch
 
 
-def parse_as_of(as_of: str | int | datetime) -> int | datetime:
+def parse_as_of(as_of: str | int | datetime, option: str = "--as-of") -> int | datetime:
     """A batch id, or a time, which may be an ISO 8601 text. Raises UsageError for another text."""
     if not isinstance(as_of, str):
         return as_of
@@ -202,7 +202,7 @@ def parse_as_of(as_of: str | int | datetime) -> int | datetime:
     try:
         return datetime.fromisoformat(as_of)
     except ValueError as error:
-        raise UsageError(f"invalid --as-of {as_of!r}: use a batch id or an ISO 8601 time") from error
+        raise UsageError(f"invalid {option} {as_of!r}: use a batch id or an ISO 8601 time") from error
 
 
 def quoted(name: str) -> str:

@@ -22,7 +22,7 @@ from pipelines.tables import definitions
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(sys.executable).with_name("grouplake")
 COMMANDS = (
-    *("demo", "example", "run", "maintain", "sql", "lag", "check", "catalog", "show"),
+    *("demo", "example", "run", "maintain", "sql", "lag", "diff", "check", "catalog", "show"),
     *("dashboard", "alerts", "coordinator", "cache", "completion"),
 )
 Captured = pytest.CaptureFixture[str]
@@ -148,6 +148,7 @@ def test_a_reader_that_is_gone_already(tables: str) -> None:
         (["sql", "--tables", "{tables}", "--as-of", "0", "SELECT 1"], {"pyspark", "delta", "sqlglot", "numba", "kafka"}),
         (["lag", "--tables", "{tables}", "--all-groups"], {"pyspark", "delta", "sqlglot", "numba", "kafka"}),
         (["alerts", "--tables", "{tables}", "--rules", "{rules}", "--once"], {"pyspark", "delta", "numba", "kafka"}),
+        (["diff", "--tables", "{tables}", "--from", "0"], {"pyspark", "delta", "sqlglot", "numba", "kafka"}),
         (["check", "--tables", "{tables}"], {"pyspark", "delta", "sqlglot", "numba", "kafka"}),
         (["catalog", "--tables", "{tables}"], {"pyspark", "delta", "sqlglot", "numba", "kafka"}),
         (["show", "--source", "jsonl:{empty}"], {"pyspark", "delta", "deltalake", "kafka"}),
