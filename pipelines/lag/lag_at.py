@@ -5,6 +5,7 @@ soon; otherwise the samples until the end of the batch. `sampled_at` shows which
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -12,6 +13,7 @@ import pyarrow as pa
 
 from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.health import LAG_SCHEMA, Commit, EndOffsetSample, partition_lag
+from pipelines.errors import UsageError
 from pipelines.lag.columns import KEY
 from pipelines.lag.positions import POSITIONS
 from pipelines.lag.samples_at import all_samples, known_samples
@@ -22,6 +24,9 @@ from pipelines.timestamps import at_ms as timestamp
 
 #: Age of the first sample after a batch up to which it counts.
 _SOON_MS = 600_000
+
+#: Phase of batches that are samples.
+SAMPLE_PHASE = "write_lag"
 
 _OWNER = ("consumer_id", "member_host", "client_id")
 _SCHEMA = pa.schema(
@@ -46,6 +51,18 @@ def lag_at(batch: Snapshot, newest: Snapshot, groups: Sequence[str] = ()) -> pa.
     known = {partition: _around(taken, newest_ms, to_ms(read_until)) for partition, (taken, newest_ms) in samples.items()}
     rows = [_row(row, known.get(TopicPartition(row["topic"], row["partition"]), ())) for row in positions]
     return pa.Table.from_pylist([{**row, "commits_read_until": read_until} for row in rows], _SCHEMA)
+
+
+def recorded_lag(batch: Snapshot, newest: Snapshot, groups: Sequence[str] = ()) -> pa.Table:
+    """The rows of `lag` if the batch is a sample whose rows still exist, otherwise `lag_at`."""
+    if SAMPLE_PHASE in batch.batch.phase_ms:
+        named = f" WHERE {is_in('group_id', groups)}" if groups else ""
+        # `maintain` and the job remove the files of older samples
+        with suppress(UsageError):
+            return (
+                batch.query(f"SELECT * FROM lag{named} ORDER BY group_id, topic, partition").select(_SCHEMA.names).cast(_SCHEMA)
+            )
+    return lag_at(batch, newest, groups)
 
 
 def _around(samples: Sequence[EndOffsetSample], newest_ms: int | None, at_ms: int) -> tuple[EndOffsetSample, ...]:

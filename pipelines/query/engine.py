@@ -86,6 +86,10 @@ class Snapshot:
         """
         return Snapshot(self._store, self._store.batch_as_of(as_of))
 
+    def newest(self) -> "Snapshot":
+        """The same tables at the last complete batch."""
+        return Snapshot(self._store, self._store.last_batch() or self.batch)
+
     def query(self, sql: str) -> pa.Table:
         """Return the rows of one reading statement.
 
