@@ -68,12 +68,13 @@ def _row(partitions: int, source: str, seconds: Seconds) -> tuple[object, ...]:
 
 def _create(bootstrap: str, partitions: int) -> dict[str, Sequence[int]]:
     """Topics of 100 partitions, and wait until all of them have leaders that answer."""
-    wanted = {f"topic-{number:05}": range(_PARTITIONS_PER_TOPIC) for number in range(partitions // _PARTITIONS_PER_TOPIC)}
+    topics = range(partitions // _PARTITIONS_PER_TOPIC)
+    wanted: dict[str, Sequence[int]] = {f"topic-{number:05}": range(_PARTITIONS_PER_TOPIC) for number in topics}
     names = list(wanted)
     admin = AdminClient({"bootstrap.servers": bootstrap})
     for first in range(0, len(names), 10):
-        topics = [NewTopic(name, _PARTITIONS_PER_TOPIC, 1) for name in names[first : first + 10]]
-        for future in admin.create_topics(topics, operation_timeout=120, request_timeout=120).values():
+        new = [NewTopic(name, _PARTITIONS_PER_TOPIC, 1) for name in names[first : first + 10]]
+        for future in admin.create_topics(new, operation_timeout=120, request_timeout=120).values():
             future.result(120)
     while _sampler(bootstrap).sample(wanted)["reason"].null_count < partitions:
         time.sleep(1)

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coordinator_core.codec.arrays import Int64s, Numbers
+from coordinator_core.codec.arrays import Int64s
 from coordinator_core.health import NONE
 from coordinator_core.health.sample_columns import integers
 from pipelines.query.engine import Snapshot
@@ -19,11 +19,6 @@ def milliseconds(column: Any) -> Int64s:
     """A timestamp column in ms."""
     us = integers(column)
     return np.where(us == NONE, NONE, us // 1000)
-
-
-def nullable(values: Numbers, kind: pa.DataType | None = None) -> Any:
-    """An Arrow array of integers with null for NONE."""
-    return pa.array(values, mask=values == NONE).cast(kind) if kind is not None else pa.array(values, mask=values == NONE)
 
 
 def timestamps(ms: Int64s) -> Any:

@@ -127,7 +127,9 @@ class LagSampling:
 
     def _tables(self, snapshot: Snapshot, positions: pa.Table, samples: pa.Table, history: SampleHistory) -> dict[str, pa.Table]:
         """Rows of all tables, in the order of the writes."""
-        at_ms, read_until = _newest_ms(samples["answered_at"]), snapshot.batch.finished_at
+        # without samples, status is that of now
+        at_ms = _newest_ms(samples["answered_at"]) or int(self._clock().timestamp() * 1000)
+        read_until = snapshot.batch.finished_at
         stored = history.add(samples)
         sampled = SampledPartitions(history.table())
         partition = sampled.partition_numbers(positions["topic"], positions["partition"])

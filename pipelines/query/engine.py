@@ -7,7 +7,7 @@ from datetime import datetime
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
-from pipelines.errors import UsageError
+from pipelines.errors import RemovedState, UsageError
 from pipelines.query.statement import READING, is_reading
 from pipelines.tables import definitions
 from pipelines.tables.store import Batch, TableStore, gone, literal, timestamp_literal
@@ -121,6 +121,9 @@ class Snapshot:
             # the row of a batch is in a later version of `batches` than the row can name
             self._register("all_batches", self._store.table("batches"))
             self._create_view("batches", f"SELECT * FROM all_batches WHERE batch_id <= {self.batch.batch_id}")
+        elif name in definitions.ALERTS and self._store.has(name):
+            self._provided.add(name)
+            self._register(name, self._store.table(name))
         elif name in self.batch.versions:
             self._provided.add(name)
             self._register(name, self._store.at(name, self.batch.versions[name]))
@@ -144,7 +147,7 @@ class Snapshot:
             return pa.table(self._builder.execute(sql).read_all())
         except Exception as error:  # DataFusion's errors reach Python as bare Exception
             if is_missing_file(error):
-                raise UsageError(_replaced_table(error, self.batch) or gone(f"batch {self.batch.batch_id}")) from error
+                raise RemovedState(_replaced_table(error, self.batch) or gone(f"batch {self.batch.batch_id}")) from error
             absent = self._absent(str(error))
             if absent is not None:
                 raise UsageError(absent) from error
@@ -159,6 +162,8 @@ class Snapshot:
 
     def missing(self, name: str) -> str | None:
         """Message for a table of Grouplake that the batch does not have; None if it has it, or for another name."""
+        if name in definitions.ALERTS and not self._store.has(name):
+            return f"no table {name} under {self._store.root}: `grouplake alerts` creates it"
         if name not in definitions.WRITE_ORDER or name in self.tables:
             return None
         return (
@@ -205,7 +210,7 @@ def batch_at(store: TableStore, as_of: AsOf) -> Batch:
     return batch
 
 
-def parse_as_of(as_of: str | int | datetime) -> int | datetime:
+def parse_as_of(as_of: str | int | datetime, option: str = "--as-of") -> int | datetime:
     """A batch id, or a time, which may be an ISO 8601 text. Raises UsageError for another text."""
     if not isinstance(as_of, str):
         return as_of
@@ -214,7 +219,7 @@ def parse_as_of(as_of: str | int | datetime) -> int | datetime:
     try:
         return datetime.fromisoformat(as_of)
     except ValueError as error:
-        raise UsageError(f"invalid --as-of {as_of!r}: use a batch id or an ISO 8601 time") from error
+        raise UsageError(f"invalid {option} {as_of!r}: use a batch id or an ISO 8601 time") from error
 
 
 def quoted(name: str) -> str:

@@ -48,6 +48,9 @@ SAMPLED = ("end_offsets", "lag", "lag_history", "group_status", "partition_statu
 #: Order in which a batch writes the tables; `batches` is last and makes the batch visible.
 WRITE_ORDER = (*KEYS, *REPLACED, *APPENDED)
 
+#: Tables of `grouplake alerts`, which has its own writer: no batch names their versions (docs/adr/0027).
+ALERTS = ("alerts", "alert_history")
+
 #: Tables that batches of records write.
 FROM_RECORDS = tuple(name for name in WRITE_ORDER if name not in SAMPLED)
 
