@@ -57,7 +57,7 @@ def recorded_lag(batch: Snapshot, newest: Snapshot, groups: Sequence[str] = ()) 
     """The rows of `lag` if the batch is a sample whose rows still exist, otherwise `lag_at`."""
     if SAMPLE_PHASE in batch.batch.phase_ms:
         named = f" WHERE {is_in('group_id', groups)}" if groups else ""
-        # the files of earlier samples are removed after REPLACED_HOURS
+        # the files of earlier samples are removed after SAMPLED_HOURS
         with suppress(UsageError):
             rows = batch.query(f"SELECT * FROM lag{named} ORDER BY group_id, topic, partition")
             return rows.select(_SCHEMA.names).cast(_SCHEMA)

@@ -19,6 +19,9 @@ _MISSING_FILE = re.compile(r"Object at location .* not found")
 #: The same error for a table whose rows every sample replaces.
 _MISSING_REPLACED = re.compile(rf"Object at location \S*/({'|'.join(definitions.REPLACED)})/[^/\s]+ not found")
 
+#: Histories that samples append to.
+_SAMPLED_HISTORIES = frozenset(definitions.SAMPLED).intersection(definitions.APPENDED)
+
 #: DataFusion's default schema, which has the plain names.
 PUBLIC = "public"
 
@@ -126,7 +129,13 @@ class Snapshot:
             self._register(name, self._store.table(name))
         elif name in self.batch.versions:
             self._provided.add(name)
-            self._register(name, self._store.at(name, self.batch.versions[name]))
+            newest = self._store.table(name) if name in _SAMPLED_HISTORIES else None
+            if newest is None or newest.version() == self.batch.versions[name]:
+                self._register(name, self._store.at(name, self.batch.versions[name]))
+            else:
+                # earlier versions are kept for a short time only, and their rows are in the newest one, apart from thinned ones
+                self._register(f"all_{name}", newest)
+                self._create_view(name, f"SELECT * FROM all_{name} WHERE batch_id <= {self.batch.batch_id}")
 
     def _register(self, name: str, table: DeltaTable) -> None:
         self._builder.register(f"{quoted(self._schema)}.{name}", table)
@@ -183,7 +192,7 @@ def _replaced_table(error: Exception, batch: Batch) -> str | None:
     if found is None:
         return None
     return (
-        f"table {found[1]} of batch {batch.batch_id} can no longer be read: its files are removed {definitions.REPLACED_HOURS} h "
+        f"table {found[1]} of batch {batch.batch_id} can no longer be read: its files are removed {definitions.SAMPLED_HOURS} h "
         "after the next sample; read lag_history instead, or use `grouplake lag --as-of`"
     )
 

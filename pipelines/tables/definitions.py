@@ -33,8 +33,8 @@ KEYS: dict[str, tuple[str, ...]] = {
 #: Tables that a write replaces as a whole.
 REPLACED = ("lag", "group_status", "partition_status", "brokers", "topic_partitions")
 
-#: Hours for which the files of replaced rows are kept for readers. Every sample replaces all rows of 10,000 groups.
-REPLACED_HOURS = 1
+#: Hours for which earlier versions of the tables of samples are kept for readers: every sample replaces the rows of all groups.
+SAMPLED_HOURS = 1
 
 #: Append-only tables.
 APPENDED = (

@@ -257,7 +257,7 @@ _OF_GROUPS = ("lag", "group_status", "partition_status")
 
 def test_files_of_earlier_samples_are_removed_by_the_job(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipelines.lag.sampling.COMPACT_EVERY", 5)
-    monkeypatch.setattr(definitions, "REPLACED_HOURS", 0)
+    monkeypatch.setattr(definitions, "SAMPLED_HOURS", 0)
     topics = SampledTopics()
     sampling, writer = LagSampling(topics.sample, topics.clock), TablesWriter.claim(TableStore(root))
     files = []
@@ -271,6 +271,8 @@ def test_files_of_earlier_samples_are_removed_by_the_job(root: str, monkeypatch:
     assert lag_of(root)["latest_offset"] == 11
     with pytest.raises(UsageError, match=r"table lag of batch 2 can no longer be read: .*grouplake lag --as-of"):
         Snapshot.open(root, "2").query("SELECT * FROM lag")
+    ends = Snapshot.open(root, "2").query("SELECT max(log_end) AS newest FROM end_offsets").to_pylist()
+    assert ends == [{"newest": 6}], "rows of a history are in its newest version"
     # nothing to roll back: the versions of a vacuum are known
     topics.now_ms += 30_000
     again = sampled(root, topics)
