@@ -57,11 +57,10 @@ def recorded_lag(batch: Snapshot, newest: Snapshot, groups: Sequence[str] = ()) 
     """The rows of `lag` if the batch is a sample whose rows still exist, otherwise `lag_at`."""
     if SAMPLE_PHASE in batch.batch.phase_ms:
         named = f" WHERE {is_in('group_id', groups)}" if groups else ""
-        # `maintain` and the job remove the files of older samples
+        # the files of earlier samples are removed after REPLACED_HOURS
         with suppress(UsageError):
-            return (
-                batch.query(f"SELECT * FROM lag{named} ORDER BY group_id, topic, partition").select(_SCHEMA.names).cast(_SCHEMA)
-            )
+            rows = batch.query(f"SELECT * FROM lag{named} ORDER BY group_id, topic, partition")
+            return rows.select(_SCHEMA.names).cast(_SCHEMA)
     return lag_at(batch, newest, groups)
 
 

@@ -118,6 +118,10 @@ class LagSampling:
             with phases.timed("compact"):
                 compact_appended(writer)
         batch = writer.finish(phases, self._clock(), era=last.era, retention_ms=last.retention_ms, next_offsets=last.next_offsets)
+        # a version for each sample, also over many short processes
+        if batch.versions["lag"] // COMPACT_EVERY > last.versions.get("lag", 0) // COMPACT_EVERY:
+            writer.remove_replaced_files()
+            failpoint("sample:removed:files")
         self._written = (batch.batch_id, newest_ms)
         return batch
 

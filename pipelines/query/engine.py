@@ -16,6 +16,8 @@ from pipelines.tables.store import Batch, TableStore, gone, literal, timestamp_l
 NO_TABLE = re.compile(r"table 'datafusion\.([^']+)\.([^'.]+)' not found")
 #: Error of DataFusion for a file that the Delta log names but that was removed.
 _MISSING_FILE = re.compile(r"Object at location .* not found")
+#: The same error for a table whose rows every sample replaces.
+_MISSING_REPLACED = re.compile(rf"Object at location \S*/({'|'.join(definitions.REPLACED)})/[^/\s]+ not found")
 
 #: DataFusion's default schema, which has the plain names.
 PUBLIC = "public"
@@ -145,7 +147,7 @@ class Snapshot:
             return pa.table(self._builder.execute(sql).read_all())
         except Exception as error:  # DataFusion's errors reach Python as bare Exception
             if is_missing_file(error):
-                raise RemovedState(gone(f"batch {self.batch.batch_id}")) from error
+                raise RemovedState(_replaced_table(error, self.batch) or gone(f"batch {self.batch.batch_id}")) from error
             absent = self._absent(str(error))
             if absent is not None:
                 raise UsageError(absent) from error
@@ -173,6 +175,17 @@ class Snapshot:
 def is_missing_file(error: Exception) -> bool:
     """True for the error of a query whose batch is older than the retention of the tables."""
     return _MISSING_FILE.search(str(error)) is not None
+
+
+def _replaced_table(error: Exception, batch: Batch) -> str | None:
+    """Message for a missing file of a table that every sample replaces."""
+    found = _MISSING_REPLACED.search(str(error))
+    if found is None:
+        return None
+    return (
+        f"table {found[1]} of batch {batch.batch_id} can no longer be read: its files are removed {definitions.REPLACED_HOURS} h "
+        "after the next sample; read lag_history instead, or use `grouplake lag --as-of`"
+    )
 
 
 def expect_reading(sql: str) -> None:

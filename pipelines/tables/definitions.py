@@ -33,6 +33,9 @@ KEYS: dict[str, tuple[str, ...]] = {
 #: Tables that a write replaces as a whole.
 REPLACED = ("lag", "group_status", "partition_status", "brokers", "topic_partitions")
 
+#: Hours for which the files of replaced rows are kept for readers. Every sample replaces all rows of 10,000 groups.
+REPLACED_HOURS = 1
+
 #: Append-only tables.
 APPENDED = (
     *("offset_history", "group_history", "membership_history", "ownership_history"),
