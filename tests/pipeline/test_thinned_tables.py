@@ -1,6 +1,7 @@
 """`maintain` thins the samples and the lag history by `lag.keep`; what remains still gives true ages."""
 
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def test_samples_and_history_are_thinned_by_age(story: Story) -> None:
     assert before == {"end_offsets": 60, "lag_history": 120}
     run_maintain(story)
     times = [row["answered_at"] for row in rows(story.root, "SELECT answered_at FROM end_offsets ORDER BY answered_at")]
-    distances = [(after - earlier).total_seconds() for earlier, after in zip(times, times[1:], strict=False)]
+    distances = [(after - earlier).total_seconds() for earlier, after in pairwise(times)]
     # one sample that is older than all rules remains: the age of the group is still bounded from below
     assert distances == [distances[0], 60, 60, 60, *distances[4:]]
     assert set(distances[5:]) == {10}
