@@ -12,11 +12,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from benchmarks.arguments import parser, short
 from benchmarks.large_tables import copied, large_tables
 from benchmarks.report import print_machine, print_table
-from coordinator_core.health import EndOffsetSample
+from coordinator_core.health import EndOffsetSample, samples_table
 from pipelines.configuration import load_configuration
 from pipelines.lag.sampling import LagSampling
 from pipelines.metrics.metrics_text import ClusterMetrics, MetricsText
@@ -139,12 +140,12 @@ def _sample(store: TableStore) -> None:
         zip(ends["topic"].to_pylist(), ends["partition"].to_pylist(), ends["committed_offset_max"].to_pylist(), strict=True)
     )
 
-    def sample(_: object) -> list[EndOffsetSample]:
+    def sample(_: object) -> pa.Table:
         ms = int(at.timestamp() * 1000)
-        return [
+        return samples_table(
             EndOffsetSample(None, topic, partition, ms, ms + 10, 0, end + int(random.integers(0, 1000)), None, 1)
             for topic, partition, end in rows
-        ]
+        )
 
     sampling, writer = LagSampling(sample, lambda: at), TablesWriter.claim(store)
     for _ in range(_SAMPLES):
