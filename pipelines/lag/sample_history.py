@@ -7,9 +7,13 @@ import pyarrow.compute as pc
 from coordinator_core.codec.arrays import ArrowColumn, Int64s
 from coordinator_core.health.sample_columns import NONE, integers
 from coordinator_core.health.sample_tables import END_OFFSETS_SCHEMA
+from pipelines.lag.sample_pruning import pruned_samples
 
 #: A run of equal samples is stored at its ends, and at least this often: a restart loses no more than this of its end.
 _STORED_EVERY_MS = 600_000
+
+#: Samples in memory above which those that are not needed are forgotten.
+PRUNE_ABOVE = 2_000_000
 
 #: All columns except the key and the times: a run without change has equal values.
 _VALUES = ("topic_id", "log_start", "log_end", "last_stable", "leader_epoch", "reason")
@@ -21,6 +25,7 @@ class SampleHistory:
     def __init__(self, stored: pa.Table) -> None:
         """`stored` has the columns of `end_offsets`, in any order."""
         self._stored = stored.select(END_OFFSETS_SCHEMA.names)
+        self._prune_above = PRUNE_ABOVE
         #: Numbers of the texts that samples have had.
         self._numbers: dict[str | None, int] = {None: NONE}
         self._last_stored = _Newest(END_OFFSETS_SCHEMA.empty_table(), self._columns(END_OFFSETS_SCHEMA.empty_table()))
@@ -47,6 +52,12 @@ class SampleHistory:
     def table(self) -> pa.Table:
         """All samples, folded: for each run of equal samples its first and its last one."""
         return pa.concat_tables([self._stored, self._unfinished.table])
+
+    def prune(self, positions: pa.Table, now_ms: int) -> None:
+        """Forget samples that the lag of `positions` does not need, once they are many."""
+        if self._stored.num_rows > self._prune_above:
+            self._stored = pruned_samples(self._stored, positions, now_ms)
+            self._prune_above = max(PRUNE_ABOVE, 2 * self._stored.num_rows)
 
     def _newest(self, *parts: pa.Table) -> "_Newest":
         table = pa.concat_tables(parts)

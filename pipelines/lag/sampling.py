@@ -131,6 +131,7 @@ class LagSampling:
         at_ms = _newest_ms(samples["answered_at"]) or int(self._clock().timestamp() * 1000)
         read_until = snapshot.batch.finished_at
         stored = history.add(samples)
+        history.prune(positions, at_ms)
         sampled = SampledPartitions(history.table())
         partition = sampled.partition_numbers(positions["topic"], positions["partition"])
         if not at_ms:
