@@ -5,7 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import bench_cold_load, bench_coordinator, bench_lag, bench_log_columns, bench_memory, bench_reader
+from benchmarks import (
+    bench_cold_load,
+    bench_coordinator,
+    bench_lag,
+    bench_lag_storage,
+    bench_lag_tables,
+    bench_log_columns,
+    bench_memory,
+    bench_reader,
+)
 from benchmarks.arguments import counts, short
 from benchmarks.logs import LogShape, generated_log
 from coordinator_core.log.compression import Compression
@@ -37,6 +46,16 @@ def test_bytes_to_columns(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_lag(capsys: pytest.CaptureFixture[str]) -> None:
     bench_lag.main(["--records", "300", "--keys", "20", "--rounds", "1"])
+    assert _rows(capsys) == 3
+
+
+def test_samples_of_many_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bench_lag_tables.main(["--offsets", "1k", "--rounds", "1", "--cache", str(tmp_path)])
+    assert _rows(capsys) == 6
+
+
+def test_storage_of_samples(capsys: pytest.CaptureFixture[str]) -> None:
+    bench_lag_storage.main(["--groups", "2", "--hours", "1"])
     assert _rows(capsys) == 3
 
 
