@@ -1,18 +1,23 @@
 """`/metrics` and the snapshot behind it, for many groups: time to load a new batch, to render it, and to answer a scrape."""
 
 import gzip
+import subprocess
+import sys
 import tempfile
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from benchmarks.arguments import parser, short
 from benchmarks.large_tables import copied, large_tables
 from benchmarks.report import print_machine, print_table
-from coordinator_core.health import EndOffsetSample
+from coordinator_core.health import EndOffsetSample, samples_table
 from pipelines.configuration import load_configuration
 from pipelines.lag.sampling import LagSampling
 from pipelines.metrics.metrics_text import ClusterMetrics, MetricsText
@@ -22,8 +27,9 @@ from pipelines.snapshots.snapshot_cache import ClusterState
 from pipelines.tables.store import TableStore
 from pipelines.tables.writer import TablesWriter
 
+_COMMAND = Path(sys.executable).parent / "grouplake"
 _INTERVAL = timedelta(seconds=30)
-_SAMPLES = 3
+_SAMPLES = 2
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -56,6 +62,42 @@ def main(arguments: list[str] | None = None) -> None:
 
             rows.append((title, *_row(settings, render, options.rounds)))
         print_table(head, rows)
+        seconds, loaded = _scrapes(store.root, options.rounds)
+        print_table(
+            ("`grouplake dashboard`", "ms"),
+            [("start until the tables are loaded", f"{loaded * 1000:.0f}"), ("scrape with gzip", f"{seconds * 1000:.0f}")],
+        )
+
+
+def _scrapes(root: str, rounds: int) -> tuple[float, float]:
+    """Least duration of a scrape of a real server from this process, and of its start."""
+    started = time.perf_counter()
+    command = [str(_COMMAND), "dashboard", "--tables", root, "--listen", "127.0.0.1:0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            url = server.stdout.readline().split()[2]
+            while not _is_ready(url):
+                time.sleep(0.01)
+            loaded = time.perf_counter() - started
+            request = urllib.request.Request(f"{url}metrics", headers={"Accept-Encoding": "gzip"})
+            found = []
+            for _ in range(rounds):
+                started = time.perf_counter()
+                with urllib.request.urlopen(request) as response:
+                    response.read()
+                found.append(time.perf_counter() - started)
+        finally:
+            server.terminate()
+    return min(found), loaded
+
+
+def _is_ready(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{url}ready"):
+            return True
+    except urllib.error.HTTPError:
+        return False
 
 
 def _row(settings: MetricsSettings, render: Callable[[], ClusterMetrics], rounds: int) -> tuple[object, ...]:
@@ -98,12 +140,12 @@ def _sample(store: TableStore) -> None:
         zip(ends["topic"].to_pylist(), ends["partition"].to_pylist(), ends["committed_offset_max"].to_pylist(), strict=True)
     )
 
-    def sample(_: object) -> list[EndOffsetSample]:
+    def sample(_: object) -> pa.Table:
         ms = int(at.timestamp() * 1000)
-        return [
+        return samples_table(
             EndOffsetSample(None, topic, partition, ms, ms + 10, 0, end + int(random.integers(0, 1000)), None, 1)
             for topic, partition, end in rows
-        ]
+        )
 
     sampling, writer = LagSampling(sample, lambda: at), TablesWriter.claim(store)
     for _ in range(_SAMPLES):

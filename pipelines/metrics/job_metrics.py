@@ -16,7 +16,8 @@ from pipelines.progress import Progress
 from pipelines.source.address import open_source
 from pipelines.tables.location import cluster_name
 
-_POLL_SECONDS = 1
+#: Rendering many groups takes a third of a second, which a batch per second should not cause.
+_POLL_SECONDS = 5
 #: Interval between two looks at the ends of the log.
 _LOG_SECONDS = 15
 

@@ -33,6 +33,9 @@ KEYS: dict[str, tuple[str, ...]] = {
 #: Tables that a write replaces as a whole.
 REPLACED = ("lag", "group_status", "partition_status", "brokers", "topic_partitions")
 
+#: Hours for which the files of replaced rows are kept for readers. Every sample replaces all rows of 10,000 groups.
+REPLACED_HOURS = 1
+
 #: Append-only tables.
 APPENDED = (
     *("offset_history", "group_history", "membership_history", "ownership_history"),
@@ -44,6 +47,9 @@ SAMPLED = ("end_offsets", "lag", "lag_history", "group_status", "partition_statu
 
 #: Order in which a batch writes the tables; `batches` is last and makes the batch visible.
 WRITE_ORDER = (*KEYS, *REPLACED, *APPENDED)
+
+#: Tables of `grouplake alerts`, which has its own writer: no batch names their versions (docs/adr/0027).
+ALERTS = ("alerts", "alert_history")
 
 #: Tables that batches of records write.
 FROM_RECORDS = tuple(name for name in WRITE_ORDER if name not in SAMPLED)

@@ -1,5 +1,6 @@
 """`grouplake dashboard` as a process: start, snapshots of new batches, addresses, errors, and its end."""
 
+import ast
 import gzip
 import subprocess
 import sys
@@ -178,6 +179,14 @@ def test_without_the_extra(tables: str) -> None:
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert found.returncode == 2
     assert found.stderr == "grouplake: grouplake dashboard needs the package fastapi: pip install 'grouplake[dashboard]'\n"
+
+
+def test_what_the_server_loads() -> None:
+    program = "import pipelines.dashboard.server, sys; print({name.partition('.')[0] for name in sys.modules})"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    loaded = ast.literal_eval(found.stdout)
+    assert "fastapi" in loaded
+    assert not {"pyspark", "delta", "sqlglot", "numba", "kafka", "pandas"} & loaded
 
 
 def test_a_stale_snapshot_has_no_lag(tmp_path: Path) -> None:

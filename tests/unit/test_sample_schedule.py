@@ -91,3 +91,23 @@ def test_an_outage_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
         "end offsets are sampled again",
         "batch 7: sample of end offsets, 0.0 s",
     ]
+
+
+class ClusterCalls:
+    """Stands for `ClusterSampling`."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def sample(self, _writer: Any) -> None:
+        self.calls += 1
+
+
+def test_the_cluster_is_asked_after_each_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    run, cluster = Run(monkeypatch, 30), ClusterCalls()
+    monkeypatch.setattr(run.schedule, "_cluster", cluster)
+    run.at(0)
+    assert cluster.calls == 1
+    run.sampling.is_down = True
+    run.at(30)
+    assert cluster.calls == 1
