@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from benchmarks.arguments import cache_folder, count, short
 from benchmarks.large_tables import (
@@ -30,7 +31,7 @@ from benchmarks.offset_changes import as_change_rows
 from benchmarks.report import print_machine, print_table
 from coordinator_core.codec import Record, encode
 from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommitValue
-from coordinator_core.health import EndOffsetSample
+from coordinator_core.health import EndOffsetSample, samples_table
 from coordinator_core.log.record_batch import BatchRecord, write_batch
 from pipelines.batch.apply import BatchApplier
 from pipelines.lag.sampling import LagSampling
@@ -82,13 +83,13 @@ class Cluster:
             for partition in range(PARTITIONS_PER_TOPIC):
                 yield encode(Record(1, OffsetCommitKey(group_name(group), topic_names(group)[0], partition), value, 3))
 
-    def _answers(self, wanted: Mapping[str, set[int]]) -> list[EndOffsetSample]:
+    def _answers(self, wanted: Mapping[str, set[int]]) -> pa.Table:
         at = self.now_ms + 100
         samples = []
         for topic, partitions in wanted.items():
             end = _COMMITTED + (self.round if self._all_grow or _is_active(topic) else 0)
             samples += [EndOffsetSample(topic, topic, partition, at, at + 20, 0, end, None, 1) for partition in partitions]
-        return samples
+        return samples_table(samples)
 
 
 def _is_active(topic: str) -> bool:

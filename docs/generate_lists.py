@@ -24,7 +24,7 @@ def described(name: str) -> str:
     if table.key:
         key = f"Key: {', '.join(f'`{column}`' for column in table.key)}."
     else:
-        key = "Replaced as a whole." if name in definitions.REPLACED else "Append-only."
+        key = "Replaced as a whole." if name in (*definitions.REPLACED, "alerts") else "Append-only."
     rows = [
         f"| `{field.name}` | `{type_name(field.type)}`{'?' if field.nullable else ''} | {table.comments[field.name]} |"
         for field in table.schema

@@ -13,6 +13,10 @@ class UsageError(GrouplakeError):
     exit_code = 2
 
 
+class RemovedState(UsageError):
+    """A past state of the tables whose files were removed."""
+
+
 class TablesError(GrouplakeError):
     """The tables do not fit the command: another era, changed by another program, or incomplete."""
 

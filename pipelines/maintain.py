@@ -107,6 +107,8 @@ def _tidy(writer: TablesWriter, name: str, vacuum_hours: int, progress: Callable
     table.create_checkpoint()
     failpoint(f"maintain:checkpoint:{name}")
     writer.expect_claim()
+    if name in definitions.SAMPLED:
+        vacuum_hours = min(vacuum_hours, definitions.SAMPLED_HOURS)
     removed = table.vacuum(
         retention_hours=vacuum_hours, dry_run=False, enforce_retention_duration=False, full=_may_list_files(vacuum_hours)
     )

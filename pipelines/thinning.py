@@ -1,6 +1,7 @@
 """Thinning of `end_offsets` and `lag_history` by `lag.keep`: `maintain` rewrites the table, sorted and part by part."""
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import NamedTuple
 
@@ -58,20 +59,23 @@ def thin_table(name: str, rules: Sequence[KeepRule], now: datetime, file_bytes: 
     if all(kept.all() for _, kept in _thinned(name, table, parts, now_ms, rules)):
         return False
     schema = definitions.table(name).schema
-    batches = (
-        batch
-        for rows, kept in _thinned(name, table, parts, now_ms, rules)
-        for batch in rows.filter(pa.array(kept)).cast(schema).to_batches()
-    )
-    write_deltalake(
-        table,
-        pa.RecordBatchReader.from_batches(schema, batches),
-        mode="overwrite",
-        target_file_size=file_bytes,
-        writer_properties=WriterProperties(compression="ZSTD"),
-        commit_properties=stamped(stamp),
-        post_commithook_properties=WITHOUT_HOOKS,
-    )
+    # the writer pulls the rows in a thread of its runtime, in which no query can run
+    with ThreadPoolExecutor(1) as reader:
+        thinned = _thinned(name, table, parts, now_ms, rules)
+        batches = (
+            batch
+            for rows, kept in iter(lambda: reader.submit(next, thinned, None).result(), None)
+            for batch in rows.filter(pa.array(kept)).cast(schema).to_batches()
+        )
+        write_deltalake(
+            table,
+            pa.RecordBatchReader.from_batches(schema, batches),
+            mode="overwrite",
+            target_file_size=file_bytes,
+            writer_properties=WriterProperties(compression="ZSTD"),
+            commit_properties=stamped(stamp),
+            post_commithook_properties=WITHOUT_HOOKS,
+        )
     return True
 
 

@@ -3,7 +3,7 @@
 Most partitions are OK. The job evaluates with `group_status.evaluate` only the groups in which a rule fires.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -29,17 +29,25 @@ class WindowColumns:
 
 
 def burrow_rule_numbers(windows: WindowColumns, at_ms: int, settings: StatusSettings) -> Int64s:
-    """The number of the first rule that applies to each row."""
+    """The number of the first rule that applies to each row. Most rows are caught up; only the others are evaluated further."""
+    rows = (windows.offset != NONE).sum(axis=1)
+    too_few = (rows == 0) | (rows / settings.window_commits < settings.minimum_complete)
+    numbers = np.where(too_few, 0, 1)
+    behind = np.flatnonzero(~too_few & (windows.current_lag > settings.allowed_lag))
+    of_behind = WindowColumns(*(getattr(windows, field.name)[behind] for field in fields(windows)))
+    numbers[behind] = _rules_of_behind(of_behind, at_ms, settings)
+    return numbers
+
+
+def _rules_of_behind(windows: WindowColumns, at_ms: int, settings: StatusSettings) -> Int64s:
+    """Rules 2 to 7, for windows with commits."""
     offset, lag = windows.offset, windows.lag
     present = offset != NONE
     rows = present.sum(axis=1)
-    size = settings.window_commits
-    first_at = windows.committed_at_ms[np.arange(len(rows)), np.minimum(size - rows, size - 1)]
+    first_at = windows.committed_at_ms[np.arange(len(rows)), settings.window_commits - rows]
     last_at, last_offset = windows.committed_at_ms[:, -1], offset[:, -1]
     known_lag = lag != NONE
     applies = {
-        0: (rows == 0) | (rows / size < settings.minimum_complete),
-        1: windows.current_lag <= settings.allowed_lag,
         2: (at_ms - last_at > last_at - first_at) & (windows.least_recent_end > last_offset),
         3: _rewound(offset, present),
         4: (known_lag & (lag <= settings.allowed_lag)).any(axis=1),

@@ -15,14 +15,15 @@ NONE = np.iinfo(np.int64).min
 
 
 def integers(column: ArrowColumn | ArrowArray) -> Int64s:
-    """A column of numbers or times as int64, NONE for null."""
+    """A column of integers, booleans or times (in µs) as int64, NONE for null."""
     numbers: Int64s = column.cast(pa.int64()).fill_null(NONE).to_numpy()
     return numbers
 
 
-def nullable(values: Int64s) -> ArrowArray:
-    """An Arrow array of int64, null for NONE."""
-    return pa.array(values, mask=values == NONE)
+def nullable(values: Numbers, kind: pa.DataType | None = None) -> ArrowArray:
+    """An Arrow array of integers, null for NONE."""
+    array = pa.array(values, mask=values == NONE)
+    return array if kind is None else array.cast(kind)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ _FLEXIBLE_PARTITION_LAYOUT = np.dtype([*_PARTITION, ("tags", "u1")])
 _NO_TAGS = b"\0"
 
 
-class ListOffsets(ListOffsetsRequest, init=False):  # type: ignore[misc]  # of the library, which has no types
+class ListOffsets(ListOffsetsRequest, init=False):  # type: ignore[misc, call-arg]  # the library has no types
     """The library's message with a faster `encode`. Its own encoder, which has an object per partition, is the specification.
 
     `which` is the position of all partitions, or of each (topic, partition).

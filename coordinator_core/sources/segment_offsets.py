@@ -15,6 +15,7 @@ from coordinator_core.log.errors import LogUnreadable
 from coordinator_core.log.partition_metadata import parse_topic_id, partition_of
 from coordinator_core.log.record_batch import NO_LEADER_EPOCH
 from coordinator_core.sources.segment_file import SegmentFile
+from coordinator_core.sources.segments import CONSUMER_OFFSETS
 from coordinator_core.sources.source import TopicPartitions
 
 _CHUNK_BYTES = 1024 * 1024
@@ -52,7 +53,8 @@ class SegmentOffsetsSampler:
         ]
         logs = [(topic, partition, folder, _segments(folder)) for topic, partition, folder in found if folder.is_dir()]
         logs = [each for each in logs if each[3]]
-        files = (self._directory / name for name in _CHECKPOINTS)
+        files = [self._directory / name for name in _CHECKPOINTS]
+        files += self._directory.glob(f"{CONSUMER_OFFSETS}-*/*.log")
         at_ms = min(self._now_ms(), _last_change_ms([*files, *(segments[-1] for *_, segments in logs)]))
         return samples_table(
             _sample(topic, partition, folder, segments, starts.get((topic, partition), 0), at_ms)

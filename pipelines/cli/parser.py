@@ -5,6 +5,7 @@ from typing import NoReturn
 
 from pipelines.cli.command import Command
 from pipelines.cli.commands import (
+    alerts,
     cache,
     catalog,
     check,
@@ -12,6 +13,7 @@ from pipelines.cli.commands import (
     coordinator,
     dashboard,
     demo,
+    diff,
     example,
     lag,
     maintain,
@@ -26,8 +28,8 @@ from pipelines.version import version_text
 CONTENTS: tuple[tuple[str, tuple[Command, ...]], ...] = (
     ("try it", (demo.COMMAND, example.COMMAND)),
     ("write tables", (run.COMMAND, maintain.COMMAND)),
-    ("read", (sql.COMMAND, lag.COMMAND, check.COMMAND, catalog.COMMAND, show.COMMAND)),
-    ("serve tables", (dashboard.COMMAND,)),
+    ("read", (sql.COMMAND, lag.COMMAND, diff.COMMAND, check.COMMAND, catalog.COMMAND, show.COMMAND)),
+    ("watch", (dashboard.COMMAND, alerts.COMMAND)),
     ("serve Kafka clients", (coordinator.COMMAND,)),
     ("this machine", (cache.COMMAND, completion.COMMAND)),
 )

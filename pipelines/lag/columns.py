@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from coordinator_core.codec.arrays import Int64s, Numbers
+from coordinator_core.codec.arrays import Int64s
 from coordinator_core.health import NONE
 from coordinator_core.health.sample_columns import integers
 from pipelines.query.engine import Snapshot
@@ -18,11 +19,6 @@ def milliseconds(column: Any) -> Int64s:
     """A timestamp column in ms."""
     us = integers(column)
     return np.where(us == NONE, NONE, us // 1000)
-
-
-def nullable(values: Numbers, kind: pa.DataType | None = None) -> Any:
-    """An Arrow array of integers with null for NONE."""
-    return pa.array(values, mask=values == NONE).cast(kind) if kind is not None else pa.array(values, mask=values == NONE)
 
 
 def timestamps(ms: Int64s) -> Any:
@@ -47,6 +43,9 @@ def row_numbers(keys: pa.Table, of: pa.Table, names: list[str] = KEY) -> Int64s:
     if keys.equals(of):
         return np.arange(of.num_rows)
     numbered = of.append_column("row", pa.array(np.arange(of.num_rows)))
+    if keys.num_rows < of.num_rows // 2:
+        # a join would hash all rows of `of`
+        numbered = numbered.filter(pc.is_in(of[names[0]], keys[names[0]].unique()))
     wanted = keys.append_column("at", pa.array(np.arange(keys.num_rows)))
     joined = wanted.join(numbered, names, join_type="left outer").sort_by("at")
     rows: Int64s = joined["row"].fill_null(-1).to_numpy()

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from coordinator_core.codec.arrays import Int64s, Numbers
 from coordinator_core.health import NONE
-from coordinator_core.health.sample_columns import integers
-from pipelines.lag.columns import nullable, row_numbers, starts_of_runs
+from coordinator_core.health.sample_columns import integers, nullable
+from pipelines.lag.columns import row_numbers, starts_of_runs
 from pipelines.tables import definitions
 from pipelines.timestamps import TIMESTAMP
 from pipelines.timestamps import at_ms as timestamp

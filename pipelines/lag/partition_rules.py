@@ -32,8 +32,8 @@ from coordinator_core.health import (
     WindowColumns,
     burrow_rule_numbers,
 )
-from coordinator_core.health.sample_columns import integers
-from pipelines.lag.columns import KEY, milliseconds, nullable, starts_of_runs, timestamps
+from coordinator_core.health.sample_columns import integers, nullable
+from pipelines.lag.columns import KEY, milliseconds, starts_of_runs, timestamps
 from pipelines.lag.status_rows import status_schema
 from pipelines.timestamps import to_ms
 

@@ -4,7 +4,7 @@ The tables hold the first and the last sample of a run of equal ones. A time wit
 run, since the log did not change. The newest run may still go on: then `lag` has the time of its newest sample.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +20,14 @@ _NEWEST = "SELECT topic, partition, max(sampled_at) AS sampled_at FROM lag WHERE
 
 def samples_until(snapshot: Snapshot, at_ms: int, topics: Collection[str]) -> dict[TopicPartition, tuple[EndOffsetSample, ...]]:
     """The samples of the partitions of some topics that were answered until `at_ms`, with the one of a run that spans it."""
+    found = {partition: known_samples(*taken, at_ms) for partition, taken in all_samples(snapshot, topics).items()}
+    return {partition: samples for partition, samples in found.items() if samples}
+
+
+def all_samples(
+    snapshot: Snapshot, topics: Collection[str]
+) -> dict[TopicPartition, tuple[tuple[EndOffsetSample, ...], int | None]]:
+    """All stored samples of the partitions of some topics, oldest first, and the time of the newest sample in `lag`."""
     if "end_offsets" not in snapshot.batch.versions or not topics:
         return {}
     named = is_in("topic", topics)
@@ -30,24 +38,21 @@ def samples_until(snapshot: Snapshot, at_ms: int, topics: Collection[str]) -> di
     taken: dict[TopicPartition, list[EndOffsetSample]] = {}
     for row in snapshot.query(_SAMPLES.format(topics=named)).to_pylist():
         taken.setdefault(TopicPartition(row["topic"], row["partition"]), []).append(sample_of(row))
-    return {
-        partition: known
-        for partition, samples in taken.items()
-        if (known := tuple(_until(samples, newest.get(partition), at_ms)))
-    }
+    return {partition: (tuple(samples), newest.get(partition)) for partition, samples in taken.items()}
 
 
-def _until(samples: list[EndOffsetSample], newest_ms: int | None, at_ms: int) -> Iterator[EndOffsetSample]:
+def known_samples(samples: Sequence[EndOffsetSample], newest_ms: int | None, at_ms: int) -> tuple[EndOffsetSample, ...]:
+    """The samples of one partition until `at_ms`. `newest_ms` is the time of its newest sample, which may not be stored."""
     known = [sample for sample in samples if sample.answered_at_ms <= at_ms]
-    yield from known
     if not known:
-        return
+        return ()
     last = known[-1]
     later = samples[len(known)] if len(samples) > len(known) else None
     run_end = (newest_ms or 0) if later is None else later.answered_at_ms if later.values == last.values else 0
     until = min(at_ms, run_end)
     if until > last.answered_at_ms:
-        yield replace(last, asked_at_ms=until, answered_at_ms=until)
+        known.append(replace(last, asked_at_ms=until, answered_at_ms=until))
+    return tuple(known)
 
 
 def sample_of(row: Mapping[str, Any]) -> EndOffsetSample:

@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coordinator_core.codec.arrays import ArrowColumn, Int64s
-from coordinator_core.health import DEFAULT_SETTINGS, CommitColumns, StatusSettings
+from coordinator_core.health import DEFAULT_SETTINGS, NONE, CommitColumns, StatusSettings
 from coordinator_core.health.lag_inputs import SLOPE_WINDOW_MS
 from coordinator_core.health.sample_columns import integers
 from coordinator_core.health.sample_tables import SampledPartitions
 from pipelines.batch.small_files import COMPACT_EVERY, compact_appended
 from pipelines.failpoints import failpoint
-from pipelines.lag.columns import KEY, milliseconds
+from pipelines.lag.columns import KEY, milliseconds, row_numbers
 from pipelines.lag.commit_windows import CommitWindows
 from pipelines.lag.group_statuses import GroupStatuses
 from pipelines.lag.lag_history import LagHistory
@@ -118,12 +118,18 @@ class LagSampling:
             with phases.timed("compact"):
                 compact_appended(writer)
         batch = writer.finish(phases, self._clock(), era=last.era, retention_ms=last.retention_ms, next_offsets=last.next_offsets)
+        # a version for each sample, also over many short processes
+        if batch.versions["lag"] // COMPACT_EVERY > last.versions.get("lag", 0) // COMPACT_EVERY:
+            writer.remove_sampled_files()
+            failpoint("sample:removed:files")
         self._written = (batch.batch_id, newest_ms)
         return batch
 
     def _tables(self, snapshot: Snapshot, positions: pa.Table, samples: pa.Table, history: SampleHistory) -> dict[str, pa.Table]:
         """Rows of all tables, in the order of the writes."""
-        at_ms, read_until = _newest_ms(samples["answered_at"]), snapshot.batch.finished_at
+        # without samples, status is that of now
+        at_ms = _newest_ms(samples["answered_at"]) or int(self._clock().timestamp() * 1000)
+        read_until = snapshot.batch.finished_at
         stored = history.add(samples)
         sampled = SampledPartitions(history.table())
         partition = sampled.partition_numbers(positions["topic"], positions["partition"])
@@ -162,7 +168,7 @@ class LagSampling:
         columns = dict(zip(owners.column_names, owners.columns, strict=True)) | dict(
             zip(lag.column_names, lag.columns, strict=True)
         )
-        columns["commits_read_until"] = pa.array([read_until] * positions.num_rows, TIMESTAMP)
+        columns["commits_read_until"] = pa.repeat(pa.scalar(read_until, TIMESTAMP), positions.num_rows)
         found = pa.table(columns)
         self._remember(found.select([*KEY, *_EARLIER]))
         return found
@@ -172,14 +178,17 @@ class LagSampling:
         self._earlier = [table for table in self._earlier if 0 < now_ms - _sampled_at_ms(table) <= SLOPE_WINDOW_MS]
         if not self._earlier:
             return {}
-        keys = positions.select(KEY).append_column("row", pa.array(np.arange(positions.num_rows)))
-        joined = keys.join(self._earlier[0], KEY, join_type="left outer").sort_by("row")
-        usable = joined["lag"].is_valid()
-        at = pc.if_else(usable, joined["sampled_at"], None)
+        earlier = self._earlier[0]
+        row = row_numbers(positions, earlier)
+
+        def earlier_value(column: Int64s) -> Int64s:
+            return np.append(column, NONE)[row]
+
+        lag = earlier_value(integers(earlier["lag"]))
         return {
-            "earlier_at_ms": milliseconds(at),
-            "earlier_offset": integers(joined["group_offset"]),
-            "earlier_lag": integers(joined["lag"]),
+            "earlier_at_ms": np.where(lag == NONE, NONE, earlier_value(milliseconds(earlier["sampled_at"]))),
+            "earlier_offset": earlier_value(integers(earlier["group_offset"])),
+            "earlier_lag": lag,
         }
 
     def _remember(self, lag: pa.Table) -> None:
@@ -209,7 +218,7 @@ def _partitions_by_topic(positions: pa.Table) -> dict[str, set[int]]:
 
 def _with_batch(name: str, rows: pa.Table, batch_id: int) -> pa.Table:
     schema = definitions.table(name).schema
-    rows = rows.append_column("batch_id", pa.array([batch_id] * rows.num_rows, pa.int64()))
+    rows = rows.append_column("batch_id", pa.repeat(pa.scalar(batch_id), rows.num_rows))
     return rows.select(schema.names).cast(schema)
 
 

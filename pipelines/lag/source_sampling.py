@@ -33,7 +33,7 @@ def open_sampling(options: RunOptions, progress: Progress, clock_ms: Callable[[]
             sampler = SegmentOffsetsSampler(options.address.location, clock_ms)
             return LagSampling(sampler.sample, settings=options.status, inputs=_WITHOUT_CLUSTER)
         case "jsonl":
-            return LagSampling(lambda _wanted: END_OFFSETS_SCHEMA.empty_table(), inputs=_WITHOUT_CLUSTER)
+            return LagSampling(lambda _wanted: END_OFFSETS_SCHEMA.empty_table(), settings=options.status, inputs=_WITHOUT_CLUSTER)
     return None
 
 

@@ -62,6 +62,44 @@ RULES: dict[str, str] = {
 }
 
 
+#: Table of samples → its key. A rule about such a table holds for batches that have the table.
+_KEYS_OF_SAMPLES = {
+    "lag": "group_id, topic, partition",
+    "end_offsets": "topic, partition, answered_at",
+    "lag_history": "group_id, topic, sampled_at",
+    "group_status": "group_id",
+    "partition_status": "group_id, topic, partition",
+}
+SAMPLE_RULES: dict[str, tuple[str, str]] = {
+    **{
+        f"{table}: one row per {key}": (table, f"SELECT {key}, count(*) AS n FROM {table} GROUP BY {key} HAVING count(*) > 1")
+        for table, key in _KEYS_OF_SAMPLES.items()
+    },
+    **{
+        f"{table}: no row of a batch that is not complete": (
+            table,
+            f"SELECT t.batch_id, l.batch_id AS last FROM {table} t CROSS JOIN ({_LAST}) l WHERE t.batch_id > l.batch_id",
+        )
+        for table in _KEYS_OF_SAMPLES
+    },
+    "partition_status: every row has its group in group_status": (
+        "partition_status",
+        """SELECT p.group_id, p.topic, p.partition FROM partition_status p
+           LEFT JOIN group_status g ON g.group_id = p.group_id AND g.batch_id = p.batch_id WHERE g.group_id IS NULL""",
+    ),
+    "group_status: the most severe finding decides": (
+        "group_status",
+        "SELECT group_id, rule, findings[1]['rule'] AS first FROM group_status WHERE findings[1]['rule'] <> rule",
+    ),
+    "lag_history: partitions behind have all of the lag": (
+        "lag_history",
+        """SELECT group_id, topic, sampled_at, max(lag) AS lag, sum(behind['lag']) AS of_partitions
+           FROM (SELECT group_id, topic, sampled_at, lag, unnest(behind) AS behind FROM lag_history WHERE lag > 0) h
+           GROUP BY group_id, topic, sampled_at HAVING sum(behind['lag']) <> max(lag)""",
+    ),
+}
+
+
 def check(root: str) -> list[Finding]:
     """Return the violated rules of the tables under `root`.
 
@@ -71,6 +109,9 @@ def check(root: str) -> list[Finding]:
     store = TableStore(root)
     snapshot = Snapshot.open(root)
     findings = [found for rule, sql in RULES.items() if (found := _violations(snapshot, rule, sql))]
+    for rule, (table, sql) in SAMPLE_RULES.items():
+        found = _violations(snapshot, rule, sql) if table in snapshot.batch.versions else None
+        findings += [] if found is None else [found]
     findings += _positions(snapshot)
     for name in snapshot.batch.versions:
         if snapshot.batch.versions.get(name, 0) > store.table(name).version():

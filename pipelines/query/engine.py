@@ -7,7 +7,7 @@ from datetime import datetime
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
-from pipelines.errors import UsageError
+from pipelines.errors import RemovedState, UsageError
 from pipelines.query.statement import READING, is_reading
 from pipelines.tables import definitions
 from pipelines.tables.store import Batch, TableStore, gone, literal, timestamp_literal
@@ -16,6 +16,11 @@ from pipelines.tables.store import Batch, TableStore, gone, literal, timestamp_l
 NO_TABLE = re.compile(r"table 'datafusion\.([^']+)\.([^'.]+)' not found")
 #: Error of DataFusion for a file that the Delta log names but that was removed.
 _MISSING_FILE = re.compile(r"Object at location .* not found")
+#: The same error for a table whose rows every sample replaces.
+_MISSING_REPLACED = re.compile(rf"Object at location \S*/({'|'.join(definitions.REPLACED)})/[^/\s]+ not found")
+
+#: Histories that samples append to.
+_SAMPLED_HISTORIES = frozenset(definitions.SAMPLED).intersection(definitions.APPENDED)
 
 #: DataFusion's default schema, which has the plain names.
 PUBLIC = "public"
@@ -86,6 +91,10 @@ class Snapshot:
         """
         return Snapshot(self._store, self._store.batch_as_of(as_of))
 
+    def newest(self) -> "Snapshot":
+        """The same tables at the last complete batch."""
+        return Snapshot(self._store, self._store.last_batch() or self.batch)
+
     def query(self, sql: str) -> pa.Table:
         """Return the rows of one reading statement.
 
@@ -115,9 +124,18 @@ class Snapshot:
             # the row of a batch is in a later version of `batches` than the row can name
             self._register("all_batches", self._store.table("batches"))
             self._create_view("batches", f"SELECT * FROM all_batches WHERE batch_id <= {self.batch.batch_id}")
+        elif name in definitions.ALERTS and self._store.has(name):
+            self._provided.add(name)
+            self._register(name, self._store.table(name))
         elif name in self.batch.versions:
             self._provided.add(name)
-            self._register(name, self._store.at(name, self.batch.versions[name]))
+            newest = self._store.table(name) if name in _SAMPLED_HISTORIES else None
+            if newest is None or newest.version() == self.batch.versions[name]:
+                self._register(name, self._store.at(name, self.batch.versions[name]))
+            else:
+                # earlier versions are kept for a short time only, and their rows are in the newest one, apart from thinned ones
+                self._register(f"all_{name}", newest)
+                self._create_view(name, f"SELECT * FROM all_{name} WHERE batch_id <= {self.batch.batch_id}")
 
     def _register(self, name: str, table: DeltaTable) -> None:
         self._builder.register(f"{quoted(self._schema)}.{name}", table)
@@ -138,7 +156,7 @@ class Snapshot:
             return pa.table(self._builder.execute(sql).read_all())
         except Exception as error:  # DataFusion's errors reach Python as bare Exception
             if is_missing_file(error):
-                raise UsageError(gone(f"batch {self.batch.batch_id}")) from error
+                raise RemovedState(_replaced_table(error, self.batch) or gone(f"batch {self.batch.batch_id}")) from error
             absent = self._absent(str(error))
             if absent is not None:
                 raise UsageError(absent) from error
@@ -153,6 +171,8 @@ class Snapshot:
 
     def missing(self, name: str) -> str | None:
         """Message for a table of Grouplake that the batch does not have; None if it has it, or for another name."""
+        if name in definitions.ALERTS and not self._store.has(name):
+            return f"no table {name} under {self._store.root}: `grouplake alerts` creates it"
         if name not in definitions.WRITE_ORDER or name in self.tables:
             return None
         return (
@@ -164,6 +184,17 @@ class Snapshot:
 def is_missing_file(error: Exception) -> bool:
     """True for the error of a query whose batch is older than the retention of the tables."""
     return _MISSING_FILE.search(str(error)) is not None
+
+
+def _replaced_table(error: Exception, batch: Batch) -> str | None:
+    """Message for a missing file of a table that every sample replaces."""
+    found = _MISSING_REPLACED.search(str(error))
+    if found is None:
+        return None
+    return (
+        f"table {found[1]} of batch {batch.batch_id} can no longer be read: its files are removed {definitions.SAMPLED_HOURS} h "
+        "after the next sample; read lag_history instead, or use `grouplake lag --as-of`"
+    )
 
 
 def expect_reading(sql: str) -> None:
@@ -188,7 +219,7 @@ def batch_at(store: TableStore, as_of: AsOf) -> Batch:
     return batch
 
 
-def parse_as_of(as_of: str | int | datetime) -> int | datetime:
+def parse_as_of(as_of: str | int | datetime, option: str = "--as-of") -> int | datetime:
     """A batch id, or a time, which may be an ISO 8601 text. Raises UsageError for another text."""
     if not isinstance(as_of, str):
         return as_of
@@ -197,7 +228,7 @@ def parse_as_of(as_of: str | int | datetime) -> int | datetime:
     try:
         return datetime.fromisoformat(as_of)
     except ValueError as error:
-        raise UsageError(f"invalid --as-of {as_of!r}: use a batch id or an ISO 8601 time") from error
+        raise UsageError(f"invalid {option} {as_of!r}: use a batch id or an ISO 8601 time") from error
 
 
 def quoted(name: str) -> str:

@@ -63,7 +63,13 @@ class GroupDescriptions:
         coordinators = snapshot.query(_COORDINATORS).to_pylist() if is_sampled else []
         records = snapshot.query(f"{_RECORDS} AND{named}").to_pylist()
         decoded = [(row["group_id"], decode(row["key"], row["value"])) for row in records]
-        return cls(tuple(found), {group: tuple(rows) for group, rows in members.items()}, topics, *_epochs_and_upgraded(decoded))
+        return cls(
+            tuple(found),
+            {group: tuple(rows) for group, rows in members.items()},
+            topics,
+            {row["partition"]: row["coordinator"] for row in coordinators},
+            *_epochs_and_upgraded(decoded),
+        )
 
     def write_members(self, out: TextIO, messages: TextIO, *, verbose: bool = False) -> None:
         """Write a block of members for each group, and remarks about groups to `messages`."""

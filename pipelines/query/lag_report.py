@@ -28,6 +28,10 @@ SELECT p.group_id, p.topic, p.partition, o.leader_epoch, p.committed_offset AS g
 FROM ({POSITIONS}) p
 LEFT JOIN offsets o ON o.group_id = p.group_id AND o.topic = p.topic AND o.partition = p.partition
 """
+_REPORTED = [
+    *("group_id", "topic", "partition", "leader_epoch", "group_offset", "latest_offset", "lag", "consumer_id", "member_host"),
+    *("client_id", "lag_seconds", "lag_seconds_low", "lag_seconds_high", "lag_method", "lag_reason", "sampled_at"),
+]
 _ORDER = "ORDER BY group_id, topic, partition"
 _STATES = "SELECT group_id, state, member_count FROM groups"
 _COLUMNS = {
@@ -58,9 +62,8 @@ class LagReport:
         Raises:
             UsageError: a named group does not exist.
         """
-        is_sampled = "lag" in snapshot.batch.versions and snapshot.query("SELECT 1 FROM lag LIMIT 1").num_rows
         named = f"WHERE group_id IN ({', '.join(map(literal, groups))})" if groups else ""
-        rows = snapshot.query(f"SELECT * FROM ({_SAMPLED if is_sampled else _UNSAMPLED}) r {named} {_ORDER}")
+        rows = _rows(snapshot, groups, named)
         states = {
             row["group_id"]: (row["state"], row["member_count"]) for row in snapshot.query(f"{_STATES} {named}").to_pylist()
         }
@@ -77,6 +80,21 @@ class LagReport:
         for group in sorted(by_group):
             write_remark(messages, group, *self.states.get(group, ("Empty", 0)))
             write_block(out, [_cells(row) for row in _in_order(by_group[group])], columns)
+
+
+def _rows(snapshot: Snapshot, groups: Sequence[str], named: str) -> pa.Table:
+    """The table `lag` of the newest batch or of a sample; the lag of another batch is computed from the samples around it."""
+    newest = snapshot.newest()
+    if newest.batch.batch_id > snapshot.batch.batch_id and "lag" in newest.batch.versions:
+        from pipelines.lag.lag_at import recorded_lag
+
+        found = recorded_lag(snapshot, newest, groups)
+        epochs = snapshot.query(f"SELECT group_id, topic, partition, leader_epoch FROM offsets {named}").to_pylist()
+        by_key = {(row["group_id"], row["topic"], row["partition"]): row["leader_epoch"] for row in epochs}
+        keys = zip(*(found[name].to_pylist() for name in ("group_id", "topic", "partition")), strict=True)
+        return found.append_column("leader_epoch", pa.array([by_key.get(key) for key in keys], pa.int32())).select(_REPORTED)
+    is_sampled = "lag" in snapshot.batch.versions and snapshot.query("SELECT 1 FROM lag LIMIT 1").num_rows
+    return snapshot.query(f"SELECT * FROM ({_SAMPLED if is_sampled else _UNSAMPLED}) r {named} {_ORDER}")
 
 
 def _in_order(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

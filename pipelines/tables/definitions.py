@@ -33,6 +33,9 @@ KEYS: dict[str, tuple[str, ...]] = {
 #: Tables that a write replaces as a whole.
 REPLACED = ("lag", "group_status", "partition_status", "brokers", "topic_partitions")
 
+#: Hours for which earlier versions of the tables of samples are kept for readers: every sample replaces the rows of all groups.
+SAMPLED_HOURS = 1
+
 #: Append-only tables.
 APPENDED = (
     *("offset_history", "group_history", "membership_history", "ownership_history"),
@@ -44,6 +47,9 @@ SAMPLED = ("end_offsets", "lag", "lag_history", "group_status", "partition_statu
 
 #: Order in which a batch writes the tables; `batches` is last and makes the batch visible.
 WRITE_ORDER = (*KEYS, *REPLACED, *APPENDED)
+
+#: Tables of `grouplake alerts`, which has its own writer: no batch names their versions (docs/adr/0027).
+ALERTS = ("alerts", "alert_history")
 
 #: Tables that batches of records write.
 FROM_RECORDS = tuple(name for name in WRITE_ORDER if name not in SAMPLED)

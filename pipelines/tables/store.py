@@ -13,7 +13,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from pipelines.errors import TablesError, UsageError
+from pipelines.errors import RemovedState, TablesError, UsageError
 from pipelines.failpoints import failpoint
 from pipelines.tables import definitions
 from pipelines.tables.containment import expect_own_files, expect_own_log
@@ -73,6 +73,10 @@ class TableStore:
         """True if the tables exist: `batches` is created last."""
         return DeltaTable.is_deltatable(self.path("batches"))
 
+    def has(self, name: str) -> bool:
+        """True if table `name` exists."""
+        return DeltaTable.is_deltatable(self.path(name))
+
     def expect_writable(self) -> None:
         """Raise UsageError if the tables are in a local folder that this user cannot write into."""
         folder = self.path("batches")
@@ -114,7 +118,7 @@ class TableStore:
             found = DeltaTable(self.path(name), version=version)
         except DeltaError as error:
             if version is not None and self.table(name).version() >= version:
-                raise UsageError(gone(f"version {version} of table {name} under {self.root}")) from error
+                raise RemovedState(gone(f"version {version} of table {name} under {self.root}")) from error
             if not isinstance(error, TableNotFoundError):
                 raise TablesError(f"cannot open table {name} under {self.root}: {first_line(error)}") from error
             raise UsageError(f"no table {name} under {self.root}: is this a folder that `grouplake run` wrote?") from error
@@ -143,6 +147,10 @@ class TableStore:
         if newest is None:
             return None
         return next(iter(self._batches(batches, f"batch_id = {newest}")), None)
+
+    def first_batch(self) -> Batch | None:
+        """Return the oldest batch, None before the first."""
+        return next(iter(self._batches(self.table("batches"), "TRUE ORDER BY batch_id LIMIT 1")), None)
 
     def batch_as_of(self, as_of: int | datetime) -> Batch:
         """Return the batch of that id, or the newest that was complete at that time.

@@ -196,6 +196,26 @@ class TablesWriter:
         failpoint("after:batches")
         return batch
 
+    def remove_sampled_files(self) -> None:
+        """Remove the files of the tables of samples that no version of the last SAMPLED_HOURS has; between two batches.
+
+        Raises:
+            AnotherWriter: another job took over the tables.
+        """
+        self.expect_claim()
+        for name in definitions.SAMPLED:
+            table = self.store.table(name)
+            known = self._left.get(name)
+            if table.version() != known:
+                continue
+            try:
+                table.vacuum(retention_hours=definitions.SAMPLED_HOURS, dry_run=False, enforce_retention_duration=False)
+            except DeltaError as error:
+                raise TablesError(f"cannot remove files of {self.store.path(name)}: {first_line(error)}") from error
+            # a vacuum commits versions without changes
+            if self._has_files_of(name, self.store.table(name), known):
+                self._left[name] = self.store.table(name).version()
+
     def expect_claim(self) -> DeltaTable:
         """Return table `batches` after checking that this writer's claim is the newest.
 

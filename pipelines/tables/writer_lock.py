@@ -22,8 +22,8 @@ _LONGEST = 4_096
 
 
 @contextmanager
-def writer_lock(root: str, command: str) -> Iterator[bool]:
-    """Hold the lock of the tables under `root`; creates a missing folder.
+def writer_lock(root: str, command: str, file: str = FILE, what: str = "tables") -> Iterator[bool]:
+    """Hold the lock of the tables under `root`, or that of `what` in `file`; creates a missing folder.
 
     Yields False without a lock: object stores and some network file systems have none, and a folder that cannot be written does
     not need one.
@@ -32,13 +32,13 @@ def writer_lock(root: str, command: str) -> Iterator[bool]:
         AnotherWriter: another process has the lock; the message names it.
     """
     folder = local_folder(root)
-    lock = None if folder is None else _open(folder / FILE)
+    lock = None if folder is None else _open(folder / file)
     if lock is None:
         yield False
         return
     is_locked = False
     try:
-        is_locked = _acquire(lock, root)
+        is_locked = _acquire(lock, f"{what} under {root}")
         if is_locked:
             since = datetime.now(UTC).isoformat(timespec="seconds")
             os.truncate(lock, 0)
@@ -59,13 +59,13 @@ def _open(path: Path) -> int | None:
         return None
 
 
-def _acquire(lock: int, root: str) -> bool:
+def _acquire(lock: int, what: str) -> bool:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         command, _, holder = os.pread(lock, _LONGEST, 0).decode(errors="replace").strip().partition("\n")
         owner = f"`{command}` ({holder})" if holder else "another process"
-        raise AnotherWriter(f"the tables under {root} are being written by {owner}: one writer at a time") from error
+        raise AnotherWriter(f"the {what} are being written by {owner}: one writer at a time") from error
     except OSError:
         return False
     return True

@@ -8,7 +8,7 @@ CREATE TABLE brokers (
   batch_id BIGINT NOT NULL COMMENT 'Batch that wrote the row (batches.batch_id)'
 )
 USING DELTA
-COMMENT 'Live brokers of the cluster.'
+COMMENT 'Live brokers of the cluster'
 TBLPROPERTIES (
   'delta.enableDeletionVectors' = 'false',
   'delta.dataSkippingNumIndexedCols' = '1'

@@ -12,7 +12,7 @@ CREATE TABLE partition_status (
   end_offset BIGINT NOT NULL COMMENT 'Offset of the last commit',
   end_timestamp TIMESTAMP NOT NULL COMMENT 'Time of the last commit',
   end_lag BIGINT COMMENT 'Lag at the last commit; null if unknown',
-  current_lag BIGINT NOT NULL COMMENT 'Log end of the last sample minus the last commit, at least 0',
+  current_lag BIGINT NOT NULL COMMENT 'Last sampled log end minus the last commit, at least 0',
   window_rows INT NOT NULL COMMENT 'Number of commits in the window',
   window_seconds DOUBLE NOT NULL COMMENT 'Time between the first and the last commit of the window',
   complete DOUBLE NOT NULL COMMENT 'Filled share of the window',

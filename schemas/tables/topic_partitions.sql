@@ -1,5 +1,5 @@
 CREATE TABLE topic_partitions (
-  topic STRING NOT NULL COMMENT 'Topic of a group, or the topic that the job reads',
+  topic STRING NOT NULL COMMENT 'Topic of a group, or the topic read by the job',
   partition INT NOT NULL COMMENT 'Partition of the topic',
   topic_id STRING COMMENT 'Topic id in base64; null for brokers before 2.8',
   leader INT COMMENT 'Node id of the leader; null for none',
@@ -8,7 +8,7 @@ CREATE TABLE topic_partitions (
   batch_id BIGINT NOT NULL COMMENT 'Batch that wrote the row (batches.batch_id)'
 )
 USING DELTA
-COMMENT 'Leaders and replicas of the topics of groups, and of the topic that the job reads.'
+COMMENT 'Leaders and replicas of the topics of groups'
 TBLPROPERTIES (
   'delta.enableDeletionVectors' = 'false',
   'delta.dataSkippingNumIndexedCols' = '2'

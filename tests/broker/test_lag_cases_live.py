@@ -12,10 +12,13 @@ from typing import Any
 import java_tools
 import pytest
 from confluent_kafka import Producer, TopicPartition
+from end_offset_rows import samples_from
 from live_kafka import create_topic, delete_topic, produce
-from live_lag import LiveLag
+from live_lag import LiveLag, now_ms
 
 from coordinator_core.sources.kafka_connection import close_idle_connections
+from coordinator_core.sources.segment_offsets import SegmentOffsetsSampler
+from coordinator_core.sources.topic_offsets import TopicOffsetsSampler
 from pipelines.private.kafka.broker import PrivateBroker
 from pipelines.private.kafka.clients import Clients
 
@@ -235,6 +238,26 @@ def test_append_times_narrow_the_age(broker: PrivateBroker, clients: Clients, tm
     # with CreateTime a later record may have an earlier time
     assert rows[f"reader-{other}", other, 0]["lag_method"] == "interpolated"
     assert_bounds(rows[f"reader-{other}", other, 0], readable[other])
+
+
+def test_a_copy_of_the_log_directory_has_the_same_ends(
+    broker: PrivateBroker, clients: Clients, topic: str, tmp_path: Path
+) -> None:
+    create_topic(broker.bootstrap, topic, 3)
+    produce(broker.bootstrap, topic, [(partition, None, b"record") for partition in range(2) for _ in range(500)])
+    clients.admin.delete_records([TopicPartition(topic, 0, 30)])[TopicPartition(topic, 0)].result(30)
+    wanted = {topic: range(3)}
+    live = TopicOffsetsSampler(f"kafka://{broker.bootstrap}/__consumer_offsets", None, now_ms).sample(wanted)
+    before = now_ms()
+    broker.stop()
+    shutil.copytree(broker.data, tmp_path / "copy")
+    broker.start()
+    copied = SegmentOffsetsSampler(tmp_path / "copy", now_ms).sample(wanted)
+    columns = ["topic_id", "topic", "partition", "log_start", "log_end"]
+    assert copied.select(columns).to_pylist() == live.select(columns).to_pylist()
+    assert [row["log_end"] for row in copied.to_pylist()] == [500, 500, 0]
+    # a clean stop writes the checkpoints
+    assert all(sample.asked_at_ms >= before for sample in samples_from(copied))
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from log_builder import Log, member
 from table_logs import applied
 
 from coordinator_core.state.era import ERAS, Era
+from pipelines.alerts.rules_file import EXAMPLE
 from pipelines.cli import main
 from pipelines.cli.parser import parser
 from pipelines.tables import definitions
@@ -21,8 +22,8 @@ from pipelines.tables import definitions
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(sys.executable).with_name("grouplake")
 COMMANDS = (
-    *("demo", "example", "run", "maintain", "sql", "lag", "check", "catalog", "show"),
-    *("dashboard", "coordinator", "cache", "completion"),
+    *("demo", "example", "run", "maintain", "sql", "lag", "diff", "check", "catalog", "show"),
+    *("dashboard", "alerts", "coordinator", "cache", "completion"),
 )
 Captured = pytest.CaptureFixture[str]
 
@@ -54,7 +55,7 @@ def test_help_is_a_table_of_contents(capsys: Captured) -> None:
         "try it",
         "write tables",
         "read",
-        "serve tables",
+        "watch",
         "serve Kafka clients",
         "this machine",
     ]
@@ -78,7 +79,7 @@ def test_the_help_of_sql_names_every_table_and_view(capsys: Captured) -> None:
     text = helped(capsys, "sql")
     names = {kind: found.split() for kind, found in re.findall(r"^(tables|views):(.*)", text, re.MULTILINE)}
     assert {kind: set(found) for kind, found in names.items()} == {
-        "tables": set(definitions.WRITE_ORDER),
+        "tables": {*definitions.WRITE_ORDER, *definitions.ALERTS},
         "views": set(definitions.VIEWS),
     }
 
@@ -146,6 +147,8 @@ def test_a_reader_that_is_gone_already(tables: str) -> None:
         (["sql", "--tables", "{tables}", "SELECT * FROM expiring_offsets"], {"pyspark", "delta", "sqlglot", "numba", "kafka"}),
         (["sql", "--tables", "{tables}", "--as-of", "0", "SELECT 1"], {"pyspark", "delta", "sqlglot", "numba", "kafka"}),
         (["lag", "--tables", "{tables}", "--all-groups"], {"pyspark", "delta", "sqlglot", "numba", "kafka"}),
+        (["alerts", "--tables", "{tables}", "--rules", "{rules}", "--once"], {"pyspark", "delta", "numba", "kafka"}),
+        (["diff", "--tables", "{tables}", "--from", "0"], {"pyspark", "delta", "sqlglot", "numba", "kafka"}),
         (["check", "--tables", "{tables}"], {"pyspark", "delta", "sqlglot", "numba", "kafka"}),
         (["catalog", "--tables", "{tables}"], {"pyspark", "delta", "sqlglot", "numba", "kafka"}),
         (["show", "--source", "jsonl:{empty}"], {"pyspark", "delta", "deltalake", "kafka"}),
@@ -156,7 +159,7 @@ def test_a_reader_that_is_gone_already(tables: str) -> None:
 def test_what_a_command_loads(arguments: list[str], unwanted: set[str], tables: str, tmp_path: Path) -> None:
     empty = tmp_path / "empty.jsonl"
     empty.touch()
-    given = [argument.format(tables=tables, empty=empty) for argument in arguments]
+    given = [argument.format(tables=tables, empty=empty, rules=EXAMPLE) for argument in arguments]
     program = (
         "import json, sys\n"
         "from pipelines.cli import main\n"

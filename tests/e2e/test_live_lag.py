@@ -94,7 +94,7 @@ def test_lag_of_live_groups(broker: PrivateBroker, tmp_path: Path, capsys: pytes
         assert rows[AT_END, 0]["lag_method"] == "exact"
         assert (rows[BEHIND, 0]["lag_seconds"], rows[BEHIND, 0]["lag_reason"]) == (None, "first_sample")
         assert rows[LIVE, 0]["member_host"] == "/127.0.0.1"
-        (batch,) = query(tmp_path, "SELECT max(batch_id) AS id FROM batches")
+        (batch,) = query(tmp_path, "SELECT max(batch_id) AS id FROM end_offsets")
         assert {row["batch_id"] for row in rows.values()} == {batch["id"]}
 
         # records that become readable between two samples have an age with bounds

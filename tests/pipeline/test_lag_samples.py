@@ -249,3 +249,33 @@ def test_ends_from_a_copy_of_a_log_directory(root: str, tmp_path: Path) -> None:
     os.utime(log.segment(4), ns=(0, int(row["sampled_at"].timestamp() * 1000 + 5_000) * 1_000_000))
     assert sampling.sample(writer) is not None
     assert (lag_of(root)["lag"], lag_of(root)["lag_method"], lag_of(root)["lag_seconds"]) == (5, "lower_bound", 5.0)
+
+
+#: Tables that every sample replaces.
+_OF_GROUPS = ("lag", "group_status", "partition_status")
+
+
+def test_files_of_earlier_samples_are_removed_by_the_job(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipelines.lag.sampling.COMPACT_EVERY", 5)
+    monkeypatch.setattr(definitions, "SAMPLED_HOURS", 0)
+    topics = SampledTopics()
+    sampling, writer = LagSampling(topics.sample, topics.clock), TablesWriter.claim(TableStore(root))
+    files = []
+    for end in range(5, 12):
+        topics.ends["orders"], topics.now_ms = end, topics.now_ms + 30_000
+        batch = sampling.sample(writer)
+        assert batch is not None
+        files.append({name: len(list(Path(root, name).glob("*.parquet"))) for name in _OF_GROUPS})
+    assert [found["lag"] for found in files] == [1, 2, 3, 4, 1, 2, 3]
+    assert all(len(set(found.values())) == 1 for found in files)
+    assert lag_of(root)["latest_offset"] == 11
+    with pytest.raises(UsageError, match=r"table lag of batch 2 can no longer be read: .*grouplake lag --as-of"):
+        Snapshot.open(root, "2").query("SELECT * FROM lag")
+    ends = Snapshot.open(root, "2").query("SELECT max(log_end) AS newest FROM end_offsets").to_pylist()
+    assert ends == [{"newest": 6}], "rows of a history are in its newest version"
+    # nothing to roll back: the versions of a vacuum are known
+    topics.now_ms += 30_000
+    again = sampled(root, topics)
+    assert batch is not None
+    assert {name: again.versions[name] - batch.versions[name] for name in _OF_GROUPS} == dict.fromkeys(_OF_GROUPS, 1)
+    assert check(root) == []

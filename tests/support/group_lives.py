@@ -38,6 +38,7 @@ class Life:
     group_id: str
     generation: int = 0
     is_modern: bool = False
+    has_record: bool = False
     members: dict[str, str] = field(default_factory=dict)
     owners: dict[int, str] = field(default_factory=dict)
 
@@ -45,7 +46,7 @@ class Life:
         """A record of the whole classic group; `members` maps ids to topics of the subscription."""
         if self.is_modern:
             self.delete()
-        self.members, self.generation = members, self.generation + next_generation
+        self.has_record, self.members, self.generation = True, members, self.generation + next_generation
         self.owners = {partition: member for partition, member in owners.items() if member in members}
         records = [self._member(member, topics) for member, topics in sorted(members.items())]
         state_time = NOW_MS + 1000 * self.log.end - 300
@@ -61,9 +62,8 @@ class Life:
     def join(self, member: str, topics: str) -> None:
         """A member of the consumer protocol joins or changes its subscription: a new epoch."""
         if not self.is_modern:
-            if self.members or self.generation:
-                self.delete()
-            self.is_modern = True
+            self.delete()
+            self.is_modern = self.has_record = True
         self.members[member] = topics
         value = ConsumerGroupMemberMetadataValue(
             _STATIC.get(member), None, CLIENTS[member], "/h", (topics,), classic_member_metadata=None
@@ -102,9 +102,10 @@ class Life:
                 self.leave(member)
             for record_type in (6, 3):
                 self.log.modern(record_type, None, group=self.group_id)
-        else:
+        elif self.has_record:
             self.log.group_tombstone(self.group_id)
-        self.members, self.owners, self.generation, self.is_modern = {}, {}, 0, False
+        self.members, self.owners, self.generation = {}, {}, 0
+        self.is_modern = self.has_record = False
 
 
 _names = st.sampled_from(sorted(CLIENTS))

@@ -5,7 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import bench_cold_load, bench_coordinator, bench_lag, bench_log_columns, bench_memory, bench_reader
+from benchmarks import (
+    bench_cold_load,
+    bench_coordinator,
+    bench_lag,
+    bench_log_columns,
+    bench_memory,
+    bench_reader,
+    bench_sampling,
+)
 from benchmarks.arguments import counts, short
 from benchmarks.logs import LogShape, generated_log
 from coordinator_core.log.compression import Compression
@@ -73,6 +81,13 @@ def test_coordinator(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bench_memory.main([*_TOY, "--batch-records", "2k", "--cache", str(tmp_path)])
     assert _rows(capsys) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.broker
+def test_sampling(capsys: pytest.CaptureFixture[str]) -> None:
+    bench_sampling.main(["--records", "400", "--keys", "200", "--rounds", "1"])
+    assert _rows(capsys) == 1 + 2
 
 
 def _rows(capsys: pytest.CaptureFixture[str]) -> int:

@@ -38,7 +38,7 @@ def test_pages_are_wrapped(page: Path) -> None:
     assert too_long == []
 
 
-@pytest.mark.parametrize("name", definitions.WRITE_ORDER)
+@pytest.mark.parametrize("name", [*definitions.WRITE_ORDER, *definitions.ALERTS])
 def test_comments_of_columns_are_short_noun_phrases(name: str) -> None:
     table = definitions.table(name)
     for comment in (table.description, *table.comments.values()):

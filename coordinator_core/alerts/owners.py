@@ -1,0 +1,23 @@
+"""Owners of groups, by regular expressions on names."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from coordinator_core.alerts.labels import Labels
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A team that owns the groups whose whole name matches."""
+
+    groups: re.Pattern[str]
+    labels: Labels
+    receivers: tuple[str, ...] = ()
+
+
+def owner_of(group: str | None, owners: Iterable[Owner]) -> Owner | None:
+    """The first owner whose expression matches the name of the group."""
+    if group is None:
+        return None
+    return next((owner for owner in owners if owner.groups.fullmatch(group)), None)
