@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
-from benchmarks.arguments import count, parser, short
+from benchmarks.arguments import parser, short
 from benchmarks.report import print_machine, print_table
 from coordinator_core.health import END_OFFSETS_SCHEMA
 from coordinator_core.sources import topic_offsets
@@ -36,23 +36,22 @@ class Seconds(NamedTuple):
 
 
 def main(arguments: list[str] | None = None) -> None:
-    options = parser(__doc__, records="100k", keys="10k", rounds=5)
-    options.add_argument("--partitions", type=count, default=10_000, help="partitions of the real broker (default 10k)")
-    given = options.parse_args(arguments)
+    # keys: partitions of the broker; records: partitions of the recorded responses
+    given = parser(__doc__, records="100k", keys="10k", rounds=15).parse_args(arguments)
     print_machine()
     head = ("topic partitions", "of", "seconds", "of them CPU of the client", "history, CPU")
     recorded: list[Any] = []
     with PrivateBroker(properties=_PROPERTIES, jvm_arguments=_HEAP) as broker:
-        wanted = _create(broker.bootstrap, given.partitions)
+        wanted = _create(broker.bootstrap, given.keys)
         live = _sampled(broker.bootstrap, wanted, given.rounds)
-        print_table(head, [_row(given.partitions, "one broker", live)])
+        print_table(head, [_row(given.keys, "one broker", live)])
         with _Recorded() as recorded_responses:
             _sampler(broker.bootstrap).sample(wanted)
             recorded = recorded_responses.responses
         close_idle_connections()
     rows = []
-    for partitions in (given.partitions, *given.records):
-        copies = _Copies(recorded, partitions // given.partitions)
+    for partitions in (given.keys, *given.records):
+        copies = _Copies(recorded, partitions // given.keys)
         with (
             mock.patch.object(topic_offsets, "borrow_connection", return_value=copies),
             mock.patch.object(topic_offsets, "give_back"),

@@ -134,11 +134,8 @@ class LagSampling:
         history.prune(positions, at_ms)
         sampled = SampledPartitions(history.table())
         partition = sampled.partition_numbers(positions["topic"], positions["partition"])
-        if not at_ms:
-            # a source without a cluster: the log has no present at which groups could have a status
-            return {"end_offsets": stored, "lag": self._lag(positions, partition, sampled, read_until)}
         self._windows.refresh(snapshot, positions, partition, sampled.columns, at_ms)
-        lag = self._lag(positions, partition, sampled, read_until, self._windows.moved_at_ms)
+        lag = self._lag(positions, partition, sampled, read_until)
         windows = self._windows.columns(partition, sampled.columns, at_ms)
         evaluated = SampledPositions(positions, lag, windows, partition, sampled.columns, at_ms)
         return {
@@ -154,14 +151,13 @@ class LagSampling:
         partition: Int64s,
         samples: SampledPartitions,
         read_until: datetime,
-        moved_at_ms: Int64s | None = None,
     ) -> pa.Table:
         commits = CommitColumns(
             partition=partition,
             offset=integers(positions["committed_offset"]),
             committed_at_ms=milliseconds(positions["commit_timestamp"]),
             topic_id=samples.topic_id_numbers(positions["topic_id"]),
-            moved_at_ms=moved_at_ms,
+            moved_at_ms=self._windows.moved_at_ms,
             **self._slope_starts(positions, int(samples.columns.answered_at_ms.max(initial=0))),
         )
         lag = self._inputs.lag(commits, positions, samples)

@@ -11,6 +11,7 @@ from pipelines.errors import UsageError
 from pipelines.lag.positions import POSITIONS
 from pipelines.query.engine import Snapshot
 from pipelines.query.kafka_layout import cell, write_block, write_remark
+from pipelines.query.partition_findings import PartitionFindings
 from pipelines.tables.store import literal
 
 _SAMPLED = """
@@ -56,8 +57,8 @@ class LagReport:
     states: dict[str, tuple[str, int]]
 
     @classmethod
-    def of(cls, snapshot: Snapshot, groups: Sequence[str]) -> "LagReport":
-        """The lag of these groups; of all groups if none is named.
+    def of(cls, snapshot: Snapshot, groups: Sequence[str], *, with_status: bool = False) -> "LagReport":
+        """The lag of these groups; of all groups if none is named. `with_status` adds the columns `status` and `rule`.
 
         Raises:
             UsageError: a named group does not exist.
@@ -68,7 +69,7 @@ class LagReport:
             row["group_id"]: (row["state"], row["member_count"]) for row in snapshot.query(f"{_STATES} {named}").to_pylist()
         }
         require_groups(groups, states.keys() | set(rows["group_id"].to_pylist()), snapshot)
-        return cls(rows, states)
+        return cls(_with_status(rows, PartitionFindings.of(snapshot, groups)) if with_status else rows, states)
 
     def write(self, out: TextIO, messages: TextIO, *, verbose: bool = False, seconds: bool = False) -> None:
         """Write a block per group, in the order of their names, and remarks about groups to `messages`."""
@@ -77,6 +78,7 @@ class LagReport:
             by_group.setdefault(row["group_id"], []).append(row)
         hidden = set() if verbose else {"LEADER-EPOCH"}
         columns = [*(name for name in _COLUMNS if name not in hidden), *(["SECONDS"] if seconds else [])]
+        columns += ["STATUS", "RULE"] if "status" in self.rows.column_names else []
         for group in sorted(by_group):
             write_remark(messages, group, *self.states.get(group, ("Empty", 0)))
             write_block(out, [_cells(row) for row in _in_order(by_group[group])], columns)
@@ -97,6 +99,14 @@ def _rows(snapshot: Snapshot, groups: Sequence[str], named: str) -> pa.Table:
     return snapshot.query(f"SELECT * FROM ({_SAMPLED if is_sampled else _UNSAMPLED}) r {named} {_ORDER}")
 
 
+def _with_status(rows: pa.Table, findings: PartitionFindings) -> pa.Table:
+    keys = zip(*(rows[name].to_pylist() for name in ("group_id", "topic", "partition")), strict=True)
+    decisions = [findings.decision(*key) for key in keys]
+    for number, name in enumerate(("status", "rule")):
+        rows = rows.append_column(name, pa.array([decision[number] for decision in decisions], pa.string()))
+    return rows
+
+
 def _in_order(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Owned partitions first, the owner with the most partitions first; then the partitions without an owner."""
     rows = list(rows)
@@ -110,7 +120,8 @@ def _in_order(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _cells(row: Mapping[str, Any]) -> dict[str, str]:
-    return {**{name: cell(row[column]) for name, column in _COLUMNS.items()}, "SECONDS": _seconds(row)}
+    kafka = {name: cell(row[column]) for name, column in _COLUMNS.items()}
+    return {**kafka, "SECONDS": _seconds(row), "STATUS": cell(row.get("status")), "RULE": cell(row.get("rule"))}
 
 
 def require_groups(groups: Sequence[str], known: Container[str], snapshot: Snapshot) -> None:

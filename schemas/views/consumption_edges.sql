@@ -4,20 +4,18 @@ SELECT c.client_id, c.client_host, c.group_id, c.topic, c.topic_id,
        CASE WHEN min(c.since) > to_timestamp_micros(0) THEN min(c.since) END AS since,
        CASE WHEN max(c.until) < to_timestamp_micros(253402300799000000) THEN max(c.until) END AS until
 FROM (
-  SELECT s.client_id, s.client_host, s.group_id, s.topic, s.topic_id, s.since, s.until,
-         sum(CASE WHEN s.since > s.owned_until THEN 1 ELSE 0 END)
-           OVER (PARTITION BY s.client_id, s.client_host, s.group_id, s.topic, s.topic_id ORDER BY s.since, s.until
-                 ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS stretch
+  SELECT s.*, sum(CASE WHEN s.since > s.owned_until THEN 1 ELSE 0 END) OVER until_then AS stretch
   FROM (
-    SELECT o.client_id, o.client_host, o.group_id, o.topic, o.topic_id, o.since, o.until,
-           max(o.until) OVER (PARTITION BY o.client_id, o.client_host, o.group_id, o.topic, o.topic_id
-                              ORDER BY o.since, o.until
-                              ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS owned_until
+    SELECT o.*, max(o.until) OVER before AS owned_until
     FROM (
-      SELECT client_id, client_host, group_id, topic, topic_id, COALESCE(since, to_timestamp_micros(0)) AS since,
-             COALESCE(until, to_timestamp_micros(253402300799000000)) AS until
+      SELECT client_id, client_host, group_id, topic, topic_id, COALESCE(topic_id, topic) AS topic_key,
+             COALESCE(since, to_timestamp_micros(0)) AS since, COALESCE(until, to_timestamp_micros(253402300799000000)) AS until
       FROM ownership
     ) o
+    WINDOW before AS (PARTITION BY o.client_id, o.client_host, o.group_id, o.topic_key ORDER BY o.since, o.until
+                      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
   ) s
+  WINDOW until_then AS (PARTITION BY s.client_id, s.client_host, s.group_id, s.topic_key ORDER BY s.since, s.until
+                        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
 ) c
 GROUP BY c.client_id, c.client_host, c.group_id, c.topic, c.topic_id, c.stretch

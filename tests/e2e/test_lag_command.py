@@ -68,6 +68,28 @@ def test_before_the_first_sample_ends_are_unknown(root: str, capsys: Captured) -
     assert [line.split()[3:6] for line in out.strip().splitlines()[1:]] == [["5", "-", "-"], ["7", "-", "-"]]
 
 
+def test_status_and_rule_of_partitions(root: str, capsys: Captured) -> None:
+    columns = ("--all-groups", "--status")
+    out, _ = printed(capsys, root, *columns)
+    assert {line.split()[-2] for line in out.splitlines() if line.startswith(("live", "a-group"))} == {"UNKNOWN"}
+    topics = SampledTopics(orders=9, foo="leader_not_available")
+    first = sampled(root, topics)
+    out, _ = printed(capsys, root, *columns)
+    assert [line.split()[-2:] for line in out.splitlines() if line.startswith(("live", "a-group"))] == [
+        ["STOP", "burrow_2"],
+        ["UNKNOWN", "unknown"],
+        ["STOP", "burrow_2"],
+    ]
+    topics.now_ms += 30_000
+    topics.ends["foo"] = 5
+    sampled(root, topics)
+    out, _ = printed(capsys, root, "--group", "live", "--status", "--format", "json")
+    assert [json.loads(line)["status"] for line in out.splitlines()] == ["OK", "STOP"]
+    # as of the earlier batch, from the histories; the clock of this batch is 10 ms before its sample
+    out, _ = printed(capsys, root, "--group", "live", "--status", "--as-of", str(first.batch_id), "--format", "json")
+    assert [json.loads(line)["rule"] for line in out.splitlines()] == ["unknown", "offsets_expiring"]
+
+
 MEMBERS = """
 GROUP           CONSUMER-ID     HOST            CLIENT-ID       #PARTITIONS     CURRENT-EPOCH   CURRENT-ASSIGNMENT   TARGET-EPOCH    TARGET-ASSIGNMENT   
 live            m1              /127.0.0.1      client          1               -               foo:0                -               -                   
@@ -136,7 +158,7 @@ def test_lag_as_of_an_earlier_batch(root: str, capsys: Captured) -> None:
     [
         ([], "name groups with --group, or all with --all-groups"),
         (["--group", "live", "--all-groups"], "name groups with --group, or all with --all-groups"),
-        (["--all-groups", "--state", "--seconds"], "--seconds adds a column to the offsets"),
+        (["--all-groups", "--state", "--seconds"], "--seconds and --status add columns to the offsets"),
         (["--all-groups", "--members", "--state"], "not allowed with argument"),
         (["--all-groups", "--watch", "--as-of", "0"], "--watch shows the newest batch"),
         (["--all-groups", "--watch", "0"], "'0' is not a whole number above 0"),

@@ -14,6 +14,7 @@ from benchmarks import (
     bench_log_columns,
     bench_memory,
     bench_reader,
+    bench_sampling,
 )
 from benchmarks.arguments import counts, short
 from benchmarks.logs import LogShape, generated_log
@@ -92,6 +93,13 @@ def test_coordinator(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bench_memory.main([*_TOY, "--batch-records", "2k", "--cache", str(tmp_path)])
     assert _rows(capsys) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.broker
+def test_sampling(capsys: pytest.CaptureFixture[str]) -> None:
+    bench_sampling.main(["--records", "400", "--keys", "200", "--rounds", "1"])
+    assert _rows(capsys) == 1 + 2
 
 
 def _rows(capsys: pytest.CaptureFixture[str]) -> int:

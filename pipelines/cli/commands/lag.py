@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _EXAMPLES = """examples:
   grouplake lag --tables /data/groups --group billing
-  grouplake lag --tables /data/groups --all-groups --seconds
+  grouplake lag --tables /data/groups --all-groups --seconds --status
   grouplake lag --tables /data/groups --all-groups --members --verbose
   grouplake lag --tables /data/groups --group billing --watch
   grouplake lag --tables /data/groups --group billing --format json --as-of 2026-03-01T00:00:00+00:00
@@ -33,6 +33,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     shown.add_argument("--members", action="store_true", help="print the members instead of the offsets")
     shown.add_argument("--state", action="store_true", help="print the states of the groups instead of the offsets")
     parser.add_argument("--seconds", action="store_true", help="add the age of the next record to read, with its bounds")
+    parser.add_argument("--status", action="store_true", help="add the status of the partition and the rule that decided")
     parser.add_argument("--verbose", action="store_true", help="add leader epochs, or epochs and assignments")
     parser.add_argument(
         "--watch",
@@ -52,8 +53,8 @@ def _run(options: Namespace) -> int:
 
     if bool(options.group) == options.all_groups:
         raise UsageError("name groups with --group, or all with --all-groups (see grouplake lag --help)")
-    if options.seconds and (options.members or options.state):
-        raise UsageError("--seconds adds a column to the offsets: leave out --members and --state")
+    if (options.seconds or options.status) and (options.members or options.state):
+        raise UsageError("--seconds and --status add columns to the offsets: leave out --members and --state")
     if options.watch is None:
         _print(options, Snapshot.open(options.tables, options.as_of))
     elif options.as_of is not None:
@@ -71,7 +72,7 @@ def _print(options: Namespace, snapshot: "Snapshot") -> None:
 
     groups = options.group or ()
     if not (options.members or options.state):
-        report = LagReport.of(snapshot, groups)
+        report = LagReport.of(snapshot, groups, with_status=options.status)
         if options.format == "table":
             report.write(sys.stdout, sys.stderr, verbose=options.verbose, seconds=options.seconds)
         else:
