@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from pipelines.tables import definitions
+from pipelines.thinning import THINNED
 
 HARNESS = Path(__file__).parents[1] / "support" / "kill_harness.py"
 KILLS = int(os.environ.get("CRASH_KILLS", "200"))
@@ -35,6 +36,7 @@ POINTS = (
     "sweep:planned",
     *(f"sweep:after:{name}" for name in definitions.WRITE_ORDER if name in _SWEPT),
     *(f"maintain:aged:{name}" for name in _AGING),
+    *(f"maintain:thinned:{name}" for name in THINNED),
     *(f"maintain:compacted:{name}" for name in definitions.WRITE_ORDER),
     *(f"maintain:{step}:{name}" for name in definitions.WRITE_ORDER for step in ("checkpoint", "vacuumed")),
 )
