@@ -120,7 +120,7 @@ def test_the_wheel_carries_every_data_file(built: Distributions) -> None:
         ("conf", "pipelines/conf"),
     ):
         root = ROOT / folder
-            files = {f"{inside}/{path.relative_to(root)}" for path in root.rglob("*.*") if path.suffix != ".md"}
+        files = {f"{inside}/{path.relative_to(root)}" for path in root.rglob("*.*") if path.suffix != ".md"}
         assert {name for name in names if name.startswith(f"{inside}/")} == files
 
 
