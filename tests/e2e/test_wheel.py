@@ -119,7 +119,8 @@ def test_the_wheel_carries_every_data_file(built: Distributions) -> None:
         ("schemas/views", "pipelines/schemas/views"),
         ("conf", "pipelines/conf"),
     ):
-        files = {f"{inside}/{path.name}" for path in (ROOT / folder).iterdir() if path.suffix != ".md"}
+        root = ROOT / folder
+        files = {f"{inside}/{path.relative_to(root)}" for path in root.rglob("*.*") if path.suffix != ".md"}
         assert {name for name in names if name.startswith(f"{inside}/")} == files
 
 
