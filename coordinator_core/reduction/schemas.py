@@ -80,6 +80,7 @@ _MEMBERSHIP: _Fields = {
     "topics_changed": pa.bool_(),
     "partitions_gained": pa.int32(),
     "partitions_lost": pa.int32(),
+    "partitions_transferred": pa.int32(),
 }
 MEMBERSHIP = pa.schema(_MEMBERSHIP)
 

@@ -3,7 +3,7 @@
 `history.changes` describes the same differences in words.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 from uuid import UUID
 
@@ -21,7 +21,8 @@ class MembershipChange(NamedTuple):
 
     The `previous_` values are None if the group did not exist. After a removal `state` is DEAD, and type and generation are the
     last ones. A static member that returns under a new member id counts as replaced, and its partitions keep their owner.
-    `topics_changed`: the record has new metadata of the subscribed topics.
+    A transferred partition is one of those gained and of those lost. `topics_changed`: the record has new metadata of the
+    subscribed topics.
     """
 
     group_id: str
@@ -42,6 +43,7 @@ class MembershipChange(NamedTuple):
     topics_changed: bool
     partitions_gained: int
     partitions_lost: int
+    partitions_transferred: int
 
 
 class OwnershipChange(NamedTuple):
@@ -93,6 +95,7 @@ def membership_changes(before: GroupView | None, after: GroupView | None, *, top
         topics_changed=topics_changed,
         partitions_gained=counts.gained,
         partitions_lost=counts.lost,
+        partitions_transferred=counts.transferred,
     )
     ownership = () if is_same else tuple(_ownership(shown, old, new))
     return MembershipChanges(row if _is_change(row, before) else None, ownership)
@@ -119,6 +122,7 @@ class _Counts(NamedTuple):
     subscriptions: int = 0
     gained: int = 0
     lost: int = 0
+    transferred: int = 0
 
     @classmethod
     def of(cls, old: tuple[MemberView, ...], new: tuple[MemberView, ...]) -> "_Counts":
@@ -128,13 +132,16 @@ class _Counts(NamedTuple):
         joined = [after[identity] for identity in after.keys() - before.keys()]
         left = [before[identity] for identity in before.keys() - after.keys()]
         changed = [(_assigned(one), _assigned(other)) for one, other in both if one.assigned != other.assigned]
+        gained = [*map(_assigned, joined), *(_without(has, had) for had, has in changed)]
+        lost = [*map(_assigned, left), *(_without(had, has) for had, has in changed)]
         return cls(
             joined=len(joined),
             left=len(left),
             replaced=sum(1 for one, other in both if one.member_id != other.member_id),
             subscriptions=sum(1 for one, other in both if _subscription(one) != _subscription(other)),
-            gained=sum(_size(_assigned(member)) for member in joined) + sum(_more(other, one) for one, other in changed),
-            lost=sum(_size(_assigned(member)) for member in left) + sum(_more(one, other) for one, other in changed),
+            gained=sum(map(_size, gained)),
+            lost=sum(map(_size, lost)),
+            transferred=_size(_common(_union(gained), _union(lost))) if gained and lost else 0,
         )
 
 
@@ -163,9 +170,20 @@ def _size(partitions: _Partitions) -> int:
     return sum(map(len, partitions.values()))
 
 
-def _more(partitions: _Partitions, than: _Partitions) -> int:
-    """Number of the partitions that `than` does not have."""
-    return sum(len(numbers - than.get(topic, frozenset())) for topic, numbers in partitions.items())
+def _without(partitions: _Partitions, others: _Partitions) -> _Partitions:
+    return {topic: numbers - others.get(topic, frozenset()) for topic, numbers in partitions.items()}
+
+
+def _common(some: _Partitions, others: _Partitions) -> _Partitions:
+    return {topic: numbers & others.get(topic, frozenset()) for topic, numbers in some.items()}
+
+
+def _union(parts: Iterable[_Partitions]) -> _Partitions:
+    found: dict[UUID | str, list[frozenset[int]]] = {}
+    for part in parts:
+        for topic, numbers in part.items():
+            found.setdefault(topic, []).append(numbers)
+    return {topic: frozenset().union(*sets) for topic, sets in found.items()}
 
 
 def _ownership(group: GroupView, old: tuple[MemberView, ...], new: tuple[MemberView, ...]) -> Iterator[OwnershipChange]:

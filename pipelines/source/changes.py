@@ -95,6 +95,7 @@ SCHEMA = pa.schema(
         ("topics_changed", pa.bool_()),
         ("partitions_gained", pa.int32()),
         ("partitions_lost", pa.int32()),
+        ("partitions_transferred", pa.int32()),
         ("group_instance_id", pa.string()),
         ("client_id", pa.string()),
         ("client_host", pa.string()),

@@ -17,6 +17,7 @@ CREATE TABLE membership_history (
   topics_changed BOOLEAN NOT NULL COMMENT 'New metadata of the subscribed topics (modern groups)',
   partitions_gained INT NOT NULL COMMENT 'Number of partitions with a new owner',
   partitions_lost INT NOT NULL COMMENT 'Number of partitions that their owner lost',
+  partitions_transferred INT NOT NULL COMMENT 'Number of partitions that the record took from one owner for another',
   log_partition INT NOT NULL COMMENT 'Partition of __consumer_offsets that holds the source record',
   log_offset BIGINT NOT NULL COMMENT 'Offset of the source record',
   record_timestamp TIMESTAMP COMMENT 'Timestamp of the source record',

@@ -54,8 +54,8 @@ FROM (
       SELECT s.*, s.boundaries - s.is_new - s.is_end + 1 AS leads_to, s.boundaries AS follows
       FROM (
         SELECT m.*,
-               -- moved within one record: the group had stopped when the last state began
-               greatest(g.gap_seconds, CASE WHEN g.direct_moves > 0
+               -- transferred within one record: the group had stopped when the last state began
+               greatest(g.gap_seconds, CASE WHEN m.partitions_transferred > 0
                  THEN date_part('epoch', m.record_timestamp) - date_part('epoch', m.state_timestamp) END) AS gap_seconds,
                sum(m.is_new + m.is_end) OVER (PARTITION BY m.group_id ORDER BY m.log_offset, m.batch_id
                                               ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS boundaries
@@ -69,28 +69,29 @@ FROM (
           FROM membership_history h
         ) m
         LEFT JOIN (
-          -- time since each assigned partition was taken from its last owner; a static member keeps its partitions
+          -- time since each assigned partition was taken from its last owner by an earlier record
           SELECT e.group_id, e.log_offset,
-                 max(CASE WHEN e.previous_event = 0 AND e.previous_offset < e.log_offset
-                   THEN date_part('epoch', e.record_timestamp) - date_part('epoch', e.previous_timestamp) END) AS gap_seconds,
-                 sum(CASE WHEN e.previous_event = 0 AND e.previous_offset = e.log_offset AND e.previous_owner <> e.owner
-                   THEN 1 ELSE 0 END) AS direct_moves
+                 max(date_part('epoch', e.record_timestamp) - date_part('epoch', e.previous_timestamp)) AS gap_seconds
           FROM (
             -- w is in descending order, so that lead() is the event before
             SELECT p.*, lead(p.log_offset) OVER w AS previous_offset, lead(p.record_timestamp) OVER w AS previous_timestamp,
-                   lead(p.owner) OVER w AS previous_owner, lead(p.is_gained) OVER w AS previous_event
+                   lead(p.is_gained) OVER w AS previous_event
             FROM (
-              SELECT group_id, COALESCE(topic_id, topic) AS topic_key, COALESCE(group_instance_id, member_id) AS owner,
-                     log_offset, record_timestamp, 1 AS is_gained, unnest(gained) AS partition
-              FROM ownership_history
+              SELECT o.group_id, COALESCE(o.topic_id, o.topic) AS topic_key, o.log_offset, o.record_timestamp, 1 AS is_gained,
+                     unnest(o.gained) AS partition
+              FROM ownership_history o
+              JOIN membership_history r ON r.group_id = o.group_id AND r.log_offset = o.log_offset
+              WHERE r.partitions_transferred < r.partitions_gained
               UNION ALL
-              SELECT group_id, COALESCE(topic_id, topic) AS topic_key, COALESCE(group_instance_id, member_id) AS owner,
-                     log_offset, record_timestamp, 0 AS is_gained, unnest(lost) AS partition
-              FROM ownership_history
+              SELECT o.group_id, COALESCE(o.topic_id, o.topic) AS topic_key, o.log_offset, o.record_timestamp, 0 AS is_gained,
+                     unnest(o.lost) AS partition
+              FROM ownership_history o
+              JOIN membership_history r ON r.group_id = o.group_id AND r.log_offset = o.log_offset
+              WHERE r.partitions_transferred < r.partitions_lost
             ) p
             WINDOW w AS (PARTITION BY p.group_id, p.topic_key, p.partition ORDER BY p.log_offset DESC, p.is_gained DESC)
           ) e
-          WHERE e.is_gained = 1
+          WHERE e.is_gained = 1 AND e.previous_event = 0 AND e.previous_offset < e.log_offset
           GROUP BY e.group_id, e.log_offset
         ) g ON g.group_id = m.group_id AND g.log_offset = m.log_offset
       ) s

@@ -6,6 +6,7 @@ import pyarrow as pa
 from log_builder import Log
 
 from coordinator_core.log.columns import columns_of
+from coordinator_core.log.entries import LogRecord
 from coordinator_core.reduction.range_reduction import RangeReducer
 from coordinator_core.state.era import Era
 from pipelines.batch.apply import BatchApplier
@@ -20,6 +21,18 @@ def change_table(log: Log, era: Era, start: int, end: int, retention_ms: int | N
     reducer.add(columns_of([r for r in log.records if start <= r.offset < end], next_offset=end))
     rows = change_rows(reducer.finish(), start, end, era, era.default_retention_ms if retention_ms is None else retention_ms)
     return pa.Table.from_batches(list(rows), SCHEMA)
+
+
+def applied_records(records: Iterable[LogRecord], era: Era, root: str) -> TableStore:
+    """Tables of the records of several log partitions, applied in one batch."""
+    store = TableStore(root)
+    store.create()
+    logs: dict[int, Log] = {}
+    for record in records:
+        logs.setdefault(record.partition, Log(record.partition)).records.append(record)
+    changes = [change_table(log, era, 0, log.end) for log in logs.values()]
+    BatchApplier(store, era, era.default_retention_ms, dict, bulk_rows=1_000_000).apply_rows(pa.concat_tables(changes))
+    return store
 
 
 def applied(
