@@ -1,5 +1,6 @@
 """Incomplete segments: a torn end is reported and read once it is complete, damage before it is quarantined."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from pipelines.source.changes import SCHEMA
 from pipelines.source.data_source import SourceOptions, read_ranges
 from pipelines.source.ranges import ranges
 from pipelines.tables.store import Batch, TableStore
+from pipelines.tables.writer import TablesWriter
 
 
 def commit(offset: int) -> tuple[bytes, bytes | None]:
@@ -30,12 +32,16 @@ def commit(offset: int) -> tuple[bytes, bytes | None]:
 def without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     """The stream of the job as one batch in this process."""
 
-    def stream(options: RunOptions, store: TableStore, last: Batch | None, *_: object) -> None:
+    def stream(
+        options: RunOptions, store: TableStore, last: Batch | None, *_: object
+    ) -> tuple[TablesWriter | None, Callable[[], None]]:
         source = SourceOptions.parse({"path": str(options.address), "era": options.era.name})
         log = source.open(seen_before=False)
         todo = ranges({**log.earliest_offsets(), **(last.next_offsets if last else {})}, log.end_offsets())
         rows = pa.Table.from_batches(list(read_ranges(source, todo)), SCHEMA)
-        BatchApplier(store, options.era, options.retention_ms, dict, bulk_rows=1_000_000).apply_rows(rows)
+        applier = BatchApplier(store, options.era, options.retention_ms, dict, bulk_rows=1_000_000)
+        applier.apply_rows(rows)
+        return applier.writer, lambda: None
 
     monkeypatch.setattr(job, "_stream", stream)
 
