@@ -224,7 +224,7 @@ def payments_audit(log: Log) -> None:
 
 
 def mirror(log: Log) -> None:
-    """Static members: a restart at 11:15 is no rebalance."""
+    """Static members: a restart at 11:15 causes no rebalance."""
     one = member("mirror", "10.0.7.41", {"orders": (0, 1, 2), "payments": (0, 1)}, instance="mirror-a")
     two = member("mirror", "10.0.7.42", {"orders": (3, 4, 5), "payments": (2, 3)}, instance="mirror-b")
     log.classic("mirror", 1, ms("03-01 12:30"), [one, two])

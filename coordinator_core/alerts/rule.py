@@ -11,7 +11,7 @@ _DAY_MS = 86_400_000
 
 
 class Seen(Enum):
-    """Result of a condition for one alert: `ABSENT` if its rows are gone, as those of a deleted group."""
+    """Result of a condition for one alert: `ABSENT` if it has no rows any more, as after the deletion of a group."""
 
     TRUE = "true"
     FALSE = "false"

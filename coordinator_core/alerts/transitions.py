@@ -125,7 +125,7 @@ def _routed(alert: Alert, rule: Rule, route: Route) -> Alert:
 
 
 def _advanced(alert: Alert, rule: Rule, seen: Seen, now_ms: int, changes: list[Change]) -> Alert:
-    """The alert after all transitions that are due; a rule without `for` takes two at once."""
+    """The alert after all transitions that are due; a rule without `for` takes two in one evaluation."""
     while (row := _row(alert, rule, seen, now_ms)) is not None:
         alert = replace(alert, state=row.next_state)
         if row.next_state is State.FIRING:

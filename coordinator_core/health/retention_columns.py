@@ -1,4 +1,4 @@
-"""Thinning of many partitions or groups at once, in numpy. `sample_retention.thin` is the specification. Times in ms."""
+"""Thinning of many partitions or groups in numpy. `sample_retention.thin` is the specification. Times in ms."""
 
 from collections.abc import Sequence
 

@@ -73,7 +73,7 @@ def _of_status(rule: AlertRule, tables: Tables, active: Collection[Labels] | Non
     if rule.findings:
         wanted = pc.is_in(tables.findings["rule"], pa.array(rule.findings, pa.string()))
         groups = tables.findings["group_id"].filter(wanted)
-        # an unknown status stays unknown
+        # an unknown status remains unknown
         holds = pc.and_(holds, pc.is_in(rows["group_id"], groups.combine_chunks()))
     found = pa.table({"group": rows["group_id"], "value": rows["status"], "holds": holds, **_columns(rows, rule.kind.details)})
     return _observations(rule, found, active)

@@ -1,6 +1,6 @@
 """Rows that rules read, from the tables at one batch. Each table is read once per evaluation, whatever the number of rules.
 
-Unknown values are null and stay null: rows of old samples and groups without a known status are unknown, not zero.
+Unknown values are null and remain null: rows of old samples and groups without a known status are unknown, not zero.
 """
 
 import math

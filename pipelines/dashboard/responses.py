@@ -19,7 +19,7 @@ _HOST = socket.gethostname()
 def json_response(request: Request, message: str, code: int = 200, *, is_error: bool = False, **payload: Any) -> Response:
     """A JSON object with `error`, `message` and `request` beside the payload."""
     content = {"error": is_error, "message": message, **payload, "request": {"url": unquote(request.url.path), "host": _HOST}}
-    # the default of Python would be NaN, which is no JSON
+    # the default of Python would be NaN, which JSON does not have
     body = json.dumps(content, ensure_ascii=False, allow_nan=False)
     return Response(body, code, media_type="application/json")
 

@@ -90,7 +90,7 @@ def jump_events(rows: Iterable[_Row]) -> tuple[CommitEvent, ...]:
     for row in rows:
         event = _commit(row)
         if row["previous_offset"] is not None and last.get(event.partition) != row["previous_offset"]:
-            # as a member commits, so that this is no jump itself
+            # as a member commits, so that it does not count as a jump
             events.append(event._replace(offset=row["previous_offset"], leader_epoch=0))
         events += _events_of(row)
         last[event.partition] = event.offset
@@ -98,7 +98,7 @@ def jump_events(rows: Iterable[_Row]) -> tuple[CommitEvent, ...]:
 
 
 def _events_of(row: _Row) -> tuple[CommitEvent, ...]:
-    """A rewind is two commits. A lower offset that is no rewind follows a removal in the same batch."""
+    """A rewind is two commits. A lower offset without a rewind follows a removal in the same batch."""
     event = _commit(row)
     if row["change"] == "rewind":
         return event.after_rewind(row["min_offset"])

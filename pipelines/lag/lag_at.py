@@ -1,4 +1,4 @@
-"""Lag at any batch, also at one that is no sample: its positions, and the samples around it.
+"""Lag at any batch, also between samples: its positions, and the samples around it.
 
 Ends have to be read after the commits that they are compared with. So the first sample after the batch counts, if it was taken
 soon; otherwise the samples until the end of the batch. `sampled_at` shows which. Times in ms.

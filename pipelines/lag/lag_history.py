@@ -60,7 +60,7 @@ class LagHistory:
         lost_topic = pc.is_in(rows["group_id"], last.rows["group_id"].filter(pa.array(gone)).combine_chunks()).to_numpy()
         changed = _any_of_group(rows, ~is_same | lost_topic)
         stored = changed | _any_of_group(rows, at_ms - stored_at >= _STORED_EVERY_MS)
-        # the last row of a run that ends now, or of a group that is gone
+        # the last row of a run that ends now, or of a deleted group
         ended = ~last.is_stored
         ended[before[found & ~changed]] = False
         self._last = _Sample(rows, digest, np.where(stored, at_ms, stored_at), stored)

@@ -91,7 +91,7 @@ class RecentChanges:
         return offset_jumps(jump_events(self._commits[group]), membership_events(self._changes.get(group, ()), now))
 
     def groups_with_storms(self, now_ms: int) -> set[str]:
-        """Groups with so many rebalances that the rule may fire."""
+        """Groups with enough rebalances for the rule to fire."""
         counts: Counter[str] = Counter()
         for group, rows in self._changes.items():
             recent = [row for row in rows if row["change"] == "rebalance"]

@@ -81,7 +81,7 @@ def _has_member_labels(settings: MetricsSettings, metrics: Sequence[Metric], lim
 
 
 def _without_members(rows: Mapping[Level, LevelRows]) -> dict[Level, LevelRows]:
-    """The same rows with empty labels of members: the names of the labels stay."""
+    """The same rows with empty labels of members: the names of the labels remain."""
     found = dict(rows)
     if Level.GROUP_PARTITION in rows:
         old = rows[Level.GROUP_PARTITION]

@@ -46,7 +46,7 @@ def job_metrics(
         yield None
         return
     cluster = cluster_name(options.tables)
-    # before the first batch there are no tables, which is no error of the job
+    # before the first batch there are no tables, which is not an error of the job
     site = Site({cluster: options.tables}, settings, _POLL_SECONDS, lambda _: None)
     position = LogPosition(_end_offsets(options), _LOG_SECONDS)
     server = MetricsServer(listen, lambda: _body(site, cluster, position))

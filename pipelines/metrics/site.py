@@ -38,13 +38,13 @@ class Site:
             return ClusterMetrics.of(snapshot, settings, has_cluster_label=several)
 
         loaders = {name: SnapshotLoader(name, root) for name, root in roots.items()}
-        # the body is made at once, so that a scrape does not wait for its compression
+        # the body is compressed with the snapshot, so that a scrape does not wait for it
         self._cache = SnapshotCache(
             loaders, render, poll_seconds, progress, lambda states: self._text.body(states, self._clock())
         )
 
     def _make_body(self, states: Mapping[str, ClusterState[ClusterMetrics]]) -> None:
-        """Make the body at once, so that no scrape waits for its compression."""
+        """Compress the body now, so that no scrape waits for it."""
         self._text.body(states, self._clock())
 
     def start(self) -> None:

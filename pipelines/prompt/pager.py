@@ -34,7 +34,7 @@ def show(text: str, out: TextIO) -> None:
 def pager(environment: Mapping[str, str]) -> list[str] | None:
     """The command of the pager: $PAGER, a command of the shell; `less` without it; None if $PAGER is empty or neither exists.
 
-    `less` does not wrap lines, and ends at once for a text that fits.
+    `less` does not wrap lines, and ends immediately for a text that fits.
     """
     chosen = environment.get("PAGER")
     if chosen is not None:

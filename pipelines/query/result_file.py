@@ -28,7 +28,7 @@ def write_file(rows: pa.Table, path: str) -> None:
         UsageError: the suffix is unknown, or the file cannot be written.
     """
     expect_suffix(path)
-    # the suffix stays: the name of a partial file shows its format
+    # the suffix remains: the name of a partial file shows its format
     partial = Path(path).with_name(f".{os.getpid()}.{Path(path).name}")
     try:
         try:

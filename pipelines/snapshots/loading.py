@@ -125,7 +125,7 @@ class SnapshotLoader:
         return value
 
     def _maintenance(self, snapshot: Snapshot) -> datetime | None:
-        """Completion of the newest maintenance batch. Batches that were looked at once are not read again."""
+        """Completion of the newest maintenance batch. No batch is read twice."""
         looked_at, newest = self._maintained
         new = f"batch_id > {looked_at} AND phase_ms['{_MAINTAIN_PHASE}'] IS NOT NULL"
         rows = snapshot.query(f"SELECT max(finished_at) AS at FROM batches WHERE {new}")

@@ -1,4 +1,4 @@
--- Groups without a member, and groups of which every topic is gone. Idle time is that at the end of the batch that is read;
+-- Groups without a member, and groups whose topics are all deleted. Idle time is that at the end of the batch that is read;
 -- expires_at is the time at which the last offset expires, null if one of them does not.
 SELECT u.group_id, u.group_type, u.state, u.member_count, u.offsets, u.topics, u.missing_topics, u.last_activity_at,
        round((date_part('epoch', {batch.finished_at}) - date_part('epoch', u.last_activity_at)) / 86400, 1) AS idle_days,

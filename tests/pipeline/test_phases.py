@@ -26,4 +26,4 @@ def test_phases_of_every_kind_of_batch(tmp_path: Path) -> None:
     histories = {"write_offset_history", "write_group_history", "write_membership_history"}
     states = {"write_offsets", "write_groups", "write_group_records"}
     assert {"plan", "write_offsets"} <= phases[0]
-    assert phases[1:] == [{"read", "plan"} | histories | states, {"age", "compact"}]
+    assert phases[1:] == [{"read", "plan"} | histories | states, {"age", "compact", "thin"}]

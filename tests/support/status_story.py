@@ -1,4 +1,4 @@
-"""A story of groups in tables, without Spark: records and samples at given times, and the status that each sample wrote."""
+"""A history of groups in tables, without Spark: records and samples at given times, and the status that each sample wrote."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

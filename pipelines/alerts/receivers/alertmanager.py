@@ -9,7 +9,7 @@ from pipelines.alerts.receivers.message import annotations_of, rfc3339
 from pipelines.alerts.receivers.receiver import Context
 from pipelines.alerts.section import Section
 
-#: Alertmanager regards an alert as resolved when it was not sent again for so many intervals, as with Prometheus.
+#: Alertmanager regards an alert as resolved when it was not sent again within this number of intervals, as with Prometheus.
 _INTERVALS = 4
 
 #: Alerts per request.
@@ -18,7 +18,7 @@ _ALERTS = 1_000
 
 @dataclass(frozen=True)
 class Alertmanager:
-    """All alerts at once, sent again at `repeat_interval` while they fire."""
+    """All alerts in one request, sent again at `repeat_interval` while they fire."""
 
     name: str
     grouping: Grouping

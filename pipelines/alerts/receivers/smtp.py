@@ -70,7 +70,7 @@ class Smtp:
     def send(self, notification: Notification, context: Context) -> str:
         """Send the mail."""
         mail = EmailMessage()
-        # group names come from clients: a line break in one must not make a header
+        # group names come from clients: a line break in one must not start a header
         mail["Subject"] = redacted(subject(notification), ())[:_LONGEST_SUBJECT]
         mail["From"] = self.sender
         mail["To"] = ", ".join(self.recipients)
