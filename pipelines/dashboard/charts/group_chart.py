@@ -1,0 +1,104 @@
+"""The chart of a group: lag, age, commits, generations and owners over one axis of time."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pipelines.dashboard.charts.area import Area, Scale, area, round_top, round_top_of_seconds
+from pipelines.dashboard.charts.ownership import OwnershipChart, ownership_chart
+from pipelines.dashboard.charts.time_axis import TimeAxis
+
+WIDTH = 1160
+_LEFT, _RIGHT = 132, WIDTH - 8
+_PANEL, _BETWEEN = 72, 16
+#: Partitions that are drawn; a page has the others in its table.
+MOST_PARTITIONS = 64
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One series: `bottom` is its zero line, `top` its upper edge."""
+
+    name: str
+    title: str
+    top: float
+    bottom: float
+    chart: Area
+
+
+@dataclass(frozen=True)
+class GroupChart:
+    """All parts in one coordinate system of `width` × `height`."""
+
+    width: int
+    height: float
+    left: float
+    right: float
+    panels: tuple[Panel, ...]
+    ticks: list[tuple[float, str]]
+    marks: tuple[tuple[float, str, str], ...]
+    generation_y: float
+    ownership: OwnershipChart
+    axis_y: float
+
+
+def group_chart(model: Mapping[str, Any]) -> GroupChart:
+    """The chart of a model of pages/group.py."""
+    axis = TimeAxis(model["span"]["start"], model["span"]["end"], _LEFT, _RIGHT)
+    top, panels = 8.0, []
+    for name, title, points, is_stepped in _series(model):
+        round_up = round_top_of_seconds if name == "age" else round_top
+        scale = Scale(round_up(value for _, value in points if value is not None), top, top + _PANEL)
+        panels.append(Panel(name, title, top, top + _PANEL, area(points, axis, scale, is_stepped=is_stepped)))
+        top += _PANEL + _BETWEEN
+    labels = {member: (each["name"], each["colour"]) for member, each in model["members"].items()}
+    partitions = _partitions(model)
+    generation_y = top + 10
+    ownership = ownership_chart(model["owners"], labels, axis, generation_y + 12, partitions)
+    bottom = ownership.bottom + (4 if partitions else 0)
+    return GroupChart(
+        width=WIDTH,
+        height=bottom + 24,
+        left=_LEFT,
+        right=_RIGHT,
+        panels=tuple(panels),
+        ticks=axis.ticks(),
+        marks=_marks(model, axis),
+        generation_y=generation_y,
+        ownership=ownership,
+        axis_y=bottom,
+    )
+
+
+def _series(model: Mapping[str, Any]) -> tuple[tuple[str, str, list[tuple[datetime, float | None]], bool], ...]:
+    lag = model["lag_history"]
+    return (
+        ("lag", "lag", [(row["at"], row["lag"]) for row in lag], False),
+        ("age", "age", [(row["at"], row["lag_seconds"]) for row in lag], False),
+        ("commits", "commits / s", [(row["at"], row["commits_per_second"]) for row in model["commits"]], True),
+    )
+
+
+def _marks(model: Mapping[str, Any], axis: TimeAxis) -> tuple[tuple[float, str, str], ...]:
+    """Place, kind and label of rebalances and resets; labels only where the one before leaves room for them."""
+    found: list[tuple[float, str, str]] = []
+    free_from = 0.0
+    events = [(row["recorded_at"], "rebalance", str(row["to_generation"])) for row in model["rebalances"]]
+    events += [(at, "reset", "R") for at in {row["reset_at"] for row in model["resets"]}]
+    for at, kind, label in sorted(events):
+        x = axis.x(at)
+        if x >= free_from:
+            free_from = x + 8 + 7 * len(label)
+            found.append((x, kind, label))
+        else:
+            found.append((x, kind, ""))
+    return tuple(found)
+
+
+def _partitions(model: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """Partitions with an owner in the span, by name; if there are too many, those with the greatest age."""
+    owned = {(row["topic"], row["partition"]) for row in model["owners"] if row["topic"] is not None}
+    by_age = [(row["topic"], row["partition"]) for row in model["offsets"] if (row["topic"], row["partition"]) in owned]
+    others = sorted(owned.difference(by_age))
+    return sorted([*by_age, *others][:MOST_PARTITIONS])

@@ -1,0 +1,132 @@
+"""The page of one group: its status with the reason, lag and owners over time, events, and tabs with the rows."""
+
+from datetime import timedelta
+from typing import Any
+
+from pipelines.dashboard.history.group_events import group_events, last_commits
+from pipelines.dashboard.history.group_history import GroupQueries
+from pipelines.dashboard.history.member_labels import member_labels
+from pipelines.dashboard.history.span import span_until
+from pipelines.dashboard.moments.moment import Moment
+from pipelines.dashboard.pages.group_tabs import TABS
+from pipelines.dashboard.pages.page import NoSuchPage, Query, choice
+from pipelines.dashboard.words.reasons import reasons
+from pipelines.tables.store import literal
+
+Row = dict[str, Any]
+
+_COMMITTED = """
+SELECT topic, partition, commit_timestamp, record_timestamp, metadata, leader_epoch FROM committed_offsets
+WHERE group_id = {group}
+"""
+_IS_KNOWN = "SELECT 1 FROM membership_history WHERE group_id = {group} LIMIT 1"
+#: Columns of `lag` that the page shows.
+_LAG = (
+    *("topic", "partition", "consumer_id", "client_id", "member_host", "group_offset", "earliest_offset", "latest_offset"),
+    *("lag", "data_lag", "lag_seconds", "lag_seconds_low", "lag_seconds_high", "lag_method", "lag_reason", "messages_lost"),
+    *("blocked_by_transaction", "lag_slope_per_second", "stuck_seconds", "retention_margin_seconds", "status", "rule"),
+)
+#: Time without a commit, with records waiting, from which it is an event.
+_SILENT = timedelta(minutes=1)
+#: Statuses that need no reason.
+_FINE = ("OK", "NOTFOUND")
+
+
+def group_page(moment: Moment, group: str, query: Query) -> Row:
+    """The model of the page.
+
+    Raises:
+        NoSuchPage: there is no such group at this time, and the histories do not have it.
+        UsageError: an invalid span or tab.
+    """
+    span = span_until(moment.at, query.get("span"))
+    tab = choice("tab", query.get("tab"), [name for name, _, _ in TABS])
+    record, offsets, members = moment.group(group), _offsets(moment, group), moment.members(group)
+    if record is None and not offsets and not _is_in_histories(moment, group):
+        raise NoSuchPage(f"no group {group!r} at {moment.at:%Y-%m-%d %H:%M:%S} UTC")
+    history = GroupQueries(moment, group, span)
+    owners, rebalances, resets, changes = history.owners(), history.rebalances(), history.resets(), history.member_changes()
+    labels = member_labels([*owners, *({**row, "since": row["record_timestamp"], "until": None} for row in members)])
+    events = group_events(rebalances, changes, resets, history.removals(), labels)
+    silence = last_commits(offsets, members, labels, moment.at, _SILENT)
+    status = moment.statuses([group]).get(group)
+    rows = next(read for name, _, read in TABS if name == tab)
+    return {
+        "group_id": group,
+        "exists": record is not None or bool(offsets),
+        "group": _without(record, "group_id", "batch_id"),
+        "status": _status(status),
+        "figures": _figures(offsets),
+        "span": {"start": span.start, "end": span.end, "text": span.text},
+        "lag_history": history.lag(),
+        "commits": history.commits(),
+        "owners": [
+            {**row, "name": labels[row["member_id"]].name, "colour": labels[row["member_id"]].colour} for row in owners
+        ],
+        "members": {member: {"name": label.name, "colour": label.colour} for member, label in labels.items()},
+        "rebalances": rebalances,
+        "resets": resets,
+        "events": _placed(silence, events),
+        "offsets": offsets,
+        "tab": tab,
+        "rows": rows(moment, group) if rows else [],
+    }
+
+
+def _offsets(moment: Moment, group: str) -> list[Row]:
+    """Rows of lag with the time of the commit, the greatest age first."""
+    commits = {
+        (row["topic"], row["partition"]): row for row in moment.query(_COMMITTED.format(group=literal(group))).to_pylist()
+    }
+    found = []
+    for row in moment.lag(group):
+        commit = commits.get((row["topic"], row["partition"]), {})
+        found.append(
+            {
+                **{name: row.get(name) for name in _LAG},
+                "committed_at": commit.get("commit_timestamp") or commit.get("record_timestamp"),
+                "metadata": commit.get("metadata"),
+                "leader_epoch": commit.get("leader_epoch"),
+            }
+        )
+    return sorted(found, key=lambda row: (-(row["lag_seconds"] or 0), -(row["lag"] or 0), row["topic"], row["partition"]))
+
+
+def _figures(offsets: list[Row]) -> Row:
+    """Sums and extremes over the partitions; None where none is known."""
+    oldest = max((row for row in offsets if row["lag_seconds"] is not None), key=lambda row: row["lag_seconds"], default={})
+    slopes = [row["lag_slope_per_second"] for row in offsets if row["lag_slope_per_second"] is not None]
+    lags = [row["lag"] for row in offsets if row["lag"] is not None]
+    times = [row["committed_at"] for row in offsets if row["committed_at"] is not None]
+    margins = [row["retention_margin_seconds"] for row in offsets if row["retention_margin_seconds"] is not None and row["lag"]]
+    lost = [row["messages_lost"] for row in offsets if row["messages_lost"]]
+    return {
+        "partitions": len(offsets),
+        "unknown_partitions": sum(row["lag"] is None and row["group_offset"] is not None for row in offsets),
+        "lag": sum(max(0, lag) for lag in lags) if lags else None,
+        "lag_slope_per_second": sum(slopes) if slopes else None,
+        **{name: oldest.get(name) for name in ("lag_seconds", "lag_seconds_low", "lag_seconds_high", "lag_method")},
+        "last_commit_at": max(times, default=None),
+        "retention_margin_seconds": min(margins, default=None),
+        "messages_lost": sum(lost) if lost else None,
+    }
+
+
+def _status(row: Row | None) -> Row:
+    if row is None:
+        return {"status": None, "rule": None, "reasons": []}
+    findings = [each for each in row["findings"] or [] if each["status"] not in _FINE]
+    return {"status": row["status"], "rule": row["rule"], "burrow_status": row["burrow_status"], "reasons": reasons(findings)}
+
+
+def _placed(event: Row | None, events: list[Row]) -> list[Row]:
+    """The events with one more, by time, the newest first."""
+    return events if event is None else sorted([event, *events], key=lambda each: each["at"], reverse=True)
+
+
+def _without(row: Row | None, *names: str) -> Row | None:
+    return None if row is None else {name: value for name, value in row.items() if name not in names}
+
+
+def _is_in_histories(moment: Moment, group: str) -> bool:
+    return bool(moment.query(_IS_KNOWN.format(group=literal(group))).num_rows)

@@ -1,0 +1,43 @@
+"""Pages from templates. Everything that a template prints is escaped, and an unknown name is an error."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from pipelines.dashboard.words import names, quantities, reasons, statuses, times
+
+_FILTERS = {
+    "count": quantities.count,
+    "short_count": quantities.short_count,
+    "duration": quantities.duration,
+    "rate": quantities.rate,
+    "share": quantities.share,
+    "plural": quantities.plural,
+    "visible": names.visible,
+    "clock": times.clock,
+    "full_time": times.full,
+    "iso": times.iso,
+    "status_words": statuses.status_words,
+    "lag_reason": reasons.lag_reason,
+}
+_FUNCTIONS = {"interval": quantities.interval, "since": times.since, "partition_name": reasons.partition_name}
+
+
+class Templates:
+    """The templates of the package."""
+
+    def __init__(self) -> None:
+        self._environment = Environment(
+            loader=PackageLoader("pipelines.dashboard"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.filters.update(_FILTERS)
+        self._environment.globals.update(_FUNCTIONS)
+
+    def render(self, template: str, context: Mapping[str, Any]) -> str:
+        """The text of a page."""
+        return self._environment.get_template(template).render(context)

@@ -1,0 +1,80 @@
+"""Counts, rates and durations with units. Unknown values are an en dash, never 0."""
+
+import math
+
+UNKNOWN = "–"
+
+#: Unit, its seconds, and the next smaller unit that is printed with it.
+_UNITS = (("d", 86_400, "h"), ("h", 3_600, "min"), ("min", 60, "s"))
+_SECONDS_OF = {"h": 3_600, "min": 60, "s": 1}
+_SCALES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+_MINUTE = 60
+
+
+def count(value: float | None) -> str:
+    """A whole number with thousands separators: `25,862`."""
+    return UNKNOWN if value is None else f"{value:,.0f}"
+
+
+def short_count(value: float | None) -> str:
+    """At most three significant digits, for scales: `20 k`, `1.25 M`."""
+    if value is None:
+        return UNKNOWN
+    for scale, unit in _SCALES:
+        if abs(value) >= scale:
+            return f"{_three_digits(value / scale)} {unit}"
+    return _three_digits(value)
+
+
+def duration(seconds: float | None) -> str:
+    """At most two units: `6 d 23 h`, `4 min 10 s`, `12 s`, `0.4 s`."""
+    if seconds is None:
+        return UNKNOWN
+    if seconds < 0:
+        return f"−{duration(-seconds)}"
+    if seconds < _MINUTE:
+        return f"{_three_digits(seconds) if seconds < 10 else round(seconds)} s" if round(seconds) < _MINUTE else "1 min"
+    for unit, size, smaller in _UNITS:
+        whole = math.floor(seconds / size)
+        if whole:
+            rest = math.floor((seconds - whole * size) / _SECONDS_OF[smaller])
+            return f"{whole:,} {unit} {rest} {smaller}" if rest else f"{whole:,} {unit}"
+    return f"{round(seconds)} s"
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """Bounds of an age, in the unit of the greater one: `3.9–4.4 min`; empty if the bounds are unknown."""
+    if low is None or high is None:
+        return ""
+    unit, size = next(((unit, size) for unit, size, _ in _UNITS if high >= 2 * size), ("s", 1))
+    return f"{_three_digits(low / size)}–{_three_digits(high / size)} {unit}"
+
+
+def rate(per_second: float | None, noun: str = "") -> str:
+    """A change per second, or per minute or hour if it is slow, with its sign: `+640 records/min`."""
+    if per_second is None:
+        return UNKNOWN
+    for unit, size in (("s", 1), ("min", 60), ("h", 3_600)):
+        value = per_second * size
+        if abs(value) >= 1 or unit == "h":
+            break
+    sign = "+" if value > 0 else "−" if value < 0 else ""
+    amount = short_count(abs(value)) if abs(value) >= 10_000 else f"{_three_digits(abs(value))}"
+    return f"{sign}{amount} {noun}/{unit}" if noun else f"{sign}{amount} / {unit}"
+
+
+def plural(number: int, noun: str, nouns: str | None = None) -> str:
+    """A number with its noun: `1 member`, `3 members`."""
+    return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
+
+
+def share(value: float | None) -> str:
+    """A share between 0 and 1 as a percentage."""
+    return UNKNOWN if value is None else f"{_three_digits(100 * value)} %"
+
+
+def _three_digits(value: float) -> str:
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    digits = 1 if abs(value) >= 10 else 2
+    return f"{value:.{digits}f}".rstrip("0").rstrip(".") or "0"
