@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from pipelines.lag.positions import POSITIONS
 from pipelines.query.engine import Snapshot
+from pipelines.query.plain_strings import plain_strings
 from pipelines.snapshots.grouped_table import GroupedTable
 from pipelines.snapshots.memory_snapshot import MemorySnapshot
 from pipelines.tables.store import Batch, TableStore
@@ -159,18 +160,4 @@ def _unsampled(positions: pa.Table, batch: Batch) -> pa.Table:
 
 
 def _plain(snapshot: Snapshot, sql: str) -> pa.Table:
-    """The rows of a query. DataFusion returns views of strings, which Arrow cannot sort."""
-    rows = snapshot.query(sql)
-    return rows.cast(pa.schema([field.with_type(_without_views(field.type)) for field in rows.schema]))
-
-
-def _without_views(kind: pa.DataType) -> pa.DataType:
-    if kind == pa.string_view():
-        return pa.string()
-    if kind == pa.binary_view():
-        return pa.binary()
-    if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_without_views(kind.value_type)))
-    if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_without_views(field.type)) for field in kind])
-    return kind
+    return plain_strings(snapshot.query(sql))

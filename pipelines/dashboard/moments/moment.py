@@ -1,0 +1,102 @@
+"""The state of a cluster at a time, as pages read it."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from pipelines.tables.store import Batch
+
+#: A row of a table.
+Row = dict[str, Any]
+
+
+class BatchState(ABC):
+    """The tables at one batch. Immutable for its readers, which may be several threads; unknown values are None."""
+
+    batch: Batch
+
+    @property
+    @abstractmethod
+    def sampled_at(self) -> datetime | None:
+        """Time of the sample of the rows of `lag`; None without one."""
+
+    @abstractmethod
+    def summaries(self) -> pa.Table:
+        """One row per group, sorted by name, with the columns SUMMARY."""
+
+    @abstractmethod
+    def statuses(self, groups: Sequence[str]) -> dict[str, Row]:
+        """The rows of `group_status` of these groups."""
+
+    @abstractmethod
+    def group(self, group_id: str) -> Row | None:
+        """The row of `groups`; None for a group without one."""
+
+    @abstractmethod
+    def lag(self, group_id: str) -> list[Row]:
+        """The rows of `lag`, each with `status` and `rule` of the partition."""
+
+    @abstractmethod
+    def members(self, group_id: str) -> list[Row]:
+        """The rows of `members`."""
+
+    @abstractmethod
+    def query(self, sql: str) -> pa.Table:
+        """The rows of a reading statement over tables and views, with plain strings.
+
+        Raises:
+            UsageError: not a reading statement, or the query engine rejects it.
+            RemovedState: the rows can no longer be read.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class Moment:
+    """A cluster at a time. A request uses one moment, so that it shows one batch.
+
+    - `at`: the time that the page shows: the requested one, otherwise that of the newest sample or of the batch.
+    - `is_newest`: the batch is the newest one that is loaded.
+    """
+
+    cluster: str
+    at: datetime
+    is_newest: bool
+    state: BatchState
+
+    @property
+    def batch(self) -> Batch:
+        """The batch whose tables are read."""
+        return self.state.batch
+
+    @property
+    def sampled_at(self) -> datetime | None:
+        """Time of the sample of the rows of `lag`; None without one."""
+        return self.state.sampled_at
+
+    def summaries(self) -> pa.Table:
+        """One row per group, sorted by name, with the columns SUMMARY. At a past time the status may be null."""
+        return self.state.summaries()
+
+    def statuses(self, groups: Sequence[str]) -> dict[str, Row]:
+        """The rows of `group_status` of these groups, by group; computed from the histories for a past time."""
+        return self.state.statuses(groups)
+
+    def group(self, group_id: str) -> Row | None:
+        """The row of `groups`; None for a group without one."""
+        return self.state.group(group_id)
+
+    def lag(self, group_id: str) -> list[Row]:
+        """The rows of `lag` of a group, by topic and partition, each with `status` and `rule` of the partition."""
+        return self.state.lag(group_id)
+
+    def members(self, group_id: str) -> list[Row]:
+        """The rows of `members` of a group, by member id."""
+        return self.state.members(group_id)
+
+    def query(self, sql: str) -> pa.Table:
+        """The rows of a reading statement over tables and views at this batch, with plain strings; see BatchState."""
+        return self.state.query(sql)

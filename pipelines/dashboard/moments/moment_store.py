@@ -1,0 +1,93 @@
+"""The moments of all clusters: the newest from memory, earlier ones loaded on request and kept."""
+
+import threading
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from pipelines.dashboard.moments.errors import NotLoaded, UnknownCluster
+from pipelines.dashboard.moments.kept_queries import KeptQueries
+from pipelines.dashboard.moments.kept_states import KeptStates
+from pipelines.dashboard.moments.moment import Moment
+from pipelines.dashboard.moments.newest_state import NewestState
+from pipelines.dashboard.moments.past_state import PastState
+from pipelines.errors import UsageError
+from pipelines.metrics.site import Site
+from pipelines.query.engine import Snapshot, parse_as_of
+from pipelines.snapshots.memory_snapshot import MemorySnapshot
+from pipelines.tables.store import Batch, TableStore
+
+#: Share of the memory for the results of the queries of one moment.
+_QUERY_SHARE = 16
+
+
+class MomentStore:
+    """For any number of threads. A request for a past moment that is not kept loads it, and blocks meanwhile."""
+
+    def __init__(self, site: Site, memory_bytes: int) -> None:
+        """`site` loads the newest batches; `memory_bytes` limits what is kept of past ones."""
+        self._site = site
+        self._query_bytes = memory_bytes // _QUERY_SHARE
+        self._past = KeptStates(memory_bytes)
+        self._lock = threading.Lock()
+        self._newest: dict[str, tuple[MemorySnapshot, NewestState]] = {}
+
+    def clusters(self) -> Sequence[str]:
+        """Names of the clusters."""
+        return tuple(self._site.roots)
+
+    def moment(self, cluster: str, as_of: str | None = None) -> Moment:
+        """The cluster at a batch id or an ISO 8601 time (UTC without zone); now without one.
+
+        Raises:
+            UnknownCluster: no such cluster.
+            NotLoaded: no batch is loaded yet, or too many past moments are being loaded.
+            UsageError: not a batch id or a time, or no such batch.
+            RemovedState: the tables of that time can no longer be read.
+        """
+        snapshot = self._snapshot(cluster)
+        newest = self._newest_state(cluster, snapshot)
+        if as_of is None:
+            return Moment(cluster, snapshot.lag_at, True, newest)
+        wanted = parse_as_of(as_of, "as_of")
+        if isinstance(wanted, datetime) and wanted.tzinfo is None:
+            wanted = wanted.replace(tzinfo=UTC)
+        batch = self._batch(cluster, wanted, newest.batch)
+        at = wanted if isinstance(wanted, datetime) else batch.finished_at
+        if batch.batch_id == newest.batch.batch_id:
+            return Moment(cluster, at, True, newest)
+        state = self._past.state((cluster, batch.batch_id), lambda: self._loaded(cluster, batch, newest.batch))
+        return Moment(cluster, at, False, state)
+
+    def _snapshot(self, cluster: str) -> MemorySnapshot:
+        state = self._site.states().get(cluster)
+        if state is None:
+            raise UnknownCluster(f"no cluster {cluster!r}: there are {', '.join(self.clusters())}")
+        if state.value is None:
+            raise NotLoaded(f"cluster {cluster} is not loaded: {state.error or 'the newest batch is being read'}")
+        return state.value.snapshot
+
+    def _newest_state(self, cluster: str, snapshot: MemorySnapshot) -> NewestState:
+        with self._lock:
+            kept = self._newest.get(cluster)
+            if kept is not None and kept[0] is snapshot:
+                return kept[1]
+            state = NewestState(snapshot, self._queries(Snapshot(TableStore(self._site.roots[cluster]), snapshot.batch)))
+            if kept is None or kept[0].batch.batch_id <= snapshot.batch.batch_id:
+                self._newest[cluster] = snapshot, state
+            return state
+
+    def _batch(self, cluster: str, wanted: int | datetime, newest: Batch) -> Batch:
+        """The batch, as far as batches are loaded."""
+        if isinstance(wanted, int) and wanted > newest.batch_id:
+            raise UsageError(f"no batch {wanted} in cluster {cluster}: the newest is {newest.batch_id}")
+        if wanted == newest.batch_id or (isinstance(wanted, datetime) and wanted >= newest.finished_at):
+            return newest
+        return TableStore(self._site.roots[cluster]).batch_as_of(wanted)
+
+    def _loaded(self, cluster: str, batch: Batch, newest: Batch) -> PastState:
+        store = TableStore(self._site.roots[cluster])
+        snapshot = Snapshot(store, batch)
+        return PastState(snapshot, Snapshot(store, newest), self._queries(Snapshot(store, batch)))
+
+    def _queries(self, snapshot: Snapshot) -> KeptQueries:
+        return KeptQueries(snapshot, self._query_bytes)

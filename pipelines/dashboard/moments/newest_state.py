@@ -1,0 +1,62 @@
+"""The newest batch, from the snapshot in memory."""
+
+import threading
+from collections.abc import Sequence
+from datetime import datetime
+
+import pyarrow as pa
+
+from pipelines.dashboard.moments.kept_queries import KeptQueries
+from pipelines.dashboard.moments.moment import BatchState, Row
+from pipelines.dashboard.moments.partition_decisions import with_decisions
+from pipelines.dashboard.moments.summary_rows import STATUS_COLUMNS, lag_sums, summary_rows
+from pipelines.dashboard.moments.summary_times import last_commits, last_rebalances
+from pipelines.snapshots.memory_snapshot import MemorySnapshot
+
+
+class NewestState(BatchState):
+    """Answers from memory, except for queries."""
+
+    def __init__(self, snapshot: MemorySnapshot, queries: KeptQueries) -> None:
+        self.batch = snapshot.batch
+        self._snapshot = snapshot
+        self._queries = queries
+        self._lock = threading.Lock()
+        self._summaries: pa.Table | None = None
+
+    @property
+    def sampled_at(self) -> datetime | None:
+        return self._snapshot.sampled_at
+
+    def summaries(self) -> pa.Table:
+        with self._lock:
+            if self._summaries is None:
+                self._summaries = self._made_summaries()
+            return self._summaries
+
+    def _made_summaries(self) -> pa.Table:
+        status = self._snapshot.group_status
+        more = [last_commits(self._queries), last_rebalances(self._queries, self.batch)]
+        if status is not None:
+            more.append(status.table.select(STATUS_COLUMNS))
+        return summary_rows(self._snapshot.groups.table, lag_sums(self._snapshot.lag.table), *more)
+
+    def statuses(self, groups: Sequence[str]) -> dict[str, Row]:
+        found = self._snapshot.group_status
+        if found is None:
+            return {}
+        return {group: found.of(group).to_pylist()[0] for group in groups if group in found}
+
+    def group(self, group_id: str) -> Row | None:
+        rows: list[Row] = self._snapshot.groups.of(group_id).to_pylist()
+        return rows[0] if rows else None
+
+    def lag(self, group_id: str) -> list[Row]:
+        return with_decisions(self._snapshot.lag.of(group_id).to_pylist(), self.statuses([group_id]))
+
+    def members(self, group_id: str) -> list[Row]:
+        rows: list[Row] = self._snapshot.members.of(group_id).to_pylist()
+        return rows
+
+    def query(self, sql: str) -> pa.Table:
+        return self._queries.query(sql)

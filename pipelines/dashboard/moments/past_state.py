@@ -1,0 +1,92 @@
+"""An earlier batch, from the tables at their versions then and from the histories."""
+
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.dashboard.moments.kept_queries import KeptQueries
+from pipelines.dashboard.moments.moment import BatchState, Row
+from pipelines.dashboard.moments.partition_decisions import with_decisions
+from pipelines.dashboard.moments.summary_rows import LAG_SUMS, STATUS_COLUMNS, summary_rows, topic_sums
+from pipelines.dashboard.moments.summary_times import last_commits, last_rebalances
+from pipelines.errors import RemovedState
+from pipelines.lag.lag_at import recorded_lag
+from pipelines.lag.status_at import group_status_at
+from pipelines.query.engine import Snapshot
+from pipelines.tables.store import literal
+
+_LAG_HISTORY = """
+SELECT group_id, topic, sampled_at, partitions, unknown_partitions, lag, lag_seconds, lag_seconds_low, lag_seconds_high FROM (
+  SELECT *, row_number() OVER (PARTITION BY group_id, topic ORDER BY batch_id DESC, sampled_at DESC) AS age FROM lag_history
+) h WHERE age = 1 ORDER BY group_id, topic
+"""
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+class PastState(BatchState):
+    """Answers from the tables at the batch; `newest` has the samples and the histories."""
+
+    def __init__(self, snapshot: Snapshot, newest: Snapshot, queries: KeptQueries) -> None:
+        self.batch = snapshot.batch
+        self._snapshot = snapshot
+        self._newest = newest
+        self._queries = queries
+        self._lock = threading.Lock()
+        self._summaries, self._sampled_at = self._loaded()
+
+    @property
+    def sampled_at(self) -> datetime | None:
+        return self._sampled_at
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows in memory."""
+        bytes_of_rows: int = self._summaries.nbytes
+        return bytes_of_rows + self._queries.nbytes
+
+    def summaries(self) -> pa.Table:
+        return self._summaries
+
+    def _loaded(self) -> tuple[pa.Table, datetime | None]:
+        more = [last_commits(self._queries), last_rebalances(self._queries, self.batch), *self._recorded_statuses()]
+        groups = self.query("SELECT group_id, group_type, state, protocol, generation, member_count FROM groups")
+        history = self.query(_LAG_HISTORY) if "lag_history" in self.batch.versions else None
+        if history is None:
+            return summary_rows(groups, LAG_SUMS.empty_table(), *more), None
+        return summary_rows(groups, topic_sums(history), *more), pc.max(history["sampled_at"]).as_py()
+
+    def _recorded_statuses(self) -> list[pa.Table]:
+        """The statuses of the last sample, as long as its files exist."""
+        if "group_status" in self.batch.versions:
+            with suppress(RemovedState):
+                return [self.query(f"SELECT {', '.join(STATUS_COLUMNS)} FROM group_status")]
+        return []
+
+    def statuses(self, groups: Sequence[str]) -> dict[str, Row]:
+        with self._lock:
+            # a time in ms that is not before the end of the batch
+            rows = group_status_at(self._newest, self.batch.finished_at + _MILLISECOND, groups).to_pylist()
+        return {row["group_id"]: row for row in rows}
+
+    def group(self, group_id: str) -> Row | None:
+        rows = self._rows_of("groups", group_id)
+        return rows[0] if rows else None
+
+    def lag(self, group_id: str) -> list[Row]:
+        with self._lock:
+            rows = recorded_lag(self._snapshot, self._newest, [group_id]).to_pylist()
+        return with_decisions(rows, self.statuses([group_id]))
+
+    def members(self, group_id: str) -> list[Row]:
+        return self._rows_of("members", group_id, "ORDER BY member_id")
+
+    def _rows_of(self, table: str, group_id: str, order: str = "") -> list[Row]:
+        rows: list[Row] = self.query(f"SELECT * FROM {table} WHERE group_id = {literal(group_id)} {order}").to_pylist()
+        return rows
+
+    def query(self, sql: str) -> pa.Table:
+        return self._queries.query(sql)

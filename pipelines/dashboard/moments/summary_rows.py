@@ -1,0 +1,127 @@
+"""Rows of `summaries`: one per group, joined in columns from parts that each have a row per group."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coordinator_core.codec.arrays import Int64s
+from coordinator_core.health import NONE
+from coordinator_core.health.sample_columns import integers, nullable
+from pipelines.lag.columns import starts_of_runs
+from pipelines.tables import definitions
+from pipelines.timestamps import TIMESTAMP
+
+GROUP = "group_id"
+
+#: Columns of the lag of a group.
+LAG_SUMS = pa.schema(
+    [
+        (GROUP, pa.string()),
+        ("topics", pa.list_(pa.string())),
+        ("partitions", pa.int64()),
+        ("unknown_partitions", pa.int64()),
+        ("lag", pa.int64()),
+        ("lag_seconds", pa.float64()),
+        ("lag_seconds_low", pa.float64()),
+        ("lag_seconds_high", pa.float64()),
+    ]
+)
+_AGES = ("lag_seconds", "lag_seconds_low", "lag_seconds_high")
+
+#: Columns of `group_status` in `summaries`.
+STATUS_COLUMNS = [GROUP, "status", "rule", "detail", "findings"]
+
+#: Columns of `summaries`.
+SUMMARY = pa.schema(
+    [
+        (GROUP, pa.string()),
+        ("group_type", pa.string()),
+        ("state", pa.string()),
+        ("protocol", pa.string()),
+        ("generation", pa.int32()),
+        ("member_count", pa.int32()),
+        *(field for field in LAG_SUMS if field.name != GROUP),
+        ("status", pa.string()),
+        ("rule", pa.string()),
+        ("detail", pa.string()),
+        ("findings", definitions.table("group_status").schema.field("findings").type),
+        ("last_commit_at", TIMESTAMP),
+        ("last_rebalance_at", TIMESTAMP),
+    ]
+)
+
+
+def summary_rows(groups: pa.Table, lag: pa.Table, *more: pa.Table) -> pa.Table:
+    """One row per group of `groups` or `lag`, sorted, with the columns of all parts; columns of no part are null.
+
+    Each part has unique groups. `more` may have groups that no longer exist.
+    """
+    names = pa.chunked_array([part[GROUP].combine_chunks() for part in (groups, lag)], pa.string()).unique()
+    names = names.take(pc.sort_indices(names))
+    columns: dict[str, pa.ChunkedArray | pa.Array] = {GROUP: names}
+    for part in (groups, lag, *more):
+        wanted = [name for name in part.column_names if name in SUMMARY.names and name != GROUP]
+        found = part.select(wanted).take(pc.index_in(names, value_set=part[GROUP].combine_chunks()))
+        columns |= {name: found[name] for name in wanted}
+    count = len(names)
+    return pa.table([columns[f.name].cast(f.type) if f.name in columns else pa.nulls(count, f.type) for f in SUMMARY], SUMMARY)
+
+
+def lag_sums(lag: pa.Table) -> pa.Table:
+    """Sums over rows of `lag`, sorted by group and topic. Unknown lags are counted, and null if none is known."""
+    starts = starts_of_runs(lag[GROUP])
+    if not lag.num_rows:
+        return LAG_SUMS.empty_table()
+    known = lag["lag"].is_valid().to_numpy().astype(np.int64)
+    floored = np.maximum(lag["lag"].fill_null(0).to_numpy(), 0)
+    partitions = np.diff(starts)
+    known_partitions = np.add.reduceat(known, starts[:-1])
+    return _sums(
+        lag,
+        starts,
+        {
+            "partitions": partitions,
+            "unknown_partitions": partitions - known_partitions,
+            "lag": pa.array(np.add.reduceat(floored, starts[:-1]), mask=known_partitions == 0),
+        },
+    )
+
+
+def topic_sums(history: pa.Table) -> pa.Table:
+    """The same from rows of `lag_history`, sorted by group and topic, one per topic."""
+    starts = starts_of_runs(history[GROUP])
+    if not history.num_rows:
+        return LAG_SUMS.empty_table()
+    lag = integers(history["lag"])
+    total = np.add.reduceat(np.where(lag == NONE, 0, lag), starts[:-1])
+    is_unknown = np.maximum.reduceat(lag, starts[:-1]) == NONE
+    counts = {name: np.add.reduceat(history[name].to_numpy(), starts[:-1]) for name in ("partitions", "unknown_partitions")}
+    return _sums(history, starts, {**counts, "lag": nullable(np.where(is_unknown, NONE, total))})
+
+
+def _sums(rows: pa.Table, starts: Int64s, sums: Mapping[str, Int64s | pa.Array]) -> pa.Table:
+    ages = rows.select(_AGES).take(_oldest(rows["lag_seconds"].to_numpy(), starts))
+    columns = {
+        GROUP: rows[GROUP].take(starts[:-1]),
+        "topics": _topics(rows, starts),
+        **sums,
+        **{name: ages[name] for name in _AGES},
+    }
+    return pa.table({field.name: columns[field.name] for field in LAG_SUMS}).cast(LAG_SUMS)
+
+
+def _oldest(age: np.ndarray, starts: Int64s) -> Int64s:
+    """The row with the greatest known age of each group; its first row if none is known."""
+    order = np.nan_to_num(age, nan=-1.0)
+    greatest = np.repeat(np.maximum.reduceat(order, starts[:-1]), np.diff(starts))
+    rows = np.where(order == greatest, np.arange(len(age)), len(age))
+    found: Int64s = np.minimum.reduceat(rows, starts[:-1])
+    return found
+
+
+def _topics(rows: pa.Table, starts: Int64s) -> pa.ListArray:
+    firsts = starts_of_runs(rows[GROUP], rows["topic"])[:-1]
+    bounds = np.searchsorted(firsts, starts)
+    return pa.ListArray.from_arrays(pa.array(bounds, pa.int32()), rows["topic"].take(firsts).combine_chunks())
