@@ -4,11 +4,14 @@ from html import escape
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import HTMLResponse
+from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pipelines.dashboard.burrow_routes import BurrowApi
+from pipelines.dashboard.moments.moment_store import MomentStore
 from pipelines.dashboard.options import DashboardOptions, is_loopback
+from pipelines.dashboard.pages.page_routes import PageRoutes
 from pipelines.dashboard.responses import READ, error_response, json_response, metrics_response
 from pipelines.metrics.site import Site
 from pipelines.version import version_text
@@ -32,6 +35,8 @@ def make_app(site: Site, options: DashboardOptions) -> FastAPI:
     """The application. `site` has to be started by the caller."""
     app = FastAPI(title="Grouplake", version=version_text(), docs_url=None, redoc_url=None)
     app.include_router(BurrowApi(site, options.sample_seconds).router())
+    app.include_router(PageRoutes(MomentStore(site, 256_000_000)).router())
+    app.mount("/static", StaticFiles(packages=[("pipelines.dashboard", "static")]))
 
     @app.api_route("/", methods=READ, include_in_schema=False)
     async def index() -> Response:
@@ -74,7 +79,7 @@ class RawNames:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"].startswith("/v3/") and scope.get("raw_path"):
+        if scope["type"] == "http" and scope["path"].startswith(("/v3/", "/c/")) and scope.get("raw_path"):
             scope = {**scope, "path": scope["raw_path"].decode("latin-1")}
         await self._app(scope, receive, send)
 

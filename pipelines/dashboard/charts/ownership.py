@@ -12,6 +12,8 @@ COLOURS = 8
 #: Rough width of a character of a bar's label.
 _CHARACTER = 6.5
 _LEAST_WIDTH = 1.0
+#: Distance between two bars of a row.
+_BETWEEN = 1.0
 
 
 @dataclass(frozen=True)
@@ -93,4 +95,4 @@ def _free(since: datetime, until: datetime, axis: TimeAxis) -> list[Bar]:
 
 def _place(since: datetime, until: datetime, axis: TimeAxis) -> tuple[float, float]:
     x = axis.x(since)
-    return x, round(max(_LEAST_WIDTH, axis.x(until) - x), 1)
+    return x, round(max(_LEAST_WIDTH, axis.x(until) - x - _BETWEEN), 1)

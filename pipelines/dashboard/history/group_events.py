@@ -1,7 +1,7 @@
-"""The events of a group as a list, the newest first: rebalances, resets, removals and last commits, each with its sentence."""
+"""The events of a group as a list, the newest first: rebalances, resets, removals and stops, each with its sentence."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import groupby
 from typing import Any
 
@@ -9,12 +9,15 @@ from pipelines.dashboard.history.member_labels import MemberLabel
 from pipelines.dashboard.words.events import rebalance_words, reset_words
 from pipelines.dashboard.words.names import visible
 from pipelines.dashboard.words.quantities import count, plural
+from pipelines.dashboard.words.reasons import partition_name
 
 Row = Mapping[str, Any]
 
 #: A member change belongs to the rebalance that follows it: records of a classic rebalance share their time, those of a modern
 #: one precede it by less than this.
 _SOON = timedelta(seconds=1)
+#: Rule of partitions whose commits have stopped.
+_STOPPED = "burrow_2"
 _REMOVALS = {
     "tombstone": "Offsets of {partitions} of {topic} were removed from the log",
     "expire": "Offsets of {partitions} of {topic} expired",
@@ -31,32 +34,38 @@ def group_events(
     member_changes: Sequence[Row],
     resets: Sequence[Row],
     removals: Sequence[Row],
+    stopped: Sequence[dict[str, Any]],
     labels: Mapping[str, MemberLabel],
 ) -> list[dict[str, Any]]:
-    """Rows with `at`, `kind` (rebalance, reset, removal or group) and `words`."""
-    events = [*_rebalances(rebalances, member_changes, labels), *_resets(resets), *_group_changes(member_changes)]
+    """Rows with `at`, `kind` (rebalance, reset, removal, stop or group) and `words`; `stopped` are those of `stops`."""
+    events = [*stopped, *_rebalances(rebalances, member_changes, labels), *_resets(resets), *_group_changes(member_changes)]
     for row in removals:
         words = _REMOVALS[row["change"]].format(partitions=plural(row["partitions"], "partition"), topic=visible(row["topic"]))
         events.append({"at": row["at"], "kind": "removal", "words": words})
     return sorted(events, key=lambda event: event["at"], reverse=True)
 
 
-def last_commits(
-    offsets: Sequence[Row], members: Sequence[Row], labels: Mapping[str, MemberLabel], at: datetime, silent: timedelta
-) -> dict[str, Any] | None:
-    """The last commit as an event, if there was none for longer than `silent` although records are waiting."""
-    times = [row["committed_at"] for row in offsets if row["committed_at"] is not None]
-    waiting = sum(max(0, row["lag"] or 0) for row in offsets)
-    if not times or not waiting or at - max(times) <= silent:
-        return None
-    names = sorted({labels[row["member_id"]].name for row in members if row["member_id"] in labels})
-    if not members:
-        still = "The group has no members"
-    elif names and len(names) <= 3:
-        still = f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'} still in the group"
-    else:
-        still = f"{plural(len(members), 'member')} {'is' if len(members) == 1 else 'are'} still in the group"
-    return {"at": max(times), "kind": "commit", "words": f"Last commit. {still}; {count(waiting)} records are waiting"}
+def stops(offsets: Sequence[Row], findings: Sequence[Row], members: Mapping[str, MemberLabel]) -> list[dict[str, Any]]:
+    """The last commit of partitions whose commits have stopped, as events; partitions of one owner and time are one event."""
+    stopped = {(row["topic"], row["partition"]) for row in findings if row["rule"] == _STOPPED}
+    rows = [row for row in offsets if (row["topic"], row["partition"]) in stopped and row["committed_at"] is not None]
+
+    def key(row: Row) -> tuple[Any, ...]:
+        return row["committed_at"], row["topic"], row["consumer_id"] or ""
+
+    found = []
+    for (at, _, owner), group in groupby(sorted(rows, key=key), key=key):
+        partitions = list(group)
+        waiting = sum(max(0, row["lag"] or 0) for row in partitions)
+        where = partition_name(partitions[0]["topic"], partitions[0]["partition"])
+        if len(partitions) > 1:
+            where = f"{plural(len(partitions), 'partition')} of {visible(partitions[0]['topic'])}"
+        its = "it" if len(partitions) == 1 else "them"
+        still = f"{visible(members[owner].name, 60)} still owns {its}" if owner in members else f"nobody owns {its}"
+        found.append(
+            {"at": at, "kind": "stop", "words": f"Last commit on {where}; {still}, and {count(waiting)} records are waiting"}
+        )
+    return found
 
 
 def _rebalances(rebalances: Sequence[Row], changes: Sequence[Row], labels: Mapping[str, MemberLabel]) -> list[dict[str, Any]]:

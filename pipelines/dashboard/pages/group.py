@@ -1,9 +1,8 @@
 """The page of one group: its status with the reason, lag and owners over time, events, and tabs with the rows."""
 
-from datetime import timedelta
 from typing import Any
 
-from pipelines.dashboard.history.group_events import group_events, last_commits
+from pipelines.dashboard.history.group_events import group_events, stops
 from pipelines.dashboard.history.group_history import GroupQueries
 from pipelines.dashboard.history.member_labels import member_labels
 from pipelines.dashboard.history.span import span_until
@@ -26,8 +25,6 @@ _LAG = (
     *("lag", "data_lag", "lag_seconds", "lag_seconds_low", "lag_seconds_high", "lag_method", "lag_reason", "messages_lost"),
     *("blocked_by_transaction", "lag_slope_per_second", "stuck_seconds", "retention_margin_seconds", "status", "rule"),
 )
-#: Time without a commit, with records waiting, from which it is an event.
-_SILENT = timedelta(minutes=1)
 #: Statuses that need no reason.
 _FINE = ("OK", "NOTFOUND")
 
@@ -47,9 +44,9 @@ def group_page(moment: Moment, group: str, query: Query) -> Row:
     history = GroupQueries(moment, group, span)
     owners, rebalances, resets, changes = history.owners(), history.rebalances(), history.resets(), history.member_changes()
     labels = member_labels([*owners, *({**row, "since": row["record_timestamp"], "until": None} for row in members)])
-    events = group_events(rebalances, changes, resets, history.removals(), labels)
-    silence = last_commits(offsets, members, labels, moment.at, _SILENT)
     status = moment.statuses([group]).get(group)
+    stopped = stops(offsets, status["findings"] or [] if status else [], labels)
+    events = group_events(rebalances, changes, resets, history.removals(), stopped, labels)
     rows = next(read for name, _, read in TABS if name == tab)
     return {
         "group_id": group,
@@ -60,13 +57,11 @@ def group_page(moment: Moment, group: str, query: Query) -> Row:
         "span": {"start": span.start, "end": span.end, "text": span.text},
         "lag_history": history.lag(),
         "commits": history.commits(),
-        "owners": [
-            {**row, "name": labels[row["member_id"]].name, "colour": labels[row["member_id"]].colour} for row in owners
-        ],
+        "owners": [{**row, "name": labels[row["member_id"]].name, "colour": labels[row["member_id"]].colour} for row in owners],
         "members": {member: {"name": label.name, "colour": label.colour} for member, label in labels.items()},
         "rebalances": rebalances,
         "resets": resets,
-        "events": _placed(silence, events),
+        "events": events,
         "offsets": offsets,
         "tab": tab,
         "rows": rows(moment, group) if rows else [],
@@ -75,9 +70,7 @@ def group_page(moment: Moment, group: str, query: Query) -> Row:
 
 def _offsets(moment: Moment, group: str) -> list[Row]:
     """Rows of lag with the time of the commit, the greatest age first."""
-    commits = {
-        (row["topic"], row["partition"]): row for row in moment.query(_COMMITTED.format(group=literal(group))).to_pylist()
-    }
+    commits = {(row["topic"], row["partition"]): row for row in moment.query(_COMMITTED.format(group=literal(group))).to_pylist()}
     found = []
     for row in moment.lag(group):
         commit = commits.get((row["topic"], row["partition"]), {})
@@ -117,11 +110,6 @@ def _status(row: Row | None) -> Row:
         return {"status": None, "rule": None, "reasons": []}
     findings = [each for each in row["findings"] or [] if each["status"] not in _FINE]
     return {"status": row["status"], "rule": row["rule"], "burrow_status": row["burrow_status"], "reasons": reasons(findings)}
-
-
-def _placed(event: Row | None, events: list[Row]) -> list[Row]:
-    """The events with one more, by time, the newest first."""
-    return events if event is None else sorted([event, *events], key=lambda each: each["at"], reverse=True)
 
 
 def _without(row: Row | None, *names: str) -> Row | None:

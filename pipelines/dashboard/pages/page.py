@@ -1,15 +1,41 @@
-"""What the modules of all pages share: the query of a request and the errors of a page."""
+"""What the modules of all pages share: the specification of a page, the query of a request, and the errors."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
+from pipelines.dashboard.moments.moment import Moment
 from pipelines.errors import GrouplakeError, UsageError
 
 #: Query parameters of a request, by name.
 Query = Mapping[str, str]
+#: Names in the path of a request, such as `group`.
+Names = Mapping[str, str]
+#: All that a page shows, without markup: its JSON.
+Model = dict[str, Any]
 
 
 class NoSuchPage(GrouplakeError):
     """The page of something that does not exist at its time."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of a cluster.
+
+    - `name`: of its entry in the navigation.
+    - `path`: below the path of the cluster, such as `groups/{group}`.
+    - `model`: what the page shows. Raises NoSuchPage, and UsageError for an invalid query.
+    - `view`: what only the template needs, such as the geometry of charts, made from the model.
+    """
+
+    name: str
+    path: str
+    template: str
+    summary: str
+    model: Callable[[Moment, Names, Query], Model]
+    title: Callable[[Model], str]
+    view: Callable[[Model, Moment], Mapping[str, Any]] | None = None
 
 
 def choice(parameter: str, value: str | None, values: Sequence[str]) -> str:

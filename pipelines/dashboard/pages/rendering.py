@@ -21,7 +21,12 @@ _FILTERS = {
     "status_words": statuses.status_words,
     "lag_reason": reasons.lag_reason,
 }
-_FUNCTIONS = {"interval": quantities.interval, "since": times.since, "partition_name": reasons.partition_name}
+_FUNCTIONS = {
+    "interval": quantities.interval,
+    "since": times.since,
+    "after": times.after,
+    "partition_name": reasons.partition_name,
+}
 
 
 class Templates:

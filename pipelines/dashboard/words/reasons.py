@@ -97,8 +97,6 @@ _SENTENCES: dict[str, Callable[[Sequence[Finding]], str]] = {
     "reset": _jump(lambda _: "An administrator"),
     "rewound": _jump(_party),
     "skew": lambda found: f"Nearly all of the lag is on {_where(found)}.",
-    "members_without_partitions": lambda found: (
-        f"{found[0]['detail'].capitalize()}, for {duration(found[0]['window_seconds'])}."
-    ),
+    "members_without_partitions": lambda found: f"{found[0]['detail'].capitalize()}, for {duration(found[0]['window_seconds'])}.",
     "unknown": _unknown,
 }

@@ -4,8 +4,6 @@ from datetime import UTC, datetime, timedelta
 
 from pipelines.dashboard.words.quantities import UNKNOWN, duration
 
-_DAY = timedelta(days=1)
-
 
 def iso(at: datetime | None) -> str:
     """A time for `datetime` attributes and links: `2026-03-01T12:00:05Z`, with milliseconds if it has some."""
@@ -37,3 +35,8 @@ def since(at: datetime | None, now: datetime) -> str:
         return UNKNOWN
     seconds = (now - at).total_seconds()
     return f"{duration(seconds)} ago" if seconds >= 0 else f"in {duration(-seconds)}"
+
+
+def after(at: datetime, seconds: float) -> datetime:
+    """The time that many seconds later."""
+    return at + timedelta(seconds=seconds)
