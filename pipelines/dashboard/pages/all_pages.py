@@ -1,10 +1,32 @@
 """The pages, in the order in which their paths are matched."""
 
+from pipelines.dashboard.pages.changes import changes_page
 from pipelines.dashboard.pages.group import group_page
 from pipelines.dashboard.pages.group_view import group_view
+from pipelines.dashboard.pages.groups import groups_csv, groups_page, groups_view
+from pipelines.dashboard.pages.overview import overview_page, overview_view
 from pipelines.dashboard.pages.page import Page
 
 PAGES = (
+    Page(
+        "overview",
+        "",
+        "overview.html",
+        "What needs attention in a cluster",
+        lambda moment, _names, _query: overview_page(moment),
+        lambda _model: "Overview",
+        overview_view,
+    ),
+    Page(
+        "groups",
+        "groups",
+        "groups.html",
+        "Groups of a cluster, filtered and sorted",
+        lambda moment, _names, query: groups_page(moment, query),
+        lambda _model: "Groups",
+        groups_view,
+        lambda moment, _names, query: groups_csv(moment, query),
+    ),
     Page(
         "groups",
         "groups/{group}",
@@ -13,6 +35,14 @@ PAGES = (
         lambda moment, names, query: group_page(moment, names["group"], query),
         lambda model: str(model["group_id"]),
         group_view,
+    ),
+    Page(
+        "overview",
+        "changes",
+        "changes.html",
+        "Changes between two times",
+        lambda moment, _names, query: changes_page(moment, query),
+        lambda _model: "Changes",
     ),
 )
 

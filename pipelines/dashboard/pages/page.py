@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+
 from pipelines.dashboard.moments.moment import Moment
 from pipelines.errors import GrouplakeError, UsageError
 
@@ -27,6 +29,7 @@ class Page:
     - `path`: below the path of the cluster, such as `groups/{group}`.
     - `model`: what the page shows. Raises NoSuchPage, and UsageError for an invalid query.
     - `view`: what only the template needs, such as the geometry of charts, made from the model.
+    - `csv`: the rows of the page's list, without paging.
     """
 
     name: str
@@ -36,6 +39,7 @@ class Page:
     model: Callable[[Moment, Names, Query], Model]
     title: Callable[[Model], str]
     view: Callable[[Model, Moment], Mapping[str, Any]] | None = None
+    csv: Callable[[Moment, Names, Query], pa.Table] | None = None
 
 
 def choice(parameter: str, value: str | None, values: Sequence[str]) -> str:

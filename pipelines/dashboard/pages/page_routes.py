@@ -16,6 +16,7 @@ from pipelines.dashboard.pages.links import Links
 from pipelines.dashboard.pages.page import NoSuchPage, Page
 from pipelines.dashboard.pages.page_json import page_json
 from pipelines.dashboard.pages.rendering import Templates
+from pipelines.dashboard.pages.table_csv import table_csv
 from pipelines.dashboard.pages.time_travel import time_control
 from pipelines.dashboard.responses import READ, error_response
 from pipelines.errors import GrouplakeError, RemovedState, UsageError
@@ -29,7 +30,7 @@ _CODES: tuple[tuple[type[GrouplakeError], int], ...] = (
     (RemovedState, 410),
     (UsageError, 400),
 )
-_JSON = ".json"
+_JSON, _CSV = ".json", ".csv"
 
 
 class PageRoutes:
@@ -45,39 +46,52 @@ class PageRoutes:
         for page in PAGES:
             path = f"/c/{{cluster}}/{page.path}"
             file = f"{path}index" if path.endswith("/") else path
-            router.add_api_route(f"{file}{_JSON}", self._json(page), methods=READ, summary=page.summary, tags=["pages"])
-            router.add_api_route(path, self._html(page), methods=READ, include_in_schema=False)
+            router.add_api_route(
+                f"{file}{_JSON}", self._answer(page, self._json), methods=READ, summary=page.summary, tags=["pages"]
+            )
+            if page.csv:
+                router.add_api_route(
+                    f"{file}{_CSV}",
+                    self._answer(page, self._csv),
+                    methods=READ,
+                    summary=f"{page.summary}, as CSV",
+                    tags=["pages"],
+                )
+            router.add_api_route(path, self._answer(page, self._html), methods=READ, include_in_schema=False)
         return router
 
-    def _json(self, page: Page) -> Callable[[Request], Response]:
+    def _answer(self, page: Page, make: Callable[[Page, Moment, Request], Response]) -> Callable[[Request], Response]:
+        """A route of a page: 304 for a known entity tag, otherwise what `make` returns."""
+
         def answer(request: Request) -> Response:
             try:
-                moment = self._moment(request)
+                moment = self._moments.moment(unquote(request.path_params["cluster"]), request.query_params.get("as_of") or None)
                 tag = _entity_tag(moment, request)
+                caching = {"ETag": tag, "Cache-Control": "private, no-cache"}
                 if tag in request.headers.get("if-none-match", ""):
-                    return Response(status_code=304, headers=_caching(tag))
-                model = {**_position(moment), **page.model(moment, _names(request), request.query_params)}
-                return Response(page_json(model), media_type="application/json", headers=_caching(tag))
-            except GrouplakeError as error:
-                return error_response(request, _code(error), str(error))
-
-        return answer
-
-    def _html(self, page: Page) -> Callable[[Request], Response]:
-        def answer(request: Request) -> Response:
-            try:
-                moment = self._moment(request)
-                tag = _entity_tag(moment, request)
-                if tag in request.headers.get("if-none-match", ""):
-                    return Response(status_code=304, headers=_caching(tag))
-                model = page.model(moment, _names(request), request.query_params)
-                drawn = page.view(model, moment) if page.view else {}
-                context = {"model": model, **drawn, "title": page.title(model), "active": page.name}
-                return HTMLResponse(self._page(page.template, request, moment, context), headers=_caching(tag))
+                    return Response(status_code=304, headers=caching)
+                response = make(page, moment, request)
+                response.headers.update(caching)
+                return response
             except GrouplakeError as error:
                 return self._error(request, error)
 
         return answer
+
+    def _json(self, page: Page, moment: Moment, request: Request) -> Response:
+        model = {**_position(moment), **page.model(moment, _names(request), request.query_params)}
+        return Response(page_json(model), media_type="application/json")
+
+    def _csv(self, page: Page, moment: Moment, request: Request) -> Response:
+        assert page.csv is not None, "the route exists only for pages with CSV"
+        text = table_csv(page.csv(moment, _names(request), request.query_params))
+        return Response(text, media_type="text/csv; charset=utf-8", headers={"Content-Disposition": "attachment"})
+
+    def _html(self, page: Page, moment: Moment, request: Request) -> Response:
+        model = page.model(moment, _names(request), request.query_params)
+        drawn = page.view(model, moment) if page.view else {}
+        context = {"model": model, **drawn, "title": page.title(model), "active": page.name}
+        return HTMLResponse(self._page(page.template, request, moment, context))
 
     def _page(self, template: str, request: Request, moment: Moment, context: dict[str, object]) -> str:
         links = Links(moment.cluster, request.url.path, dict(request.query_params))
@@ -95,11 +109,10 @@ class PageRoutes:
             },
         )
 
-    def _moment(self, request: Request) -> Moment:
-        return self._moments.moment(unquote(request.path_params["cluster"]), request.query_params.get("as_of") or None)
-
     def _error(self, request: Request, error: GrouplakeError) -> Response:
         code = _code(error)
+        if request.url.path.endswith((_JSON, _CSV)):
+            return error_response(request, code, str(error))
         context = {
             "title": HTTPStatus(code).phrase,
             "message": str(error),
@@ -130,10 +143,6 @@ def _entity_tag(moment: Moment, request: Request) -> str:
     """Of the batch and the request: a page is a function of them and of this version."""
     asked = f"{version_text()} {moment.at} {moment.is_newest} {request.url.path}?{request.url.query}"
     return f'"{moment.batch.batch_id}-{hashlib.sha256(asked.encode(errors="surrogatepass")).hexdigest()[:16]}"'
-
-
-def _caching(tag: str) -> dict[str, str]:
-    return {"ETag": tag, "Cache-Control": "private, no-cache"}
 
 
 def _code(error: GrouplakeError) -> int:

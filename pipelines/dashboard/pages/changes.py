@@ -1,0 +1,61 @@
+"""The comparison of two times: groups that appeared, vanished, rebalanced, were reset or made progress."""
+
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from typing import Any
+
+from pipelines.dashboard.moments.moment import Moment
+from pipelines.dashboard.pages.page import Query
+from pipelines.errors import UsageError
+from pipelines.query.diff_report import summary
+
+Row = dict[str, Any]
+
+#: Distance to the earlier time, without one in the query.
+_DAY = timedelta(days=1)
+#: Changes of partitions that are added up by topic.
+_ADDED_UP = ("committed", "progress", "removed", "reset", "rewind")
+_MOST_ROWS = 500
+
+
+def changes_page(moment: Moment, query: Query) -> Row:
+    """The model: the changes between the time `from` of the query and the time of the page.
+
+    Raises:
+        UsageError: not a time, or no batch at that time.
+        RemovedState: the state at that time can no longer be known.
+    """
+    earlier = _time(query.get("from")) if query.get("from") else moment.at - _DAY
+    if earlier >= moment.at:
+        raise UsageError(f"from={earlier:%Y-%m-%dT%H:%M:%SZ} is not before the time of the page: exchange them")
+    changes = moment.changes_since(earlier).to_pylist()
+    rows = _added_up(changes)
+    return {
+        "from": earlier,
+        "to": moment.at,
+        "summary": summary(changes),
+        "changes": rows[:_MOST_ROWS],
+        "more": max(0, len(rows) - _MOST_ROWS),
+    }
+
+
+def _time(text: str | None) -> datetime:
+    try:
+        at = datetime.fromisoformat(text or "")
+    except ValueError as error:
+        raise UsageError(f"invalid from {text!r}: use an ISO 8601 time such as 2026-03-01T12:00:00Z") from error
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+def _added_up(changes: list[Row]) -> list[Row]:
+    """One row per group, change and topic. `by` is the sum of the movements of offsets, `partitions` their number."""
+    found = []
+    for _, group in groupby(changes, key=lambda row: (row["group_id"], row["change"], row["topic"])):
+        rows = list(group)
+        if rows[0]["change"] not in _ADDED_UP:
+            found += [{**row, "partitions": None, "by": None} for row in rows]
+            continue
+        moved = [int(row["to"]) - int(row["from"]) for row in rows if row["from"] is not None and row["to"] is not None]
+        one = rows[0] if len(rows) == 1 else {**rows[0], "partition": None, "from": None, "to": None, "detail": None}
+        found.append({**one, "partitions": len(rows), "by": sum(moved) if moved else None})
+    return found

@@ -1,0 +1,30 @@
+"""The first page: all clusters with their groups by status. It shows the newest batch of each, not one time."""
+
+from typing import Any
+
+from pipelines.dashboard.moments.errors import NotLoaded
+from pipelines.dashboard.moments.moment_store import MomentStore
+from pipelines.dashboard.pages.group_filter import status_counts
+from pipelines.dashboard.pages.links import Links
+
+
+def clusters_page(moments: MomentStore) -> dict[str, Any]:
+    """The model of the page."""
+    return {"clusters": [_cluster(moments, name) for name in moments.clusters()]}
+
+
+def _cluster(moments: MomentStore, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = {"cluster": name, "url": Links(name, "/").to(), "error": None, "batch_id": None}
+    try:
+        moment = moments.moment(name)
+    except NotLoaded as error:
+        return {**found, "error": str(error)}
+    summaries = moment.summaries()
+    return {
+        **found,
+        "batch_id": moment.batch.batch_id,
+        "finished_at": moment.batch.finished_at,
+        "sampled_at": moment.sampled_at,
+        "groups": summaries.num_rows,
+        "statuses": status_counts(summaries),
+    }
