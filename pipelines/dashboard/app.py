@@ -8,6 +8,8 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pipelines.dashboard.burrow_routes import BurrowApi
+from pipelines.dashboard.live.live_routes import live_router
+from pipelines.dashboard.live.streams import Streams
 from pipelines.dashboard.options import DashboardOptions, is_loopback
 from pipelines.dashboard.responses import READ, error_response, json_response, metrics_response
 from pipelines.metrics.site import Site
@@ -28,10 +30,11 @@ _LINKS = {
 }
 
 
-def make_app(site: Site, options: DashboardOptions) -> FastAPI:
-    """The application. `site` has to be started by the caller."""
+def make_app(site: Site, options: DashboardOptions, streams: Streams) -> FastAPI:
+    """The application. `site` has to be started by the caller, and `streams` to be closed before the server ends."""
     app = FastAPI(title="Grouplake", version=version_text(), docs_url=None, redoc_url=None)
     app.include_router(BurrowApi(site, options.sample_seconds).router())
+    app.include_router(live_router(streams))
 
     @app.api_route("/", methods=READ, include_in_schema=False)
     async def index() -> Response:
@@ -68,13 +71,13 @@ def make_app(site: Site, options: DashboardOptions) -> FastAPI:
 
 
 class RawNames:
-    """Leaves names in the paths of Burrow's API percent-encoded, so that a group id may contain a slash."""
+    """Leaves names in paths of Burrow's API and of pages percent-encoded, so that a group id may contain a slash."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"].startswith("/v3/") and scope.get("raw_path"):
+        if scope["type"] == "http" and scope["path"].startswith(("/v3/", "/c/")) and scope.get("raw_path"):
             scope = {**scope, "path": scope["raw_path"].decode("latin-1")}
         await self._app(scope, receive, send)
 

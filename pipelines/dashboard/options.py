@@ -25,6 +25,8 @@ class DashboardOptions:
     poll_seconds: float
     sample_seconds: int
     metrics: MetricsSettings
+    max_streams: int
+    memory_bytes: int
 
 
 def dashboard_options(
@@ -40,8 +42,9 @@ def dashboard_options(
             f"{endpoint} is not a loopback address, and the server has no authentication: use 127.0.0.1, or set "
             "dashboard.allow_remote = true where only trusted clients reach the address"
         )
-    if not dashboard["poll_ms"]:
-        raise UsageError("dashboard.poll_ms is 0: must be 1 or more")
+    for name in ("poll_ms", "memory_mb", "max_streams"):
+        if dashboard[name] < 1:
+            raise UsageError(f"dashboard.{name} is {dashboard[name]}: must be 1 or more")
     return DashboardOptions(
         roots=named_roots(tables),
         listen=endpoint,
@@ -49,6 +52,8 @@ def dashboard_options(
         poll_seconds=dashboard["poll_ms"] / 1000,
         sample_seconds=lag["interval_seconds"],
         metrics=metrics_settings(metrics),
+        max_streams=dashboard["max_streams"],
+        memory_bytes=dashboard["memory_mb"] * 1_000_000,
     )
 
 
