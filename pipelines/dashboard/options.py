@@ -30,13 +30,22 @@ class DashboardOptions:
 
 
 def dashboard_options(
-    tables: Sequence[str], listen: str | None, dashboard: Mapping[str, Any], metrics: Mapping[str, Any], lag: Mapping[str, Any]
+    tables: Sequence[str],
+    listen: str | None,
+    dashboard: Mapping[str, Any],
+    metrics: Mapping[str, Any],
+    lag: Mapping[str, Any],
+    *,
+    flag: str = "--listen",
 ) -> DashboardOptions:
-    """Options from the command line and the sections of the configuration. Raises UsageError for an invalid value."""
+    """Options from the command line and the sections of the configuration. Raises UsageError for an invalid value.
+
+    `flag` is the name of the argument with `listen`.
+    """
     try:
         endpoint = parse_listen_address(listen or dashboard["listen"])
     except ValueError as error:
-        raise UsageError(f"{'--listen' if listen else 'dashboard.listen'}: {error}") from error
+        raise UsageError(f"{flag if listen else 'dashboard.listen'}: {error}") from error
     if not dashboard["allow_remote"] and not is_loopback(endpoint.host):
         raise UsageError(
             f"{endpoint} is not a loopback address, and the server has no authentication: use 127.0.0.1, or set "

@@ -61,7 +61,8 @@ class DashboardServer:
 
     def run(self) -> None:
         """Serve until a signal, in the main thread, or until `stop`."""
-        asyncio.run(self._server.serve(sockets=[self._listener]))
+        with self._listener:
+            asyncio.run(self._server.serve(sockets=[self._listener]))
 
     def stop(self) -> None:
         """End `run` after the pending requests. Any thread may call it."""

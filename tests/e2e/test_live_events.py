@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
+from operator import eq
 from pathlib import Path
 
 import httpx
@@ -34,6 +36,10 @@ def write(folder: str, end: int) -> None:
     write_tables(folder, lag=lag, groups=groups)
 
 
+def loaded_batch(server: Dashboard) -> object:
+    return server.get("/ready").json()["clusters"]["east"]["batch_id"]
+
+
 def test_every_client_gets_every_batch(server: Dashboard, tables: str) -> None:
     with ExitStack() as stack:
         streams = [stack.enter_context(EventStream(server.url)).wait_until_open() for _ in range(CLIENTS)]
@@ -53,9 +59,7 @@ def test_every_client_gets_every_batch(server: Dashboard, tables: str) -> None:
 def test_a_client_that_missed_batches_gets_one_event(server: Dashboard, tables: str) -> None:
     for batch, end in ((1, 6), (2, 7)):
         write(tables, end)
-        eventually(
-            "the batch is loaded", lambda: server.get("/ready").json()["clusters"]["east"]["batch_id"], lambda at, b=batch: at == b
-        )
+        eventually("the batch is loaded", lambda: loaded_batch(server), partial(eq, batch))
     with EventStream(server.url, last_event_id=0) as missed:
         assert missed.wait_for(1) == [(2, {"batch_id": 2, "at": "2026-11-22T12:00:00+00:00", "groups": ["billing"]})]
         write(tables, 8)

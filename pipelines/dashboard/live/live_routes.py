@@ -14,7 +14,7 @@ _RETRY_MS = 2_000
 
 
 def live_router(streams: Streams) -> APIRouter:
-    """`/c/{cluster}/events`: an event per new batch, with the batch id as its id. FastAPI sends a comment every 15 s without one."""
+    """`/c/{cluster}/events`: an event per new batch, with its id. FastAPI sends a comment after 15 s without an event."""
     router = APIRouter(tags=["pages"])
 
     async def open_stream(
