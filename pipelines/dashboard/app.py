@@ -1,14 +1,13 @@
 """The routes of the server."""
 
-from html import escape
-
 from fastapi import FastAPI, Request, Response
-from fastapi.responses import HTMLResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pipelines.dashboard.burrow_routes import BurrowApi
+from pipelines.dashboard.live.live_routes import live_router
+from pipelines.dashboard.live.streams import Streams
 from pipelines.dashboard.moments.moment_store import MomentStore
 from pipelines.dashboard.options import DashboardOptions, is_loopback
 from pipelines.dashboard.pages.page_routes import PageRoutes
@@ -16,31 +15,14 @@ from pipelines.dashboard.responses import READ, error_response, json_response, m
 from pipelines.metrics.site import Site
 from pipelines.version import version_text
 
-#: The page loads nothing and is not shown inside of other pages.
-_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-}
-_LINKS = {
-    "/metrics": "metrics for Prometheus",
-    "/v3/kafka": "Burrow's HTTP API",
-    "/health": "whether the server runs",
-    "/ready": "whether every cluster is loaded, with batch and times",
-    "/openapi.json": "description of the routes",
-}
 
-
-def make_app(site: Site, options: DashboardOptions) -> FastAPI:
-    """The application. `site` has to be started by the caller."""
+def make_app(site: Site, options: DashboardOptions, streams: Streams) -> FastAPI:
+    """The application. `site` has to be started by the caller, and `streams` to be closed before the server ends."""
     app = FastAPI(title="Grouplake", version=version_text(), docs_url=None, redoc_url=None)
     app.include_router(BurrowApi(site, options.sample_seconds).router())
-    app.include_router(PageRoutes(MomentStore(site, 256_000_000)).router())
+    app.include_router(live_router(streams))
+    app.include_router(PageRoutes(MomentStore(site, options.memory_bytes)).router())
     app.mount("/static", StaticFiles(packages=[("pipelines.dashboard", "static")]))
-
-    @app.api_route("/", methods=READ, include_in_schema=False)
-    async def index() -> Response:
-        return HTMLResponse(_index(site), headers=_HEADERS)
 
     @app.api_route("/health", methods=READ)
     async def health(request: Request) -> Response:
@@ -73,7 +55,7 @@ def make_app(site: Site, options: DashboardOptions) -> FastAPI:
 
 
 class RawNames:
-    """Leaves names in the paths of Burrow's API percent-encoded, so that a group id may contain a slash."""
+    """Leaves names in paths of Burrow's API and of pages percent-encoded, so that a group id may contain a slash."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -102,21 +84,3 @@ class LocalHosts:
                 await response(scope, receive, send)
                 return
         await self._app(scope, receive, send)
-
-
-def _index(site: Site) -> str:
-    clusters = "".join(
-        f"<tr><td>{escape(name)}</td><td>{_cell(each['batch_id'])}</td><td>{_cell(each['finished_at'])}</td>"
-        f"<td>{_cell(each['sampled_at'])}</td><td>{_cell(each['error'])}</td></tr>"
-        for name, each in site.description().items()
-    )
-    links = "".join(f'<li><a href="{path}">{path}</a>: {escape(text)}</li>' for path, text in _LINKS.items())
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Grouplake</title></head><body><h1>Grouplake</h1>'
-        "<table><caption>Clusters</caption><thead><tr><th>cluster</th><th>batch</th><th>complete at</th><th>sampled at</th>"
-        f"<th>error</th></tr></thead><tbody>{clusters}</tbody></table><ul>{links}</ul></body></html>"
-    )
-
-
-def _cell(value: object) -> str:
-    return "–" if value is None else escape(str(value))

@@ -25,23 +25,35 @@ class DashboardOptions:
     poll_seconds: float
     sample_seconds: int
     metrics: MetricsSettings
+    max_streams: int
+    memory_bytes: int
 
 
 def dashboard_options(
-    tables: Sequence[str], listen: str | None, dashboard: Mapping[str, Any], metrics: Mapping[str, Any], lag: Mapping[str, Any]
+    tables: Sequence[str],
+    listen: str | None,
+    dashboard: Mapping[str, Any],
+    metrics: Mapping[str, Any],
+    lag: Mapping[str, Any],
+    *,
+    flag: str = "--listen",
 ) -> DashboardOptions:
-    """Options from the command line and the sections of the configuration. Raises UsageError for an invalid value."""
+    """Options from the command line and the sections of the configuration. Raises UsageError for an invalid value.
+
+    `flag` is the name of the argument with `listen`.
+    """
     try:
         endpoint = parse_listen_address(listen or dashboard["listen"])
     except ValueError as error:
-        raise UsageError(f"{'--listen' if listen else 'dashboard.listen'}: {error}") from error
+        raise UsageError(f"{flag if listen else 'dashboard.listen'}: {error}") from error
     if not dashboard["allow_remote"] and not is_loopback(endpoint.host):
         raise UsageError(
             f"{endpoint} is not a loopback address, and the server has no authentication: use 127.0.0.1, or set "
             "dashboard.allow_remote = true where only trusted clients reach the address"
         )
-    if not dashboard["poll_ms"]:
-        raise UsageError("dashboard.poll_ms is 0: must be 1 or more")
+    for name in ("poll_ms", "memory_mb", "max_streams"):
+        if dashboard[name] < 1:
+            raise UsageError(f"dashboard.{name} is {dashboard[name]}: must be 1 or more")
     return DashboardOptions(
         roots=named_roots(tables),
         listen=endpoint,
@@ -49,6 +61,8 @@ def dashboard_options(
         poll_seconds=dashboard["poll_ms"] / 1000,
         sample_seconds=lag["interval_seconds"],
         metrics=metrics_settings(metrics),
+        max_streams=dashboard["max_streams"],
+        memory_bytes=dashboard["memory_mb"] * 1_000_000,
     )
 
 

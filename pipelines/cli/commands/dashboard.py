@@ -3,8 +3,8 @@
 from argparse import ArgumentParser, Namespace
 
 from pipelines.cli.command import Command
+from pipelines.cli.dashboard_extra import dashboard_extra
 from pipelines.cli.options import add_conf, folder
-from pipelines.errors import UsageError
 
 _EXAMPLES = """examples:
   grouplake dashboard --tables /data/groups
@@ -39,10 +39,8 @@ def _run(options: Namespace) -> int:
 
     configuration = load_configuration(options.conf)
     checked = dashboard_options(options.tables, options.listen, configuration.dashboard, configuration.metrics, configuration.lag)
-    try:
+    with dashboard_extra("grouplake dashboard"):
         from pipelines.dashboard.server import serve
-    except ImportError as error:
-        raise UsageError(f"grouplake dashboard needs the package {error.name}: pip install 'grouplake[dashboard]'") from error
     serve(checked, print_progress)
     return 0
 

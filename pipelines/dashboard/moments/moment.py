@@ -1,7 +1,7 @@
 """The state of a cluster at a time, as pages read it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -60,12 +60,15 @@ class Moment:
 
     - `at`: the time that the page shows: the requested one, otherwise that of the newest sample or of the batch.
     - `is_newest`: the batch is the newest one that is loaded.
+    - `changes_since`: changes of groups, members and offsets since an earlier time, with the columns of `query.diff.SCHEMA`.
+      Raises UsageError without a batch at that time, and RemovedState.
     """
 
     cluster: str
     at: datetime
     is_newest: bool
     state: BatchState
+    changes_since: Callable[[datetime], pa.Table]
 
     @property
     def batch(self) -> Batch:

@@ -6,6 +6,7 @@ from typing import Any
 
 from pipelines.dashboard.moments.moment import Moment
 from pipelines.dashboard.pages.page import Query
+from pipelines.dashboard.words.names import visible
 from pipelines.errors import UsageError
 from pipelines.query.diff_report import summary
 
@@ -15,6 +16,9 @@ Row = dict[str, Any]
 _DAY = timedelta(days=1)
 #: Changes of partitions that are added up by topic.
 _ADDED_UP = ("committed", "progress", "removed", "reset", "rewind")
+#: Changes of members, one row for all of a group.
+_OF_MEMBERS = ("member_joined", "member_left")
+_NAMED_MEMBERS = 5
 _MOST_ROWS = 500
 
 
@@ -52,10 +56,13 @@ def _added_up(changes: list[Row]) -> list[Row]:
     found = []
     for _, group in groupby(changes, key=lambda row: (row["group_id"], row["change"], row["topic"])):
         rows = list(group)
-        if rows[0]["change"] not in _ADDED_UP:
+        if rows[0]["change"] in _OF_MEMBERS:
+            names = ", ".join(sorted({visible(row["detail"], 40) for row in rows})[:_NAMED_MEMBERS])
+            found.append({**rows[0], "from": None, "to": None, "partitions": None, "by": None, "detail": f"{len(rows)}: {names}"})
+        elif rows[0]["change"] in _ADDED_UP:
+            moved = [int(row["to"]) - int(row["from"]) for row in rows if row["from"] is not None and row["to"] is not None]
+            one = rows[0] if len(rows) == 1 else {**rows[0], "partition": None, "from": None, "to": None}
+            found.append({**one, "partitions": len(rows), "by": sum(moved) if moved else None, "detail": None})
+        else:
             found += [{**row, "partitions": None, "by": None} for row in rows]
-            continue
-        moved = [int(row["to"]) - int(row["from"]) for row in rows if row["from"] is not None and row["to"] is not None]
-        one = rows[0] if len(rows) == 1 else {**rows[0], "partition": None, "from": None, "to": None, "detail": None}
-        found.append({**one, "partitions": len(rows), "by": sum(moved) if moved else None})
     return found

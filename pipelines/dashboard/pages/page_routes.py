@@ -6,12 +6,13 @@ from http import HTTPStatus
 from urllib.parse import unquote
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, RedirectResponse
 
 from pipelines.dashboard.moments.errors import NotLoaded, UnknownCluster
 from pipelines.dashboard.moments.moment import Moment
 from pipelines.dashboard.moments.moment_store import MomentStore
 from pipelines.dashboard.pages.all_pages import NAVIGATION, PAGES
+from pipelines.dashboard.pages.clusters import clusters_page
 from pipelines.dashboard.pages.links import Links
 from pipelines.dashboard.pages.page import NoSuchPage, Page
 from pipelines.dashboard.pages.page_json import page_json
@@ -43,22 +44,28 @@ class PageRoutes:
     def router(self) -> APIRouter:
         """The routes. Their functions block while they read, so they run in threads."""
         router = APIRouter()
+        router.add_api_route(f"/index{_JSON}", self._clusters_json, methods=READ, summary="All clusters", tags=["pages"])
+        router.add_api_route("/", self._clusters, methods=READ, include_in_schema=False)
         for page in PAGES:
             path = f"/c/{{cluster}}/{page.path}"
             file = f"{path}index" if path.endswith("/") else path
-            router.add_api_route(
-                f"{file}{_JSON}", self._answer(page, self._json), methods=READ, summary=page.summary, tags=["pages"]
-            )
-            if page.csv:
-                router.add_api_route(
-                    f"{file}{_CSV}",
-                    self._answer(page, self._csv),
-                    methods=READ,
-                    summary=f"{page.summary}, as CSV",
-                    tags=["pages"],
-                )
+            files = [(_JSON, self._json, page.summary)]
+            files += [(_CSV, self._csv, f"{page.summary}, as CSV")] if page.csv else []
+            for suffix, make, summary in files:
+                router.add_api_route(f"{file}{suffix}", self._answer(page, make), methods=READ, summary=summary, tags=["pages"])
             router.add_api_route(path, self._answer(page, self._html), methods=READ, include_in_schema=False)
         return router
+
+    def _clusters(self) -> Response:
+        """The overview of the only cluster, or of all."""
+        model = clusters_page(self._moments)
+        if len(model["clusters"]) == 1:
+            return RedirectResponse(model["clusters"][0]["url"])
+        context = {"title": "Clusters", "model": model, "moment": None, "links": None, "clusters": self._moments.clusters()}
+        return HTMLResponse(self._templates.render("clusters.html", context), headers={"Cache-Control": "no-store"})
+
+    def _clusters_json(self) -> Response:
+        return Response(page_json(clusters_page(self._moments)), media_type="application/json")
 
     def _answer(self, page: Page, make: Callable[[Page, Moment, Request], Response]) -> Callable[[Request], Response]:
         """A route of a page: 304 for a known entity tag, otherwise what `make` returns."""

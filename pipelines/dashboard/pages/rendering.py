@@ -18,6 +18,7 @@ _FILTERS = {
     "clock": times.clock,
     "full_time": times.full,
     "iso": times.iso,
+    "field_time": times.field_time,
     "status_words": statuses.status_words,
     "lag_reason": reasons.lag_reason,
 }
