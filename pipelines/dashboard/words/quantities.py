@@ -54,6 +54,8 @@ def rate(per_second: float | None, noun: str = "") -> str:
     """A change per second, or per minute or hour if it is slow, with its sign: `+640 records/min`."""
     if per_second is None:
         return UNKNOWN
+    if per_second == 0:
+        return f"0 {noun}/s" if noun else "0 / s"
     for unit, size in (("s", 1), ("min", 60), ("h", 3_600)):
         value = per_second * size
         if abs(value) >= 1 or unit == "h":
