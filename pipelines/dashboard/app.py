@@ -3,6 +3,7 @@
 from fastapi import FastAPI, Request, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pipelines.dashboard.burrow_routes import BurrowApi
@@ -49,6 +50,8 @@ def make_app(site: Site, options: DashboardOptions, streams: Streams) -> FastAPI
         return error_response(request, 500, f"{type(error).__name__}: {' '.join(str(error).split())}")
 
     app.add_middleware(RawNames)
+    # streams of events are left out by the middleware, and /metrics brings its own encoding
+    app.add_middleware(GZipMiddleware, minimum_size=1_000)
     if not options.allow_remote:
         app.add_middleware(LocalHosts)
     return app
