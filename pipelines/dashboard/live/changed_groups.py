@@ -43,9 +43,9 @@ def _only_in_one(old: GroupedTable, new: GroupedTable) -> Iterator[pa.Array]:
 
 def _other_digests(old: GroupedTable, new: GroupedTable) -> pa.Array:
     """Groups of both with another sum of the digests of their rows."""
-    row = integers(pc.index_in(new.groups, old.groups))
-    digests = np.append(_digests(old), 0)
-    return new.groups.filter(pa.array((row >= 0) & (digests[row] != _digests(new))))
+    row = pc.fill_null(pc.index_in(new.groups, old.groups), len(old)).to_numpy()
+    before = np.append(_digests(old), 0)[row]
+    return new.groups.filter(pa.array((row < len(old)) & (before != _digests(new))))
 
 
 def _digests(lag: GroupedTable) -> Int64s:

@@ -24,14 +24,18 @@ class KeptQueries:
         """Bytes of the kept results."""
         return self._bytes
 
-    def query(self, sql: str) -> pa.Table:
-        """The rows of a reading statement, with plain strings. Raises UsageError as `Snapshot.query` does."""
+    def query(self, sql: str, *, keep: bool = True) -> pa.Table:
+        """The rows of a reading statement, with plain strings. Raises UsageError as `Snapshot.query` does.
+
+        Without `keep` the result is not kept, because the caller keeps what it makes of it.
+        """
         with self._lock:
             if sql in self._results:
                 self._results.move_to_end(sql)
                 return self._results[sql]
             rows = plain_strings(self._snapshot.query(sql))
-            self._keep(sql, rows)
+            if keep:
+                self._keep(sql, rows)
             return rows
 
     def _keep(self, sql: str, rows: pa.Table) -> None:
