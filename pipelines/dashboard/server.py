@@ -11,6 +11,7 @@ import uvicorn
 from coordinator_core.service.addresses import Endpoint
 from pipelines.dashboard.app import make_app
 from pipelines.dashboard.options import DashboardOptions
+from pipelines.dashboard.security.guard import guarded
 from pipelines.errors import GrouplakeError
 from pipelines.metrics.site import Site
 from pipelines.progress import Progress
@@ -30,13 +31,17 @@ def serve(options: DashboardOptions, progress: Progress) -> None:
     """
     listener = _listen(options.listen)
     site = Site(options.roots, options.metrics, options.poll_seconds, progress)
+    tls = options.security.tls
     config = uvicorn.Config(
-        make_app(site, options),
+        guarded(make_app(site, options), options.security, progress),
         log_level="warning",
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
         lifespan="off",
+        # the guard applies forwarded headers, after it has seen the address of the proxy
+        proxy_headers=False,
+        ssl_context_factory=None if tls is None else lambda _config, _default: tls,
     )
     host, port = listener.getsockname()[:2]
     site.start()
@@ -65,7 +70,8 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        print(f"listening on http://{self._address}/ (metrics: /metrics)", flush=True)
+        scheme = "https" if self.config.is_ssl else "http"
+        print(f"listening on {scheme}://{self._address}/ (metrics: /metrics)", flush=True)
 
 
 def _listen(address: Endpoint) -> socket.socket:

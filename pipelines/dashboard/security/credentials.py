@@ -67,13 +67,18 @@ def read_credentials(path: str, roles: Roles) -> Credentials:
     return Credentials(tuple(tokens), passwords)
 
 
+def expect_name(name: str, where: str) -> None:
+    """Raise UsageError unless `name` can be the name of a user; the message does not contain it."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"{where}: invalid name: use 1–100 letters, digits, '.', '_', '@' or '-'")
+
+
 def _parse_line(parts: list[str], roles: Roles, where: str) -> tuple[User, TokenHash | PasswordHash]:
     # no message repeats the parts of a line that may be a secret in the wrong place
     if len(parts) != 3:
         raise UsageError(f"{where}: {len(parts)} words: use NAME ROLE HASH")
     name, role, text = parts
-    if not _NAME.fullmatch(name):
-        raise UsageError(f"{where}: invalid name: use 1–100 letters, digits, '.', '_', '@' or '-'")
+    expect_name(name, where)
     if role not in roles:
         raise UsageError(f"{where}: unknown role of {name} (roles: {', '.join(roles)})")
     try:

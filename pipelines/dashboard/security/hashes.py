@@ -85,5 +85,7 @@ def parse_hash(text: str) -> TokenHash | PasswordHash:
 
 
 def _scrypt(password: str, salt: bytes, n: int, r: int, p: int) -> bytes:
-    # OpenSSL counts some bytes more than the 128 n r of the definition
-    return hashlib.scrypt(password.encode(), salt=salt, n=n, r=r, p=p, maxmem=128 * n * r + 128 * r * (p + 2) + (1 << 20), dklen=32)
+    # OpenSSL refuses parameters that need more, and counts more than the 128 n r of the definition
+    return hashlib.scrypt(
+        password.encode(), salt=salt, n=n, r=r, p=p, maxmem=128 * n * r + 128 * r * (p + 2) + (1 << 20), dklen=32
+    )

@@ -131,7 +131,7 @@ def _oidc(section: Mapping[str, Any], roles: Roles) -> OidcSettings | None:
     for name in ("oidc_issuer", "public_url"):
         _expect_https(f"dashboard.{name}", section[name], may_be_local=name == "oidc_issuer")
     if not section["oidc_roles"]:
-        raise UsageError("dashboard.oidc_roles is empty: map values of the claim to roles, such as admins = \"all\"")
+        raise UsageError('dashboard.oidc_roles is empty: map values of the claim to roles, such as admins = "all"')
     secret_file = section["oidc_client_secret_file"]
     return OidcSettings(
         issuer=issuer,
