@@ -39,7 +39,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="module")
 def server(access: Access, tables: str) -> Iterator[Dashboard]:
     verify = ssl.create_default_context(cafile=str(access.certificate))
-    with dashboard(tables, conf=access.conf(), defaults={"headers": access.bearer(), "verify": verify}) as running:
+    with dashboard(tables, conf=access.conf("sql = true"), defaults={"headers": access.bearer(), "verify": verify}) as running:
         yield running
 
 
@@ -113,6 +113,14 @@ def test_a_limited_viewer_sees_its_groups_only(server: Dashboard, access: Access
 
 def test_metrics_need_a_role_without_a_limit(server: Dashboard, access: Access) -> None:
     answer = server.get("/metrics", headers=access.bearer(access.team_token))
+    assert answer.status_code == 403
+    assert "your role is limited" in answer.json()["message"]
+
+
+def test_queries_need_a_role_without_a_limit(server: Dashboard, access: Access) -> None:
+    query = {"params": {"q": "SELECT group_id FROM groups"}}
+    assert server.get("/c/east/sql", **query).status_code == 200
+    answer = server.get("/c/east/sql", headers=access.bearer(access.team_token), **query)
     assert answer.status_code == 403
     assert "your role is limited" in answer.json()["message"]
 
