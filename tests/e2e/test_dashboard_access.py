@@ -1,7 +1,8 @@
 """Access to a real `grouplake dashboard` over TLS: tokens, passwords, roles, headers, methods, and secrets in logs."""
 
+import re
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,14 @@ import pytest
 from dashboards import Dashboard, dashboard
 from eventually import eventually
 from secured_dashboards import PASSWORD, Access, two_teams
+from starlette.routing import BaseRoute
 
+from pipelines.configuration import load_configuration
+from pipelines.dashboard.app import make_app
+from pipelines.dashboard.options import dashboard_options
+from pipelines.dashboard.security.authentication import CALLBACK, LOGIN, LOGOUT
 from pipelines.dashboard.security.hashes import TokenHash, new_token
+from pipelines.metrics.site import Site
 
 PROTECTED = (
     "/",
@@ -117,6 +124,34 @@ def test_metrics_need_a_role_without_a_limit(server: Dashboard, access: Access) 
     assert "your role is limited" in answer.json()["message"]
 
 
+def routes(tables: str) -> set[str]:
+    """The paths of all routes, with values for their parameters."""
+    section = load_configuration(None)
+    options = dashboard_options([tables], None, section.dashboard, section.metrics, section.lag)
+    site = Site(options.roots, options.metrics, options.poll_seconds, lambda _: None)
+    found = set(paths(make_app(site, options).routes))
+    return {re.sub(r"\{[^}]*\}", "x", path) for path in found} | {LOGIN, CALLBACK, LOGOUT, "/nothing"}
+
+
+def paths(found: Iterable[BaseRoute]) -> Iterator[str]:
+    for route in found:
+        # an included router of FastAPI has no path of its own
+        inner = getattr(route, "original_router", None)
+        yield from paths(inner.routes) if inner else [str(getattr(route, "path", "/"))]
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"])
+def test_no_route_has_a_method_that_could_change_something(method: str, server: Dashboard, tables: str) -> None:
+    found = routes(tables)
+    assert {"/", "/metrics", "/health", "/v3/kafka/x/consumer/x/lag", "/c/x/sql", "/openapi.json"} <= found
+    with httpx.Client(base_url=server.url, **server.defaults) as client:
+        for path in found:
+            answer = client.request(method, path)
+            assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD"), path
+            assert "the server only reads" in answer.json()["message"]
+            assert client.get(path).status_code != 405
+
+
 def test_queries_need_a_role_without_a_limit(server: Dashboard, access: Access) -> None:
     query = {"params": {"q": "SELECT group_id FROM groups"}}
     assert server.get("/c/east/sql", **query).status_code == 200
@@ -154,7 +189,10 @@ def test_a_changed_file_of_credentials(tmp_path: Path, tables: str) -> None:
     verify = ssl.create_default_context(cafile=str(access.certificate))
     with dashboard(tables, conf=access.conf(), defaults={"headers": access.bearer(), "verify": verify}) as running:
         added = new_token()
-        code = lambda token: running.get("/v3/kafka", headers=access.bearer(token)).status_code  # noqa: E731
+
+        def code(token: str) -> int:
+            return running.get("/v3/kafka", headers=access.bearer(token)).status_code
+
         assert (code(added), code(access.token)) == (401, 200)
         access.write_credentials(f"added all {TokenHash.of(added)}")
         eventually("the new token", lambda: code(added), lambda found: found == 200)

@@ -30,7 +30,7 @@ class Dashboard:
         conf: str | None = None,
         defaults: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
-        self._defaults = defaults
+        self.defaults = defaults
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - `close` closes it
         command = [str(_PROGRAM), "dashboard", "--listen", listen, *(part for each in tables for part in ("--tables", each))]
         self.process = subprocess.Popen(
@@ -44,7 +44,7 @@ class Dashboard:
 
     def get(self, path: str, **more: Any) -> httpx.Response:
         """The response to GET."""
-        return httpx.get(f"{self.url}{path}", **{**self._defaults, **more})
+        return httpx.get(f"{self.url}{path}", **{**self.defaults, **more})
 
     def wait_until_ready(self) -> "Dashboard":
         """Wait until every cluster is loaded."""

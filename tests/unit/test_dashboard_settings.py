@@ -22,7 +22,7 @@ from pipelines.errors import UsageError
 
 SECTION = load_configuration(None).dashboard
 LOOPBACK, REMOTE = Endpoint("127.0.0.1", 0), Endpoint("0.0.0.0", 80)
-OIDC = {
+OIDC: dict[str, Any] = {
     "oidc_issuer": "https://id.example",
     "oidc_client_id": "c",
     "public_url": "https://g.example/",
@@ -53,9 +53,9 @@ def test_the_default_is_a_loopback_address_without_authentication() -> None:
 
 
 def test_other_addresses_need_authentication_and_encryption(access: Access) -> None:
-    tls = {"tls_certificate": str(access.certificate), "tls_key": str(access.key)}
-    credentials = {"credentials_file": str(access.file), "roles": {"team": "x"}}
-    proxies = {"trusted_proxies": ["10.0.0.7", "fd00::/8"]}
+    tls: dict[str, Any] = {"tls_certificate": str(access.certificate), "tls_key": str(access.key)}
+    credentials: dict[str, Any] = {"credentials_file": str(access.file), "roles": {"team": "x"}}
+    proxies: dict[str, Any] = {"trusted_proxies": ["10.0.0.7", "fd00::/8"]}
     assert refusal(REMOTE).startswith("0.0.0.0:80 is not a loopback address: set dashboard.credentials_file or")
     assert refusal(REMOTE, **tls).startswith("0.0.0.0:80 is not a loopback address: set dashboard.credentials_file or")
     assert refusal(**proxies).startswith("dashboard.trusted_proxies makes the server reachable from other machines: set")
