@@ -10,11 +10,16 @@ from pipelines.dashboard.burrow_routes import BurrowApi
 from pipelines.dashboard.live.live_routes import live_router
 from pipelines.dashboard.live.streams import Streams
 from pipelines.dashboard.moments.moment_store import MomentStore
-from pipelines.dashboard.options import DashboardOptions, is_loopback
+from pipelines.dashboard.options import DashboardOptions
 from pipelines.dashboard.pages.page_routes import PageRoutes
 from pipelines.dashboard.responses import READ, error_response, json_response, metrics_response
+from pipelines.dashboard.security.viewer import viewer_of
+from pipelines.dashboard.sql.routes import SqlApi
 from pipelines.metrics.site import Site
 from pipelines.version import version_text
+
+#: Words for a viewer with a limited role at `/metrics`.
+_ONLY_UNLIMITED = "metrics have all groups, and your role is limited to some: use a role without a limit"
 
 
 def make_app(site: Site, options: DashboardOptions, streams: Streams) -> FastAPI:
@@ -22,6 +27,7 @@ def make_app(site: Site, options: DashboardOptions, streams: Streams) -> FastAPI
     app = FastAPI(title="Grouplake", version=version_text(), docs_url=None, redoc_url=None)
     app.include_router(BurrowApi(site, options.sample_seconds).router())
     app.include_router(live_router(streams))
+    app.include_router(SqlApi(options.roots, options.sql).router())
     app.include_router(PageRoutes(MomentStore(site, options.memory_bytes)).router())
     app.mount("/static", StaticFiles(packages=[("pipelines.dashboard", "static")]))
 
@@ -37,6 +43,8 @@ def make_app(site: Site, options: DashboardOptions, streams: Streams) -> FastAPI
 
     @app.api_route("/metrics", methods=READ)
     async def metrics(request: Request) -> Response:
+        if viewer_of(request).is_limited:
+            return error_response(request, 403, _ONLY_UNLIMITED)
         return metrics_response(site.metrics(), request)
 
     @app.exception_handler(HTTPException)
@@ -47,13 +55,12 @@ def make_app(site: Site, options: DashboardOptions, streams: Streams) -> FastAPI
 
     @app.exception_handler(Exception)
     async def unexpected(request: Request, error: Exception) -> Response:
-        return error_response(request, 500, f"{type(error).__name__}: {' '.join(str(error).split())}")
+        # its text may have names that the viewer may not see; uvicorn logs it
+        return error_response(request, 500, f"unexpected {type(error).__name__}: see the log of the server")
 
     app.add_middleware(RawNames)
-    # streams of events are left out by the middleware, and /metrics brings its own encoding
+    # it leaves out streams of events, and /metrics brings its own encoding
     app.add_middleware(GZipMiddleware, minimum_size=1_000)
-    if not options.allow_remote:
-        app.add_middleware(LocalHosts)
     return app
 
 
@@ -66,24 +73,4 @@ class RawNames:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"].startswith(("/v3/", "/c/")) and scope.get("raw_path"):
             scope = {**scope, "path": scope["raw_path"].decode("latin-1")}
-        await self._app(scope, receive, send)
-
-
-class LocalHosts:
-    """Refuses requests to other host names: a page on the web could otherwise reach the server by a name of its own."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            request = Request(scope, receive)
-            host = request.headers.get("host", "")
-            name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
-            if not is_loopback(name):
-                response = error_response(
-                    request, 421, f"host {name!r} is not a loopback name: set dashboard.allow_remote = true to serve it"
-                )
-                await response(scope, receive, send)
-                return
         await self._app(scope, receive, send)

@@ -19,11 +19,12 @@ def dashboard_beside(options: DashboardOptions, progress: Progress) -> Iterator[
     """
     # before the first batch there are no tables, which is not an error of the job
     site = Site(options.roots, options.metrics, options.poll_seconds, lambda _: None)
-    server = DashboardServer(options, site)
+    server = DashboardServer(options, site, progress)
     thread = threading.Thread(target=_run, args=(server, progress), name="dashboard", daemon=True)
     thread.start()
     site.start()
-    progress(f"dashboard: http://{server.address}/")
+    scheme = "https" if options.security.tls else "http"
+    progress(f"dashboard: {scheme}://{server.address}/")
     try:
         yield site
     finally:

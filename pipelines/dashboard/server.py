@@ -13,6 +13,7 @@ from coordinator_core.service.addresses import Endpoint
 from pipelines.dashboard.app import make_app
 from pipelines.dashboard.live.streams import Streams
 from pipelines.dashboard.options import DashboardOptions
+from pipelines.dashboard.security.guard import guarded
 from pipelines.errors import GrouplakeError
 from pipelines.metrics.site import Site
 from pipelines.progress import Progress
@@ -31,7 +32,7 @@ def serve(options: DashboardOptions, progress: Progress) -> None:
         DashboardError: the address is in use or not of this machine.
     """
     site = Site(options.roots, options.metrics, options.poll_seconds, progress)
-    server = DashboardServer(options, site, prints_address=True)
+    server = DashboardServer(options, site, progress, prints_address=True)
     site.start()
     try:
         server.run()
@@ -42,20 +43,24 @@ def serve(options: DashboardOptions, progress: Progress) -> None:
 class DashboardServer:
     """A server of the snapshots of `site`, which the caller starts after it and closes."""
 
-    def __init__(self, options: DashboardOptions, site: Site, *, prints_address: bool = False) -> None:
+    def __init__(self, options: DashboardOptions, site: Site, progress: Progress, *, prints_address: bool = False) -> None:
         """Bind the address. Raises DashboardError if that is not possible."""
         self._listener = _listen(options.listen)
         host, port = self._listener.getsockname()[:2]
         self.address = Endpoint(host, port)
         streams = Streams(options.roots, options.max_streams)
         site.on_change(streams.publish)
+        tls = options.security.tls
         config = uvicorn.Config(
-            make_app(site, options, streams),
+            guarded(make_app(site, options, streams), options.security, progress),
             log_level="warning",
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
             lifespan="off",
+            # the guard applies forwarded headers, after it has seen the address of the proxy
+            proxy_headers=False,
+            ssl_context_factory=None if tls is None else lambda _config, _default: tls,
         )
         self._server = _Server(config, streams, self.address if prints_address else None)
 
@@ -93,7 +98,8 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self._address is not None:
-            print(f"listening on http://{self._address}/ (metrics: /metrics)", flush=True)
+            scheme = "https" if self.config.is_ssl else "http"
+            print(f"listening on {scheme}://{self._address}/ (metrics: /metrics)", flush=True)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         # streams never end by themselves, and uvicorn waits for pending responses

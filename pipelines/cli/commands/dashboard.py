@@ -11,9 +11,11 @@ _EXAMPLES = """examples:
   grouplake dashboard --tables east=/data/east --tables west=s3://bucket/west --listen 127.0.0.1:8080
   curl http://127.0.0.1:8080/metrics
   curl http://127.0.0.1:8080/v3/kafka/east/consumer/billing/lag
+  grouplake dashboard --tables /data/groups --listen 0.0.0.0:8443 --conf dashboard.toml
 
 It needs the extra `dashboard`: pip install 'grouplake[dashboard]'. It prints "listening on …" when it accepts connections, and
 answers from memory: a new batch is loaded within `dashboard.poll_ms`. SIGTERM or Ctrl-C ends it after the pending requests.
+An address that other machines reach needs TLS and authentication in the section [dashboard] of the configuration.
 """
 
 

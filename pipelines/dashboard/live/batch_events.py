@@ -24,9 +24,9 @@ class BatchEvent:
     at: datetime
     groups: frozenset[str] | None
 
-    def data(self) -> dict[str, Any]:
-        """The event as JSON."""
-        groups = None if self.groups is None else sorted(self.groups)
+    def data(self, may_see: Callable[[str], bool] = lambda _: True) -> dict[str, Any]:
+        """The event as JSON, with the groups that its reader may see."""
+        groups = None if self.groups is None else sorted(filter(may_see, self.groups))
         return {"batch_id": self.batch_id, "at": self.at.isoformat(), "groups": groups}
 
 

@@ -4,10 +4,11 @@ from collections.abc import AsyncIterator
 from typing import Annotated
 from urllib.parse import unquote
 
-from fastapi import APIRouter, Depends, Header, HTTPException, Query
+from fastapi import APIRouter, Depends, Header, HTTPException, Query, Request
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from pipelines.dashboard.live.streams import Stream, Streams, TooManyStreams
+from pipelines.dashboard.security.viewer import viewer_of
 
 #: Time after which a browser connects again.
 _RETRY_MS = 2_000
@@ -35,10 +36,11 @@ def live_router(streams: Streams) -> APIRouter:
             streams.release(stream)
 
     @router.get("/c/{cluster}/events", response_class=EventSourceResponse)
-    async def events(stream: Annotated[Stream, Depends(open_stream)]) -> AsyncIterator[ServerSentEvent]:
+    async def events(request: Request, stream: Annotated[Stream, Depends(open_stream)]) -> AsyncIterator[ServerSentEvent]:
         """One event per new batch: its id, the time that its lag is of, and the groups that changed, null if they are many."""
+        viewer = viewer_of(request)
         yield ServerSentEvent(retry=_RETRY_MS)
         async for event in stream:
-            yield ServerSentEvent(data=event.data(), id=str(event.batch_id))
+            yield ServerSentEvent(data=event.data(viewer.may_see), event="batch", id=str(event.batch_id))
 
     return router

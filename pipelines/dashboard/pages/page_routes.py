@@ -11,6 +11,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from pipelines.dashboard.moments.errors import NotLoaded, UnknownCluster
 from pipelines.dashboard.moments.moment import Moment
 from pipelines.dashboard.moments.moment_store import MomentStore
+from pipelines.dashboard.moments.seen_state import seen_moment
 from pipelines.dashboard.pages.all_pages import NAVIGATION, PAGES
 from pipelines.dashboard.pages.clusters import clusters_page
 from pipelines.dashboard.pages.links import Links
@@ -20,6 +21,7 @@ from pipelines.dashboard.pages.rendering import Templates
 from pipelines.dashboard.pages.table_csv import table_csv
 from pipelines.dashboard.pages.time_travel import time_control
 from pipelines.dashboard.responses import READ, error_response
+from pipelines.dashboard.security.viewer import viewer_of
 from pipelines.errors import GrouplakeError, RemovedState, UsageError
 from pipelines.version import version_text
 
@@ -56,23 +58,23 @@ class PageRoutes:
             router.add_api_route(path, self._answer(page, self._html), methods=READ, include_in_schema=False)
         return router
 
-    def _clusters(self) -> Response:
+    def _clusters(self, request: Request) -> Response:
         """The overview of the only cluster, or of all."""
-        model = clusters_page(self._moments)
+        model = clusters_page(self._moments, viewer_of(request))
         if len(model["clusters"]) == 1:
             return RedirectResponse(model["clusters"][0]["url"])
         context = {"title": "Clusters", "model": model, "moment": None, "links": None, "clusters": self._moments.clusters()}
         return HTMLResponse(self._templates.render("clusters.html", context), headers={"Cache-Control": "no-store"})
 
-    def _clusters_json(self) -> Response:
-        return Response(page_json(clusters_page(self._moments)), media_type="application/json")
+    def _clusters_json(self, request: Request) -> Response:
+        return Response(page_json(clusters_page(self._moments, viewer_of(request))), media_type="application/json")
 
     def _answer(self, page: Page, make: Callable[[Page, Moment, Request], Response]) -> Callable[[Request], Response]:
         """A route of a page: 304 for a known entity tag, otherwise what `make` returns."""
 
         def answer(request: Request) -> Response:
             try:
-                moment = self._moments.moment(unquote(request.path_params["cluster"]), request.query_params.get("as_of") or None)
+                moment = self._moment(request)
                 tag = _entity_tag(moment, request)
                 caching = {"ETag": tag, "Cache-Control": "private, no-cache"}
                 if tag in request.headers.get("if-none-match", ""):
@@ -116,6 +118,11 @@ class PageRoutes:
             },
         )
 
+    def _moment(self, request: Request) -> Moment:
+        """The moment of a request, with the groups that its viewer may see."""
+        moment = self._moments.moment(unquote(request.path_params["cluster"]), request.query_params.get("as_of") or None)
+        return seen_moment(moment, viewer_of(request))
+
     def _error(self, request: Request, error: GrouplakeError) -> Response:
         code = _code(error)
         if request.url.path.endswith((_JSON, _CSV)):
@@ -147,8 +154,10 @@ def _position(moment: Moment) -> dict[str, object]:
 
 
 def _entity_tag(moment: Moment, request: Request) -> str:
-    """Of the batch and the request: a page is a function of them and of this version."""
-    asked = f"{version_text()} {moment.at} {moment.is_newest} {request.url.path}?{request.url.query}"
+    """Of the batch, the request and the groups that its viewer may see: a page is a function of them and of this version."""
+    groups = viewer_of(request).groups
+    seen = "" if groups is None else groups.pattern
+    asked = f"{version_text()} {moment.at} {moment.is_newest} {request.url.path}?{request.url.query} {seen}"
     return f'"{moment.batch.batch_id}-{hashlib.sha256(asked.encode(errors="surrogatepass")).hexdigest()[:16]}"'
 
 
