@@ -98,8 +98,9 @@ def test_groups_are_counted_by_status_the_worst_first() -> None:
 def test_links_keep_the_time_and_encode_names() -> None:
     links = Links("east", "/c/east/groups", {"as_of": "2026-03-01 12:00:00", "q": "a"})
     assert links.to("groups", "a/b?c=<d>") == "/c/east/groups/a%2Fb%3Fc%3D%3Cd%3E?as_of=2026-03-01+12%3A00%3A00"
-    assert links.here(q=None, sort="age") == "/c/east/groups?as_of=2026-03-01+12%3A00%3A00&sort=age"
-    assert links.here(as_of=None) == "/c/east/groups?q=a"
+    assert links.here(q=None, sort="age") == "?as_of=2026-03-01+12%3A00%3A00&sort=age"
+    assert links.here(as_of=None) == "?q=a"
+    assert links.here(as_of=None, q=None) == "/c/east/groups"
     assert links.file(".json") == "/c/east/groups.json?as_of=2026-03-01+12%3A00%3A00&q=a"
     assert Links("east", "/c/east/").file(".json") == "/c/east/index.json"
 

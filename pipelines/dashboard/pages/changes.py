@@ -14,6 +14,7 @@ Row = dict[str, Any]
 
 #: Distance to the earlier time, without one in the query.
 _DAY = timedelta(days=1)
+_FIRST = "SELECT min(finished_at) AS at FROM batches"
 #: Changes of partitions that are added up by topic.
 _ADDED_UP = ("committed", "progress", "removed", "reset", "rewind")
 #: Changes of members, one row for all of a group.
@@ -29,7 +30,7 @@ def changes_page(moment: Moment, query: Query) -> Row:
         UsageError: not a time, or no batch at that time.
         RemovedState: the state at that time can no longer be known.
     """
-    earlier = _time(query.get("from")) if query.get("from") else moment.at - _DAY
+    earlier = _time(query.get("from")) if query.get("from") else max(moment.at - _DAY, _first(moment))
     if earlier >= moment.at:
         raise UsageError(f"from={earlier:%Y-%m-%dT%H:%M:%SZ} is not before the time of the page: exchange them")
     changes = moment.changes_since(earlier).to_pylist()
@@ -41,6 +42,11 @@ def changes_page(moment: Moment, query: Query) -> Row:
         "changes": rows[:_MOST_ROWS],
         "more": max(0, len(rows) - _MOST_ROWS),
     }
+
+
+def _first(moment: Moment) -> datetime:
+    first: datetime = moment.query(_FIRST)["at"][0].as_py()
+    return first
 
 
 def _time(text: str | None) -> datetime:
