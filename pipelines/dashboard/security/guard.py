@@ -44,5 +44,4 @@ def guarded(app: ASGIApp, settings: SecuritySettings, progress: Progress) -> ASG
 
 def _proxied(app: ASGIApp, proxies: tuple[str, ...]) -> ASGIApp:
     """The application with scheme and client that trusted proxies forward. Forwarded headers of others are ignored."""
-    # its types are uvicorn's, which describe the same interface
-    return ProxyHeadersMiddleware(app, list(proxies))  # type: ignore[arg-type,return-value]
+    return ProxyHeadersMiddleware(app, list(proxies))  # type: ignore[arg-type,return-value]  # uvicorn's types of the interface
