@@ -162,6 +162,16 @@ def test_invalid_options(tables: list[str], listen: str | None, changes: dict[st
     assert str(error.value).startswith(message)
 
 
+def test_another_address_is_refused_with_one_line(tables: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dashboard", "--tables", tables, "--listen", "0.0.0.0:0"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err == (
+        "grouplake: 0.0.0.0:0 is not a loopback address: set dashboard.credentials_file or dashboard.oidc_issuer, "
+        "or use 127.0.0.1 without a proxy\n"
+    )
+
+
 def test_names_of_clusters() -> None:
     options = dashboard_options(["a=x", "/b/t/"], None, CONFIGURATION.dashboard, CONFIGURATION.metrics, CONFIGURATION.lag)
     assert options.roots == {"a": "x", "t": "/b/t/"}
