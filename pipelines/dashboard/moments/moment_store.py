@@ -27,7 +27,7 @@ class MomentStore:
         """`site` loads the newest batches; `memory_bytes` limits what is kept of past ones."""
         self._site = site
         self._query_bytes = memory_bytes // _QUERY_SHARE
-        self._past = KeptStates(memory_bytes)
+        self._past: KeptStates[PastState] = KeptStates(memory_bytes)
         self._lock = threading.Lock()
         self._newest: dict[str, tuple[MemorySnapshot, NewestState]] = {}
         self._batches = {cluster: PastBatches(root) for cluster, root in site.roots.items()}
