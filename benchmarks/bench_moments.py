@@ -60,16 +60,23 @@ def main(arguments: list[str] | None = None) -> None:
         newest = moments.moment("bench")
         table.append(("summaries of the newest batch", *_timed(newest.summaries, 1)))
         table.append(("the same, kept", *_timed(newest.summaries, options.rounds)))
-        group = group_name(0)
         batch = newest.batch.batch_id
         for title, number in (("past moment, first", batch - 3), ("past moment, second", batch - 5), ("before samples", 0)):
-            past: list[Moment] = []
-            table.append((title, *_timed(lambda n=number: past.append(moments.moment("bench", str(n))), 1)))
-            table.append(("  statuses of 50 groups", *_timed(lambda: past[0].statuses(_names(50)), 1)))
-            table.append(("  lag of a group", *_timed(lambda: past[0].lag(group), 1)))
-            known = past[0].summaries()["lag"]
-            print(f"{title}: {len(known) - known.null_count} of {len(known)} lags known")
+            table += _past(moments, title, number)
         print_table(("", "ms, first", "ms, median"), [(name, f"{a * 1e3:.1f}", f"{b * 1e3:.1f}") for name, a, b in table])
+
+
+def _past(moments: MomentStore, title: str, batch: int) -> list[tuple[str, float, float]]:
+    past: list[Moment] = []
+    loaded = _timed(lambda: past.append(moments.moment("bench", str(batch))), 1)
+    moment = past[0]
+    known = moment.summaries()["lag"]
+    print(f"{title}: {len(known) - known.null_count} of {len(known)} lags known")
+    return [
+        (title, *loaded),
+        ("  statuses of 50 groups", *_timed(lambda: moment.statuses(_names(50)), 1)),
+        ("  lag of a group", *_timed(lambda: moment.lag(group_name(0)), 1)),
+    ]
 
 
 def _names(count: int) -> list[str]:

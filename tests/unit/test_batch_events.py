@@ -64,7 +64,7 @@ def test_batches_that_were_too_long_ago() -> None:
     assert made.since(1) == BatchEvent(1, 199, SAMPLED_AT, None)
     recent = made.since(190)
     assert recent is not None
-    assert recent.groups == {f"g{number}-0" for number in range(191, 200)}
+    assert recent.groups == frozenset(f"g{number}-0" for number in range(191, 200))
 
 
 def test_a_folder_that_begins_again() -> None:
