@@ -7,11 +7,20 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
 
 from benchmarks.arguments import parser, short
 from benchmarks.bench_lag_tables import Cluster
-from benchmarks.large_tables import NEWEST_MS, PARTITIONS_PER_TOPIC, TablesShape, copied, group_name, large_tables, topic_names
+from benchmarks.large_tables import (
+    ERA,
+    NEWEST_MS,
+    PARTITIONS_PER_TOPIC,
+    TablesShape,
+    copied,
+    group_name,
+    large_tables,
+    topic_names,
+)
 from benchmarks.report import print_machine, print_table
 from pipelines.configuration import load_configuration
 from pipelines.dashboard.live.changed_groups import changed_groups
@@ -19,9 +28,11 @@ from pipelines.dashboard.moments.moment import Moment
 from pipelines.dashboard.moments.moment_store import MomentStore
 from pipelines.metrics.settings import metrics_settings
 from pipelines.metrics.site import Site
+from pipelines.phases import Phases
 from pipelines.tables import definitions
 from pipelines.tables.store import TableStore
-from pipelines.timestamps import TIMESTAMP
+from pipelines.tables.writer import TablesWriter, stamped
+from pipelines.timestamps import TIMESTAMP, at_ms
 
 _COMMITTED = 10_000_000
 _ROUNDS = 6
@@ -61,7 +72,11 @@ def main(arguments: list[str] | None = None) -> None:
         table.append(("summaries of the newest batch", *_timed(newest.summaries, 1)))
         table.append(("the same, kept", *_timed(newest.summaries, options.rounds)))
         batch = newest.batch.batch_id
-        for title, number in (("past moment, first", batch - 3), ("past moment, second", batch - 5), ("before samples", 0)):
+        for title, number in (
+            ("past moment, first", batch - 3),
+            ("past moment, second", batch - 5),
+            ("without samples since", 1),
+        ):
             table += _past(moments, title, number)
         print_table(("", "ms, first", "ms, median"), [(name, f"{a * 1e3:.1f}", f"{b * 1e3:.1f}") for name, a, b in table])
 
@@ -100,8 +115,23 @@ def _history(store: TableStore, shape: TablesShape, days: int) -> int:
     groups = max(1, 2_000_000 // len(times))
 
     made = [_batch(schema, names[start : start + groups], times) for start in range(0, len(names), groups)]
-    write_deltalake(
-        store.table("lag_history"), pa.RecordBatchReader.from_batches(schema, made), mode="append", target_file_size=_FILE_BYTES
+    writer = TablesWriter.claim(store)
+    writer.begin()
+
+    def append(table: DeltaTable, stamp: str) -> bool:
+        rows = pa.RecordBatchReader.from_batches(schema, made)
+        write_deltalake(table, rows, mode="append", target_file_size=_FILE_BYTES, commit_properties=stamped(stamp))
+        return True
+
+    writer.commit("lag_history", append)
+    writer.finish(
+        Phases(at_ms(NEWEST_MS)),
+        at_ms(NEWEST_MS),
+        era=ERA.name,
+        retention_ms=ERA.default_retention_ms,
+        next_offsets={partition: end for partition, end in shape.next_offsets.items() if end},
+        records_read=0,
+        records_kept=0,
     )
     return sum(each.num_rows for each in made)
 
