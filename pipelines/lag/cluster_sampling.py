@@ -1,12 +1,11 @@
 """The tables `brokers` and `topic_partitions`: a batch of its own, written when the cluster has changed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from coordinator_core.log.errors import LogError
 from pipelines.batch.without_records import finish_batch, nullable_schema, stored_rows, write_rows
 from pipelines.phases import Phases
 from pipelines.query.engine import Snapshot
@@ -16,42 +15,36 @@ from pipelines.tables.writer import TablesWriter
 if TYPE_CHECKING:
     from coordinator_core.sources.cluster_metadata import ClusterMetadata
 
-#: Asks the cluster about topics.
-RequestMetadata = Callable[[Sequence[str]], "ClusterMetadata"]
+#: Brokers and replicas as of the last sample of end offsets.
+SampledMetadata = Callable[[], "ClusterMetadata | None"]
 
 #: Table → its key, in whose order the rows are compared.
 _KEYS = {"brokers": ["node_id"], "topic_partitions": ["topic", "partition"]}
 
 
 class ClusterSampling:
-    """Asks for the brokers, and for the replicas of all topics of groups. For one thread at a time."""
+    """Writes the brokers, and the replicas of all topics of groups. For one thread at a time."""
 
-    def __init__(self, request: RequestMetadata, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        self._request = request
+    def __init__(self, metadata: SampledMetadata, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._metadata = metadata
         self._clock = clock
         self._stored: dict[str, pa.Table] | None = None
 
     def sample(self, writer: TablesWriter) -> Batch | None:
-        """Write a batch with the tables that differ from the stored ones; None if none does, or if no broker answers.
+        """Write a batch with the tables that differ from the stored ones; None if none does.
 
         Raises:
             AnotherWriter: another job took over the tables.
         """
-        last = writer.last
-        if last is None:
+        last, metadata = writer.last, self._metadata()
+        if last is None or metadata is None:
             return None
         phases = Phases(self._clock())
-        snapshot = Snapshot(writer.store, last)
-        if self._stored is None:
-            self._stored = {name: _stored(snapshot, name, key) for name, key in _KEYS.items()}
         with phases.timed("read"):
-            topics = snapshot.query("SELECT DISTINCT topic FROM lag")["topic"].to_pylist()
-        try:
-            with phases.timed("metadata"):
-                found = metadata_tables(self._request(topics))
-        except LogError:
-            # the sample of end offsets reports an outage
-            return None
+            if self._stored is None:
+                snapshot = Snapshot(writer.store, last)
+                self._stored = {name: _stored(snapshot, name, key) for name, key in _KEYS.items()}
+            found = metadata_tables(metadata)
         changed = {name: rows for name, rows in found.items() if not rows.equals(self._stored[name])}
         if not changed:
             return None
