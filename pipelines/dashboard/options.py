@@ -1,7 +1,6 @@
 """Options of the server, checked before it starts."""
 
 import ipaddress
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,10 +8,7 @@ from typing import Any
 from coordinator_core.service.addresses import Endpoint, parse_listen_address
 from pipelines.errors import UsageError
 from pipelines.metrics.settings import MetricsSettings, metrics_settings
-from pipelines.tables.location import cluster_name
-
-#: `NAME=DIR`; a folder whose name has "=" is given as a path.
-_NAMED = re.compile(r"(?P<name>[A-Za-z0-9_][A-Za-z0-9_.-]{0,99})=(?P<root>.+)")
+from pipelines.tables.location import parse_roots
 
 
 @dataclass(frozen=True)
@@ -43,7 +39,7 @@ def dashboard_options(
     if not dashboard["poll_ms"]:
         raise UsageError("dashboard.poll_ms is 0: must be 1 or more")
     return DashboardOptions(
-        roots=named_roots(tables),
+        roots=parse_roots(tables),
         listen=endpoint,
         allow_remote=dashboard["allow_remote"],
         poll_seconds=dashboard["poll_ms"] / 1000,
@@ -60,15 +56,3 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.partition("%")[0]).is_loopback
     except ValueError:
         return False
-
-
-def named_roots(tables: Sequence[str]) -> dict[str, str]:
-    """Cluster → folder, from values `DIR` or `NAME=DIR`. Raises UsageError if two clusters have one name."""
-    roots: dict[str, str] = {}
-    for text in tables:
-        found = _NAMED.fullmatch(text)
-        name, root = (found["name"], found["root"]) if found else (cluster_name(text), text)
-        if name in roots:
-            raise UsageError(f"two folders for cluster {name!r}, {roots[name]} and {root}: name them with --tables NAME=DIR")
-        roots[name] = root
-    return roots

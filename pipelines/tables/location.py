@@ -7,8 +7,8 @@ from urllib.parse import unquote, urlsplit
 
 from pipelines.errors import UsageError
 
-#: Name of a cluster, which is also a schema of `grouplake sql`.
-CLUSTER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+#: DataFusion has no schema with a dot in its name, so a cluster has none either.
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")
 
 
 def local_folder(uri: str) -> Path | None:
@@ -24,18 +24,26 @@ def cluster_name(root: str) -> str:
     return root.rstrip("/").rpartition("/")[2] or "tables"
 
 
+def expect_cluster_name(name: str) -> None:
+    """Raise UsageError unless `name` may be the schema of a cluster."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"invalid cluster name {name!r}: use 1–100 letters, digits, '_' or '-', as in --tables NAME=DIR")
+
+
 def parse_roots(given: Sequence[str]) -> dict[str, str]:
-    """Cluster → folder, from values `DIR` or `NAME=DIR` of `--tables`. A folder whose own name has "=" is given as a path.
+    """Cluster → folder, from values `DIR` or `NAME=DIR` of `--tables`. A folder whose own name has "=" is given with a slash.
 
     Raises:
-        UsageError: a name without a folder, or two clusters with one name.
+        UsageError: an invalid name, a name without a folder, or two clusters with one name.
     """
     roots: dict[str, str] = {}
     for text in given:
-        name, root = _name_and_root(text)
+        name, root = cluster_name(text), text
+        if is_named(text):
+            name, _, root = text.partition("=")
+            expect_cluster_name(name)
         if not root.strip():
             raise UsageError(f"cluster {name!r} has no folder: use NAME=DIR")
-        name = name or cluster_name(root)
         if name in roots:
             raise UsageError(f"two folders for cluster {name!r}, {roots[name]} and {root}: name them with --tables NAME=DIR")
         roots[name] = root
@@ -44,9 +52,4 @@ def parse_roots(given: Sequence[str]) -> dict[str, str]:
 
 def is_named(text: str) -> bool:
     """True for `NAME=DIR`, False for `DIR`."""
-    return bool(_name_and_root(text)[0])
-
-
-def _name_and_root(text: str) -> tuple[str, str]:
-    name, equals, root = text.partition("=")
-    return (name, root) if equals and CLUSTER_NAME.fullmatch(name) else ("", text)
+    return "=" in text and "/" not in text.partition("=")[0]
