@@ -13,6 +13,7 @@ from status_story import Story
 from coordinator_core.health import BURROW_RULES, GROUP_RULES, Status, StatusSettings
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
+from pipelines.tables import definitions
 
 Tell = Callable[[Story], dict[str, Any]]
 
@@ -270,3 +271,17 @@ def test_any_story_has_the_same_status_later(
             case "restart":
                 story.restart()
     story.expect_same_from_histories()
+
+
+def test_the_first_sample_in_a_folder_of_an_earlier_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last batch has no `membership_history`; the members of now are known."""
+    known = tuple(name for name in definitions.WRITE_ORDER if name not in ("membership_history", "ownership_history"))
+    with monkeypatch.context() as patch:
+        patch.setattr(definitions, "WRITE_ORDER", known)
+        earlier = Story(str(tmp_path))
+        earlier.log.group([member(), member("m2", topics=())], group="billing")
+        earlier.end(5).commit(5).batch()
+    row = earlier.at(400).sample()
+    assert "membership_history" not in Snapshot.open(earlier.root, 0).tables
+    assert (row["status"], row["rule"]) == ("WARN", "members_without_partitions")
+    earlier.expect_same_from_histories()
