@@ -8,8 +8,9 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pipelines.dashboard.burrow_routes import BurrowApi
-from pipelines.dashboard.options import DashboardOptions, is_loopback
+from pipelines.dashboard.options import DashboardOptions
 from pipelines.dashboard.responses import READ, error_response, json_response, metrics_response
+from pipelines.metrics.listen_address import is_loopback
 from pipelines.metrics.site import Site
 from pipelines.version import version_text
 
