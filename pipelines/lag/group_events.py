@@ -47,7 +47,7 @@ class GroupNow(NamedTuple):
 
 def membership_changes(snapshot: Snapshot, condition: str) -> list[dict[str, Any]]:
     """Rows of `membership_history`, oldest first; none if the batch was written before the table existed."""
-    if "membership_history" not in snapshot.tables:
+    if "membership_history" not in snapshot.batch.versions:
         return []
     rows: list[dict[str, Any]] = select(snapshot, _MEMBERSHIP_CHANGES.format(condition=condition)).to_pylist()
     return rows

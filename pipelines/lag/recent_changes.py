@@ -39,7 +39,7 @@ class RecentChanges:
         since = timestamp_literal(timestamp(now_ms - self._kept_ms))
         added = f"batch_id > {self._read_until}"
         is_first = self._read_until is None
-        if is_first and "membership_history" in snapshot.tables:
+        if is_first and "membership_history" in snapshot.batch.versions:
             rows = select(snapshot, _LAST_CHANGES)
             self._last_change = dict(zip(rows["group_id"].to_pylist(), milliseconds(rows["changed_at"]).tolist(), strict=True))
         for row in membership_changes(snapshot, f"record_timestamp >= {since}" if is_first else added):

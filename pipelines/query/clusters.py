@@ -16,7 +16,7 @@ from pipelines.tables.store import Batch, TableStore, gone, literal
 CLUSTER = "cluster"
 
 #: Names with a meaning of their own in a statement.
-_RESERVED = {PUBLIC, "information_schema", "datafusion", *definitions.WRITE_ORDER, *definitions.VIEWS}
+_RESERVED = {PUBLIC, "information_schema", "datafusion", *definitions.WRITE_ORDER, *definitions.ALERTS, *definitions.VIEWS}
 
 
 class ClusterSnapshot:
@@ -51,7 +51,8 @@ class ClusterSnapshot:
     @property
     def tables(self) -> tuple[str, ...]:
         """The tables that every cluster has."""
-        return tuple(name for name in definitions.WRITE_ORDER if all(name in each.tables for each in self._of_cluster.values()))
+        names = (*definitions.WRITE_ORDER, *definitions.ALERTS)
+        return tuple(name for name in names if all(name in each.tables for each in self._of_cluster.values()))
 
     @property
     def views(self) -> tuple[str, ...]:

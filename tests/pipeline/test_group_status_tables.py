@@ -208,7 +208,7 @@ def test_a_group_is_not_found_before_its_first_record_and_after_its_deletion(tmp
 
     def status(seconds: float, group: str = "billing") -> dict[str, Any]:
         snapshot, at = Snapshot.open(story.root), story.at(seconds).clock()
-        (row,) = group_status_at(snapshot, at, [group]).to_pylist()
+        row: dict[str, Any] = group_status_at(snapshot, at, [group]).to_pylist()[0]
         is_listed = group in group_status_at(snapshot, at)["group_id"].to_pylist()
         assert is_listed == (row["status"] != "NOTFOUND")
         return row

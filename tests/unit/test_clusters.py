@@ -9,6 +9,7 @@ from log_builder import Log
 from table_logs import applied
 from two_clusters import ERA, two_clusters
 
+from pipelines.alerts.alert_store import AlertStore
 from pipelines.errors import UsageError
 from pipelines.query.clusters import ClusterSnapshot, open_snapshot, queried_roots
 from pipelines.query.engine import Snapshot
@@ -50,6 +51,17 @@ def test_every_table_and_view_has_both_forms(name: str, snapshot: ClusterSnapsho
     for cluster, count in counts.items():
         assert snapshot.query(f"SELECT * FROM {cluster}.{name}").num_rows == count
     assert snapshot.query(f"SELECT * FROM {name}").num_rows == sum(counts.values())
+
+
+def test_alerts_of_all_clusters(tmp_path: Path) -> None:
+    roots = two_clusters(tmp_path)
+    AlertStore(roots["east"])
+    assert "alerts" not in ClusterSnapshot.open(roots).tables
+    assert ClusterSnapshot.open(roots).query("SELECT * FROM east.alerts").num_rows == 0
+    with pytest.raises(UsageError, match=r"cluster west: no table alerts under .*: `grouplake alerts` creates it"):
+        ClusterSnapshot.open(roots).query("SELECT * FROM alerts")
+    AlertStore(roots["west"])
+    assert ClusterSnapshot.open(roots).query("SELECT * FROM alerts").schema.names[:2] == ["cluster", "fingerprint"]
 
 
 def test_a_condition_on_the_cluster_reads_no_file_of_another(snapshot: ClusterSnapshot, roots: dict[str, str]) -> None:
