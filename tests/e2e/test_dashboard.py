@@ -152,6 +152,7 @@ def test_an_address_in_use(server: Dashboard, tables: str, capsys: pytest.Captur
         (["t"], "8080", {}, "--listen: invalid address '8080': use HOST:PORT"),
         (["t"], None, {"listen": "x"}, "dashboard.listen: invalid address 'x'"),
         (["/a/t", "/b/t"], None, {}, "two folders for cluster 't', /a/t and /b/t: name them with --tables NAME=DIR"),
+        (["a.b=t"], None, {}, "invalid cluster name 'a.b': use 1–100 letters, digits, '_' or '-'"),
         (["t"], None, {"poll_ms": 0}, "dashboard.poll_ms is 0: must be 1 or more"),
     ],
 )
