@@ -1,0 +1,66 @@
+// What can be read without a pointer, and units of numbers.
+
+/** Text that can be read without a pointer: what is shown, and what a closed <details> shows when it is opened. */
+function readableText() {
+  const parts = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const parent = walker.currentNode.parentElement;
+    if (parent.closest('script, style, template, noscript, svg title, svg desc')) continue;
+    if (isShown(parent) || parent.closest('details:not([open])') || parent.closest('table, svg')) parts.push(walker.currentNode.data);
+  }
+  return parts.join(' ').replace(/\s+/g, ' ');
+}
+
+function hover() {
+  const findings = [];
+  const text = readableText();
+  for (const element of document.querySelectorAll('[title]')) {
+    const title = element.getAttribute('title').replace(/\s+/g, ' ').trim();
+    if (title && !text.includes(title)) findings.push(`only on hover: title="${title}" of ${nameOf(element)}`);
+  }
+  // a tooltip inside of a chart repeats numbers of the chart's table, in words of its own
+  const numbersOf = (words) => words.match(/\d([\d.,:]*\d)?/g) || [];
+  const numbers = new Set(numbersOf(text));
+  for (const title of document.querySelectorAll('svg :not(svg) > title')) {
+    const missing = numbersOf(textOf(title)).filter((each) => !numbers.has(each));
+    if (missing.length) findings.push(`only on hover: ${missing.join(', ')} of "${textOf(title)}" in a chart`);
+  }
+  return findings;
+}
+
+/** Heads of a cell's column and row. */
+function headsOf(cell) {
+  const table = cell.closest('table');
+  const column = columnOf(cell);
+  const above = [...table.rows].slice(0, cell.parentElement.rowIndex).flatMap((row) => [...row.cells]);
+  const heads = above.filter((each) => each.tagName === 'TH' && columnOf(each) <= column && column < columnOf(each) + each.colSpan);
+  return [...heads, ...[...cell.parentElement.cells].filter((each) => each.tagName === 'TH')];
+}
+
+function columnOf(cell) {
+  let column = 0;
+  for (let each = cell.previousElementSibling; each; each = each.previousElementSibling) column += each.colSpan;
+  return column;
+}
+
+/** True if a head names the unit of its cells in `data-unit` and shows it, as text or by CSS. */
+function showsUnit(head) {
+  const unit = head.dataset.unit;
+  return Boolean(unit) && `${textOf(head)} ${getComputedStyle(head, '::after').content}`.toLowerCase().includes(unit.toLowerCase());
+}
+
+function units() {
+  const findings = [];
+  for (const element of document.querySelectorAll('.number')) {
+    const text = textOf(element);
+    if (!/\d/.test(text)) continue;
+    const inText = /\d\s*(\p{L}|%|[/])/u.test(text);
+    const heads = element.tagName === 'TD' ? headsOf(element) : [];
+    if (!inText && !heads.some(showsUnit)) findings.push(`${nameOf(element)} has no unit`);
+    const style = getComputedStyle(element);
+    if (!style.fontVariantNumeric.includes('tabular-nums')) findings.push(`${nameOf(element)} has no tabular figures`);
+    if (element.tagName === 'TD' && !['right', 'end'].includes(style.textAlign)) findings.push(`${nameOf(element)} is not aligned right`);
+  }
+  return findings;
+}
