@@ -54,9 +54,11 @@ def debian_files_with_dependencies(package: str, progress: Progress | None = Non
 
 
 def library_path(files: Path) -> str:
-    """`LD_LIBRARY_PATH` for programs under `files`."""
-    folders = {file.parent for root in ("lib", "usr/lib") for file in (files / root).glob("*-linux-*/**/*.so*")}
-    return os.pathsep.join(str(each) for each in sorted(folders))
+    """`LD_LIBRARY_PATH` for programs under `files`: the folders of libraries, and those that packages have for themselves."""
+    found = [
+        file for root in ("lib", "usr/lib") for depth in ("", "*/") for file in files.glob(f"{root}/*-linux-*/{depth}lib*.so*")
+    ]
+    return os.pathsep.join(sorted({str(file.parent) for file in found}))
 
 
 def _unpacked(name: str, download: _Download, progress: Progress | None) -> Path:

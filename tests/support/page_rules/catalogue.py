@@ -53,6 +53,7 @@ RULES = {
     "targets": Rule(lambda page: list(evaluate(page, "layout", "targets", _TARGET_PX)), (_WIDE, _PHONE, _NARROW)),
     "reflow": Rule(_scripted("layout", "reflow"), (_NARROW, _PHONE, _WIDE)),
     "scroll regions": Rule(_scripted("layout", "scrollRegions"), (_NARROW, _PHONE, _WIDE)),
+    "text spacing": Rule(_scripted("spacing", "spacing"), (_WIDE, _NARROW)),
     "texts of charts": Rule(_scripted("layout", "chartTexts"), (_WIDE, _PHONE, _NARROW)),
     "hover": Rule(_scripted("words", "hover"), (_WIDE,)),
     "units": Rule(_scripted("words", "units"), (_WIDE, _PHONE)),

@@ -26,6 +26,21 @@ function hover() {
     const missing = numbersOf(textOf(title)).filter((each) => !numbers.has(each));
     if (missing.length) findings.push(`only on hover: ${missing.join(', ')} of "${textOf(title)}" in a chart`);
   }
+  return [...findings, ...hoverStyles()];
+}
+
+/** Styles that show something under the pointer and not with the focus. */
+function hoverStyles() {
+  const findings = [];
+  const visit = (rules) => {
+    for (const rule of rules) {
+      if (rule.cssRules && rule.cssRules.length) visit(rule.cssRules);
+      if (!rule.selectorText || !rule.selectorText.includes(':hover') || rule.selectorText.includes(':focus')) continue;
+      const shows = ['display', 'visibility', 'opacity', 'content'].filter((each) => rule.style.getPropertyValue(each));
+      if (shows.length) findings.push(`only on hover: ${shows.join(', ')} of ${rule.selectorText}`);
+    }
+  };
+  for (const sheet of document.styleSheets) visit(sheet.cssRules);
   return findings;
 }
 
@@ -61,6 +76,9 @@ function units() {
     const style = getComputedStyle(element);
     if (!style.fontVariantNumeric.includes('tabular-nums')) findings.push(`${nameOf(element)} has no tabular figures`);
     if (element.tagName === 'TD' && !['right', 'end'].includes(style.textAlign)) findings.push(`${nameOf(element)} is not aligned right`);
+  }
+  for (const cell of document.querySelectorAll('td:not(.number, .identifier)')) {
+    if (/^[+−-]?\d[\d.,]*$/.test(textOf(cell))) findings.push(`${nameOf(cell)} is a number without the class number or identifier`);
   }
   return findings;
 }
