@@ -46,11 +46,17 @@ BROKEN = [
     ("hover", STYLE, "figure {", "#age { opacity: 0; } tr:hover #age { opacity: 1; } figure {", "opacity of tr:hover #age"),
     ("text spacing", STYLE, "figure {", "h2 { height: 1.2em; line-height: 1.2; overflow: hidden; } figure {", "<h2#lag-title>"),
     ("text spacing", STYLE, "figure {", "h1 { width: max-content; padding-right: 1175px; } figure {", "px wide with more space"),
-    ("units", PAGE, "48,201 records</span>", "48,201</span>", '"48,201" has no unit'),
-    ("units", PAGE, 'aria-sort="descending" data-unit="records"', 'aria-sort="descending"', "<td#records>"),
-    ("units", PAGE, '?sort=lag">Lag in records', '?sort=lag">Lag', "<td#records>"),
-    ("units", PAGE, "4 min", "4", '<td#age> "4" has no unit'),
-    ("units", PAGE, 'id="records" class="number"', 'id="records"', '<td#records> "48,201" is a number without the class'),
+    ("units", PAGE, "48,201 records</span>", "48,201</span>", '<span.number> "48,201" has no unit'),
+    (
+        "units",
+        PAGE,
+        'aria-sort="descending" data-unit="records"',
+        'aria-sort="descending"',
+        'the column <th#lag> "Lag',
+    ),
+    ("units", PAGE, '?sort=lag">Lag in records', '?sort=lag">Lag', 'the column <th#lag> "Lag'),
+    ("units", PAGE, "4 min", "4", 'the column <th> "Age" of <table#partitions>'),
+    ("units", PAGE, 'id="records" class="number"', 'id="records"', "the column <th#lag>"),
     ("units", STYLE, "tabular-nums", "normal", "no tabular figures"),
     ("units", STYLE, "text-align: right", "text-align: left", "not aligned right"),
     ("charts", PAGE, "<figcaption>Lag by hour</figcaption>", "", "no figcaption"),
@@ -102,6 +108,23 @@ def test_a_broken_page(
     assert [each for each in found if finding in each], found
 
 
+@pytest.mark.parametrize(
+    ("text", "replacement"),
+    [
+        ('<svg id="drawing"', '<svg id="drawing" aria-details="partitions"'),
+        ('<figure id="chart">', '<figure id="chart" aria-details="partitions">'),
+        ('<main id="content">', '<main id="content"><figure><table hidden><tr><td>1 s</td></tr></table>'),
+    ],
+)
+def test_places_of_the_table_of_a_chart(
+    browser: Browser, address: str, files: dict[str, str], text: str, replacement: str
+) -> None:
+    assert EXAMPLE[PAGE].count(text) == 1
+    files.update({**EXAMPLE, PAGE: EXAMPLE[PAGE].replace(ROWS, "").replace(text, replacement)})
+    with opened(browser, View(), address + PAGE) as visit:
+        assert RULES["charts"].check(visit.page) == []
+
+
 def test_every_rule_has_a_broken_page() -> None:
     assert {rule for rule, *_ in BROKEN} == set(RULES)
 
@@ -149,3 +172,13 @@ def test_settings_of_a_view_reach_the_page(browser: Browser, address: str, files
 
 def test_titles_of_several_pages() -> None:
     assert duplicate_titles(["Groups", "billing", "Groups"]) == ["2 pages have the title 'Groups'"]
+
+
+def test_the_status_of_a_page(browser: Browser, address: str, files: dict[str, str]) -> None:
+    files.update(EXAMPLE)
+    with opened(browser, View(), f"{address}/missing.html") as visit:
+        assert findings(visit) == [f"request failed: {address}/missing.html: 404"]
+    with opened(browser, View(), f"{address}/missing.html", 404) as visit:
+        found = findings(visit)
+        assert "outline: the page has no title" in found
+        assert not [each for each in found if "failed" in each]

@@ -43,10 +43,12 @@ class View:
 
 @dataclass
 class Visit:
-    """A page in a view, with the errors since it was opened."""
+    """A page in a view, with the errors since it was opened. `expected` is the status of a response that is no error."""
 
     page: Page
     view: View
+    expected: int = 200
+    status: int | None = None
     errors: list[str] = field(default_factory=list)
 
     def _watch(self) -> "Visit":
@@ -57,8 +59,8 @@ class Visit:
         return self
 
     def _on_console(self, message: ConsoleMessage) -> None:
-        # violations of the Content Security Policy are among them
-        if message.type in ("error", "warning"):
+        # violations of the Content Security Policy are among them; failed requests are reported with their addresses
+        if message.type in ("error", "warning") and not message.text.startswith("Failed to load resource"):
             self.errors.append(f"console {message.type}: {message.text}")
 
     def _on_failure(self, request: Request) -> None:
@@ -67,7 +69,10 @@ class Visit:
             self.errors.append(f"request failed: {request.url}: {request.failure}")
 
     def _on_response(self, response: Response) -> None:
-        if response.status >= 400:
+        is_document = response.request.is_navigation_request() and response.frame == self.page.main_frame
+        if is_document:
+            self.status = response.status
+        if response.status != self.expected if is_document else response.status >= 400:
             self.errors.append(f"request failed: {response.url}: {response.status}")
 
 
@@ -85,8 +90,8 @@ def launched() -> Iterator[Browser]:
 
 
 @contextmanager
-def opened(browser: Browser, view: View, url: str) -> Iterator[Visit]:
-    """A page in a context of its own, after its load event."""
+def opened(browser: Browser, view: View, url: str, expected: int = 200) -> Iterator[Visit]:
+    """A page in a context of its own, after its load event. A status other than `expected` is one of its errors."""
     context = browser.new_context(
         viewport={"width": view.width, "height": view.height},
         color_scheme="dark" if view.theme == "dark" else "light",
@@ -98,7 +103,7 @@ def opened(browser: Browser, view: View, url: str) -> Iterator[Visit]:
     )
     try:
         context.set_default_timeout(_TIMEOUT_MS)
-        visit = Visit(context.new_page(), view)._watch()
+        visit = Visit(context.new_page(), view, expected)._watch()
         visit.page.goto(url)
         yield visit
     finally:

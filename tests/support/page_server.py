@@ -16,7 +16,7 @@ def page_server(files: Mapping[str, str]) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             text = files.get(self.path.partition("?")[0])
-            body = (text or "").encode()
+            body = ("Not found" if text is None else text).encode()
             self.send_response(404 if text is None else 200)
             self.send_header(
                 "Content-Type", next((kind for end, kind in _TYPES.items() if self.path.endswith(end)), "text/plain")

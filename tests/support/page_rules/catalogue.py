@@ -66,9 +66,11 @@ RULES = {
 
 
 def findings(visit: Visit) -> list[str]:
-    """What breaks the rules of the visit's view, and the errors of the page until then."""
+    """What breaks the rules of the visit's view, each once, and the errors of the page until then."""
+    if visit.status != visit.expected:
+        return visit.errors
     broken = [f"{name}: {each}" for name, rule in RULES.items() if visit.view in rule.views for each in rule.check(visit.page)]
-    return visit.errors + broken
+    return list(dict.fromkeys(visit.errors + broken))
 
 
 def duplicate_titles(titles: Iterable[str]) -> list[str]:

@@ -52,6 +52,18 @@ function isDecoration(drawing) {
   return (box.width <= 32 && box.height <= 32) || (row !== null && /\d/.test(textOf(row)));
 }
 
+/** Rows of the chart's data: in its figure, in a figure around several charts, or where `aria-details` leads. */
+function dataRows(drawing) {
+  const rowsIn = (element) => [...element.querySelectorAll('tr')].filter((row) => row.querySelector('td'));
+  const rows = [];
+  for (let each = drawing; each; each = each.parentElement) {
+    const details = document.getElementById(each.getAttribute('aria-details') || '');
+    if (details) rows.push(...rowsIn(details));
+    if (each.tagName === 'FIGURE') rows.push(...rowsIn(each));
+  }
+  return rows;
+}
+
 function charts() {
   const findings = [];
   for (const drawing of document.querySelectorAll('svg, canvas')) {
@@ -67,8 +79,7 @@ function charts() {
     const summary = image && figure.contains(image) ? accessibleName(image) : '';
     if (!summary) findings.push(`the chart of ${nameOf(figure)} has no role="img" with a summary`);
     else if (!/\d/.test(summary)) findings.push(`the summary of a chart has no number: "${summary}"`);
-    const rows = [...figure.querySelectorAll('table tr')].filter((row) => row.querySelector('td'));
-    if (!rows.length) findings.push(`${nameOf(figure)} has no table of its data`);
+    if (!dataRows(drawing).length) findings.push(`${nameOf(figure)} has no table of its data`);
   }
   return findings;
 }

@@ -59,26 +59,35 @@ function columnOf(cell) {
   return column;
 }
 
-/** True if a head names the unit of its cells in `data-unit` and shows it, as text or by CSS. */
+/** True if a head shows the unit of its cells: in parentheses, or as the word that `data-unit` names, written or added by CSS. */
 function showsUnit(head) {
-  const unit = head.dataset.unit;
-  return Boolean(unit) && `${textOf(head)} ${getComputedStyle(head, '::after').content}`.toLowerCase().includes(unit.toLowerCase());
+  const shown = `${textOf(head)} ${getComputedStyle(head, '::after').content}`.toLowerCase();
+  const unit = (head.dataset.unit || '').toLowerCase();
+  return unit ? shown.includes(unit) : /\([^)]*\p{L}[^)]*\)/u.test(shown);
+}
+
+/** The column of a cell for messages, or the element itself. */
+function placeOf(element, heads) {
+  const column = heads.find((each) => each.closest('thead'));
+  return column ? `the column ${nameOf(column)} of ${nameOf(column.closest('table'))}` : nameOf(element);
 }
 
 function units() {
-  const findings = [];
+  const findings = new Map();
+  const report = (place, what, text) => findings.has(place + what) || findings.set(place + what, `${place} ${what}: "${text}"`);
   for (const element of document.querySelectorAll('.number')) {
     const text = textOf(element);
-    if (!/\d/.test(text)) continue;
-    const inText = /\d\s*(\p{L}|%|[/])/u.test(text);
+    if (!/\d/.test(text) || element.tagName === 'TH') continue;
     const heads = element.tagName === 'TD' ? headsOf(element) : [];
-    if (!inText && !heads.some(showsUnit)) findings.push(`${nameOf(element)} has no unit`);
+    const place = placeOf(element, heads);
+    if (!/\d\s*(\p{L}|%|[/])/u.test(text) && !heads.some(showsUnit)) report(place, 'has no unit', text);
     const style = getComputedStyle(element);
-    if (!style.fontVariantNumeric.includes('tabular-nums')) findings.push(`${nameOf(element)} has no tabular figures`);
-    if (element.tagName === 'TD' && !['right', 'end'].includes(style.textAlign)) findings.push(`${nameOf(element)} is not aligned right`);
+    if (!style.fontVariantNumeric.includes('tabular-nums')) report(place, 'has no tabular figures', text);
+    if (element.tagName === 'TD' && !['right', 'end'].includes(style.textAlign)) report(place, 'is not aligned right', text);
   }
   for (const cell of document.querySelectorAll('td:not(.number, .identifier)')) {
-    if (/^[+−-]?\d[\d.,]*$/.test(textOf(cell))) findings.push(`${nameOf(cell)} is a number without the class number or identifier`);
+    if (!/^[+−-]?\d[\d.,]*$/.test(textOf(cell))) continue;
+    report(placeOf(cell, headsOf(cell)), 'has neither the class number nor identifier', textOf(cell));
   }
-  return findings;
+  return [...findings.values()];
 }
