@@ -40,6 +40,7 @@ BROKEN = [
     ("scroll regions", PAGE, 'role="region" ', "", "no role"),
     ("texts of charts", PAGE, 'x="255"', 'x="60"', '"12:00" overlaps "14:00"'),
     ("texts of charts", PAGE, 'x="255"', 'x="290"', '"14:00" is cut off'),
+    ("texts of charts", PAGE, 'viewBox="0 0 300 60"', 'viewBox="0 0 500 100"', "has 7.2 px, less than 10 px"),
     ("hover", PAGE, "UTC</time>", "</time>", 'title="2026-03-02 14:00 UTC"'),
     ("hover", PAGE, "14:00: 48,201 records</title>", "14:00: 48,777 records</title>", "48,777"),
     ("hover", PAGE, 'id="age"', 'id="age" title="3 to 5 min"', "3 to 5 min"),

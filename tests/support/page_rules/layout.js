@@ -61,6 +61,9 @@ function targets(minimum) {
   return findings;
 }
 
+/** The smallest size of text in charts, which shrink with the window. */
+const SMALLEST_TEXT_PX = 10;
+
 function chartTexts() {
   const findings = [];
   const overlap = (one, two) =>
@@ -70,8 +73,13 @@ function chartTexts() {
     const frame = drawing.getBoundingClientRect();
     const texts = [...drawing.querySelectorAll('text')].filter((each) => textOf(each) && isShown(each)).map((each) => ({
       name: textOf(each).slice(0, 40),
+      size: parseFloat(getComputedStyle(each).fontSize) * Math.abs(each.getScreenCTM().d || each.getScreenCTM().c),
       box: inkOf(each),
     }));
+    const smallest = texts.reduce((one, two) => (two.size < one.size ? two : one), { size: Infinity });
+    if (smallest.size < SMALLEST_TEXT_PX - 0.5) {
+      findings.push(`"${smallest.name}" in ${nameOf(drawing)} has ${smallest.size.toFixed(1)} px, less than ${SMALLEST_TEXT_PX} px`);
+    }
     texts.forEach(({ name, box }, index) => {
       if (box.left < frame.left - 1 || box.right > frame.right + 1 || box.top < frame.top - 1 || box.bottom > frame.bottom + 1) {
         findings.push(`"${name}" is cut off at the edge of ${nameOf(drawing)}`);
