@@ -45,6 +45,11 @@ class TableHistory:
         now, self._now = self._now, self._now + self._batch_ms
         return datetime.fromtimestamp(now / 1000, UTC)
 
+    @property
+    def now_ms(self) -> int:
+        """The time of the job."""
+        return self._now
+
     def advance(self, until: int) -> None:
         """Write a batch with the records before a time, and a sample a second later."""
         self._now = until
