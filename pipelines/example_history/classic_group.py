@@ -20,7 +20,7 @@ class _Member:
 
 
 class ClassicGroup:
-    """A classic group. Methods are called in the order of their times; `client_ids` map names of members to client ids."""
+    """A classic group. Methods are called in the order of their times. The name of a member is its client id."""
 
     def __init__(
         self,
@@ -29,13 +29,12 @@ class ClassicGroup:
         partitions: Mapping[str, int],
         protocol: str = "range",
         *,
-        protocol_type: str = "consumer",
         generation: int = 0,
     ) -> None:
         self.name = name
         self.generation = generation
         self._log, self._partitions = log, partitions
-        self._protocol, self._protocol_type = protocol, protocol_type
+        self._protocol = protocol
         self._members: dict[str, _Member] = {}
         self._runs: dict[str, int] = {}
         self._owned: Owned = {}
@@ -77,7 +76,7 @@ class ClassicGroup:
         names = list(self._members)
         if not names:
             self._owned = {}
-            self._log.classic(self.name, self.generation, at, protocol_type=self._protocol_type, sync_ms=0)
+            self._log.classic(self.name, self.generation, at, sync_ms=0)
             return
         if self._protocol != _COOPERATIVE:
             self._owned = ranges(self._partitions, names)
@@ -94,9 +93,7 @@ class ClassicGroup:
 
     def _write(self, at: int, owned: Owned, sync_ms: int) -> None:
         members = [self._record(name, owned) for name in self._members]
-        self._log.classic(
-            self.name, self.generation, at, members, self._protocol, protocol_type=self._protocol_type, sync_ms=sync_ms
-        )
+        self._log.classic(self.name, self.generation, at, members, self._protocol, sync_ms=sync_ms)
 
     def _record(self, name: str, owned: Owned) -> MemberMetadata:
         found = self._members[name]

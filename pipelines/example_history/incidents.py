@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pipelines.example_history.reader import Reader
-from pipelines.example_history.shop import ALWAYS, BEGIN, STARTED, Shop, hosts
+from pipelines.example_history.shop import ALWAYS, COMMITS_BEGIN, STARTED, Shop, hosts
 from pipelines.example_history.topics import DAY, HOUR, MINUTE, SECOND, ShopTopic
 
 # A stuck partition: its owner remains a member.
@@ -137,7 +137,7 @@ def _recommendations(shop: Shop) -> None:
         offset = clicks.start(partition, RESET_AT)
         shop.log.commit("recommendations", "clicks", partition, offset, shop.at(RESET_AT), leader_epoch=-1)
     group.join(shop.at(RESET_STARTED_AT), members)
-    running = ((BEGIN - 2 * MINUTE, RESET_STOPPED_AT), (RESET_STARTED_AT + 10 * SECOND, 0))
+    running = ((COMMITS_BEGIN, RESET_STOPPED_AT), (RESET_STARTED_AT + 10 * SECOND, 0))
     ages = (
         *((RESET_STOPPED_AT, 6 * SECOND), (RESET_STARTED_AT, clicks.retention_ms - 4 * MINUTE)),
         *((RESET_CAUGHT_UP_AT, 6 * SECOND), (0, 6 * SECOND)),
@@ -176,7 +176,7 @@ def _page_views_archive(shop: Shop) -> None:
     first, second = tasks
     group.leave(shop.at(LOST_STOPPED_AT), first)
     group.leave(shop.at(LOST_STOPPED_AT + 38 * SECOND), second)
-    running = ((BEGIN - 2 * MINUTE, LOST_STOPPED_AT),)
+    running = ((COMMITS_BEGIN, LOST_STOPPED_AT),)
     reader = Reader("connect-page-views-archive", shop.partitions("page-views"), running, ((0, 30 * SECOND),))
     reader.write(shop.log, shop.topics, shop.until)
 

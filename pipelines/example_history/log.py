@@ -1,7 +1,7 @@
 """A log of `__consumer_offsets` in memory, written record by record at given times."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from coordinator_core.codec import Record, encode, encode_assignment, encode_subscription
@@ -63,13 +63,12 @@ class ExampleLog:
         members: Iterable[MemberMetadata] = (),
         protocol: str = "range",
         *,
-        protocol_type: str = "consumer",
         sync_ms: int = 40,
     ) -> None:
         """Append a record of a classic group, `sync_ms` after all members had joined."""
         members = tuple(members)
         leader = members[0].member_id if members else None
-        value = GroupMetadataValue(protocol_type, generation, protocol if members else None, leader, at - sync_ms, members)
+        value = GroupMetadataValue("consumer", generation, protocol if members else None, leader, at - sync_ms, members)
         self.append(group, at, *encode(Record(2, GroupMetadataKey(group), value, 3)))
 
     def group_tombstone(self, group: str, at: int) -> None:
@@ -87,8 +86,11 @@ class ExampleLog:
 
 
 def _numbered(partition: int, records: list[LogRecord]) -> Iterator[LogRecord]:
-    for offset, record in enumerate(sorted(records, key=lambda each: each.timestamp)):
-        yield replace(record, partition=partition, offset=offset, batch_offset=offset)
+    for offset, r in enumerate(sorted(records, key=lambda record: record.timestamp)):
+        # a call of the class takes a third of the time of `replace`
+        yield LogRecord(
+            partition, offset, r.timestamp, r.key, r.value, r.producer_id, 0, r.is_transactional, r.is_control, offset
+        )
 
 
 def random_id(name: str, run: int) -> UUID:

@@ -43,10 +43,14 @@ class Reader:
         (since, from_age), (until, to_age) = self.ages[index - 1], self.ages[index]
         return from_age + (to_age - from_age) * (at - since) / (until - since)
 
+    def _jitter(self, at: int) -> int:
+        """The work on the records at hand, up to three seconds."""
+        return (at // SECOND * 2_654_435_761 + len(self.group) * 7_919) // 1_000 % 30 * 100
+
     def offset(self, topics: ShopTopics, topic: str, partition: int, at: int) -> int:
         """The position of the group at a time: consumers read committed records only."""
         found = topics[topic]
-        return min(found.end(partition, at - self.age(at)), found.stable(partition, at))
+        return min(found.end(partition, at - self.age(at) - self._jitter(at)), found.stable(partition, at))
 
     def write(self, log: ExampleLog, topics: ShopTopics, until: int) -> None:
         """Write the commits of all times up to `until`."""

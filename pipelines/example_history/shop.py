@@ -11,8 +11,11 @@ from pipelines.example_history.topics import DAY, HOUR, MINUTE, SECOND, ShopTopi
 
 #: Start of the history relative to its end.
 BEGIN = -2 * DAY
-#: Commits of groups that run all the time.
-ALWAYS = ((BEGIN - 2 * MINUTE, 0),)
+#: Start of the tables: by the start of the history, the samples show how long records are kept.
+TABLES_BEGIN = BEGIN - 3 * HOUR
+#: Start of the commits of running groups.
+COMMITS_BEGIN = TABLES_BEGIN - 20 * MINUTE
+ALWAYS = ((COMMITS_BEGIN, 0),)
 #: Start of groups before the history.
 STARTED = -9 * DAY
 
@@ -73,7 +76,7 @@ def _notifications(shop: Shop) -> None:
     group.join(shop.at(STARTED), members)
     for deployed in (-33 * HOUR, -5 * HOUR):
         for number, (name, host) in enumerate(members.items()):
-            group.restart(shop.at(deployed + number * 3 * MINUTE), name, host)
+            group.restart(shop.at(deployed + number * 12 * MINUTE), name, host)
     shop.read("notifications", "orders", "shipments")
 
 
@@ -147,12 +150,6 @@ def _price_checker(shop: Shop) -> None:
     shop.read("price-checker", "emails", ages=((0, 9 * SECOND),))
 
 
-def _connect_workers(shop: Shop) -> None:
-    """The workers of Kafka Connect: a group without offsets."""
-    group = ClassicGroup(shop.log, "connect-shop", {}, "sessioned", protocol_type="connect", generation=6)
-    group.join(shop.at(STARTED), {f"connect-{number}": f"10.42.30.{number}" for number in (1, 2)})
-
-
 def _console_consumer(shop: Shop) -> None:
     """A developer reads a topic for ten minutes."""
     group = shop.classic("console-consumer-48213", "orders", generation=0)
@@ -172,6 +169,5 @@ HEALTHY: tuple[Callable[[Shop], None], ...] = (
     _email_sender,
     _analytics_nightly,
     _price_checker,
-    _connect_workers,
     _console_consumer,
 )

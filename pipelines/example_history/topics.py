@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from uuid import UUID
 
 from coordinator_core.codec.uuids import uuid_text
@@ -13,6 +14,8 @@ SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 
 #: Waves of the traffic of a day: (per day, share of the mean, distance of a peak from the end of the history).
 _WAVES = ((1, 0.55, 2 * HOUR), (2, 0.18, -5 * HOUR), (5, 0.05, HOUR))
+#: The default of `lag.interval_seconds`.
+SAMPLE_INTERVAL_MS = 30 * SECOND
 _ANSWERED_AFTER_MS = 12
 _LEADER_EPOCH = 7
 
@@ -41,13 +44,15 @@ class ShopTopic:
 
     def end(self, partition: int, at: float) -> int:
         """The log end at a time; it never falls."""
-        spans = [(self.created_at, at)] if self.active is None else [(start, min(at, end)) for start, end in self.active]
-        flow = sum(_flow(end) - _flow(start) for start, end in spans if end > start)
+        if self.active is None:
+            flow = max(0.0, _flow(at) - _flow(self.created_at))
+        else:
+            flow = sum(_flow(min(at, end)) - _flow(start) for start, end in self.active if at > start)
         return math.floor(self.rates[partition] * flow / SECOND)
 
     def start(self, partition: int, at: int) -> int:
-        """The log start at a time."""
-        return self.end(partition, at - self.retention_ms)
+        """The log start at a time: retention deletes whole segments, which have an hour of records."""
+        return self.end(partition, (at - self.retention_ms) // HOUR * HOUR)
 
     def stable(self, partition: int, at: int) -> int:
         """The last stable offset at a time."""
@@ -70,6 +75,7 @@ class ShopTopic:
         )
 
 
+@lru_cache(maxsize=65_536)
 def _flow(at: float) -> float:
     """The integral of the rhythm, whose mean is 1, in ms."""
     return at + sum(
@@ -93,6 +99,12 @@ class ShopTopics:
         return {name: topic.topic_id for name, topic in self._topics.items()}
 
     def samples(self, topic: str, partitions: Iterable[int], at: int) -> Iterator[EndOffsetSample]:
-        """Answers about the partitions of a topic."""
+        """Answers about the partitions of a topic. If the topic grows all the time, there are two, as in a run of samples.
+
+        `maintain` thins samples, and keeps neighbours. Two equal samples would be a run, which has one row.
+        """
+        found = self._topics[topic]
+        distances = (SAMPLE_INTERVAL_MS, 0) if found.active is None else (0,)
         for partition in partitions:
-            yield self._topics[topic].sample(partition, at - self._until, self._until)
+            for before in distances:
+                yield found.sample(partition, at - before - self._until, self._until)
