@@ -11,7 +11,7 @@ from pipelines.example_history.topics import DAY, HOUR, MINUTE, SECOND, ShopTopi
 # A stuck partition: its owner remains a member.
 STUCK_PARTITION = 3
 STUCK_AT = -3 * HOUR - 10 * MINUTE
-STUCK_OWNER = "billing-2"
+STUCK_OWNER = "billing-1"
 
 # A rebalance storm: the session of one member times out again and again.
 STORM_AT, STORM_MS = -9 * HOUR, 20 * MINUTE
