@@ -57,6 +57,18 @@ def test_at_the_end_only_groups_with_an_incident_have_a_defect() -> None:
     assert {each.group_id for each in incidents.INCIDENTS} - HEALTHY <= found.keys()
 
 
+def test_the_list_of_incidents_has_their_times() -> None:
+    assert {each.name: each.begins_at(UNTIL) for each in incidents.INCIDENTS} == {
+        "wrong_reset": at(incidents.RESET_AT),
+        "records_lost": at(incidents.LOST_STOPPED_AT),
+        "rebalance_storm": at(incidents.STORM_AT),
+        "expired_offsets": at(incidents.EXPIRED_AT),
+        "stuck_partition": at(incidents.STUCK_AT),
+        "hanging_transaction": at(incidents.HANGING_AT),
+        "expiring_offsets": at(incidents.EXPIRING_LEFT_AT),
+    }
+
+
 def test_kinds_of_groups() -> None:
     found = {(row["group_type"], row["protocol"]) for row in rows("SELECT DISTINCT group_type, protocol FROM groups")}
     assert {("classic", "range"), ("classic", "cooperative-sticky"), ("classic", "stream"), ("consumer", "uniform")} <= found

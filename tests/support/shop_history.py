@@ -1,9 +1,11 @@
 """The tables of `grouplake example --history` until a fixed time, built once per session."""
 
+import atexit
+import shutil
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import Any
 
 from pipelines.example_history.history import write_history
@@ -13,16 +15,12 @@ UNTIL = datetime(2026, 3, 4, 14, tzinfo=UTC)
 
 
 @cache
-def _folder() -> TemporaryDirectory[str]:
-    """The folder is removed at the end of the process."""
-    folder = TemporaryDirectory(prefix="shop-history-")
-    write_history(folder.name, UNTIL)
-    return folder
-
-
 def shop_tables() -> str:
-    """The folder of the tables. Tests only read it."""
-    return _folder().name
+    """The folder of the tables, which is removed at the end of the process. Tests only read it."""
+    folder = mkdtemp(prefix="shop-history-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    write_history(folder, UNTIL)
+    return folder
 
 
 def at(relative_ms: int) -> datetime:
@@ -33,7 +31,8 @@ def at(relative_ms: int) -> datetime:
 def rows(sql: str, as_of: datetime | None = None) -> list[dict[str, Any]]:
     """Rows of a query, by default on the newest batch."""
     snapshot = Snapshot.open(shop_tables())
-    return (snapshot if as_of is None else snapshot.as_of(as_of)).query(sql).to_pylist()
+    found: list[dict[str, Any]] = (snapshot if as_of is None else snapshot.as_of(as_of)).query(sql).to_pylist()
+    return found
 
 
 def status(group: str, as_of: datetime | None = None) -> Mapping[str, Any]:
