@@ -16,6 +16,9 @@ from pipelines.lag.status_at import group_status_at
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 
+#: The first test builds the tables, which takes minutes beside other work.
+pytestmark = pytest.mark.timeout(900)
+
 HEALTHY = {
     *("analytics-nightly", "clickstream-sessions", "email-sender", "fraud-detection", "loyalty-points", "notifications"),
     *("price-checker", "recommendations", "search-indexer", "shipping-labels", "warehouse-sync"),
