@@ -21,6 +21,7 @@ _FILTERS = {
     "field_time": times.field_time,
     "status_words": statuses.status_words,
     "lag_reason": reasons.lag_reason,
+    "rule_name": reasons.rule_name,
 }
 _FUNCTIONS = {
     "interval": quantities.interval,
