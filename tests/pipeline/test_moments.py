@@ -260,3 +260,12 @@ def test_a_failed_listener_does_not_end_the_loading(cluster: Cluster) -> None:
     site.refresh()
     assert site.is_ready
     assert reported == ["after a new batch: OSError: no space left"]
+
+
+def test_before_the_first_sample(tmp_path: Path) -> None:
+    cluster = Cluster(Story(str(tmp_path / "east")))
+    cluster.story.at(0).commit(5).batch()
+    cluster.story.at(60).end(9).sample()
+    moment = cluster.moment(0)
+    assert (moment.sampled_at, summary(moment)["lag"], summary(moment)["status"]) == (None, None, None)
+    assert moment.statuses(["billing"])["billing"]["status"] == "UNKNOWN"
