@@ -6,6 +6,9 @@ from pipelines.dashboard.pages.group_view import group_view
 from pipelines.dashboard.pages.groups import groups_csv, groups_page, groups_view
 from pipelines.dashboard.pages.overview import overview_page, overview_view
 from pipelines.dashboard.pages.page import Page
+from pipelines.dashboard.pages.topic import topic_page
+from pipelines.dashboard.pages.topic_view import topic_view
+from pipelines.dashboard.pages.topics import topics_page, topics_view
 
 PAGES = (
     Page(
@@ -35,6 +38,24 @@ PAGES = (
         lambda moment, names, query: group_page(moment, names["group"], query),
         lambda model: str(model["group_id"]),
         group_view,
+    ),
+    Page(
+        "topics",
+        "topics",
+        "topics.html",
+        "Topics that groups read, sorted by age, lag or growth",
+        lambda moment, _names, query: topics_page(moment, query),
+        lambda _model: "Topics",
+        topics_view,
+    ),
+    Page(
+        "topics",
+        "topics/{topic}",
+        "topic.html",
+        "One topic: ages by group and partition, growth of the log, replicas, topic ids",
+        lambda moment, names, query: topic_page(moment, names["topic"], query),
+        lambda model: str(model["topic"]),
+        topic_view,
     ),
     Page(
         "overview",

@@ -11,6 +11,7 @@ _FILTERS = {
     "count": quantities.count,
     "short_count": quantities.short_count,
     "duration": quantities.duration,
+    "short_duration": quantities.short_duration,
     "rate": quantities.rate,
     "share": quantities.share,
     "plural": quantities.plural,

@@ -42,6 +42,12 @@ def duration(seconds: float | None) -> str:
     return f"{round(seconds)} s"
 
 
+def short_duration(seconds: float) -> str:
+    """One unit and at most three digits, for small labels: `38.7 min`, `2.58 h`, `12 s`."""
+    unit, size = next(((unit, size) for unit, size, _ in _UNITS if seconds >= size), ("s", 1))
+    return f"{_three_digits(seconds / size)} {unit}"
+
+
 def interval(low: float | None, high: float | None) -> str:
     """Bounds of an age, in the unit of the greater one: `3.9–4.4 min`; empty if the bounds are unknown."""
     if low is None or high is None:
