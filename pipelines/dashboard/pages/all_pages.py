@@ -1,6 +1,9 @@
 """The pages, in the order in which their paths are matched."""
 
 from pipelines.dashboard.pages.changes import changes_page
+from pipelines.dashboard.pages.client import client_page
+from pipelines.dashboard.pages.client_view import client_view
+from pipelines.dashboard.pages.clients import clients_page, clients_view
 from pipelines.dashboard.pages.group import group_page
 from pipelines.dashboard.pages.group_view import group_view
 from pipelines.dashboard.pages.groups import groups_csv, groups_page, groups_view
@@ -56,6 +59,24 @@ PAGES = (
         lambda moment, names, query: topic_page(moment, names["topic"], query),
         lambda model: str(model["topic"]),
         topic_view,
+    ),
+    Page(
+        "clients",
+        "clients",
+        "clients.html",
+        "Client ids of the members, with hosts, groups and lag",
+        lambda moment, _names, query: clients_page(moment, query),
+        lambda _model: "Clients",
+        clients_view,
+    ),
+    Page(
+        "clients",
+        "clients/{client}",
+        "client.html",
+        "One client id or host: its members, and its stays in groups over time",
+        lambda moment, names, query: client_page(moment, names["client"], query),
+        lambda model: str(model["client"]),
+        client_view,
     ),
     Page(
         "overview",

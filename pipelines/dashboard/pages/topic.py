@@ -129,6 +129,7 @@ def _figures(groups: Sequence[Row], partitions: Sequence[Row]) -> Row:
         **{name: oldest.get(name) for name in ("lag_seconds", "lag_seconds_low", "lag_seconds_high", "group_id")},
         "records_per_second": sum(rates) if rates else None,
         "records": sum(sizes) if sizes else None,
+        "has_replicas": any(row["has_replicas"] for row in partitions),
         "under_replicated": sum(bool(row["out_of_sync"]) for row in partitions),
         "without_leader": sum(row["has_replicas"] and row["leader"] is None for row in partitions),
     }
