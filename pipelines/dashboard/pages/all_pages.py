@@ -7,6 +7,8 @@ from pipelines.dashboard.pages.clients import clients_page, clients_view
 from pipelines.dashboard.pages.group import group_page
 from pipelines.dashboard.pages.group_view import group_view
 from pipelines.dashboard.pages.groups import groups_csv, groups_page, groups_view
+from pipelines.dashboard.pages.offsets_topic import offsets_topic_page
+from pipelines.dashboard.pages.offsets_topic_view import offsets_topic_view
 from pipelines.dashboard.pages.overview import overview_page, overview_view
 from pipelines.dashboard.pages.page import Page
 from pipelines.dashboard.pages.topic import topic_page
@@ -77,6 +79,15 @@ PAGES = (
         lambda moment, names, query: client_page(moment, names["client"], query),
         lambda model: str(model["client"]),
         client_view,
+    ),
+    Page(
+        "offsets-topic",
+        "offsets-topic",
+        "offsets_topic.html",
+        "The offsets topic: records by log partition, groups that write, quarantine, batches",
+        lambda moment, _names, query: offsets_topic_page(moment, query),
+        lambda _model: "Offsets topic",
+        offsets_topic_view,
     ),
     Page(
         "overview",
