@@ -1,4 +1,7 @@
-"""Stays of a client over time: a row per group and topic, a bar per interval in which it owned partitions of the topic."""
+"""Stays of a client over time: a bar per interval in which it owned partitions of a topic in a group.
+
+Stays in one group and topic at the same time, of several members, are in rows of their own.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,11 +32,12 @@ class StayBar:
 
 @dataclass(frozen=True)
 class StaysRow:
-    """The stays in one group and topic."""
+    """Stays in one group and topic, one after the other. Of several such rows the first one has the names."""
 
     group: str
     topic: str
     y: float
+    is_first: bool
     bars: tuple[StayBar, ...]
 
 
@@ -59,14 +63,31 @@ def stays_chart(stays: Sequence[Mapping[str, Any]], start: datetime, end: dateti
     for stay in stays:
         by_topic.setdefault((stay["group_id"], stay["topic"] or stay["topic_id"]), []).append(stay)
     colours: dict[tuple[str, str], int] = {}
-    rows = []
-    for number, ((group, topic), found) in enumerate(list(by_topic.items())[:MOST_STAYS_ROWS]):
-        bars = tuple(_bar(stay, axis, colours) for stay in found)
-        rows.append(StaysRow(group, topic, _TOP + number * _ROW, bars))
+    rows: list[StaysRow] = []
+    drawn = 0
+    for (group, topic), found in by_topic.items():
+        lanes = _lanes(found, axis)
+        if len(rows) + len(lanes) > MOST_STAYS_ROWS:
+            break
+        drawn += 1
+        for number, lane in enumerate(lanes):
+            bars = tuple(_bar(stay, axis, colours) for stay in lane)
+            rows.append(StaysRow(group, topic, _TOP + len(rows) * _ROW, number == 0, bars))
     bottom = _TOP + len(rows) * _ROW + 4
-    return StaysChart(
-        WIDTH, bottom + 24, _LEFT, _RIGHT, bottom, _ROW, tuple(rows), len(by_topic) - len(rows), axis.ticks()
-    )
+    return StaysChart(WIDTH, bottom + 24, _LEFT, _RIGHT, bottom, _ROW, tuple(rows), len(by_topic) - drawn, axis.ticks())
+
+
+def _lanes(stays: Sequence[Mapping[str, Any]], axis: TimeAxis) -> list[list[Mapping[str, Any]]]:
+    """The stays in as few lists as have no overlaps."""
+    lanes: list[list[Mapping[str, Any]]] = []
+    for stay in sorted(stays, key=lambda row: (row["since"] or axis.start, row["client_id"], row["client_host"])):
+        since = stay["since"] or axis.start
+        free = next((lane for lane in lanes if (lane[-1]["until"] or axis.end) <= since), None)
+        if free is None:
+            lanes.append([stay])
+        else:
+            free.append(stay)
+    return lanes
 
 
 def _bar(stay: Mapping[str, Any], axis: TimeAxis, colours: dict[tuple[str, str], int]) -> StayBar:

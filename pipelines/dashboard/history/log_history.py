@@ -15,7 +15,7 @@ Row = dict[str, Any]
 BUCKETS = 60
 #: Newest rows of the quarantine and of the batches.
 MOST_QUARANTINED = 100
-MOST_BATCHES = 40
+MOST_BATCHES = 20
 MOST_WRITERS = 20
 #: Longest span in which commits are counted by group: the history has a row per partition and batch.
 LONGEST_COUNT = timedelta(hours=24)

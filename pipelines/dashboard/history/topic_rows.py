@@ -62,10 +62,8 @@ _INCARNATIONS = "SELECT topic, count(*) AS incarnations FROM topic_ids GROUP BY 
 def group_topics(moment: Moment, topic: str | None = None) -> pa.Table:
     """Rows GROUP_TOPICS of all topics, or of one. Without samples the lag is unknown."""
     where = "TRUE" if topic is None else f"topic = {literal(topic)}"
-    if moment.sampled_at is None:
-        sql = _FROM_OFFSETS
-    else:
-        sql = _FROM_LAG if moment.is_newest else _FROM_HISTORY
+    sampled = _FROM_LAG if moment.is_newest else _FROM_HISTORY
+    sql = _FROM_OFFSETS if moment.sampled_at is None else sampled
     rows = moment.query(sql.format(where=where, at=timestamp_literal(moment.at)))
     columns = [
         rows[field.name].cast(field.type) if field.name in rows.column_names else pa.nulls(rows.num_rows, field.type)

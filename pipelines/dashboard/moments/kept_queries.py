@@ -34,6 +34,10 @@ class KeptQueries:
             self._keep(sql, rows)
             return rows
 
+    def query_now(self, sql: str) -> pa.Table:
+        """The rows of a statement over tables that are not part of a batch, as they are now. They are not kept."""
+        return plain_strings(self._snapshot.reopened().query(sql))
+
     def _keep(self, sql: str, rows: pa.Table) -> None:
         if rows.nbytes > self._max_bytes:
             return

@@ -53,6 +53,10 @@ class BatchState(ABC):
             RemovedState: the rows can no longer be read.
         """
 
+    @abstractmethod
+    def query_now(self, sql: str) -> pa.Table:
+        """The newest rows of `alerts` and `alert_history`, which change without a batch. Raises UsageError like `query`."""
+
 
 @dataclass(frozen=True, eq=False)
 class Moment:
@@ -100,3 +104,7 @@ class Moment:
     def query(self, sql: str) -> pa.Table:
         """The rows of a reading statement over tables and views at this batch, with plain strings; see BatchState."""
         return self.state.query(sql)
+
+    def query_now(self, sql: str) -> pa.Table:
+        """The newest rows of `alerts` and `alert_history`, which change without a batch; see BatchState."""
+        return self.state.query_now(sql)

@@ -60,3 +60,6 @@ class NewestState(BatchState):
 
     def query(self, sql: str) -> pa.Table:
         return self._queries.query(sql)
+
+    def query_now(self, sql: str) -> pa.Table:
+        return self._queries.query_now(sql)

@@ -1,5 +1,6 @@
 """The pages, in the order in which their paths are matched."""
 
+from pipelines.dashboard.pages.alerts import alerts_page, alerts_view
 from pipelines.dashboard.pages.changes import changes_page
 from pipelines.dashboard.pages.client import client_page
 from pipelines.dashboard.pages.client_view import client_view
@@ -88,6 +89,16 @@ PAGES = (
         lambda moment, _names, query: offsets_topic_page(moment, query),
         lambda _model: "Offsets topic",
         offsets_topic_view,
+    ),
+    Page(
+        "alerts",
+        "alerts",
+        "alerts.html",
+        "Alerts that are pending or firing, those that ended, and deliveries",
+        lambda moment, _names, query: alerts_page(moment, query),
+        lambda _model: "Alerts",
+        alerts_view,
+        is_of_batch=False,
     ),
     Page(
         "overview",

@@ -5,12 +5,15 @@ from typing import Any
 from pipelines.dashboard.history.client_history import MOST_ROWS, ClientQueries
 from pipelines.dashboard.history.span import span_until
 from pipelines.dashboard.moments.moment import Moment
+from pipelines.dashboard.pages.group_defects import reasons_about
 from pipelines.dashboard.pages.page import NoSuchPage, Query
 
 Row = dict[str, Any]
 
 #: Partitions that the page lists.
 MOST_PARTITIONS = 200
+#: Groups whose status the page has: at a past time each is computed from the histories.
+MOST_JUDGED = 24
 
 
 def client_page(moment: Moment, client: str, query: Query) -> Row:
@@ -32,11 +35,29 @@ def client_page(moment: Moment, client: str, query: Query) -> Row:
         "is_complete": max(len(members), len(stays), len(lag)) < MOST_ROWS,
         "figures": _figures(members, lag),
         "span": {"start": span.start, "end": span.end, "text": span.text},
+        "groups": _groups(moment, members),
         "members": members,
         "stays": stays,
         "partitions": lag[:MOST_PARTITIONS],
         "partitions_found": len(lag),
     }
+
+
+def _groups(moment: Moment, members: list[Row]) -> list[Row]:
+    """Groups of the members, with the reasons of their status that concern the topics of the client."""
+    topics: dict[str, set[str | None]] = {}
+    for row in members:
+        topics.setdefault(row["group_id"], set()).update(each["topic"] for each in row["assigned"] or [])
+    judged = list(topics)[:MOST_JUDGED]
+    statuses = moment.statuses(judged)
+    return [
+        {
+            "group_id": group,
+            "status": statuses.get(group, {}).get("status"),
+            "reasons": reasons_about(statuses.get(group, {}), sorted(each for each in topics[group] if each is not None)),
+        }
+        for group in judged
+    ]
 
 
 def _member(row: Row) -> Row:

@@ -7,6 +7,7 @@ from pipelines.dashboard.charts.stays import stays_chart
 from pipelines.dashboard.history.client_history import MOST_ROWS
 from pipelines.dashboard.history.span import OFFERED
 from pipelines.dashboard.moments.moment import Moment
+from pipelines.dashboard.pages.group_defects import defect_names
 from pipelines.dashboard.pages.group_view import partition_ranges
 from pipelines.dashboard.words.quantities import plural
 
@@ -14,6 +15,7 @@ from pipelines.dashboard.words.quantities import plural
 def client_view(model: Mapping[str, Any], _: Moment) -> Mapping[str, Any]:
     """Names for the template client.html."""
     return {
+        **defect_names(model["groups"]),
         "chart": stays_chart(model["stays"], model["span"]["start"], model["span"]["end"]),
         "summary": stays_summary(model),
         "spans": OFFERED,

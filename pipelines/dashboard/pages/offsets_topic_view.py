@@ -1,6 +1,7 @@
 """What only the HTML of the page of the offsets topic needs: its charts with their summaries."""
 
 from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import Any
 
 from pipelines.dashboard.charts.phase_bars import KINDS, kind_ms, phase_chart
@@ -8,7 +9,7 @@ from pipelines.dashboard.charts.small_multiples import small_multiples
 from pipelines.dashboard.history.log_history import LONGEST_COUNT, MAINTENANCE_SPAN
 from pipelines.dashboard.history.span import OFFERED
 from pipelines.dashboard.moments.moment import Moment
-from pipelines.dashboard.words.quantities import count, duration, plural, short_count
+from pipelines.dashboard.words.quantities import count, duration, pace, plural
 
 
 def offsets_topic_view(model: Mapping[str, Any], _: Moment) -> Mapping[str, Any]:
@@ -27,6 +28,7 @@ def offsets_topic_view(model: Mapping[str, Any], _: Moment) -> Mapping[str, Any]
         "rates_summary": rates_summary(model),
         "phases": phase_chart(model["batches"]),
         "phases_summary": phases_summary(model["batches"]),
+        "median_seconds": median_ms(model["batches"]) / 1000 if model["batches"] else None,
         "kinds": [(name, label) for name, label, _ in KINDS],
         "kind_ms": kind_ms,
         "longest_count": LONGEST_COUNT.total_seconds(),
@@ -46,7 +48,7 @@ def rates_summary(model: Mapping[str, Any]) -> str:
     if records:
         text += (
             f", most of them from partition {busiest['log_partition']}: {count(busiest['records'])}, "
-            f"{short_count(busiest['records_per_second'])} / s"
+            f"{pace(busiest['records_per_second'])}"
         )
     return f"{text}."
 
@@ -57,8 +59,12 @@ def phases_summary(batches: Sequence[Mapping[str, Any]]) -> str:
         return "No batches."
     sums = [(sum(kind_ms(batch["phase_ms"]).values()), batch["batch_id"]) for batch in batches]
     longest, batch_id = max(sums)
-    middle = sorted(ms for ms, _ in sums)[len(sums) // 2]
     return (
-        f"{plural(len(batches), 'batch', 'batches')}: the median takes {duration(middle / 1000)}, "
+        f"{plural(len(batches), 'batch', 'batches')}: the median takes {duration(median_ms(batches) / 1000)}, "
         f"the longest, batch {batch_id}, {duration(longest / 1000)}."
     )
+
+
+def median_ms(batches: Sequence[Mapping[str, Any]]) -> float:
+    """Median of the time that the phases of a batch take."""
+    return float(median(sum(batch["phase_ms"].values()) for batch in batches))

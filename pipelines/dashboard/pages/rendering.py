@@ -5,7 +5,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from pipelines.dashboard.words import names, quantities, reasons, statuses, times
+from pipelines.dashboard.words import alerts, names, quantities, reasons, statuses, times
 
 _FILTERS = {
     "count": quantities.count,
@@ -20,6 +20,12 @@ _FILTERS = {
     "full_time": times.full,
     "iso": times.iso,
     "status_words": statuses.status_words,
+    "alert_state": alerts.alert_state,
+    "alert_value": alerts.alert_value,
+    "alert_reason": alerts.alert_reason,
+    "alert_texts": alerts.alert_texts,
+    "other_labels": alerts.other_labels,
+    "pace": quantities.pace,
     "lag_reason": reasons.lag_reason,
 }
 _FUNCTIONS = {

@@ -8,9 +8,8 @@ from pipelines.dashboard.history.span import span_until
 from pipelines.dashboard.history.topic_history import TopicQueries, growth_series, partition_logs
 from pipelines.dashboard.history.topic_rows import group_topics
 from pipelines.dashboard.moments.moment import Moment
+from pipelines.dashboard.pages.group_defects import reasons_about
 from pipelines.dashboard.pages.page import NoSuchPage, Query
-from pipelines.dashboard.words.reasons import reasons
-from pipelines.dashboard.words.statuses import status_words
 
 Row = dict[str, Any]
 
@@ -18,7 +17,6 @@ Row = dict[str, Any]
 MOST_LISTED = 200
 #: Partitions that the page lists.
 MOST_PARTITION_ROWS = 500
-_FINE = ("OK", "NOTFOUND")
 
 
 def topic_page(moment: Moment, topic: str, query: Query) -> Row:
@@ -59,23 +57,14 @@ def _groups(moment: Moment, topic: str, sums: list[Row]) -> list[Row]:
     rows = []
     for row in found:
         status = statuses.get(row["group_id"], {})
-        findings = [
-            each for each in status.get("findings") or [] if each["status"] not in _FINE and each["topic"] in (None, topic)
-        ]
         rows.append(
             {
                 **{name: value for name, value in row.items() if name != "topic"},
                 "status": status.get("status"),
-                "reasons": reasons(findings),
+                "reasons": reasons_about(status, [topic]),
             }
         )
     return rows
-
-
-def defects(groups: Sequence[Row]) -> list[Row]:
-    """Groups with a finding on the topic or about themselves, the most severe one first."""
-    found = [row for row in groups if row["reasons"]]
-    return sorted(found, key=lambda row: status_words(row["reasons"][0]["status"]).rank)
 
 
 def _partitions(cells: Sequence[Row], logs: dict[int, Row], replicas: dict[int, Row]) -> list[Row]:
@@ -143,9 +132,7 @@ def _matrix(groups: Sequence[Row], partitions: Sequence[Row], cells: Sequence[Ro
     ages = {(cell["group_id"], cell["partition"]): cell["lag_seconds"] for cell in cells}
     # the history has the partitions that were behind; in a group without unknown ones the others were at the end
     caught_up = {
-        row["group_id"]
-        for row in groups
-        if is_past and not row["unknown_partitions"] and row["partitions"] == len(partitions)
+        row["group_id"] for row in groups if is_past and not row["unknown_partitions"] and row["partitions"] == len(partitions)
     }
     rows = [
         {

@@ -8,23 +8,19 @@ from pipelines.dashboard.charts.matrix import SHADES, matrix
 from pipelines.dashboard.charts.rate_chart import rate_chart
 from pipelines.dashboard.history.span import OFFERED
 from pipelines.dashboard.moments.moment import Moment
-from pipelines.dashboard.pages.topic import MOST_LISTED, MOST_PARTITION_ROWS, defects
+from pipelines.dashboard.pages.group_defects import defect_names
+from pipelines.dashboard.pages.topic import MOST_LISTED, MOST_PARTITION_ROWS
 from pipelines.dashboard.words.names import visible
-from pipelines.dashboard.words.quantities import duration, plural, short_count
-
-#: Groups with defects that the page names above everything else.
-_MOST_DEFECTS = 3
+from pipelines.dashboard.words.quantities import duration, pace, plural
 
 
 def topic_view(model: Mapping[str, Any], _: Moment) -> Mapping[str, Any]:
     """Names for the template topic.html."""
     shown, span = model["matrix"], model["span"]
     ages = {row["group_id"]: {cell["partition"]: cell["lag_seconds"] for cell in row["ages"]} for row in shown["groups"]}
-    found = defects(model["groups"])
     points = [(row["at"], row["records_per_second"]) for row in model["growth"]]
     return {
-        "defects": found[:_MOST_DEFECTS],
-        "more_defects": len(found) - _MOST_DEFECTS,
+        **defect_names(model["groups"]),
         "matrix": matrix(shown["partitions"], ages),
         "ages": ages,
         "matrix_summary": matrix_summary(shown),
@@ -63,4 +59,4 @@ def growth_summary(points: Sequence[tuple[datetime, float | None]], span: str) -
     if not known:
         return f"Last {span}: no two samples of the log ends."
     mean, highest = sum(known) / len(known), max(known)
-    return f"Last {span}: {short_count(mean)} records / s on average, {short_count(highest)} at most."
+    return f"Last {span}: {pace(mean, 'records ')} on average, {pace(highest, 'records ')} at most."

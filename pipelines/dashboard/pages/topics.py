@@ -63,4 +63,3 @@ def topic_rows(moment: Moment) -> pa.Table:
 def topics_view(_model: Row, _moment: Moment) -> Row:
     """The orders of the list, for its headings."""
     return {"sorts": LISTING.sorts}
-

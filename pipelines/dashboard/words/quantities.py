@@ -60,13 +60,22 @@ def rate(per_second: float | None, noun: str = "") -> str:
     """A change per second, or per minute or hour if it is slow, with its sign: `+640 records/min`."""
     if per_second is None:
         return UNKNOWN
-    for unit, size in (("s", 1), ("min", 60), ("h", 3_600)):
-        value = per_second * size
-        if abs(value) >= 1 or unit == "h":
-            break
-    sign = "+" if value > 0 else "−" if value < 0 else ""
-    amount = short_count(abs(value)) if abs(value) >= 10_000 else f"{_three_digits(abs(value))}"
-    return f"{sign}{amount} {noun}/{unit}" if noun else f"{sign}{amount} / {unit}"
+    sign = "+" if per_second > 0 else "−" if per_second < 0 else ""
+    return f"{sign}{pace(abs(per_second), noun)}"
+
+
+def pace(per_second: float | None, noun: str = "") -> str:
+    """A rate that is not negative, per second, or per minute or hour if it is slow: `50 / s`, `2 / min`."""
+    if per_second is None:
+        return UNKNOWN
+    unit, size = next(
+        ((unit, size) for unit, size in (("s", 1), ("min", 60), ("h", 3_600)) if per_second * size >= 1 or unit == "h"), ("s", 1)
+    )
+    if not per_second:
+        unit, size = "s", 1
+    value = per_second * size
+    amount = short_count(value) if value >= 10_000 else _three_digits(value)
+    return f"{amount} {noun}/{unit}" if noun else f"{amount} / {unit}"
 
 
 def plural(number: int, noun: str, nouns: str | None = None) -> str:
