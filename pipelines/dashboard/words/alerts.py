@@ -53,6 +53,11 @@ def alert_reason(reason: str | None) -> str:
 
 def other_labels(labels: Mapping[str, str]) -> str:
     """Labels beside those of the subject, such as `team=payments`."""
-    return ", ".join(
-        f"{visible(name, 40)}={visible(value, 60)}" for name, value in sorted(labels.items()) if name not in _SUBJECT
-    )
+    shown = sorted((name, value) for name, value in labels.items() if name not in _SUBJECT)
+    return ", ".join(f"{visible(name, 40)}={visible(value, 60)}" for name, value in shown)
+
+
+def alert_texts(alert: Mapping[str, Any]) -> list[str]:
+    """The annotations that people read, the summary first."""
+    annotations = alert["annotations"]
+    return [visible(annotations[name], 300) for name in _TEXTS if annotations.get(name)]
