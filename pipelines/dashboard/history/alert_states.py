@@ -44,7 +44,8 @@ class AlertQueries:
     """The tables of `grouplake alerts`. A past moment is made from the history, the newest one has the texts of `alerts` too."""
 
     def __init__(self, moment: Moment, span: Span) -> None:
-        self._moment = moment
+        self._is_newest = moment.is_newest
+        self._tables = moment.reopened()
         # alerts are evaluated after the batch, so the newest page has all that there is
         until = "TRUE" if moment.is_newest else f"at <= {timestamp_literal(span.end)}"
         self._values = {"start": timestamp_literal(span.start), "until": until}
@@ -52,7 +53,7 @@ class AlertQueries:
     def exist(self) -> bool:
         """False if `grouplake alerts` never ran with these tables."""
         try:
-            self._moment.query_now(_EXISTS)
+            self._tables.query(_EXISTS)
         except UsageError:
             return False
         return True
@@ -64,7 +65,7 @@ class AlertQueries:
             return []
         fingerprints = {row["fingerprint"] for row in newest}
         rows = self._rows(_OF_ALERTS, fingerprints=is_in("fingerprint", fingerprints), most=literal(MOST_TRANSITIONS))
-        texts = {row["fingerprint"]: row for row in self._rows(_TEXTS)} if self._moment.is_newest else {}
+        texts = {row["fingerprint"]: row for row in self._rows(_TEXTS)} if self._is_newest else {}
         return alert_states((row for row in rows if row["fingerprint"] in fingerprints), texts)
 
     def deliveries(self) -> list[Row]:
@@ -72,7 +73,7 @@ class AlertQueries:
         return [{**row, "labels": dict(row["labels"] or [])} for row in self._rows(_DELIVERIES, most=literal(MOST_DELIVERIES))]
 
     def _rows(self, sql: str, **values: str) -> list[Row]:
-        rows: list[Row] = self._moment.query_now(sql.format(**self._values, **values)).to_pylist()
+        rows: list[Row] = self._tables.query(sql.format(**self._values, **values)).to_pylist()
         return rows
 
 

@@ -34,9 +34,9 @@ class KeptQueries:
             self._keep(sql, rows)
             return rows
 
-    def query_now(self, sql: str) -> pa.Table:
-        """The rows of a statement over tables that are not part of a batch, as they are now. They are not kept."""
-        return plain_strings(self._snapshot.reopened().query(sql))
+    def reopened(self) -> "KeptQueries":
+        """Queries over the same batch, with the newest rows of the tables that are not part of a batch."""
+        return KeptQueries(self._snapshot.reopened(), self._max_bytes)
 
     def _keep(self, sql: str, rows: pa.Table) -> None:
         if rows.nbytes > self._max_bytes:

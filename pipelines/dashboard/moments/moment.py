@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pipelines.dashboard.moments.kept_queries import KeptQueries
 from pipelines.tables.store import Batch
 
 #: A row of a table.
@@ -54,8 +55,8 @@ class BatchState(ABC):
         """
 
     @abstractmethod
-    def query_now(self, sql: str) -> pa.Table:
-        """The newest rows of `alerts` and `alert_history`, which change without a batch. Raises UsageError like `query`."""
+    def reopened(self) -> KeptQueries:
+        """Queries with the newest rows of `alerts` and `alert_history`, which change without a batch."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +106,6 @@ class Moment:
         """The rows of a reading statement over tables and views at this batch, with plain strings; see BatchState."""
         return self.state.query(sql)
 
-    def query_now(self, sql: str) -> pa.Table:
-        """The newest rows of `alerts` and `alert_history`, which change without a batch; see BatchState."""
-        return self.state.query_now(sql)
+    def reopened(self) -> KeptQueries:
+        """Queries with the newest rows of `alerts` and `alert_history`, which change without a batch."""
+        return self.state.reopened()

@@ -61,5 +61,5 @@ class NewestState(BatchState):
     def query(self, sql: str) -> pa.Table:
         return self._queries.query(sql)
 
-    def query_now(self, sql: str) -> pa.Table:
-        return self._queries.query_now(sql)
+    def reopened(self) -> KeptQueries:
+        return self._queries.reopened()

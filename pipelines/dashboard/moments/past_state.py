@@ -91,5 +91,5 @@ class PastState(BatchState):
     def query(self, sql: str) -> pa.Table:
         return self._queries.query(sql)
 
-    def query_now(self, sql: str) -> pa.Table:
-        return self._queries.query_now(sql)
+    def reopened(self) -> KeptQueries:
+        return self._queries.reopened()

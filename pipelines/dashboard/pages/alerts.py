@@ -11,6 +11,8 @@ from pipelines.dashboard.words.alerts import STATES
 Row = dict[str, Any]
 
 _SEVERITIES = ("critical", "page", "error", "warning", "info")
+#: Deliveries that the page lists; its JSON has more.
+_SHOWN_DELIVERIES = 20
 #: Alerts that ended belong to the span; by default a day.
 _DEFAULT_SPAN = "24h"
 
@@ -34,6 +36,7 @@ def alerts_view(model: Row, _: Moment) -> Row:
     """The alerts by state, for the sections of the page."""
     return {
         "spans": OFFERED,
+        "shown_deliveries": _SHOWN_DELIVERIES,
         "current": [alert for alert in model["alerts"] if alert["state"] in ("firing", "pending")],
         "ended": [alert for alert in model["alerts"] if alert["state"] not in ("firing", "pending")],
         "failed": [row for row in model["deliveries"] if row["change"] != "delivered"],

@@ -44,9 +44,9 @@ def matrix_summary(shown: Mapping[str, Any]) -> str:
     cells = [(row["group_id"], cell) for row in shown["groups"] for cell in row["ages"]]
     known = [(group, cell) for group, cell in cells if cell["lag_seconds"] is not None]
     behind = [(group, cell) for group, cell in known if cell["lag_seconds"] > 0]
-    text = f"{plural(len(behind), 'pair')} of group and partition behind, of {len(cells):,}"
+    text = f"Behind: {len(behind):,} of {plural(len(cells), 'pair')} of group and partition"
     if len(known) < len(cells):
-        text += f" ({len(cells) - len(known):,} unknown)"
+        text += f", {len(cells) - len(known):,} unknown"
     if behind:
         group, cell = max(behind, key=lambda each: each[1]["lag_seconds"])
         text += f"; the greatest age is {duration(cell['lag_seconds'])}, of {visible(group, 60)} on partition {cell['partition']}"
@@ -59,4 +59,4 @@ def growth_summary(points: Sequence[tuple[datetime, float | None]], span: str) -
     if not known:
         return f"Last {span}: no two samples of the log ends."
     mean, highest = sum(known) / len(known), max(known)
-    return f"Last {span}: {pace(mean, 'records ')} on average, {pace(highest, 'records ')} at most."
+    return f"Last {span}: {pace(mean, 'records')} on average, {pace(highest, 'records')} at most."

@@ -30,7 +30,7 @@ _REASONS = {
 #: Annotations that the page shows.
 _TEXTS = ("summary", "description")
 #: Labels that the page shows as subject, or as the name of the rule.
-_SUBJECT = ("alertname", "group", "topic", "partition", "severity")
+_SUBJECT = ("alertname", "group", "topic", "partition", "severity", "cluster")
 
 
 def alert_state(state: str) -> StateWords:
