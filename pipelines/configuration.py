@@ -16,8 +16,10 @@ OF_ERA = "era"
 _FROM_ENVIRONMENT = "env:"
 _TYPES = {str: "a string", int: "an integer", bool: "true or false", float: "a fraction", list: "a list", dict: "a section"}
 
-#: Sections with arbitrary keys: settings of Spark, options of the Java client, names of topics.
-_OPEN_SECTIONS = frozenset({("spark", "conf"), ("kafka", "jvm"), ("coordinator", "topics")})
+#: Sections with arbitrary keys: settings of Spark, options of the Java client, names of topics, names of roles, values of claims.
+_OPEN_SECTIONS = frozenset(
+    {("spark", "conf"), ("kafka", "jvm"), ("coordinator", "topics"), ("dashboard", "roles"), ("dashboard", "oidc_roles")}
+)
 
 
 @dataclass(frozen=True)

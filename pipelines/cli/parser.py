@@ -11,6 +11,7 @@ from pipelines.cli.commands import (
     check,
     completion,
     coordinator,
+    credential,
     dashboard,
     demo,
     diff,
@@ -29,7 +30,7 @@ CONTENTS: tuple[tuple[str, tuple[Command, ...]], ...] = (
     ("try it", (demo.COMMAND, example.COMMAND)),
     ("write tables", (run.COMMAND, maintain.COMMAND)),
     ("read", (sql.COMMAND, lag.COMMAND, diff.COMMAND, check.COMMAND, catalog.COMMAND, show.COMMAND)),
-    ("watch", (dashboard.COMMAND, alerts.COMMAND)),
+    ("watch", (dashboard.COMMAND, credential.COMMAND, alerts.COMMAND)),
     ("serve Kafka clients", (coordinator.COMMAND,)),
     ("this machine", (cache.COMMAND, completion.COMMAND)),
 )

@@ -1,46 +1,35 @@
 """The routes of the server."""
 
-from html import escape
-
 from fastapi import FastAPI, Request, Response
-from fastapi.responses import HTMLResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pipelines.dashboard.burrow_routes import BurrowApi
+from pipelines.dashboard.live.live_routes import live_router
+from pipelines.dashboard.live.streams import Streams
 from pipelines.dashboard.moments.moment_store import MomentStore
-from pipelines.dashboard.options import DashboardOptions, is_loopback
+from pipelines.dashboard.options import DashboardOptions
 from pipelines.dashboard.pages.page_routes import PageRoutes
 from pipelines.dashboard.responses import READ, error_response, json_response, metrics_response
+from pipelines.dashboard.security.viewer import viewer_of
+from pipelines.dashboard.sql.routes import SqlApi
 from pipelines.metrics.site import Site
 from pipelines.version import version_text
 
-#: The page loads nothing and is not shown inside of other pages.
-_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-}
-_LINKS = {
-    "/metrics": "metrics for Prometheus",
-    "/v3/kafka": "Burrow's HTTP API",
-    "/health": "whether the server runs",
-    "/ready": "whether every cluster is loaded, with batch and times",
-    "/openapi.json": "description of the routes",
-}
+#: Words for a viewer with a limited role at `/metrics`.
+_ONLY_UNLIMITED = "metrics have all groups, and your role is limited to some: use a role without a limit"
 
 
-def make_app(site: Site, options: DashboardOptions) -> FastAPI:
-    """The application. `site` has to be started by the caller."""
+def make_app(site: Site, options: DashboardOptions, streams: Streams) -> FastAPI:
+    """The application. `site` has to be started by the caller, and `streams` to be closed before the server ends."""
     app = FastAPI(title="Grouplake", version=version_text(), docs_url=None, redoc_url=None)
     app.include_router(BurrowApi(site, options.sample_seconds).router())
-    app.include_router(PageRoutes(MomentStore(site, 256_000_000)).router())
+    app.include_router(live_router(streams))
+    app.include_router(SqlApi(options.roots, options.sql).router())
+    app.include_router(PageRoutes(MomentStore(site, options.memory_bytes)).router())
     app.mount("/static", StaticFiles(packages=[("pipelines.dashboard", "static")]))
-
-    @app.api_route("/", methods=READ, include_in_schema=False)
-    async def index() -> Response:
-        return HTMLResponse(_index(site), headers=_HEADERS)
 
     @app.api_route("/health", methods=READ)
     async def health(request: Request) -> Response:
@@ -54,6 +43,8 @@ def make_app(site: Site, options: DashboardOptions) -> FastAPI:
 
     @app.api_route("/metrics", methods=READ)
     async def metrics(request: Request) -> Response:
+        if viewer_of(request).is_limited:
+            return error_response(request, 403, _ONLY_UNLIMITED)
         return metrics_response(site.metrics(), request)
 
     @app.exception_handler(HTTPException)
@@ -64,16 +55,17 @@ def make_app(site: Site, options: DashboardOptions) -> FastAPI:
 
     @app.exception_handler(Exception)
     async def unexpected(request: Request, error: Exception) -> Response:
-        return error_response(request, 500, f"{type(error).__name__}: {' '.join(str(error).split())}")
+        # its text may have names that the viewer may not see; uvicorn logs it
+        return error_response(request, 500, f"unexpected {type(error).__name__}: see the log of the server")
 
     app.add_middleware(RawNames)
-    if not options.allow_remote:
-        app.add_middleware(LocalHosts)
+    # it leaves out streams of events, and /metrics brings its own encoding
+    app.add_middleware(GZipMiddleware, minimum_size=1_000)
     return app
 
 
 class RawNames:
-    """Leaves names in the paths of Burrow's API percent-encoded, so that a group id may contain a slash."""
+    """Leaves names in paths of Burrow's API and of pages percent-encoded, so that a group id may contain a slash."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -82,41 +74,3 @@ class RawNames:
         if scope["type"] == "http" and scope["path"].startswith(("/v3/", "/c/")) and scope.get("raw_path"):
             scope = {**scope, "path": scope["raw_path"].decode("latin-1")}
         await self._app(scope, receive, send)
-
-
-class LocalHosts:
-    """Refuses requests to other host names: a page on the web could otherwise reach the server by a name of its own."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            request = Request(scope, receive)
-            host = request.headers.get("host", "")
-            name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
-            if not is_loopback(name):
-                response = error_response(
-                    request, 421, f"host {name!r} is not a loopback name: set dashboard.allow_remote = true to serve it"
-                )
-                await response(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
-
-
-def _index(site: Site) -> str:
-    clusters = "".join(
-        f"<tr><td>{escape(name)}</td><td>{_cell(each['batch_id'])}</td><td>{_cell(each['finished_at'])}</td>"
-        f"<td>{_cell(each['sampled_at'])}</td><td>{_cell(each['error'])}</td></tr>"
-        for name, each in site.description().items()
-    )
-    links = "".join(f'<li><a href="{path}">{path}</a>: {escape(text)}</li>' for path, text in _LINKS.items())
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Grouplake</title></head><body><h1>Grouplake</h1>'
-        "<table><caption>Clusters</caption><thead><tr><th>cluster</th><th>batch</th><th>complete at</th><th>sampled at</th>"
-        f"<th>error</th></tr></thead><tbody>{clusters}</tbody></table><ul>{links}</ul></body></html>"
-    )
-
-
-def _cell(value: object) -> str:
-    return "–" if value is None else escape(str(value))

@@ -9,6 +9,8 @@ from fastapi import APIRouter, Request, Response
 from pipelines.dashboard import burrow
 from pipelines.dashboard.commit_windows import commit_windows
 from pipelines.dashboard.responses import READ, error_response, json_response
+from pipelines.dashboard.security.viewer import viewer_of
+from pipelines.dashboard.security.visible_snapshots import VisibleSnapshots
 from pipelines.metrics.site import Site
 from pipelines.snapshots.memory_snapshot import MemorySnapshot
 
@@ -23,6 +25,7 @@ class BurrowApi:
     def __init__(self, site: Site, interval_seconds: int) -> None:
         self._site = site
         self._interval_seconds = interval_seconds
+        self._visible = VisibleSnapshots()
 
     def router(self) -> APIRouter:
         """The routes."""
@@ -41,9 +44,6 @@ class BurrowApi:
             (f"{_GROUP}/lag", self.consumer_lag),
         ):
             router.add_api_route(path, endpoint, methods=READ)
-        # the 405 of an unknown method would not explain why
-        for path in (_GROUP, f"{_GROUP}/topic/{{topic}}"):
-            router.add_api_route(path, self.delete, methods=["DELETE"], name=f"DELETE {path}")
         return router
 
     async def admin(self) -> Response:
@@ -117,14 +117,13 @@ class BurrowApi:
         """Status of a group, with all partitions."""
         return self._status(request, cluster, group, is_complete=True)
 
-    async def delete(self, request: Request) -> Response:
-        """Refuse to forget a group."""
-        response = error_response(request, 405, "the tables follow the log: delete the group in Kafka")
-        response.headers["Allow"] = ", ".join(READ)
-        return response
+    def _snapshot(self, request: Request, cluster: str) -> MemorySnapshot | None:
+        """The snapshot of a cluster, with the groups that the viewer may see."""
+        snapshot = self._site.snapshot(unquote(cluster))
+        return None if snapshot is None else self._visible.snapshot(snapshot, viewer_of(request))
 
     def _status(self, request: Request, cluster: str, group: str, *, is_complete: bool) -> Response:
-        snapshot = self._site.snapshot(unquote(cluster))
+        snapshot = self._snapshot(request, cluster)
         if snapshot is None:
             body = burrow.not_found(unquote(cluster), unquote(group))
         else:
@@ -141,6 +140,6 @@ class BurrowApi:
         make: Callable[[MemorySnapshot], Any],
         missing: str = _CLUSTER_NOT_FOUND,
     ) -> Response:
-        snapshot = self._site.snapshot(unquote(cluster))
+        snapshot = self._snapshot(request, cluster)
         value = None if snapshot is None else make(snapshot)
         return error_response(request, 404, missing) if value is None else json_response(request, message, **{key: value})

@@ -1,16 +1,19 @@
-"""The server as a process: start, ready line, and the end after a signal."""
+"""The server: its socket, its start and its end. As a process of its own it ends after a signal."""
 
 import asyncio
 import contextlib
 import signal
 import socket
+import threading
 from collections.abc import Iterator
 
 import uvicorn
 
 from coordinator_core.service.addresses import Endpoint
 from pipelines.dashboard.app import make_app
+from pipelines.dashboard.live.streams import Streams
 from pipelines.dashboard.options import DashboardOptions
+from pipelines.dashboard.security.guard import guarded
 from pipelines.errors import GrouplakeError
 from pipelines.metrics.site import Site
 from pipelines.progress import Progress
@@ -28,34 +31,63 @@ def serve(options: DashboardOptions, progress: Progress) -> None:
     Raises:
         DashboardError: the address is in use or not of this machine.
     """
-    listener = _listen(options.listen)
     site = Site(options.roots, options.metrics, options.poll_seconds, progress)
-    config = uvicorn.Config(
-        make_app(site, options),
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
-        lifespan="off",
-    )
-    host, port = listener.getsockname()[:2]
+    server = DashboardServer(options, site, progress, prints_address=True)
     site.start()
     try:
-        asyncio.run(_Server(config, Endpoint(host, port)).serve(sockets=[listener]))
+        server.run()
     finally:
         site.close()
+
+
+class DashboardServer:
+    """A server of the snapshots of `site`, which the caller starts after it and closes."""
+
+    def __init__(self, options: DashboardOptions, site: Site, progress: Progress, *, prints_address: bool = False) -> None:
+        """Bind the address. Raises DashboardError if that is not possible."""
+        self._listener = _listen(options.listen)
+        host, port = self._listener.getsockname()[:2]
+        self.address = Endpoint(host, port)
+        streams = Streams(options.roots, options.max_streams)
+        site.on_change(streams.publish)
+        tls = options.security.tls
+        config = uvicorn.Config(
+            guarded(make_app(site, options, streams), options.security, progress),
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+            lifespan="off",
+            # the guard applies forwarded headers, after it has seen the address of the proxy
+            proxy_headers=False,
+            ssl_context_factory=None if tls is None else lambda _config, _default: tls,
+        )
+        self._server = _Server(config, streams, self.address if prints_address else None)
+
+    def run(self) -> None:
+        """Serve until a signal, in the main thread, or until `stop`."""
+        with self._listener:
+            asyncio.run(self._server.serve(sockets=[self._listener]))
+
+    def stop(self) -> None:
+        """End `run` after the pending requests. Any thread may call it."""
+        self._server.should_exit = True
 
 
 class _Server(uvicorn.Server):
     """Prints the line that a supervising process waits for, once connections are accepted."""
 
-    def __init__(self, config: uvicorn.Config, address: Endpoint) -> None:
+    def __init__(self, config: uvicorn.Config, streams: Streams, address: Endpoint | None) -> None:
         super().__init__(config)
+        self._streams = streams
         self._address = address
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Handle signals while the server runs. Unlike uvicorn's method, it does not raise them again: the exit code is 0."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
         before = {each: signal.signal(each, self.handle_exit) for each in (signal.SIGTERM, signal.SIGINT)}
         try:
             yield
@@ -65,7 +97,14 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        print(f"listening on http://{self._address}/ (metrics: /metrics)", flush=True)
+        if self._address is not None:
+            scheme = "https" if self.config.is_ssl else "http"
+            print(f"listening on {scheme}://{self._address}/ (metrics: /metrics)", flush=True)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # streams never end by themselves, and uvicorn waits for pending responses
+        self._streams.close()
+        await super().shutdown(sockets)
 
 
 def _listen(address: Endpoint) -> socket.socket:

@@ -1,7 +1,9 @@
-"""Group members that consume continuously and commit, without data: the demo needs only their offsets."""
+"""Group members that consume continuously and commit. They fetch no records: the demo needs only their offsets."""
 
 import asyncio
+import sys
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 
 from coordinator_core.assignors import Assignor, ClusterMetadata
@@ -28,10 +30,13 @@ _LAST_WITH_RETENTION = 4
 
 
 class Members:
-    """Members by name. A group's position in a partition grows while one of its members owns the partition."""
+    """Members by name. A group's position in a partition grows while one of its members owns the partition, up to `ends`."""
 
-    def __init__(self, server: Endpoint, topics: dict[str, int]) -> None:
+    def __init__(
+        self, server: Endpoint, topics: dict[str, int], ends: Callable[[TopicPartition], int] = lambda _: sys.maxsize
+    ) -> None:
         self._server = server
+        self._ends = ends
         self._metadata = ClusterMetadata.of_counts(topics)
         self._cluster = ClusterClient((server,), ConnectionSettings())
         self._runners: dict[str, MemberRunner] = {}
@@ -123,5 +128,5 @@ class Members:
                 member = runner.member
                 keys = {each: (member.settings.group_id, each) for each in member.owned}
                 for each, key in keys.items():
-                    self._read[key] += 1 + each.partition
+                    self._read[key] = min(self._read[key] + 1 + each.partition, self._ends(each))
                 member.consumed({each: OffsetToCommit(self._read[key]) for each, key in keys.items()})

@@ -1,11 +1,13 @@
 """The steps of the demo: groups rebalance, lose a member, drain and expire; SQL shows each step."""
 
 import asyncio
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from textwrap import TextWrapper
 
 from coordinator_core.assignors import CooperativeStickyAssignor, RangeAssignor
 from coordinator_core.client import Crowd, CrowdSettings
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.service.addresses import Endpoint
 from pipelines.demo.members import SESSION_TIMEOUT_MS, Members
 from pipelines.demo.waiting import DemoError, Observation, wait_for
@@ -59,18 +61,26 @@ _FOLD = TextWrapper(120, initial_indent="  ", subsequent_indent="    ", break_on
 class DemoSteps:
     """Drives members of the coordinator at `server`, and prints queries of `tables`, which a job makes from the log at `log`.
 
-    `logs` is the folder with the log files of coordinator and job; error messages name it.
+    `logs` is the folder with the log files of coordinator and job; error messages name it. `ends` has the log ends of the topics.
     """
 
-    def __init__(self, server: Endpoint, log: str, tables: str, logs: str) -> None:
+    def __init__(
+        self,
+        server: Endpoint,
+        log: str,
+        tables: str,
+        logs: str,
+        ends: Callable[[TopicPartition], int] = lambda _: sys.maxsize,
+    ) -> None:
         self._server = server
         self._logs = logs
         self._log = SourceAddress("segments", log)
         self._tables = tables
+        self._ends = ends
 
     async def run(self) -> None:
         """Run all steps. Raises GrouplakeError if one does not have the expected result."""
-        members = Members(self._server, TOPICS)
+        members = Members(self._server, TOPICS, self._ends)
         crowd = Crowd((self._server,), _CROWD)
         try:
             await self._joined(members)

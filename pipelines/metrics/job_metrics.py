@@ -33,9 +33,9 @@ def metrics_endpoint(listen: str | None, section: Mapping[str, Any]) -> Endpoint
 
 @contextmanager
 def job_metrics(
-    listen: Endpoint | None, options: RunOptions, section: Mapping[str, Any], progress: Progress
+    listen: Endpoint | None, options: RunOptions, section: Mapping[str, Any], progress: Progress, loaded: Site | None = None
 ) -> Iterator[Endpoint | None]:
-    """Serve `/metrics` meanwhile; nothing without an address.
+    """Serve `/metrics` meanwhile; nothing without an address. `loaded` has the snapshots if something else loads them.
 
     Raises:
         UsageError: invalid settings.
@@ -47,17 +47,18 @@ def job_metrics(
         return
     cluster = cluster_name(options.tables)
     # before the first batch there are no tables, which is not an error of the job
-    site = Site({cluster: options.tables}, settings, _POLL_SECONDS, lambda _: None)
+    site = loaded or Site({cluster: options.tables}, settings, _POLL_SECONDS, lambda _: None)
     position = LogPosition(_end_offsets(options), _LOG_SECONDS)
     server = MetricsServer(listen, lambda: _body(site, cluster, position))
-    for each in (site, position, server):
+    parts = (position, server) if loaded else (site, position, server)
+    for each in parts:
         each.start()
     progress(f"metrics: http://{server.address}/metrics")
     try:
         yield server.address
     finally:
-        for closed in (server, position, site):
-            closed.close()
+        for each in reversed(parts):
+            each.close()
 
 
 def _body(site: Site, cluster: str, position: LogPosition) -> MetricsBody:

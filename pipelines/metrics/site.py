@@ -38,14 +38,19 @@ class Site:
             return ClusterMetrics.of(snapshot, settings, has_cluster_label=several)
 
         loaders = {name: SnapshotLoader(name, root) for name, root in roots.items()}
-        # the body is compressed with the snapshot, so that a scrape does not wait for it
-        self._cache = SnapshotCache(
-            loaders, render, poll_seconds, progress, lambda states: self._text.body(states, self._clock())
-        )
+        self._listeners: list[Callable[[Mapping[str, MemorySnapshot]], object]] = []
+        self._cache = SnapshotCache(loaders, render, poll_seconds, progress, self._changed)
 
-    def _make_body(self, states: Mapping[str, ClusterState[ClusterMetrics]]) -> None:
-        """Compress the body now, so that no scrape waits for it."""
+    def _changed(self, states: Mapping[str, ClusterState[ClusterMetrics]]) -> None:
+        # the body is compressed with the snapshot, so that a scrape does not wait for it
         self._text.body(states, self._clock())
+        snapshots = {name: state.value.snapshot for name, state in states.items() if state.value}
+        for listener in self._listeners:
+            listener(snapshots)
+
+    def on_change(self, listener: Callable[[Mapping[str, MemorySnapshot]], object]) -> None:
+        """Call `listener` with the newest snapshots after each change, in the loading thread; to be added before `start`."""
+        self._listeners.append(listener)
 
     def start(self) -> None:
         """Start the thread."""

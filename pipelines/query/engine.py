@@ -1,7 +1,8 @@
 """`grouplake sql`: DataFusion over the tables at the versions of one batch, with the views."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 
 import pyarrow as pa
@@ -155,9 +156,29 @@ class Snapshot:
         finally:
             self._read(f"SET datafusion.catalog.default_schema = {literal(PUBLIC)}")
 
+    def stream(self, sql: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """Schema and rows of one reading statement, read as they are consumed. Both raise the errors of `query`."""
+        expect_reading(sql)
+        self._provide(sql)
+        with self._usage_errors():
+            reader = pa.RecordBatchReader.from_stream(self._builder.execute(sql))
+        return reader.schema, self._batches(reader)
+
+    def _batches(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        with self._usage_errors():
+            yield from reader
+
     def _read(self, sql: str) -> pa.Table:
-        try:
+        with self._usage_errors():
             return pa.table(self._builder.execute(sql).read_all())
+
+    @contextmanager
+    def _usage_errors(self) -> Iterator[None]:
+        """Raise DataFusion's errors as UsageError."""
+        try:
+            yield
+        except (MemoryError, pa.ArrowMemoryError):
+            raise
         except Exception as error:  # DataFusion's errors reach Python as bare Exception
             if is_missing_file(error):
                 raise RemovedState(_replaced_table(error, self.batch) or gone(f"batch {self.batch.batch_id}")) from error

@@ -20,7 +20,7 @@ _WIDEST = 60
 def write_json(table: pa.Table, out: TextIO) -> None:
     """Write one JSON object per line."""
     names = distinct_names(table.schema.names)
-    for row in _rows(table):
+    for row in json_rows(table):
         out.write(json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) + "\n")
 
 
@@ -28,14 +28,14 @@ def write_csv(table: pa.Table, out: TextIO) -> None:
     """Write CSV with a header; nested values are JSON."""
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(distinct_names(table.schema.names))
-    for row in _rows(table):
+    for row in json_rows(table):
         writer.writerow([_cell(value) for value in row])
 
 
 def write_table(table: pa.Table, out: TextIO, widest: int = _WIDEST) -> None:
     """Write aligned columns; values longer than `widest` are shortened."""
     names = distinct_names(table.schema.names)
-    lines = [[_short(_cell(value), widest) for value in row] for row in _rows(table)]
+    lines = [[_short(_cell(value), widest) for value in row] for row in json_rows(table)]
     widths = [max(map(_width, column)) for column in zip(names, *lines, strict=True)]
     right = [pa.types.is_integer(f.type) or pa.types.is_floating(f.type) for f in table.schema]
     for cells in (names, ["─" * width for width in widths], *lines):
@@ -49,7 +49,7 @@ def write_expanded(table: pa.Table, out: TextIO) -> None:
     """Write one line per value, in a block per row. Values keep their length; line ends and control characters become `·`."""
     names = distinct_names(table.schema.names)
     width = max(map(_width, names), default=0)
-    for number, row in enumerate(_rows(table), 1):
+    for number, row in enumerate(json_rows(table), 1):
         out.write(f"─[ row {number} ]".ljust(width + 2, "─") + "\n")
         for name, value in zip(names, row, strict=True):
             out.write(f"{name}{' ' * (width - _width(name))}  {_printable(_cell(value))}".rstrip() + "\n")
@@ -92,7 +92,7 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-def _rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
+def json_rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
     """Yield rows as JSON values, batch by batch."""
     for batch in table.to_batches():
         yield from zip(*map(_values, batch.columns), strict=True)

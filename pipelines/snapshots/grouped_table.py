@@ -16,12 +16,21 @@ class GroupedTable:
     """A table sorted by `group_id`, then by the other columns of `key`. Finding the rows of a group takes microseconds."""
 
     def __init__(self, rows: pa.Table, *key: str) -> None:
-        self.table = rows.sort_by([(name, "ascending") for name in (_GROUP, *key)]).combine_chunks()
+        self._set(rows.sort_by([(name, "ascending") for name in (_GROUP, *key)]).combine_chunks())
+
+    def _set(self, rows: pa.Table) -> None:
+        self.table = rows
         runs = pc.run_end_encode(_one_chunk(self.table[_GROUP]), run_end_type=pa.int64())
         #: Names of the groups with rows, sorted.
         self.groups: pa.Array = runs.values
         #: The rows of group number i begin at `starts[i]` and end before `starts[i + 1]`.
         self.starts: Int64s = np.concatenate(([0], runs.run_ends.to_numpy()))
+
+    def with_groups(self, groups: pa.Array) -> "GroupedTable":
+        """The rows of some groups, in the same order."""
+        found = GroupedTable.__new__(GroupedTable)
+        found._set(self.table.filter(pc.is_in(self.table[_GROUP], groups)).combine_chunks())
+        return found
 
     @cached_property
     def _numbers(self) -> dict[str, int]:

@@ -77,7 +77,10 @@ class SnapshotCache(Generic[T]):
         states = {name: self._refreshed(name) for name in self._loaders}
         if any(states[name] is not self._states[name] for name in states):
             self._states = states
-            self._on_change(states)
+            try:
+                self._on_change(states)
+            except Exception as error:  # a thread that ends would leave snapshots that look current
+                self._progress(f"after a new batch: {type(error).__name__}: {' '.join(str(error).split())}")
 
     def _run(self) -> None:
         while not self._stopped.is_set():

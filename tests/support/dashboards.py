@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import httpx
@@ -16,12 +17,20 @@ from eventually import eventually
 
 _PROGRAM = Path(sys.executable).with_name("grouplake")
 _END_SECONDS = 30
+_NO_DEFAULTS: Mapping[str, Any] = MappingProxyType({})
 
 
 class Dashboard:
-    """A running server. `url` is its address, without a slash at the end."""
+    """A running server. `url` is its address, without a slash at the end. `defaults` are arguments of every `get`."""
 
-    def __init__(self, *tables: str, listen: str = "127.0.0.1:0", conf: str | None = None) -> None:
+    def __init__(
+        self,
+        *tables: str,
+        listen: str = "127.0.0.1:0",
+        conf: str | None = None,
+        defaults: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        self.defaults = defaults
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - `close` closes it
         command = [str(_PROGRAM), "dashboard", "--listen", listen, *(part for each in tables for part in ("--tables", each))]
         self.process = subprocess.Popen(
@@ -29,13 +38,13 @@ class Dashboard:
         )
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
-        found = re.fullmatch(r"listening on (http://\S+)/ .*\n", line)
+        found = re.fullmatch(r"listening on (https?://\S+)/ .*\n", line)
         assert found, f"{line!r} {self.errors()}"
         self.url = found[1]
 
     def get(self, path: str, **more: Any) -> httpx.Response:
         """The response to GET."""
-        return httpx.get(f"{self.url}{path}", **more)
+        return httpx.get(f"{self.url}{path}", **{**self.defaults, **more})
 
     def wait_until_ready(self) -> "Dashboard":
         """Wait until every cluster is loaded."""
@@ -66,9 +75,9 @@ class Dashboard:
 
 
 @contextmanager
-def dashboard(*tables: str, conf: str | None = None) -> Iterator[Dashboard]:
+def dashboard(*tables: str, conf: str | None = None, **more: Any) -> Iterator[Dashboard]:
     """A server that has loaded its tables."""
-    running = Dashboard(*tables, conf=conf)
+    running = Dashboard(*tables, conf=conf, **more)
     try:
         yield running.wait_until_ready()
     finally:

@@ -3,17 +3,19 @@
 from argparse import ArgumentParser, Namespace
 
 from pipelines.cli.command import Command
+from pipelines.cli.dashboard_extra import dashboard_extra
 from pipelines.cli.options import add_conf, folder
-from pipelines.errors import UsageError
 
 _EXAMPLES = """examples:
   grouplake dashboard --tables /data/groups
   grouplake dashboard --tables east=/data/east --tables west=s3://bucket/west --listen 127.0.0.1:8080
   curl http://127.0.0.1:8080/metrics
   curl http://127.0.0.1:8080/v3/kafka/east/consumer/billing/lag
+  grouplake dashboard --tables /data/groups --listen 0.0.0.0:8443 --conf dashboard.toml
 
 It needs the extra `dashboard`: pip install 'grouplake[dashboard]'. It prints "listening on …" when it accepts connections, and
 answers from memory: a new batch is loaded within `dashboard.poll_ms`. SIGTERM or Ctrl-C ends it after the pending requests.
+An address that other machines reach needs TLS and authentication in the section [dashboard] of the configuration.
 """
 
 
@@ -39,10 +41,8 @@ def _run(options: Namespace) -> int:
 
     configuration = load_configuration(options.conf)
     checked = dashboard_options(options.tables, options.listen, configuration.dashboard, configuration.metrics, configuration.lag)
-    try:
+    with dashboard_extra("grouplake dashboard"):
         from pipelines.dashboard.server import serve
-    except ImportError as error:
-        raise UsageError(f"grouplake dashboard needs the package {error.name}: pip install 'grouplake[dashboard]'") from error
     serve(checked, print_progress)
     return 0
 

@@ -3,18 +3,21 @@
 from argparse import ArgumentParser, Namespace
 
 from pipelines.cli.command import Command
+from pipelines.cli.dashboard_extra import add_dashboard, dashboard_of_job
 from pipelines.cli.options import folder, kafka_version
 
 _EXAMPLES = """examples:
   grouplake demo
   grouplake demo --tables /tmp/demo
   grouplake demo --kafka 3.9.1
+  grouplake demo --dashboard
 """
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--tables", type=folder, metavar="DIR", help="folder for the tables (default: a temporary folder)")
-    parser.add_argument(
+    chosen = parser.add_mutually_exclusive_group()
+    chosen.add_argument(
         "--kafka",
         nargs="?",
         const="4.1.1",
@@ -22,6 +25,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
         metavar="VERSION",
         help="use a private Kafka broker of this version (default 4.1.1) and real consumers",
     )
+    add_dashboard(chosen, "serve the page, and let members come and go until Ctrl-C")
 
 
 def _run(options: Namespace) -> int:
@@ -30,10 +34,18 @@ def _run(options: Namespace) -> int:
 
         run_demo_with_kafka(options.kafka, options.tables)
     else:
-        from pipelines.demo.demo import run_demo
-
-        run_demo(options.tables)
+        _run_without_broker(options)
     return 0
+
+
+def _run_without_broker(options: Namespace) -> None:
+    from pipelines.configuration import load_configuration
+    from pipelines.demo.demo import Demo
+    from pipelines.progress import print_progress
+
+    demo = Demo(options.tables)
+    page = dashboard_of_job("grouplake demo", options.dashboard, demo.tables, load_configuration(None), print_progress)
+    demo.run(page, is_endless=options.dashboard is not None)
 
 
 COMMAND = Command("demo", "run a coordinator, members, the job, and SQL queries", _EXAMPLES, _add_arguments, _run)

@@ -4,6 +4,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from pipelines.cli.command import Command
+from pipelines.cli.dashboard_extra import add_dashboard, dashboard_of_job
 from pipelines.cli.options import ERAS, add_conf, add_source, add_tables, era_named, positive, time_ms
 from pipelines.errors import UsageError
 
@@ -20,6 +21,7 @@ _EXAMPLES = """examples:
   grouplake run --source segments:/var/lib/kafka/data --tables /data/groups
   grouplake run --source kafka://broker1:9092,broker2:9092/__consumer_offsets --tables /data/groups --conf kafka --trigger 10s
   grouplake run --with-coordinator 0.0.0.0:9092 --source segments:/var/lib/grouplake --tables /data/groups --conf coordinator.toml
+  grouplake run --source kafka://broker1:9092/__consumer_offsets --tables /data/groups --trigger 10s --dashboard 127.0.0.1:8080
   grouplake run --source jsonl:dump.jsonl --tables out --era 0.10 --expiry apply --now 1795229230560
 """
 
@@ -46,6 +48,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--now", type=time_ms, metavar="MS", help="time of the sweep, ms since the epoch (default: now)")
     parser.add_argument("--metrics", metavar="HOST:PORT", help="serve /metrics for Prometheus (default: metrics.listen)")
+    add_dashboard(parser, "serve the page of `grouplake dashboard` from this process")
     add_conf(parser)
 
 
@@ -57,7 +60,8 @@ def _run(options: Namespace) -> int:
     configuration = load_configuration(options.conf)
     run_options = run_options_of(options, configuration)
     listen = metrics_endpoint(options.metrics, configuration.metrics)
-    with job_metrics(listen, run_options, configuration.metrics, print_progress):
+    page = dashboard_of_job("grouplake run", options.dashboard, options.tables, configuration, print_progress)
+    with page as site, job_metrics(listen, run_options, configuration.metrics, print_progress, site):
         _run_job(options, configuration, run_options)
     return 0
 

@@ -22,8 +22,8 @@ _RANK = "CASE change WHEN 'pending' THEN 0 WHEN 'firing' THEN 1 ELSE 2 END"
 
 _EXISTS = "SELECT 1 FROM alert_history LIMIT 1"
 _NEWEST = f"""
-SELECT h.fingerprint, h.change, h.at FROM (
-  SELECT fingerprint, change, at, row_number() OVER (PARTITION BY fingerprint ORDER BY at DESC, {_RANK} DESC) AS age
+SELECT h.fingerprint, h.group_id, h.change, h.at FROM (
+  SELECT fingerprint, group_id, change, at, row_number() OVER (PARTITION BY fingerprint ORDER BY at DESC, {_RANK} DESC) AS age
   FROM alert_history WHERE fingerprint IS NOT NULL AND change IN {_TRANSITIONS} AND {{until}}
 ) h WHERE h.age = 1 AND (h.change IN {_ACTIVE} OR h.at >= {{start}}) ORDER BY h.at DESC LIMIT {{most}}
 """
@@ -32,10 +32,10 @@ SELECT fingerprint, rule, change, at, group_id, topic, partition, labels, value,
 WHERE {{fingerprints}} AND change IN {_TRANSITIONS} AND {{until}} ORDER BY at DESC, {_RANK} DESC LIMIT {{most}}
 """
 _TEXTS = """
-SELECT fingerprint, annotations, deliveries, unknown_since, evaluated_at FROM alerts WHERE state IN ('pending', 'firing')
+SELECT fingerprint, group_id, annotations, deliveries, unknown_since FROM alerts WHERE state IN ('pending', 'firing')
 """
 _DELIVERIES = """
-SELECT at, change, receiver, labels, firing, resolved, attempt, reason FROM alert_history
+SELECT at, change, receiver, labels, labels['group'] AS group_id, firing, resolved, attempt, reason FROM alert_history
 WHERE receiver IS NOT NULL AND at >= {start} AND {until} ORDER BY at DESC LIMIT {most}
 """
 
@@ -45,7 +45,7 @@ class AlertQueries:
 
     def __init__(self, moment: Moment, span: Span) -> None:
         self._is_newest = moment.is_newest
-        self._tables = moment.reopened()
+        self._query = moment.reopened()
         # alerts are evaluated after the batch, so the newest page has all that there is
         until = "TRUE" if moment.is_newest else f"at <= {timestamp_literal(span.end)}"
         self._values = {"start": timestamp_literal(span.start), "until": until}
@@ -53,7 +53,7 @@ class AlertQueries:
     def exist(self) -> bool:
         """False if `grouplake alerts` never ran with these tables."""
         try:
-            self._tables.query(_EXISTS)
+            self._query(_EXISTS)
         except UsageError:
             return False
         return True
@@ -73,7 +73,7 @@ class AlertQueries:
         return [{**row, "labels": dict(row["labels"] or [])} for row in self._rows(_DELIVERIES, most=literal(MOST_DELIVERIES))]
 
     def _rows(self, sql: str, **values: str) -> list[Row]:
-        rows: list[Row] = self._tables.query(sql.format(**self._values, **values)).to_pylist()
+        rows: list[Row] = self._query(sql.format(**self._values, **values)).to_pylist()
         return rows
 
 

@@ -21,7 +21,7 @@ SELECT client_id, client_host, group_id, topic, topic_id, since, until FROM cons
 WHERE {client} AND (since IS NULL OR since <= {end}) AND (until IS NULL OR until >= {start})
 ORDER BY group_id, topic, since NULLS FIRST, client_id, client_host LIMIT {most}
 """
-_IS_KNOWN = "SELECT 1 FROM ownership_history WHERE {client} LIMIT 1"
+_IS_KNOWN = "SELECT DISTINCT group_id FROM ownership_history WHERE {client}"
 _LAG = """
 SELECT group_id, topic, partition, lag, lag_seconds, lag_seconds_low, lag_seconds_high, lag_method, lag_reason FROM lag
 WHERE {client} ORDER BY lag_seconds DESC NULLS LAST, lag DESC NULLS LAST, group_id, topic, partition LIMIT {most}

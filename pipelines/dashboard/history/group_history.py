@@ -19,6 +19,8 @@ _BUCKETS = 120
 #: A row of `lag_history` is at most ten minutes after the one before it, where `maintain` has not thinned the rows.
 _LEAST_GAP_SECONDS = 1_200
 _DISTANCES_OF_A_GAP = 3
+#: Distances on either side that show what is usual.
+_NEARBY = 3
 
 _LAG = """
 SELECT sampled_at AS at, sum(lag) AS lag, max(lag_seconds) AS lag_seconds, max(lag_seconds_low) AS lag_seconds_low,
@@ -112,17 +114,20 @@ class GroupQueries:
 
 
 def with_gaps(points: Sequence[Row]) -> list[Row]:
-    """The points, with an empty one after each point that is followed by an unusually long time without samples."""
-    if len(points) < 2:
-        return list(points)
-    usual = median((after["at"] - before["at"]).total_seconds() for before, after in pairwise(points))
-    longest = max(_LEAST_GAP_SECONDS, _DISTANCES_OF_A_GAP * usual)
+    """The points, with an empty one after each point that is followed by an unusually long time without samples.
+
+    Usual is what is usual nearby: `maintain` keeps older samples at greater distances.
+    """
+    distances = [(after["at"] - before["at"]).total_seconds() for before, after in pairwise(points)]
     found: list[Row] = []
-    for before, after in pairwise(points):
-        found.append(before)
-        if (after["at"] - before["at"]).total_seconds() > longest:
-            found.append({**dict.fromkeys(before), "at": before["at"]})
-    return [*found, points[-1]]
+    for number, point in enumerate(points):
+        found.append(point)
+        if number == len(distances):
+            break
+        usual = median(distances[max(0, number - _NEARBY) : number + _NEARBY + 1])
+        if distances[number] > max(_LEAST_GAP_SECONDS, _DISTANCES_OF_A_GAP * usual):
+            found.append({**dict.fromkeys(point), "at": point["at"]})
+    return found
 
 
 def _rates(commits: Sequence[tuple[datetime, int]], span: Span) -> list[Row]:

@@ -78,10 +78,14 @@ class LogQueries:
         return [{**row, "commits_per_second": row["commits"] / seconds} for row in rows], seconds
 
     def quarantine(self) -> tuple[list[Row], int]:
-        """The newest records that could not be decoded, and the number of all. JSON has no bytes: key and value are in hex."""
+        """The newest records that could not be decoded, and the number of all. JSON has no bytes: key and value are in hex.
+
+        They may have names of any group, so a viewer with a limited role does not see them.
+        """
         number: int = self._moment.query(_QUARANTINED)["rows"][0].as_py()
         rows = self._rows(_QUARANTINE, most=literal(MOST_QUARANTINED)) if number else []
-        return [{**row, "key": _hex(row["key"]), "value": _hex(row["value"])} for row in rows], number
+        shown = (lambda _: None) if self._moment.is_limited else _hex
+        return [{**row, "key": shown(row["key"]), "value": shown(row["value"])} for row in rows], number
 
     def batches(self) -> list[Row]:
         """The newest batches, with the duration of their phases in ms."""

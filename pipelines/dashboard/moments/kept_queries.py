@@ -2,11 +2,15 @@
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 
 import pyarrow as pa
 
 from pipelines.query.engine import Snapshot
 from pipelines.query.plain_strings import plain_strings
+
+#: The rows of a reading statement.
+Query = Callable[[str], pa.Table]
 
 
 class KeptQueries:
@@ -24,19 +28,24 @@ class KeptQueries:
         """Bytes of the kept results."""
         return self._bytes
 
-    def query(self, sql: str) -> pa.Table:
-        """The rows of a reading statement, with plain strings. Raises UsageError as `Snapshot.query` does."""
+    def query(self, sql: str, *, keep: bool = True) -> pa.Table:
+        """The rows of a reading statement, with plain strings. Raises UsageError as `Snapshot.query` does.
+
+        Without `keep` the result is not kept, because the caller keeps what it makes of it.
+        """
         with self._lock:
             if sql in self._results:
                 self._results.move_to_end(sql)
                 return self._results[sql]
             rows = plain_strings(self._snapshot.query(sql))
-            self._keep(sql, rows)
+            if keep:
+                self._keep(sql, rows)
             return rows
 
-    def reopened(self) -> "KeptQueries":
-        """Queries over the same batch, with the newest rows of the tables that are not part of a batch."""
-        return KeptQueries(self._snapshot.reopened(), self._max_bytes)
+    def reopened(self) -> Query:
+        """A query function over the same batch, with the newest rows of the tables that are not part of a batch."""
+        snapshot = self._snapshot.reopened()
+        return lambda sql: plain_strings(snapshot.query(sql))
 
     def _keep(self, sql: str, rows: pa.Table) -> None:
         if rows.nbytes > self._max_bytes:

@@ -1,14 +1,14 @@
 """The state of a cluster at a time, as pages read it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
 
-from pipelines.dashboard.moments.kept_queries import KeptQueries
+from pipelines.dashboard.moments.kept_queries import Query
 from pipelines.tables.store import Batch
 
 #: A row of a table.
@@ -19,6 +19,8 @@ class BatchState(ABC):
     """The tables at one batch. Immutable for its readers, which may be several threads; unknown values are None."""
 
     batch: Batch
+    #: True if rows of groups are left out that the viewer may not see.
+    is_limited: bool = False
 
     @property
     @abstractmethod
@@ -55,8 +57,8 @@ class BatchState(ABC):
         """
 
     @abstractmethod
-    def reopened(self) -> KeptQueries:
-        """Queries with the newest rows of `alerts` and `alert_history`, which change without a batch."""
+    def reopened(self) -> Query:
+        """A query function with the newest rows of `alerts` and `alert_history`, which change without a batch."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,12 +67,15 @@ class Moment:
 
     - `at`: the time that the page shows: the requested one, otherwise that of the newest sample or of the batch.
     - `is_newest`: the batch is the newest one that is loaded.
+    - `changes_since`: changes of groups, members and offsets since an earlier time, with the columns of `query.diff.SCHEMA`.
+      Raises UsageError without a batch at that time, and RemovedState.
     """
 
     cluster: str
     at: datetime
     is_newest: bool
     state: BatchState
+    changes_since: Callable[[datetime], pa.Table]
 
     @property
     def batch(self) -> Batch:
@@ -81,6 +86,11 @@ class Moment:
     def sampled_at(self) -> datetime | None:
         """Time of the sample of the rows of `lag`; None without one."""
         return self.state.sampled_at
+
+    @property
+    def is_limited(self) -> bool:
+        """True if rows of groups are left out that the viewer may not see."""
+        return self.state.is_limited
 
     def summaries(self) -> pa.Table:
         """One row per group, sorted by name, with the columns SUMMARY. At a past time the status may be null."""
@@ -106,6 +116,6 @@ class Moment:
         """The rows of a reading statement over tables and views at this batch, with plain strings; see BatchState."""
         return self.state.query(sql)
 
-    def reopened(self) -> KeptQueries:
-        """Queries with the newest rows of `alerts` and `alert_history`, which change without a batch."""
+    def reopened(self) -> Query:
+        """A query function with the newest rows of `alerts` and `alert_history`, which change without a batch."""
         return self.state.reopened()

@@ -4,14 +4,17 @@ import threading
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+import pyarrow as pa
+
 from pipelines.dashboard.moments.errors import NotLoaded, UnknownCluster
 from pipelines.dashboard.moments.kept_queries import KeptQueries
 from pipelines.dashboard.moments.kept_states import KeptStates
-from pipelines.dashboard.moments.moment import Moment
+from pipelines.dashboard.moments.moment import BatchState, Moment
 from pipelines.dashboard.moments.newest_state import NewestState
+from pipelines.dashboard.moments.past_batches import PastBatches
 from pipelines.dashboard.moments.past_state import PastState
-from pipelines.errors import UsageError
 from pipelines.metrics.site import Site
+from pipelines.query.diff import diff
 from pipelines.query.engine import Snapshot, parse_as_of
 from pipelines.snapshots.memory_snapshot import MemorySnapshot
 from pipelines.tables.store import Batch, TableStore
@@ -30,6 +33,7 @@ class MomentStore:
         self._past = KeptStates(memory_bytes)
         self._lock = threading.Lock()
         self._newest: dict[str, tuple[MemorySnapshot, NewestState]] = {}
+        self._batches = {cluster: PastBatches(root) for cluster, root in site.roots.items()}
 
     def clusters(self) -> Sequence[str]:
         """Names of the clusters."""
@@ -47,16 +51,23 @@ class MomentStore:
         snapshot = self._snapshot(cluster)
         newest = self._newest_state(cluster, snapshot)
         if as_of is None:
-            return Moment(cluster, snapshot.lag_at, True, newest)
+            return self._moment(cluster, snapshot.lag_at, True, newest)
         wanted = parse_as_of(as_of, "as_of")
         if isinstance(wanted, datetime) and wanted.tzinfo is None:
             wanted = wanted.replace(tzinfo=UTC)
-        batch = self._batch(cluster, wanted, newest.batch)
+        batch = self._batches[cluster].batch(wanted, newest.batch)
         at = wanted if isinstance(wanted, datetime) else batch.finished_at
         if batch.batch_id == newest.batch.batch_id:
-            return Moment(cluster, at, True, newest)
+            return self._moment(cluster, at, True, newest)
         state = self._past.state((cluster, batch.batch_id), lambda: self._loaded(cluster, batch, newest.batch))
-        return Moment(cluster, at, False, state)
+        return self._moment(cluster, at, False, state)
+
+    def _moment(self, cluster: str, at: datetime, is_newest: bool, state: BatchState) -> Moment:
+        def changes_since(earlier: datetime) -> pa.Table:
+            store = TableStore(self._site.roots[cluster])
+            return diff(store, store.batch_as_of(earlier), state.batch)
+
+        return Moment(cluster, at, is_newest, state, changes_since)
 
     def _snapshot(self, cluster: str) -> MemorySnapshot:
         state = self._site.states().get(cluster)
@@ -75,14 +86,6 @@ class MomentStore:
             if kept is None or kept[0].batch.batch_id <= snapshot.batch.batch_id:
                 self._newest[cluster] = snapshot, state
             return state
-
-    def _batch(self, cluster: str, wanted: int | datetime, newest: Batch) -> Batch:
-        """The batch, as far as batches are loaded."""
-        if isinstance(wanted, int) and wanted > newest.batch_id:
-            raise UsageError(f"no batch {wanted} in cluster {cluster}: the newest is {newest.batch_id}")
-        if wanted == newest.batch_id or (isinstance(wanted, datetime) and wanted >= newest.finished_at):
-            return newest
-        return TableStore(self._site.roots[cluster]).batch_as_of(wanted)
 
     def _loaded(self, cluster: str, batch: Batch, newest: Batch) -> PastState:
         store = TableStore(self._site.roots[cluster])

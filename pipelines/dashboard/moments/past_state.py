@@ -8,9 +8,10 @@ from datetime import datetime, timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.dashboard.moments.kept_queries import KeptQueries
+from pipelines.dashboard.moments.kept_queries import KeptQueries, Query
 from pipelines.dashboard.moments.moment import BatchState, Row
 from pipelines.dashboard.moments.partition_decisions import with_decisions
+from pipelines.dashboard.moments.past_lag import past_lag
 from pipelines.dashboard.moments.summary_rows import LAG_SUMS, STATUS_COLUMNS, summary_rows, topic_sums
 from pipelines.dashboard.moments.summary_times import last_commits, last_rebalances
 from pipelines.errors import RemovedState
@@ -19,11 +20,7 @@ from pipelines.lag.status_at import group_status_at
 from pipelines.query.engine import Snapshot
 from pipelines.tables.store import literal
 
-_LAG_HISTORY = """
-SELECT group_id, topic, sampled_at, partitions, unknown_partitions, lag, lag_seconds, lag_seconds_low, lag_seconds_high FROM (
-  SELECT *, row_number() OVER (PARTITION BY group_id, topic ORDER BY batch_id DESC, sampled_at DESC) AS age FROM lag_history
-) h WHERE age = 1 ORDER BY group_id, topic
-"""
+_GROUPS = "SELECT group_id, group_type, state, protocol, generation, member_count FROM groups"
 _MILLISECOND = timedelta(milliseconds=1)
 
 
@@ -53,17 +50,17 @@ class PastState(BatchState):
 
     def _loaded(self) -> tuple[pa.Table, datetime | None]:
         more = [last_commits(self._queries), last_rebalances(self._queries, self.batch), *self._recorded_statuses()]
-        groups = self.query("SELECT group_id, group_type, state, protocol, generation, member_count FROM groups")
-        history = self.query(_LAG_HISTORY) if "lag_history" in self.batch.versions else None
-        if history is None:
+        groups = self._queries.query(_GROUPS, keep=False)
+        if "lag_history" not in self.batch.versions:
             return summary_rows(groups, LAG_SUMS.empty_table(), *more), None
-        return summary_rows(groups, topic_sums(history), *more), pc.max(history["sampled_at"]).as_py()
+        lag = past_lag(self._queries, self.batch, groups["group_id"])
+        return summary_rows(groups, topic_sums(lag), *more), pc.max(lag["sampled_at"]).as_py()
 
     def _recorded_statuses(self) -> list[pa.Table]:
         """The statuses of the last sample, as long as its files exist."""
         if "group_status" in self.batch.versions:
             with suppress(RemovedState):
-                return [self.query(f"SELECT {', '.join(STATUS_COLUMNS)} FROM group_status")]
+                return [self._queries.query(f"SELECT {', '.join(STATUS_COLUMNS)} FROM group_status", keep=False)]
         return []
 
     def statuses(self, groups: Sequence[str]) -> dict[str, Row]:
@@ -91,5 +88,5 @@ class PastState(BatchState):
     def query(self, sql: str) -> pa.Table:
         return self._queries.query(sql)
 
-    def reopened(self) -> KeptQueries:
+    def reopened(self) -> Query:
         return self._queries.reopened()

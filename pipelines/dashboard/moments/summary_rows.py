@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coordinator_core.codec.arrays import Int64s
+from coordinator_core.codec.arrays import Int64s, Numbers
 from coordinator_core.health import NONE
 from coordinator_core.health.sample_columns import integers, nullable
 from pipelines.lag.columns import starts_of_runs
@@ -70,13 +70,17 @@ def summary_rows(groups: pa.Table, lag: pa.Table, *more: pa.Table) -> pa.Table:
 
 
 def lag_sums(lag: pa.Table) -> pa.Table:
-    """Sums over rows of `lag`, sorted by group and topic. Unknown lags are counted, and null if none is known."""
+    """Sums over rows of `lag`, sorted by group and topic. Unknown lags are counted, and null if none is known.
+
+    The age is the greatest known one. It is null if that is 0 and a partition that is behind has an unknown age.
+    """
     starts = starts_of_runs(lag[GROUP])
     if not lag.num_rows:
         return LAG_SUMS.empty_table()
     known = lag["lag"].is_valid().to_numpy().astype(np.int64)
     floored = np.maximum(lag["lag"].fill_null(0).to_numpy(), 0)
     partitions = np.diff(starts)
+    is_age_unknown = lag["lag_seconds"].is_null().to_numpy() & (floored > 0)
     known_partitions = np.add.reduceat(known, starts[:-1])
     return _sums(
         lag,
@@ -86,11 +90,15 @@ def lag_sums(lag: pa.Table) -> pa.Table:
             "unknown_partitions": partitions - known_partitions,
             "lag": pa.array(np.add.reduceat(floored, starts[:-1]), mask=known_partitions == 0),
         },
+        np.logical_or.reduceat(is_age_unknown, starts[:-1]),
     )
 
 
 def topic_sums(history: pa.Table) -> pa.Table:
-    """The same from rows of `lag_history`, sorted by group and topic, one per topic."""
+    """The same from rows of `lag_history`, sorted by group and topic, one per topic.
+
+    They do not count unknown ages, so the age of any group that is behind is unknown if the greatest known one is 0.
+    """
     starts = starts_of_runs(history[GROUP])
     if not history.num_rows:
         return LAG_SUMS.empty_table()
@@ -98,16 +106,18 @@ def topic_sums(history: pa.Table) -> pa.Table:
     total = np.add.reduceat(np.where(lag == NONE, 0, lag), starts[:-1])
     is_unknown = np.maximum.reduceat(lag, starts[:-1]) == NONE
     counts = {name: np.add.reduceat(history[name].to_numpy(), starts[:-1]) for name in ("partitions", "unknown_partitions")}
-    return _sums(history, starts, {**counts, "lag": nullable(np.where(is_unknown, NONE, total))})
+    return _sums(history, starts, {**counts, "lag": nullable(np.where(is_unknown, NONE, total))}, total > 0)
 
 
-def _sums(rows: pa.Table, starts: Int64s, sums: Mapping[str, Int64s | pa.Array]) -> pa.Table:
+def _sums(rows: pa.Table, starts: Int64s, sums: Mapping[str, Int64s | pa.Array], may_be_older: Numbers) -> pa.Table:
+    """`may_be_older` marks the groups with an unknown age beside the known ones."""
     ages = rows.select(_AGES).take(_oldest(rows["lag_seconds"].to_numpy(), starts))
+    is_unknown = pc.and_(pa.array(may_be_older), pc.equal(ages["lag_seconds"], 0.0))
     columns = {
         GROUP: rows[GROUP].take(starts[:-1]),
         "topics": _topics(rows, starts),
         **sums,
-        **{name: ages[name] for name in _AGES},
+        **{name: pc.if_else(pc.fill_null(is_unknown, False), None, ages[name]) for name in _AGES},
     }
     return pa.table({field.name: columns[field.name] for field in LAG_SUMS}).cast(LAG_SUMS)
 

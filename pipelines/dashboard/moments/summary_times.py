@@ -19,7 +19,7 @@ _NO_REBALANCES = pa.schema([("group_id", pa.string()), ("last_rebalance_at", TIM
 
 def last_commits(queries: KeptQueries) -> pa.Table:
     """Time of the last commit of each group with offsets."""
-    return queries.query(_COMMITS)
+    return queries.query(_COMMITS, keep=False)
 
 
 def last_rebalances(queries: KeptQueries, batch: Batch) -> pa.Table:
@@ -27,4 +27,4 @@ def last_rebalances(queries: KeptQueries, batch: Batch) -> pa.Table:
     if "membership_history" not in batch.versions:
         # an earlier version of Grouplake wrote the batch
         return _NO_REBALANCES.empty_table()
-    return queries.query(_REBALANCES)
+    return queries.query(_REBALANCES, keep=False)

@@ -6,6 +6,7 @@ from typing import Any
 
 from pipelines.dashboard.moments.moment import Moment
 from pipelines.dashboard.pages.page import Query
+from pipelines.dashboard.words.names import visible
 from pipelines.errors import UsageError
 from pipelines.query.diff_report import summary
 
@@ -13,8 +14,12 @@ Row = dict[str, Any]
 
 #: Distance to the earlier time, without one in the query.
 _DAY = timedelta(days=1)
+_FIRST = "SELECT min(finished_at) AS at FROM batches"
 #: Changes of partitions that are added up by topic.
 _ADDED_UP = ("committed", "progress", "removed", "reset", "rewind")
+#: Changes of members, one row for all of a group.
+_OF_MEMBERS = ("member_joined", "member_left")
+_NAMED_MEMBERS = 5
 _MOST_ROWS = 500
 
 
@@ -25,7 +30,7 @@ def changes_page(moment: Moment, query: Query) -> Row:
         UsageError: not a time, or no batch at that time.
         RemovedState: the state at that time can no longer be known.
     """
-    earlier = _time(query.get("from")) if query.get("from") else moment.at - _DAY
+    earlier = _time(query.get("from")) if query.get("from") else max(moment.at - _DAY, _first(moment))
     if earlier >= moment.at:
         raise UsageError(f"from={earlier:%Y-%m-%dT%H:%M:%SZ} is not before the time of the page: exchange them")
     changes = moment.changes_since(earlier).to_pylist()
@@ -37,6 +42,11 @@ def changes_page(moment: Moment, query: Query) -> Row:
         "changes": rows[:_MOST_ROWS],
         "more": max(0, len(rows) - _MOST_ROWS),
     }
+
+
+def _first(moment: Moment) -> datetime:
+    first: datetime = moment.query(_FIRST)["at"][0].as_py()
+    return first
 
 
 def _time(text: str | None) -> datetime:
@@ -52,10 +62,13 @@ def _added_up(changes: list[Row]) -> list[Row]:
     found = []
     for _, group in groupby(changes, key=lambda row: (row["group_id"], row["change"], row["topic"])):
         rows = list(group)
-        if rows[0]["change"] not in _ADDED_UP:
+        if rows[0]["change"] in _OF_MEMBERS:
+            names = ", ".join(sorted({visible(row["detail"], 40) for row in rows})[:_NAMED_MEMBERS])
+            found.append({**rows[0], "from": None, "to": None, "partitions": None, "by": None, "detail": f"{len(rows)}: {names}"})
+        elif rows[0]["change"] in _ADDED_UP:
+            moved = [int(row["to"]) - int(row["from"]) for row in rows if row["from"] is not None and row["to"] is not None]
+            one = rows[0] if len(rows) == 1 else {**rows[0], "partition": None, "from": None, "to": None}
+            found.append({**one, "partitions": len(rows), "by": sum(moved) if moved else None, "detail": None})
+        else:
             found += [{**row, "partitions": None, "by": None} for row in rows]
-            continue
-        moved = [int(row["to"]) - int(row["from"]) for row in rows if row["from"] is not None and row["to"] is not None]
-        one = rows[0] if len(rows) == 1 else {**rows[0], "partition": None, "from": None, "to": None, "detail": None}
-        found.append({**one, "partitions": len(rows), "by": sum(moved) if moved else None})
     return found

@@ -4,19 +4,21 @@ from typing import Any
 
 from pipelines.dashboard.moments.errors import NotLoaded
 from pipelines.dashboard.moments.moment_store import MomentStore
+from pipelines.dashboard.moments.seen_state import seen_moment
 from pipelines.dashboard.pages.group_filter import status_counts
 from pipelines.dashboard.pages.links import Links
+from pipelines.dashboard.security.viewer import Viewer
 
 
-def clusters_page(moments: MomentStore) -> dict[str, Any]:
-    """The model of the page."""
-    return {"clusters": [_cluster(moments, name) for name in moments.clusters()]}
+def clusters_page(moments: MomentStore, viewer: Viewer) -> dict[str, Any]:
+    """The model of the page, with the groups that the viewer may see."""
+    return {"clusters": [_cluster(moments, name, viewer) for name in moments.clusters()]}
 
 
-def _cluster(moments: MomentStore, name: str) -> dict[str, Any]:
+def _cluster(moments: MomentStore, name: str, viewer: Viewer) -> dict[str, Any]:
     found: dict[str, Any] = {"cluster": name, "url": Links(name, "/").to(), "error": None, "batch_id": None}
     try:
-        moment = moments.moment(name)
+        moment = seen_moment(moments.moment(name), viewer)
     except NotLoaded as error:
         return {**found, "error": str(error)}
     summaries = moment.summaries()

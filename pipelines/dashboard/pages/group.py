@@ -18,7 +18,8 @@ _COMMITTED = """
 SELECT topic, partition, commit_timestamp, record_timestamp, metadata, leader_epoch FROM committed_offsets
 WHERE group_id = {group}
 """
-_IS_KNOWN = "SELECT 1 FROM membership_history WHERE group_id = {group} LIMIT 1"
+#: With the group, so that a viewer who may not see it finds no row.
+_IS_KNOWN = "SELECT group_id FROM membership_history WHERE group_id = {group} LIMIT 1"
 #: Columns of `lag` that the page shows.
 _LAG = (
     *("topic", "partition", "consumer_id", "client_id", "member_host", "group_offset", "earliest_offset", "latest_offset"),

@@ -74,7 +74,7 @@ def sorted_groups(groups: pa.Table, query: Query) -> pa.Table:
     keys = {column: direction}
     for name, order in _TIES:
         keys.setdefault(name, order)
-    return groups.take(pc.sort_indices(groups, list(keys.items()), null_placement="at_end")).drop_columns(["rank"])
+    return groups.take(pc.sort_indices(groups, list(keys.items()))).drop_columns(["rank"])
 
 
 def page_of(groups: pa.Table, after: str | None, rows: int = PAGE_ROWS) -> tuple[pa.Table, str | None]:

@@ -54,7 +54,7 @@ def groups_csv(moment: Moment, query: Query) -> pa.Table:
 
 def group_rows(moment: Moment, rows: pa.Table) -> list[Row]:
     """Rows of `summaries` with their status, computed for a past moment, and its reasons in words."""
-    found = rows.to_pylist()
+    found: list[Row] = rows.to_pylist()
     missing = [row["group_id"] for row in found if row["status"] is None]
     statuses = moment.statuses(missing) if missing and not moment.is_newest else {}
     for row in found:

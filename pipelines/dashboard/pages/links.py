@@ -28,8 +28,8 @@ class Links:
         return _url(f"/c/{_segment(cluster)}/", {name: value for name, value in self._time().items() if name != "as_of"})
 
     def here(self, **query: object) -> str:
-        """This page with other parameters; None removes one."""
-        return _url(self.path, {**self.query, **query})
+        """This page with other parameters; None removes one. Relative, because a name in the path may be long."""
+        return _url("", {**self.query, **query}) or self.path
 
     def file(self, suffix: str) -> str:
         """The JSON or CSV of this page."""

@@ -6,12 +6,14 @@ from http import HTTPStatus
 from urllib.parse import unquote
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, RedirectResponse
 
 from pipelines.dashboard.moments.errors import NotLoaded, UnknownCluster
 from pipelines.dashboard.moments.moment import Moment
 from pipelines.dashboard.moments.moment_store import MomentStore
+from pipelines.dashboard.moments.seen_state import seen_moment
 from pipelines.dashboard.pages.all_pages import NAVIGATION, PAGES
+from pipelines.dashboard.pages.clusters import clusters_page
 from pipelines.dashboard.pages.links import Links
 from pipelines.dashboard.pages.page import NoSuchPage, Page
 from pipelines.dashboard.pages.page_json import page_json
@@ -19,6 +21,7 @@ from pipelines.dashboard.pages.rendering import Templates
 from pipelines.dashboard.pages.table_csv import table_csv
 from pipelines.dashboard.pages.time_travel import time_control
 from pipelines.dashboard.responses import READ, error_response
+from pipelines.dashboard.security.viewer import viewer_of
 from pipelines.errors import GrouplakeError, RemovedState, UsageError
 from pipelines.version import version_text
 
@@ -43,29 +46,35 @@ class PageRoutes:
     def router(self) -> APIRouter:
         """The routes. Their functions block while they read, so they run in threads."""
         router = APIRouter()
+        router.add_api_route(f"/index{_JSON}", self._clusters_json, methods=READ, summary="All clusters", tags=["pages"])
+        router.add_api_route("/", self._clusters, methods=READ, include_in_schema=False)
         for page in PAGES:
             path = f"/c/{{cluster}}/{page.path}"
             file = f"{path}index" if path.endswith("/") else path
-            router.add_api_route(
-                f"{file}{_JSON}", self._answer(page, self._json), methods=READ, summary=page.summary, tags=["pages"]
-            )
-            if page.csv:
-                router.add_api_route(
-                    f"{file}{_CSV}",
-                    self._answer(page, self._csv),
-                    methods=READ,
-                    summary=f"{page.summary}, as CSV",
-                    tags=["pages"],
-                )
+            files = [(_JSON, self._json, page.summary)]
+            files += [(_CSV, self._csv, f"{page.summary}, as CSV")] if page.csv else []
+            for suffix, make, summary in files:
+                router.add_api_route(f"{file}{suffix}", self._answer(page, make), methods=READ, summary=summary, tags=["pages"])
             router.add_api_route(path, self._answer(page, self._html), methods=READ, include_in_schema=False)
         return router
+
+    def _clusters(self, request: Request) -> Response:
+        """The overview of the only cluster, or of all."""
+        model = clusters_page(self._moments, viewer_of(request))
+        if len(model["clusters"]) == 1:
+            return RedirectResponse(model["clusters"][0]["url"])
+        context = {"title": "Clusters", "model": model, "moment": None, "links": None, "clusters": self._moments.clusters()}
+        return HTMLResponse(self._templates.render("clusters.html", context), headers={"Cache-Control": "no-store"})
+
+    def _clusters_json(self, request: Request) -> Response:
+        return Response(page_json(clusters_page(self._moments, viewer_of(request))), media_type="application/json")
 
     def _answer(self, page: Page, make: Callable[[Page, Moment, Request], Response]) -> Callable[[Request], Response]:
         """A route of a page: 304 for a known entity tag, otherwise what `make` returns."""
 
         def answer(request: Request) -> Response:
             try:
-                moment = self._moments.moment(unquote(request.path_params["cluster"]), request.query_params.get("as_of") or None)
+                moment = self._moment(request)
                 known = request.headers.get("if-none-match", "")
                 tag = _entity_tag(moment, request)
                 caching = {"ETag": tag, "Cache-Control": "private, no-cache"}
@@ -114,6 +123,11 @@ class PageRoutes:
             },
         )
 
+    def _moment(self, request: Request) -> Moment:
+        """The moment of a request, with the groups that its viewer may see."""
+        moment = self._moments.moment(unquote(request.path_params["cluster"]), request.query_params.get("as_of") or None)
+        return seen_moment(moment, viewer_of(request))
+
     def _error(self, request: Request, error: GrouplakeError) -> Response:
         code = _code(error)
         if request.url.path.endswith((_JSON, _CSV)):
@@ -145,8 +159,10 @@ def _position(moment: Moment) -> dict[str, object]:
 
 
 def _entity_tag(moment: Moment, request: Request) -> str:
-    """Of the batch and the request: a page is a function of them and of this version."""
-    asked = f"{version_text()} {moment.at} {moment.is_newest} {request.url.path}?{request.url.query}"
+    """Of the batch, the request and the groups that its viewer may see: a page is a function of them and of this version."""
+    groups = viewer_of(request).groups
+    seen = "" if groups is None else groups.pattern
+    asked = f"{version_text()} {moment.at} {moment.is_newest} {request.url.path}?{request.url.query} {seen}"
     return f'"{moment.batch.batch_id}-{hashlib.sha256(asked.encode(errors="surrogatepass")).hexdigest()[:16]}"'
 
 

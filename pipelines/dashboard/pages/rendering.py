@@ -19,6 +19,7 @@ _FILTERS = {
     "clock": times.clock,
     "full_time": times.full,
     "iso": times.iso,
+    "field_time": times.field_time,
     "status_words": statuses.status_words,
     "alert_state": alerts.alert_state,
     "alert_value": alerts.alert_value,

@@ -4,7 +4,7 @@ export function addSlider(page) {
   if (!row) return;
   const slider = row.querySelector("input");
   const field = page.getElementById("as-of");
-  const text = () => new Date(Number(slider.value) * 1000).toISOString().slice(0, 19) + "Z";
+  const text = () => new Date(Number(slider.value) * 1000).toISOString().slice(0, 19).replace("T", " ");
   row.hidden = false;
   slider.addEventListener("input", () => {
     field.value = text();

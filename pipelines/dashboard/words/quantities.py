@@ -68,11 +68,8 @@ def pace(per_second: float | None, noun: str = "") -> str:
     """A rate that is not negative, per second, or per minute or hour if it is slow: `50 / s`, `2 / min`."""
     if per_second is None:
         return UNKNOWN
-    unit, size = next(
-        ((unit, size) for unit, size in (("s", 1), ("min", 60), ("h", 3_600)) if per_second * size >= 1 or unit == "h"), ("s", 1)
-    )
-    if not per_second:
-        unit, size = "s", 1
+    units = (("s", 1), ("min", 60), ("h", 3_600)) if per_second else (("s", 1),)
+    unit, size = next((each for each in units if per_second * each[1] >= 1), units[-1])
     value = per_second * size
     amount = short_count(value) if value >= 10_000 else _three_digits(value)
     return f"{amount} {noun}/{unit}" if noun else f"{amount} / {unit}"

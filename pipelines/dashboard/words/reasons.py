@@ -49,7 +49,7 @@ def _where(found: Sequence[Finding]) -> str:
     named = [partition_name(each["topic"], each["partition"]) for each in found if each["topic"] is not None]
     if len(named) <= _NAMED:
         return " and ".join(named)
-    return f"{len(named)} partitions, {named[0]} among them"
+    return f"{len(named)} partitions ({named[0]} among them)"
 
 
 def partition_name(topic: str | None, partition: int | None) -> str:

@@ -27,7 +27,7 @@ _ROWS = (
 STATUSES = {word: StatusWords(word, shape, tone, rank, meaning) for rank, (word, shape, tone, meaning) in enumerate(_ROWS)}
 
 #: Of groups whose status was not computed: before the first sample.
-NO_STATUS = StatusWords("no status", "○", "unknown", len(_ROWS) - 2, "there is no sample of log ends yet")
+NO_STATUS = StatusWords("no status", "○", "unknown", STATUSES["UNKNOWN"].rank, "there is no sample of log ends yet")
 
 
 def status_words(status: str | None) -> StatusWords:

@@ -14,6 +14,11 @@ def iso(at: datetime | None) -> str:
     return text.replace("+00:00", "Z")
 
 
+def field_time(at: datetime) -> str:
+    """A time to edit: `2026-03-01 12:00:05`, rounded up, so that it is not before what was shown."""
+    return f"{at + timedelta(microseconds=-at.microsecond % 1_000_000):%Y-%m-%d %H:%M:%S}"
+
+
 def full(at: datetime | None) -> str:
     """Date and time: `1 Mar 2026, 12:00:05`."""
     return UNKNOWN if at is None else f"{at.day} {at:%b %Y, %H:%M:%S}"

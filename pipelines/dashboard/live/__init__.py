@@ -1,0 +1,1 @@
+"""Server-sent events: one for each new batch of a cluster."""

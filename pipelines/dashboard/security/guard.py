@@ -1,0 +1,48 @@
+"""The order of the checks before a request reaches the application."""
+
+import secrets
+import time
+
+from starlette.middleware.sessions import SessionMiddleware
+from starlette.types import ASGIApp
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+
+from pipelines.dashboard.security.authentication import Authentication, NoAuthentication
+from pipelines.dashboard.security.credentials import CredentialsFile
+from pipelines.dashboard.security.headers import ReadingMethods, SecurityHeaders
+from pipelines.dashboard.security.login_log import LoginLog
+from pipelines.dashboard.security.settings import SecuritySettings
+from pipelines.dashboard.security.transport import EncryptedTransport, LocalHosts
+from pipelines.progress import Progress
+
+#: Browsers accept this prefix only for a cookie of this host, from TLS, for all paths.
+_COOKIE = "__Host-grouplake"
+
+
+def guarded(app: ASGIApp, settings: SecuritySettings, progress: Progress) -> ASGIApp:
+    """`app` behind the checks. From outside: headers, proxies, encryption or host names, methods, session, authentication."""
+    if not settings.has_authentication:
+        return SecurityHeaders(LocalHosts(ReadingMethods(NoAuthentication(app))), is_private=False)
+    log = LoginLog(progress, time.monotonic)
+    credentials = CredentialsFile(settings.credentials_file, settings.roles, progress) if settings.credentials_file else None
+    if settings.oidc is not None:
+        # Authlib is loaded only where it is used
+        from pipelines.dashboard.security.oidc import OidcLogin
+
+        app = OidcLogin(app, settings.oidc, log)
+    app = Authentication(app, settings.roles, credentials, log, has_login=settings.oidc is not None)
+    if settings.oidc is not None:
+        # a key of this process: a restart ends all sessions, and no file holds it
+        app = SessionMiddleware(
+            app, secrets.token_urlsafe(32), _COOKIE, max_age=settings.oidc.session_seconds, same_site="lax", https_only=True
+        )
+    app = EncryptedTransport(ReadingMethods(app))
+    if settings.trusted_proxies:
+        app = _proxied(app, settings.trusted_proxies)
+    return SecurityHeaders(app, is_private=True)
+
+
+def _proxied(app: ASGIApp, proxies: tuple[str, ...]) -> ASGIApp:
+    """The application with scheme and client that trusted proxies forward. Forwarded headers of others are ignored."""
+    # its types are uvicorn's, which describe the same interface
+    return ProxyHeadersMiddleware(app, list(proxies))  # type: ignore[arg-type,return-value]

@@ -1,0 +1,171 @@
+"""Settings of access, checked before the server starts."""
+
+import ipaddress
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from coordinator_core.service.addresses import Endpoint
+from pipelines.dashboard.security.credentials import read_credentials
+from pipelines.dashboard.security.roles import Roles
+from pipelines.errors import UsageError
+
+
+@dataclass(frozen=True)
+class OidcSettings:
+    """The client of an OpenID provider. `roles` maps values of the claim to roles, in order."""
+
+    issuer: str
+    client_id: str
+    client_secret: str | None = field(repr=False)
+    scopes: tuple[str, ...]
+    name_claim: str
+    role_claim: str
+    roles: Mapping[str, str]
+    public_url: str
+    session_seconds: int
+
+
+@dataclass(frozen=True)
+class SecuritySettings:
+    """Access to the server."""
+
+    roles: Roles
+    tls: ssl.SSLContext | None = field(default=None, repr=False)
+    trusted_proxies: tuple[str, ...] = ()
+    credentials_file: str | None = None
+    oidc: OidcSettings | None = None
+
+    @property
+    def has_authentication(self) -> bool:
+        """True if clients have to authenticate."""
+        return self.credentials_file is not None or self.oidc is not None
+
+
+def security_settings(section: Mapping[str, Any], listen: Endpoint) -> SecuritySettings:
+    """Settings from the section `[dashboard]`.
+
+    Raises:
+        UsageError: an invalid value, a file that cannot be read, or an address that other machines reach without authentication
+            or without encryption.
+    """
+    roles = Roles(section["roles"])
+    settings = SecuritySettings(
+        roles=roles,
+        tls=_tls(section["tls_certificate"], section["tls_key"]),
+        trusted_proxies=_proxies(section["trusted_proxies"]),
+        credentials_file=section["credentials_file"] or None,
+        oidc=_oidc(section, roles),
+    )
+    if settings.credentials_file:
+        read_credentials(settings.credentials_file, roles)
+    if not settings.has_authentication and (settings.trusted_proxies or not is_loopback(listen.host)):
+        reached = (
+            "dashboard.trusted_proxies makes the server reachable from other machines"
+            if is_loopback(listen.host)
+            else f"{listen} is not a loopback address"
+        )
+        raise UsageError(f"{reached}: set dashboard.credentials_file or dashboard.oidc_issuer, or use 127.0.0.1 without a proxy")
+    if not is_loopback(listen.host) and settings.tls is None and not settings.trusted_proxies:
+        raise UsageError(
+            f"{listen} is not a loopback address: set dashboard.tls_certificate and tls_key, or name the proxies in front that "
+            "end TLS in dashboard.trusted_proxies"
+        )
+    return settings
+
+
+def is_loopback(host: str) -> bool:
+    """True for addresses of this machine that no other machine can reach."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return False
+
+
+def _tls(certificate: str, key: str) -> ssl.SSLContext | None:
+    if not certificate and not key:
+        return None
+    if not certificate or not key:
+        missing = "tls_key" if certificate else "tls_certificate"
+        raise UsageError(f"dashboard.{missing} is missing: TLS needs tls_certificate and tls_key")
+    for name, path in (("tls_certificate", certificate), ("tls_key", key)):
+        _read_secret(f"dashboard.{name}", path)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+
+    def no_password() -> str:
+        # without this, OpenSSL would read a password from the terminal
+        raise UsageError(f"dashboard.tls_key: {key} is encrypted: use a key without a password")
+
+    try:
+        context.load_cert_chain(certificate, key, no_password)
+    except ssl.SSLError as error:
+        reason = error.reason or "no PEM files"
+        raise UsageError(f"dashboard.tls_certificate {certificate} and tls_key {key} cannot be used: {reason}") from error
+    return context
+
+
+def _proxies(addresses: list[object]) -> tuple[str, ...]:
+    for address in addresses:
+        try:
+            # a name or `*` would be accepted by uvicorn as text that no address equals, or as every address
+            network = ipaddress.ip_network(str(address))
+        except ValueError as error:
+            raise UsageError(f"dashboard.trusted_proxies: {address!r} is not an IP address or network") from error
+        if not network.prefixlen:
+            raise UsageError(f"dashboard.trusted_proxies: {address!r} is every address: name those of the proxies")
+    return tuple(map(str, addresses))
+
+
+def _oidc(section: Mapping[str, Any], roles: Roles) -> OidcSettings | None:
+    issuer = section["oidc_issuer"]
+    if not issuer:
+        return None
+    for name in ("oidc_client_id", "public_url"):
+        if not section[name]:
+            raise UsageError(f"dashboard.{name} is missing: dashboard.oidc_issuer needs it")
+    for name in ("oidc_issuer", "public_url"):
+        _expect_https(f"dashboard.{name}", section[name], may_be_local=name == "oidc_issuer")
+    if not section["oidc_roles"]:
+        raise UsageError('dashboard.oidc_roles is empty: map values of the claim to roles, such as admins = "all"')
+    secret_file = section["oidc_client_secret_file"]
+    return OidcSettings(
+        issuer=issuer,
+        client_id=section["oidc_client_id"],
+        client_secret=_read_secret("dashboard.oidc_client_secret_file", secret_file).strip() if secret_file else None,
+        scopes=tuple(dict.fromkeys(["openid", *map(str, section["oidc_scopes"])])),
+        name_claim=section["oidc_name_claim"],
+        role_claim=section["oidc_role_claim"],
+        roles={value: roles.expect(role, f"dashboard.oidc_roles.{value}") for value, role in section["oidc_roles"].items()},
+        public_url=section["public_url"].rstrip("/"),
+        session_seconds=_positive("session_hours", section) * 3600,
+    )
+
+
+def _expect_https(name: str, url: str, *, may_be_local: bool) -> None:
+    parts = urlsplit(url)
+    is_local = may_be_local and parts.scheme == "http" and is_loopback(parts.hostname or "")
+    if not parts.hostname or parts.username or parts.query or parts.fragment or not (parts.scheme == "https" or is_local):
+        raise UsageError(f"{name} must be an https:// address without user, query and fragment")
+
+
+def _positive(name: str, section: Mapping[str, Any]) -> int:
+    value: int = section[name]
+    if not value:
+        raise UsageError(f"dashboard.{name} is 0: must be 1 or more")
+    return value
+
+
+def _read_secret(name: str, path: str) -> str:
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not text"
+        raise UsageError(f"{name}: cannot read {path}: {reason}") from error
+    if not text.strip():
+        raise UsageError(f"{name}: {path} is empty")
+    return text

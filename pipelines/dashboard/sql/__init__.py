@@ -1,0 +1,1 @@
+"""SQL from the network: each query in a process of its own, with limits."""

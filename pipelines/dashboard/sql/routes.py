@@ -1,0 +1,57 @@
+"""`GET /c/{cluster}/sql?q=…`: the rows of a reading statement as JSON."""
+
+from collections.abc import Mapping
+
+from fastapi import APIRouter, Request, Response
+
+from pipelines.dashboard.responses import READ, error_response, json_response
+from pipelines.dashboard.security.viewer import viewer_of
+from pipelines.dashboard.sql.query_process import QueryError, QueryProcesses
+from pipelines.dashboard.sql.settings import SqlSettings
+
+_LONGEST_QUERY = 16_384
+
+
+class SqlApi:
+    """The route of queries. It answers 403 unless queries are switched on."""
+
+    def __init__(self, roots: Mapping[str, str], settings: SqlSettings) -> None:
+        self._roots, self._settings = roots, settings
+        self._processes = QueryProcesses(settings)
+
+    def router(self) -> APIRouter:
+        """The route."""
+        router = APIRouter(tags=["sql"])
+        router.add_api_route("/c/{cluster}/sql", self.query, methods=READ)
+        return router
+
+    async def query(self, request: Request, cluster: str, q: str = "", as_of: str | None = None) -> Response:
+        """Rows of one reading statement over tables and views, at the newest batch or as of an id or time."""
+        refusal = self._refusal(request, cluster, q)
+        if refusal:
+            return error_response(request, *refusal)
+        try:
+            found = await self._processes.run(self._roots[cluster], q, as_of or None)
+        except QueryError as error:
+            response = error_response(request, error.code, error.message)
+            if error.code == 503:
+                response.headers["Retry-After"] = "1"
+            return response
+        return json_response(request, "query answered", **found)
+
+    def _refusal(self, request: Request, cluster: str, sql: str) -> tuple[int, str] | None:
+        """Code and message of a request that is refused before a process starts."""
+        if not self._settings.is_on:
+            return 403, "queries are switched off: dashboard.sql = true switches them on"
+        if viewer_of(request).is_limited:
+            return 403, "queries read all groups, and your role is limited to some: use a role without a limit"
+        # a link or an image on another site could otherwise start queries in the browser of a viewer
+        if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+            return 403, "queries from pages of other sites are refused"
+        if cluster not in self._roots:
+            return 404, "cluster not found"
+        if not sql.strip():
+            return 400, "the parameter q has no query, such as q=SELECT count(*) FROM groups"
+        if len(sql) > _LONGEST_QUERY:
+            return 400, f"the query has {len(sql):,} characters: use {_LONGEST_QUERY:,} or fewer"
+        return None

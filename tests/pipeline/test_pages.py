@@ -1,0 +1,234 @@
+"""The pages over tables of a story: HTML, JSON with an entity tag, past times, hostile names, viewers with a limited role."""
+
+import asyncio
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx
+import pytest
+from fastapi import FastAPI, Request
+from log_builder import member
+from starlette.middleware.base import RequestResponseEndpoint
+from starlette.responses import Response
+from status_story import Story
+
+from pipelines.configuration import load_configuration
+from pipelines.dashboard.app import make_app
+from pipelines.dashboard.live.streams import Streams
+from pipelines.dashboard.options import dashboard_options
+from pipelines.dashboard.security.viewer import LOCAL_VIEWER, Viewer
+from pipelines.metrics.site import Site
+from pipelines.query.engine import Snapshot
+
+MARKUP = '<script>alert("1")</script>/../\'&amp;'
+BIDI = "pay\u202eroll\x00\n"
+#: The longest name that a record can have.
+LONG = "x" * 32_767
+FILE = "report.json"
+HOSTILE = (MARKUP, BIDI, LONG, FILE)
+TABS = ("members", "expiry", "resets", "transactions", "records")
+PAGES = ("", "groups", "changes", "groups/billing", *(f"groups/billing?tab={tab}" for tab in TABS))
+
+
+class Pages:
+    """The pages of one cluster, for a viewer that a test may change."""
+
+    def __init__(self, root: Path) -> None:
+        self.story = Story(str(root))
+        section = load_configuration(None)
+        options = dashboard_options([f"east={root}"], None, section.dashboard, section.metrics, section.lag)
+        self.site = Site(options.roots, options.metrics, options.poll_seconds, print)
+        self.viewer = LOCAL_VIEWER
+        app: FastAPI = make_app(self.site, options, Streams(options.roots, 1))
+
+        @app.middleware("http")
+        async def authenticated(request: Request, answer: RequestResponseEndpoint) -> Response:
+            request.state.viewer = self.viewer
+            return await answer(request)
+
+        self._app = app
+
+    def get(self, page: str = "", **headers: str) -> httpx.Response:
+        """The answer for a page of the cluster."""
+        return self.at(f"/c/east/{page}", **headers)
+
+    def at(self, path: str, **headers: str) -> httpx.Response:
+        """The answer for a path."""
+
+        async def answer() -> httpx.Response:
+            async with httpx.AsyncClient(transport=httpx.ASGITransport(self._app), base_url="http://127.0.0.1") as client:
+                return await client.get(path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+
+        return asyncio.run(answer())
+
+
+class Parsed(HTMLParser):
+    """Elements with their attributes, and the texts of a page."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Pages:
+    """Billing is behind, has a member, is rewound, and is beside groups with hostile names."""
+    made = Pages(tmp_path_factory.mktemp("pages") / "east")
+    story = made.story
+    story.at(0).end(9).end(7, 1).commit(5).commit(7, 1).sample()
+    story.at(60).log.group([member()], group="billing")
+    story.at(61).commit(8).sample()
+    story.at(120).commit(2)
+    for name in HOSTILE:
+        story.log.commit(0, 3, group=name, topic=MARKUP, at=story.log.now_ms)
+        story.log.group([member(f"m-{name[:50]}")], group=name)
+    story.at(121).sample()
+    made.site.refresh()
+    return made
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_and_its_json_are_one_batch(pages: Pages, page: str) -> None:
+    html = pages.get(page)
+    assert html.status_code == 200, html.text
+    assert html.headers["content-type"] == "text/html; charset=utf-8"
+    path, _, query = page.partition("?")
+    found = pages.get(f"{path or 'index'}.json?{query}")
+    assert (found.status_code, found.json()["batch_id"]) == (200, Snapshot.open(pages.story.root).batch.batch_id)
+    tags = {answer.headers["etag"] for answer in (html, found)}
+    assert len(tags) == 2
+    assert pages.get(page, if_none_match=html.headers["etag"]).status_code == 304
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_page_has_inline_code_or_styles(pages: Pages, page: str) -> None:
+    elements = Parsed(pages.get(page).text).elements
+    assert all(values.get("src") for tag, values in elements if tag == "script")
+    assert not [tag for tag, _ in elements if tag == "style"]
+    assert not [name for _, values in elements for name in values if name == "style" or name.startswith("on")]
+
+
+def test_the_numbers_of_a_group_are_those_of_sql(pages: Pages) -> None:
+    model = pages.get("groups/billing.json").json()
+    snapshot = Snapshot.open(pages.story.root)
+    rows = snapshot.query("SELECT * FROM lag WHERE group_id = 'billing' ORDER BY topic, partition").to_pylist()
+    offsets = sorted(model["offsets"], key=lambda row: (row["topic"], row["partition"]))
+    for name in ("group_offset", "latest_offset", "lag", "lag_seconds", "lag_seconds_low", "lag_seconds_high", "lag_method"):
+        assert [row[name] for row in offsets] == [row[name] for row in rows], name
+    (sums,) = snapshot.query("SELECT lag, max_lag_seconds FROM lag_by_group WHERE group_id = 'billing'").to_pylist()
+    assert (model["figures"]["lag"], model["figures"]["lag_seconds"]) == (sums["lag"], sums["max_lag_seconds"])
+    (status,) = snapshot.query("SELECT status, rule FROM group_status WHERE group_id = 'billing'").to_pylist()
+    assert (model["status"]["status"], model["status"]["rule"]) == (status["status"], status["rule"])
+
+
+def test_the_events_of_a_group_are_in_words(pages: Pages) -> None:
+    events = [event["words"] for event in pages.get("groups/billing.json").json()["events"]]
+    assert "Reset of orders-0 from 8 to 2 (−6) by a member" in events
+    assert any(words.startswith("Rebalance 5") for words in events)
+
+
+def test_a_reset_can_be_undone_by_a_command(pages: Pages) -> None:
+    (reset,) = pages.get("groups/billing.json?tab=resets").json()["rows"]
+    assert reset["undo"] == (
+        "kafka-consumer-groups.sh --bootstrap-server BROKER:9092 --group billing --topic orders:0 --reset-offsets "
+        "--to-offset 8 --execute"
+    )
+
+
+def test_a_past_time_shows_what_was_known_then(pages: Pages) -> None:
+    at = pages.get("groups/billing.json").json()["lag_history"][0]["at"]
+    past = pages.get(f"groups/billing.json?as_of={quote(at)}").json()
+    assert past["batch_id"] < pages.get("groups/billing.json").json()["batch_id"]
+    assert [row["group_offset"] for row in sorted(past["offsets"], key=lambda row: row["partition"])] == [5, 7]
+    assert [row["group_id"] for row in pages.get(f"groups.json?as_of={quote(at)}").json()["groups"]] == ["billing"]
+    html = pages.get(f"groups/billing?as_of={quote(at)}").text
+    assert "to live" in html
+    links = [str(values["href"]) for tag, values in Parsed(html).elements if tag == "a" and "href" in values]
+    # only the ways back to the present forget the time
+    forgetting = [link for link in links if link.startswith("/c/") and "as_of" not in link]
+    assert set(forgetting) == {"/c/east/groups/billing"}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_are_text(pages: Pages, name: str) -> None:
+    page = f"groups/{quote(name, safe='')}" if name != FILE else "groups/report%2Ejson"
+    answer = pages.get(page)
+    assert answer.status_code == 200
+    html = Parsed(answer.text)
+    assert [values for tag, values in html.elements if tag == "script"] == [{"type": "module", "src": "/static/page.js"}]
+    assert not [text for text in html.texts if re.search(r"[\x00-\x08\u202a-\u202e]", text)]
+    assert len(answer.text) < 200_000
+    assert pages.get(f"{page}.json").json()["group_id"] == name
+    listed = pages.get("groups")
+    assert page.partition("/")[2] in listed.text
+    assert len([tag for tag, _ in Parsed(listed.text).elements if tag == "script"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("page", "code", "words"),
+    [
+        ("groups/absent", 404, "no group 'absent'"),
+        ("groups/billing?tab=colours", 400, "invalid tab 'colours': use one of offsets, members"),
+        ("groups/billing?span=1y", 400, "invalid span '1y'"),
+        ("groups?sort=colour", 400, "invalid sort 'colour'"),
+        ("groups?as_of=yesterday", 400, "invalid as_of 'yesterday'"),
+        ("groups?as_of=999999", 400, "no batch 999999"),
+        ("changes?from=2040-01-01", 400, "is not before the time of the page"),
+    ],
+)
+def test_errors_are_words_on_a_page_and_in_json(pages: Pages, page: str, code: int, words: str) -> None:
+    html = pages.get(page)
+    assert html.status_code == code
+    assert words in "".join(Parsed(html.text).texts)
+    path, _, query = page.partition("?")
+    found = pages.get(f"{path}.json?{query}")
+    assert found.status_code == code
+    assert words in found.json()["message"]
+
+
+def test_an_unknown_cluster_is_named(pages: Pages) -> None:
+    answer = pages.at("/c/west/groups")
+    assert answer.status_code == 404
+    assert "no cluster" in answer.text
+
+
+def test_a_viewer_sees_the_groups_of_its_role_only(pages: Pages) -> None:
+    whole = pages.get("groups.json").json()
+    pages.viewer = Viewer("team", re.compile("x+"))
+    try:
+        limited = pages.get("groups.json")
+        assert [row["group_id"] for row in limited.json()["groups"]] == [LONG]
+        assert limited.json()["total"] == 1
+        assert pages.get("groups/billing").status_code == pages.get("groups/absent").status_code == 404
+        for page in ("", "groups", "changes"):
+            assert "billing" not in pages.get(page).text.replace("/c/east/groups/billing", "")
+        assert {row["group_id"] for row in pages.get("changes.json").json()["changes"]} <= {LONG}
+        seen = limited.headers["etag"]
+    finally:
+        pages.viewer = LOCAL_VIEWER
+    again = pages.get("groups.json", if_none_match=seen)
+    assert (again.status_code, again.json()["total"]) == (200, whole["total"])
+    assert whole["total"] == 1 + len(HOSTILE)
+
+
+def test_csv_has_all_groups_that_the_filters_match(pages: Pages) -> None:
+    answer = pages.get("groups.csv?q=bill")
+    assert answer.headers["content-type"] == "text/csv; charset=utf-8"
+    header, row = answer.text.splitlines()
+    assert row.split(",")[header.split(",").index("group_id")] == "billing"
+
+
+def test_the_first_page_is_the_overview_of_the_only_cluster(pages: Pages) -> None:
+    answer = pages.at("/")
+    assert (answer.status_code, answer.headers["location"]) == (307, "/c/east/")
+    assert pages.at("/index.json").json()["clusters"][0]["groups"] == 1 + len(HOSTILE)
