@@ -1,7 +1,6 @@
 """The page of alerts, from what the evaluator of `grouplake alerts` stores: states, values, past times, deliveries."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -55,12 +54,11 @@ class Alerted:
 
 
 @pytest.fixture(scope="module")
-def alerted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Alerted, PageServer]]:
+def alerted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Alerted, PageServer]:
     made = Alerted(tmp_path_factory.mktemp("alerted"))
     made.passes(60, 13, 9)
     made.passes(120, 14, 9)
-    pages = PageServer(made.story.root)
-    yield made, pages
+    return made, PageServer(made.story.root)
 
 
 def states(model: dict[str, object]) -> list[tuple[str, list[tuple[str, float]]]]:

@@ -52,7 +52,7 @@ def test_a_client_has_the_stays_of_sql(shop: PageServer) -> None:
         for row in expected
     )
     assert len(model["members"]) == 2
-    assert [(row["topic"], row["partition"]) for row in model["partitions"]][0] == ("orders", 3)
+    assert (model["partitions"][0]["topic"], model["partitions"][0]["partition"]) == ("orders", 3)
     assert model["figures"]["partitions"] == model["partitions_found"] == 10
     # the restart at 11:15 ended the stays of the host 10.0.7.42 in both topics
     assert sorted(row["topic"] for row in model["stays"] if row["until"]) == ["orders", "payments"]

@@ -89,7 +89,9 @@ def test_growth_over_the_span(shop: PageServer) -> None:
 
 def test_a_past_time_of_a_topic(shop: PageServer) -> None:
     model = shop.json(f"topics/payments?as_of={NOON}")
-    cells = {row["group_id"]: {cell["partition"]: cell["lag_seconds"] for cell in row["ages"]} for row in model["matrix"]["groups"]}
+    cells = {
+        row["group_id"]: {cell["partition"]: cell["lag_seconds"] for cell in row["ages"]} for row in model["matrix"]["groups"]
+    }
     # the commits of fraud ended at 11:25:30, the history has all four partitions as behind
     assert set(cells["fraud"]) == {0, 1, 2, 3}
     assert all(1_800 <= seconds <= 3_600 for seconds in cells["fraud"].values())
@@ -102,7 +104,9 @@ def test_the_page_of_a_topic_in_words(shop: PageServer) -> None:
     page = shop.html("topics/orders")
     page.expect_accessible_charts()
     assert "6 partitions · read by 2 groups · topic id" in page.text
-    assert "Behind: 12 of 12 pairs of group and partition; the greatest age is 38 min 44 s, of billing on partition 3." in page.text
+    assert (
+        "Behind: 12 of 12 pairs of group and partition; the greatest age is 38 min 44 s, of billing on partition 3." in page.text
+    )
     assert "50 records/s on average" in page.text
     assert "Leader" not in page.text, "the shop's samples have no replicas"
     legacy = shop.html("topics/legacy").text
