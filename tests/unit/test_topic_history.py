@@ -22,7 +22,7 @@ def sample(minute: float, end: int | None, partition: int = 0, topic_id: str = "
 
 def total(points: list[dict[str, Any]]) -> float:
     width = SPAN.seconds / len(points)
-    return sum(row["records_per_second"] * width for row in points if row["records_per_second"] is not None)
+    return sum(float(row["records_per_second"]) * width for row in points if row["records_per_second"] is not None)
 
 
 def test_growth_is_per_second_and_summed_over_partitions() -> None:
