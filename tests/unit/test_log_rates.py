@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.dashboard.history.log_history import read_rates
+from pipelines.dashboard.history.log_history import read_rates, spaced
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -28,6 +28,12 @@ def test_a_partition_begins_with_its_second_batch() -> None:
     assert [row["records_per_second"] for row in rates[3]] == [None, 1.0]
     assert read_rates([(at(0), {0: 5})]) == {0: []}
     assert read_rates([]) == {}
+
+
+def test_positions_that_are_near_to_each_other_are_one() -> None:
+    positions = [(at(second), {0: second}) for second in (0, 1, 100, 101, 160, 200)]
+    assert [offsets[0] for _, offsets in spaced(positions, 50)] == [1, 101, 200]
+    assert spaced([], 50) == []
 
 
 @given(st.lists(st.tuples(st.integers(1, 600), st.integers(0, 1_000)), min_size=1, max_size=30))
