@@ -3,50 +3,25 @@
 The log is written record by record, and read, reduced and written into tables as a job does it, without brokers and Spark.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID
 
-import pyarrow as pa
-
-from coordinator_core.codec import Record, encode, encode_assignment, encode_subscription
-from coordinator_core.codec.messages.classic import GroupMetadataKey, GroupMetadataValue, MemberMetadata
+from coordinator_core.codec.messages.classic import MemberMetadata
 from coordinator_core.codec.messages.consumer import (
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupMemberMetadataValue,
     ConsumerGroupMetadataValue,
 )
-from coordinator_core.codec.messages.consumer_protocol import (
-    ConsumerProtocolAssignment,
-    ConsumerProtocolSubscription,
-    ProtocolTopicPartitions,
-)
-from coordinator_core.codec.messages.modern import (
-    GroupKey,
-    MemberKey,
-    TargetAssignmentMemberValue,
-    TargetAssignmentMetadataValue,
-    TopicPartitions,
-)
-from coordinator_core.codec.messages.offsets import ZERO_UUID, OffsetCommitKey, OffsetCommitValue
-from coordinator_core.codec.records import Value
+from coordinator_core.codec.messages.modern import TargetAssignmentMemberValue, TargetAssignmentMetadataValue, TopicPartitions
 from coordinator_core.codec.uuids import uuid_text
-from coordinator_core.health import EndOffsetSample, samples_table
-from coordinator_core.log.columns import columns_of
+from coordinator_core.health import EndOffsetSample
 from coordinator_core.log.entries import LogRecord
-from coordinator_core.log.partitioner import partition_for
-from coordinator_core.reduction.range_reduction import RangeReducer
-from coordinator_core.state.era import Era
-from pipelines.batch.apply import BatchApplier
-from pipelines.lag.sampling import LagSampling
-from pipelines.source.changes import SCHEMA
-from pipelines.source.reduction_rows import change_rows
-from pipelines.tables.store import TableStore
+from pipelines.example_history.log import Assigned, ExampleLog, member, random_id
+from pipelines.example_history.table_history import TableHistory
 
-ERA = Era.named("4")
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
-Assigned = Mapping[str, Iterable[int]]
 
 
 def ms(text: str) -> int:
@@ -83,24 +58,11 @@ TOPICS = {
 _DELETED = ("legacy",)
 
 
-@dataclass
-class Log:
-    """The records of the topic by log partition."""
+class Log(ExampleLog):
+    """The log of the shop; records of deleted topics have no topic id."""
 
-    records: dict[int, list[LogRecord]] = field(default_factory=dict)
-
-    def append(self, group: str, at: int, key: bytes | None, value: bytes | None, producer: int = -1) -> None:
-        partition = partition_for(group, 50)
-        of_partition = self.records.setdefault(partition, [])
-        offset = len(of_partition)
-        of_partition.append(LogRecord(partition, offset, at, key, value, producer, 0, producer != -1, False, offset))
-
-    def commit(
-        self, group: str, topic: str, partition: int, offset: int, at: int, *, leader_epoch: int = 7, producer: int = -1
-    ) -> None:
-        topic_id = ZERO_UUID if topic in _DELETED else TOPICS[topic].topic_id
-        value = OffsetCommitValue(offset, leader_epoch, "", at, -1, topic_id)
-        self.append(group, at, *encode(Record(1, OffsetCommitKey(group, topic, partition), value, 4)), producer)
+    def __init__(self) -> None:
+        super().__init__({name: topic.topic_id for name, topic in TOPICS.items() if name not in _DELETED})
 
     def commits(self, group: str, topic: str, at: int, behind_ms: int = 2 * SECOND, partitions: Iterable[int] = ()) -> None:
         """Commit the ends of some time ago: of the named partitions, or of all."""
@@ -108,56 +70,10 @@ class Log:
         for partition in partitions or range(len(found.rates)):
             self.commit(group, topic, partition, found.end(partition, at - behind_ms), at)
 
-    def classic(
-        self,
-        group: str,
-        generation: int,
-        at: int,
-        members: Iterable[MemberMetadata] = (),
-        protocol: str = "range",
-        *,
-        sync_ms: int = 40,
-    ) -> None:
-        """A record of a classic group, `sync_ms` after all members had joined."""
-        members = tuple(members)
-        leader = members[0].member_id if members else None
-        value = GroupMetadataValue("consumer", generation, protocol if members else None, leader, at - sync_ms, members)
-        self.append(group, at, *encode(Record(2, GroupMetadataKey(group), value, 3)))
-
-    def tombstone(self, group: str, at: int) -> None:
-        self.append(group, at, *encode(Record(2, GroupMetadataKey(group), None, None)))
-
-    def modern(self, group: str, at: int, record_type: int, value: Value, member: str | None = None) -> None:
-        key = GroupKey(group) if member is None else MemberKey(group, member)
-        self.append(group, at, *encode(Record(record_type, key, value, 0)))
-
-
-def member(name: str, host: str, assigned: Assigned, *, instance: str | None = None, run: int = 1) -> MemberMetadata:
-    """A member of a classic group, subscribed to the topics of its assignment. `run` counts its starts."""
-    parts = tuple(ProtocolTopicPartitions(topic, tuple(partitions)) for topic, partitions in assigned.items())
-    return MemberMetadata(
-        f"{instance or name}-{UUID(int=hash_of(name, run))}",
-        instance,
-        name,
-        f"/{host}",
-        60_000,
-        45_000,
-        encode_subscription(ConsumerProtocolSubscription(tuple(assigned)), 1),
-        encode_assignment(ConsumerProtocolAssignment(parts), 0),
-    )
-
-
-def hash_of(name: str, run: int) -> int:
-    """A number that looks like that of a random id, and is the same in every run."""
-    found = 0xCBF29CE484222325
-    for byte in f"{name}{run}".encode():
-        found = (found ^ byte) * 0x100000001B3 % 2**128
-    return found
-
 
 def billing(log: Log) -> None:
     """A group of the consumer protocol: three members, one of which waits for its partitions for 40 s."""
-    ids = {name: uuid_text(UUID(int=hash_of(name, 1))) for name in ("billing-1", "billing-2", "billing-3")}
+    ids = {name: uuid_text(random_id(name, 1)) for name in ("billing-1", "billing-2", "billing-3")}
     orders = TOPICS["orders"].topic_id
 
     def parts(*partitions: int) -> tuple[TopicPartitions, ...]:
@@ -256,7 +172,7 @@ def idle_groups(log: Log) -> None:
     log.commits("legacy-sync", "legacy", ms("03-01 12:50"))
     log.classic("tmp-debug", 1, ms("03-02 09:00"), [member("kcat", "10.0.1.7", {"orders": (0, 1, 2, 3, 4, 5)})])
     log.classic("tmp-debug", 2, ms("03-02 09:12"), sync_ms=0)
-    log.tombstone("tmp-debug", ms("03-02 09:20"))
+    log.group_tombstone("tmp-debug", ms("03-02 09:20"))
 
 
 def ledger(log: Log) -> None:
@@ -284,19 +200,13 @@ def positions(log: Log) -> None:
         log.commits("price-check", "payments", at, rewound + 10 * SECOND, partitions=(1,))
 
 
-def whole_log() -> Log:
-    """All records. Each log partition is in the order of its times, as a broker appends."""
+def whole_log() -> dict[int, list[LogRecord]]:
+    """All records by log partition."""
     log = Log()
     for write in (billing, search_index, payments_audit, mirror, fraud, idle_groups, ledger, positions):
         write(log)
     log.append("search-index", ms("03-02 13:20"), b"\x00\x63\x00\x05debug", b"hello")
-    for partition, records in log.records.items():
-        ordered = sorted(records, key=lambda record: record.timestamp)
-        log.records[partition] = [
-            LogRecord(partition, n, r.timestamp, r.key, r.value, r.producer_id, 0, r.is_transactional, False, n)
-            for n, r in enumerate(ordered)
-        ]
-    return log
+    return log.in_order()
 
 
 def batch_ends() -> list[int]:
@@ -307,28 +217,13 @@ def batch_ends() -> list[int]:
 
 def write_tables(root: str) -> None:
     """Write the tables under `root`: a batch with the records until each of `batch_ends`, and a sample after it."""
-    log, now = whole_log(), [FIRST]
-
-    def clock() -> datetime:
-        return datetime.fromtimestamp(now[0] / SECOND, UTC)
-
-    def sample(wanted: Mapping[str, set[int]]) -> pa.Table:
-        return samples_table(each for topic, found in sorted(wanted.items()) for each in _samples(topic, sorted(found), now[0]))
-
-    store = TableStore(root)
-    store.create()
-    applier = BatchApplier(store, ERA, ERA.default_retention_ms, dict, bulk_rows=1_000_000, clock=clock)
-    sampling = LagSampling(sample, clock)
-    read = dict.fromkeys(log.records, 0)
+    history = TableHistory(root, whole_log(), samples, FIRST)
     for end in batch_ends():
-        now[0] = end
-        batches = [batch for partition in sorted(read) for batch in _changes(log, partition, read, end)]
-        applier.apply_rows(pa.Table.from_batches(batches, SCHEMA))
-        now[0] = end + SECOND
-        sampling.sample(applier.claim())
+        history.advance(end)
 
 
-def _samples(topic: str, partitions: list[int], at: int) -> Iterable[EndOffsetSample]:
+def samples(topic: str, partitions: Iterable[int], at: int) -> Iterable[EndOffsetSample]:
+    """The answers of the broker."""
     found = TOPICS[topic]
     for partition in partitions:
         times = (topic, partition, at, at + 12)
@@ -337,12 +232,3 @@ def _samples(topic: str, partitions: list[int], at: int) -> Iterable[EndOffsetSa
         else:
             ends = (found.start(partition, at), found.end(partition, at))
             yield EndOffsetSample(uuid_text(found.topic_id), *times, *ends, ends[1], 7)
-
-
-def _changes(log: Log, partition: int, read: dict[int, int], until: int) -> list[pa.RecordBatch]:
-    start = read[partition]
-    records = [record for record in log.records[partition][start:] if record.timestamp < until]
-    end = read[partition] = start + len(records)
-    reducer = RangeReducer(ERA, partition)
-    reducer.add(columns_of(records, next_offset=end))
-    return list(change_rows(reducer.finish(), start, end, ERA, ERA.default_retention_ms))

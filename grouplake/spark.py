@@ -46,11 +46,13 @@ def _reason(error: Exception) -> str:
 
 
 def _table(spark: "SparkSession", store: TableStore, snapshot: Snapshot, name: str) -> "DataFrame":
-    """The rows of a table at the batch. The row of a batch is in a later version of `batches` than the row can name."""
-    is_batches = name == "batches"
-    version = store.table(name).version() if is_batches else snapshot.batch.versions[name]
+    """The rows of a table at the batch; those of `batches` and of alerts, whose versions no batch names, at the newest version.
+
+    The row of a batch is in a later version of `batches` than the row can name.
+    """
+    version = snapshot.batch.versions[name] if name in snapshot.batch.versions else store.table(name).version()
     found = spark.read.format("delta").option("versionAsOf", version).load(store.uri(name))
-    return found.where(f"batch_id <= {snapshot.batch.batch_id}") if is_batches else found
+    return found.where(f"batch_id <= {snapshot.batch.batch_id}") if name == "batches" else found
 
 
 def _view(snapshot: Snapshot, name: str, prefix: str) -> str:

@@ -8,6 +8,7 @@ from functools import partial
 from deltalake import DeltaTable
 
 from coordinator_core.health import DEFAULT_KEEP, KeepRule
+from pipelines.batch.without_records import finish_batch
 from pipelines.failpoints import failpoint
 from pipelines.phases import Phases
 from pipelines.tables import definitions
@@ -83,7 +84,7 @@ def _compacted(writer: TablesWriter, last: Batch, limits: Maintenance, now: date
         # no writer restores an older version of `batches`, and a row or claim that is committed meanwhile is kept
         _compact("batches", limits, progress, writer.expect_claim(), "")
     failpoint("maintain:compacted:batches")
-    return writer.finish(phases, datetime.now(UTC), era=last.era, retention_ms=last.retention_ms, next_offsets=last.next_offsets)
+    return finish_batch(writer, last, phases, datetime.now(UTC))
 
 
 def _age(oldest: str, table: DeltaTable, stamp: str) -> bool:

@@ -1,12 +1,10 @@
 """Brokers of a cluster, and leaders and replicas of topics, from a Metadata response."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from coordinator_core.codec.uuids import uuid_text
-from coordinator_core.sources.kafka_connection import borrow_connection, give_back
-from coordinator_core.sources.kafka_options import parse_address
 from coordinator_core.sources.kafka_topic import NO_LEADER, BrokerError, topic_ids_from
 
 
@@ -64,18 +62,15 @@ class ClusterMetadata:
             getattr(response, "cluster_id", None),
             None if controller in (None, NO_LEADER) else controller,
             tuple(sorted(brokers, key=lambda broker: broker.node_id)),
-            tuple(sorted(partitions, key=lambda each: (each.topic, each.partition))),
+            _in_order(partitions),
         )
 
+    def updated(self, newer: "ClusterMetadata") -> "ClusterMetadata":
+        """A newer response; the topics that it does not have are those of this one."""
+        topics = {each.topic for each in newer.partitions}
+        kept = (each for each in self.partitions if each.topic not in topics)
+        return replace(newer, partitions=_in_order((*kept, *newer.partitions)))
 
-def request_cluster_metadata(address: str, options: Mapping[str, str] | None, topics: Sequence[str]) -> ClusterMetadata:
-    """Ask any broker of a `kafka://` address about these topics, over the connections that readers of the cluster share.
 
-    Raises LogError if no broker answers.
-    """
-    servers, own = parse_address(address).servers, dict(options or {})
-    connection = borrow_connection(servers, own)
-    try:
-        return ClusterMetadata.of(connection.metadata(sorted(topics)))
-    finally:
-        give_back(servers, own, connection)
+def _in_order(partitions: Iterable[Replicas]) -> tuple[Replicas, ...]:
+    return tuple(sorted(partitions, key=lambda each: (each.topic, each.partition)))

@@ -1,6 +1,6 @@
 """Partitions of any topics by the broker that leads them."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from coordinator_core.sources.kafka_connection import KafkaConnection
 from coordinator_core.sources.kafka_topic import NO_LEADER, BrokerError, Leader, Topic, topics_from
@@ -23,7 +23,12 @@ def partitions_by_leader(connection: KafkaConnection, wanted: TopicPartitions) -
 
     Raises LogError if no broker answers.
     """
-    found = topics_from(connection.metadata(sorted(wanted)))
+    return leaders_from(connection.metadata(sorted(wanted)), wanted)
+
+
+def leaders_from(metadata: Any, wanted: TopicPartitions) -> PartitionsByLeader:
+    """Group the partitions by leader, from a Metadata response with their topics."""
+    found = topics_from(metadata)
     topics: dict[str, Topic] = {}
     by_node: Leaders = {}
     errors: dict[tuple[str, int], int] = {}

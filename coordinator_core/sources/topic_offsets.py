@@ -1,6 +1,7 @@
 """Samples of log start, log end and last stable offset of any topics of a cluster, for the lag of groups."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,13 @@ from coordinator_core.codec.uuids import uuid_text
 from coordinator_core.health.sample_columns import NONE, nullable
 from coordinator_core.health.sample_tables import END_OFFSETS_SCHEMA
 from coordinator_core.log.errors import LogError
+from coordinator_core.sources.cluster_metadata import ClusterMetadata
 from coordinator_core.sources.kafka_connection import borrow_connection, give_back
 from coordinator_core.sources.kafka_options import parse_address
 from coordinator_core.sources.kafka_requests import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, offsets_request
 from coordinator_core.sources.kafka_topic import NO_ANSWER, NO_EPOCH, TRANSIENT_ERRORS, BrokerError, Leader, Topic, reason_of
 from coordinator_core.sources.source import TopicPartitions
-from coordinator_core.sources.topic_leaders import partitions_by_leader
+from coordinator_core.sources.topic_leaders import leaders_from
 
 #: A leader that has moved is looked up again this many times; sampling never waits for one.
 _ROUNDS = 3
@@ -30,13 +32,18 @@ _RETRIED = np.array([*TRANSIENT_ERRORS, _NO_ANSWER])
 class TopicOffsetsSampler:
     """Samples topics of the cluster of a `kafka://` address, over the connections that readers of the cluster share.
 
-    `now_ms` is the clock. For one thread at a time.
+    `now_ms` is the clock. The Metadata requests also name `more_topics`, for `cluster_metadata`. For one thread at a time.
     """
 
-    def __init__(self, address: str, options: Mapping[str, str] | None, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self, address: str, options: Mapping[str, str] | None, now_ms: Callable[[], int], more_topics: Sequence[str] = ()
+    ) -> None:
         self._servers = parse_address(address).servers
         self._options = dict(options or {})
         self._now_ms = now_ms
+        self._more_topics = more_topics
+        #: Metadata responses of the last sample, oldest first.
+        self._metadata: list[Any] = []
 
     def sample(self, wanted: TopicPartitions) -> pa.Table:
         """Sample every partition once, with a request of each kind per leader (Metadata, ListOffsets).
@@ -46,6 +53,7 @@ class TopicOffsetsSampler:
         broker that does not answer. The requests of all leaders run in parallel, so all rows have the same times. Raises LogError
         only if no broker answers at all.
         """
+        self._metadata = []
         answers = _Answers(wanted, self._now_ms())
         missing = answers.missing()
         if not missing:
@@ -55,7 +63,9 @@ class TopicOffsetsSampler:
         silent: set[int] = set()
         try:
             for _ in range(_ROUNDS):
-                leaders = partitions_by_leader(connection, missing)
+                metadata = connection.metadata(sorted({*missing, *self._more_topics}))
+                self._metadata.append(metadata)
+                leaders = leaders_from(metadata, missing)
                 answers.begin(leaders.topics, leaders.errors)
                 for node in silent & leaders.by_node.keys():
                     answers.fail(leaders.by_node[node])
@@ -85,6 +95,11 @@ class TopicOffsetsSampler:
         finally:
             give_back(self._servers, self._options, connection)
         return answers.table()
+
+    def cluster_metadata(self) -> ClusterMetadata | None:
+        """Brokers and replicas as of the last sample; None if it made no request."""
+        found = [ClusterMetadata.of(response) for response in self._metadata]
+        return reduce(ClusterMetadata.updated, found) if found else None
 
 
 class _Answers:

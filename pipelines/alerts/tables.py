@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.query.engine import Snapshot
+from pipelines.query.rebalances import IS_REBALANCE
 from pipelines.tables.store import timestamp_literal
 from pipelines.timestamps import at_ms, to_ms
 
@@ -79,11 +80,11 @@ class Tables:
         return self._rows(f"SELECT group_id, finding['rule'] AS rule FROM ({unnested}) f")
 
     def rebalances(self, window_ms: int) -> pa.Table:
-        """Number of rebalances of every group in the window."""
+        """Number of rebalances of every group in the window, as the status rule `rebalance_storm` counts them."""
         since = timestamp_literal(at_ms(self.now_ms - window_ms))
         return self._rows(
-            "SELECT group_id, CAST(count(*) AS DOUBLE) AS rebalance_storm FROM group_history "
-            f"WHERE change = 'rebalance' AND record_timestamp >= {since} GROUP BY group_id"
+            "SELECT group_id, CAST(count(*) AS DOUBLE) AS rebalance_storm FROM membership_history "
+            f"WHERE {IS_REBALANCE} AND record_timestamp > {since} GROUP BY group_id"
         )
 
     def quarantined(self, window_ms: int) -> float:

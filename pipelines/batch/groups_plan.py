@@ -97,8 +97,8 @@ def _report(applied: AppliedRecord, record: LogRecord, plan: GroupsPlan, context
     plan.group_history.extend(_history_row(change, record, context) for change in applied.changes)
     membership, ownership = applied.membership
     if membership is not None:
-        plan.membership_history.append({**membership_row(membership), **position(record, context)})
-    plan.ownership_history.extend({**_ownership_row(change), **position(record, context)} for change in ownership)
+        plan.membership_history.append(_membership_row(membership, record, context))
+    plan.ownership_history.extend(_ownership_row(change, record, context) for change in ownership)
 
 
 def _groups_of(keys: pa.ChunkedArray) -> list[str]:
@@ -243,13 +243,12 @@ def _history_row(reported: GroupChange, record: LogRecord, context: BatchContext
     }
 
 
-def membership_row(change: MembershipChange) -> dict[str, Any]:
-    """Build the row of `membership_history` for a change."""
-    return {**change._asdict(), "state_timestamp": to_time(change.state_timestamp)}
+def _membership_row(change: MembershipChange, record: LogRecord, context: BatchContext) -> dict[str, Any]:
+    return {**change._asdict(), "state_timestamp": to_time(change.state_timestamp), **position(record, context)}
 
 
-def _ownership_row(change: OwnershipChange) -> dict[str, Any]:
-    return dict(zip(OWNERSHIP_COLUMNS, ownership_values(change), strict=True))
+def _ownership_row(change: OwnershipChange, record: LogRecord, context: BatchContext) -> dict[str, Any]:
+    return {**dict(zip(OWNERSHIP_COLUMNS, ownership_values(change), strict=True)), **position(record, context)}
 
 
 #: History → kind of the change rows with its rows from the tasks.

@@ -27,6 +27,18 @@ def add_tables(command: ArgumentParser) -> None:
     command.add_argument("--tables", required=True, type=folder, metavar="DIR", help="folder (or object-store URI) of the tables")
 
 
+def add_clusters(command: ArgumentParser) -> None:
+    """Add `--tables`, which may be repeated for several clusters."""
+    command.add_argument(
+        "--tables",
+        required=True,
+        action="append",
+        type=folder,
+        metavar="[NAME=]DIR",
+        help="folder (or object-store URI) of the tables; repeat for several clusters (name: that of the folder)",
+    )
+
+
 def add_conf(command: ArgumentParser) -> None:
     """Add `--conf`."""
     command.add_argument("--conf", metavar="FILE", help="configuration file, or profile: local, kafka, production")

@@ -1,6 +1,7 @@
 """Routes of Burrow's HTTP API. It only reads: Burrow's DELETE is refused, and its configuration is not here."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
@@ -61,14 +62,9 @@ class BurrowApi:
 
     async def cluster(self, request: Request, cluster: str) -> Response:
         """What corresponds to Burrow's configuration of a cluster."""
-        return self._of_cluster(
-            request,
-            cluster,
-            "cluster module detail returned",
-            "module",
-            lambda snapshot: burrow.cluster_module(snapshot, self._interval_seconds),
-            "cluster module not found",
-        )
+        message, missing = "cluster module detail returned", "cluster module not found"
+        module = partial(burrow.cluster_module, interval_seconds=self._interval_seconds)
+        return self._of_cluster(request, cluster, message, "module", module, missing=missing)
 
     async def topics(self, request: Request, cluster: str) -> Response:
         """Names of the topics."""
@@ -76,24 +72,13 @@ class BurrowApi:
 
     async def topic(self, request: Request, cluster: str, topic: str) -> Response:
         """Log ends of a topic."""
-        return self._of_cluster(
-            request,
-            cluster,
-            "topic offsets returned",
-            "offsets",
-            lambda snapshot: burrow.topic_offsets(snapshot, unquote(topic)),
-            "cluster or topic not found",
-        )
+        message, missing = "topic offsets returned", "cluster or topic not found"
+        return self._of_cluster(request, cluster, message, "offsets", burrow.topic_offsets, topic, missing=missing)
 
     async def topic_consumers(self, request: Request, cluster: str, topic: str) -> Response:
         """Groups of a topic."""
-        return self._of_cluster(
-            request,
-            cluster,
-            "consumers of topic returned",
-            "consumers",
-            lambda snapshot: burrow.consumers_of_topic(snapshot, unquote(topic)),
-        )
+        message = "consumers of topic returned"
+        return self._of_cluster(request, cluster, message, "consumers", burrow.consumers_of_topic, topic)
 
     async def consumers(self, request: Request, cluster: str) -> Response:
         """Names of the groups."""
@@ -102,12 +87,12 @@ class BurrowApi:
     def consumer(self, request: Request, cluster: str, group: str) -> Response:
         """The last commits of a group. It reads files, so it runs in a thread of the pool."""
 
-        def of_group(snapshot: MemorySnapshot) -> Any:
-            history = commit_windows(self._site.roots[unquote(cluster)], snapshot, unquote(group))
-            return burrow.consumer_topics(snapshot, unquote(group), history)
+        def topics(snapshot: MemorySnapshot, name: str) -> Any:
+            history = commit_windows(self._site.roots[unquote(cluster)], snapshot, name)
+            return burrow.consumer_topics(snapshot, name, history)
 
         missing = "cluster or consumer not found"
-        return self._of_cluster(request, cluster, "consumer detail returned", "topics", of_group, missing)
+        return self._of_cluster(request, cluster, "consumer detail returned", "topics", topics, group, missing=missing)
 
     async def consumer_status(self, request: Request, cluster: str, group: str) -> Response:
         """Status of a group, with the partitions that are not OK."""
@@ -137,9 +122,11 @@ class BurrowApi:
         cluster: str,
         message: str,
         key: str,
-        make: Callable[[MemorySnapshot], Any],
+        make: Callable[..., Any],
+        *names: str,
         missing: str = _CLUSTER_NOT_FOUND,
     ) -> Response:
+        """The result of `make` for the snapshot of the cluster and the other names in the path; None is an unknown name."""
         snapshot = self._snapshot(request, cluster)
-        value = None if snapshot is None else make(snapshot)
+        value = None if snapshot is None else make(snapshot, *map(unquote, names))
         return error_response(request, 404, missing) if value is None else json_response(request, message, **{key: value})

@@ -1,19 +1,16 @@
 """Options of the server, checked before it starts."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from coordinator_core.service.addresses import Endpoint, parse_listen_address
+from coordinator_core.service.addresses import Endpoint
 from pipelines.dashboard.security.settings import SecuritySettings, security_settings
 from pipelines.dashboard.sql.settings import SqlSettings, sql_settings
 from pipelines.errors import UsageError
+from pipelines.metrics.listen_address import listen_address
 from pipelines.metrics.settings import MetricsSettings, metrics_settings
-from pipelines.tables.location import cluster_name
-
-#: `NAME=DIR`; a folder whose name has "=" is given as a path.
-_NAMED = re.compile(r"(?P<name>[A-Za-z0-9_][A-Za-z0-9_.-]{0,99})=(?P<root>.+)")
+from pipelines.tables.location import parse_roots
 
 
 @dataclass(frozen=True)
@@ -44,15 +41,13 @@ def dashboard_options(
 
     `flag` is the name of the argument with `listen`.
     """
-    try:
-        endpoint = parse_listen_address(listen or dashboard["listen"])
-    except ValueError as error:
-        raise UsageError(f"{flag if listen else 'dashboard.listen'}: {error}") from error
+    text, given_by = (listen, flag) if listen else (dashboard["listen"], "dashboard.listen")
+    endpoint = listen_address(text, given_by)
     for name in ("poll_ms", "memory_mb", "max_streams"):
         if dashboard[name] < 1:
             raise UsageError(f"dashboard.{name} is {dashboard[name]}: must be 1 or more")
     return DashboardOptions(
-        roots=named_roots(tables),
+        roots=parse_roots(tables),
         listen=endpoint,
         poll_seconds=dashboard["poll_ms"] / 1000,
         sample_seconds=lag["interval_seconds"],
@@ -62,15 +57,3 @@ def dashboard_options(
         security=security_settings(dashboard, endpoint),
         sql=sql_settings(dashboard),
     )
-
-
-def named_roots(tables: Sequence[str]) -> dict[str, str]:
-    """Cluster → folder, from values `DIR` or `NAME=DIR`. Raises UsageError if two clusters have one name."""
-    roots: dict[str, str] = {}
-    for text in tables:
-        found = _NAMED.fullmatch(text)
-        name, root = (found["name"], found["root"]) if found else (cluster_name(text), text)
-        if name in roots:
-            raise UsageError(f"two folders for cluster {name!r}, {roots[name]} and {root}: name them with --tables NAME=DIR")
-        roots[name] = root
-    return roots

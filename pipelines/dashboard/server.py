@@ -58,6 +58,8 @@ class DashboardServer:
             server_header=False,
             timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
             lifespan="off",
+            # the guard knows requests of HTTP only
+            ws="none",
             # the guard applies forwarded headers, after it has seen the address of the proxy
             proxy_headers=False,
             ssl_context_factory=None if tls is None else lambda _config, _default: tls,

@@ -184,13 +184,14 @@ def _sample_schedule(
     options: RunOptions, applier: "BatchApplier", progress: Progress, clock_ms: Callable[[], int]
 ) -> SampleSchedule:
     """The samples of end offsets of a run."""
-    sampling = cluster = None
+    sampling = None
     if options.lag_interval_seconds:
-        from pipelines.lag.source_sampling import open_cluster_sampling, open_sampling
+        from pipelines.lag.source_sampling import open_sampling
 
-        sampling, cluster = open_sampling(options, progress, clock_ms), open_cluster_sampling(options)
+        sampling = open_sampling(options, progress, clock_ms)
+    lag, cluster = sampling or (None, None)
     interval = None if options.trigger == AVAILABLE_NOW else options.lag_interval_seconds
-    return SampleSchedule(sampling, interval, applier.lock, applier.claim, progress, cluster)
+    return SampleSchedule(lag, interval, applier.lock, applier.claim, progress, cluster)
 
 
 def _names(options: RunOptions) -> dict[UUID, tuple[str, str]]:

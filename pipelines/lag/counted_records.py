@@ -15,11 +15,13 @@ from coordinator_core.health import NONE, RecordCount
 from coordinator_core.health.lag_inputs import COUNTED_LAG
 from coordinator_core.health.sample_columns import integers
 from coordinator_core.log.errors import LogError
+from pipelines.lag.columns import KEY
 
 if TYPE_CHECKING:
     from coordinator_core.sources.record_counts import DataRecords
 
-_KEY = ["group_id", "topic", "partition", "group_offset", "latest_offset"]
+#: A lag that is the same in two samples.
+_UNCHANGED = [*KEY, "group_offset", "latest_offset"]
 _RANGE = ["topic", "partition", "group_offset", "latest_offset"]
 _COUNTED = ["counted_from", "counted_to", "counted_records", "counted_first"]
 _COUNTS_SCHEMA = pa.schema(
@@ -50,7 +52,7 @@ class CountedRecords:
 
     def begin(self, lag: pa.Table) -> None:
         """Continue with the rows of the table `lag`, so that two runs see whether a lag has changed."""
-        self._before = lag.select(_KEY)
+        self._before = lag.select(_UNCHANGED)
 
     def columns(self, positions: pa.Table, log_start: Int64s, log_end: Int64s, now_ms: int) -> dict[str, Int64s]:
         """The columns `counted_*` of `CommitColumns`, a row per position.
@@ -61,7 +63,7 @@ class CountedRecords:
         known = (offset != NONE) & (log_end != NONE)
         lag = np.where(known, log_end, 0) - np.where(known, offset, 0)
         rows = np.flatnonzero((lag > 0) & (lag <= COUNTED_LAG))
-        small = positions.select(["group_id", "topic", "partition"]).take(pa.array(rows))
+        small = positions.select(KEY).take(pa.array(rows))
         small = small.append_column("group_offset", pa.array(offset[rows]))
         small = small.append_column("latest_offset", pa.array(log_end[rows]))
         before, self._before = self._before, small
@@ -69,7 +71,7 @@ class CountedRecords:
         if before is None or not len(rows):
             return result
         small = small.append_column("row", pa.array(rows))
-        unchanged = small.join(before, _KEY, join_type="inner")
+        unchanged = small.join(before, _UNCHANGED, join_type="inner")
         self._count(unchanged, log_start, now_ms)
         self._counts = self._counts.join(unchanged.select(_RANGE), _RANGE, join_type="left semi")
         found = unchanged.join(self._counts, _RANGE, join_type="inner")

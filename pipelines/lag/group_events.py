@@ -1,18 +1,21 @@
 """Events of groups from the tables: memberships, rebalances and jumps of offsets, in the terms of `GroupHistory`. Times in ms."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
 from typing import Any, NamedTuple
 
 from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.health import CommitEvent, MembershipEvent
+from pipelines.lag.columns import select
 from pipelines.lag.commit_windows import COMMITTED_AT
+from pipelines.query.engine import Snapshot
+from pipelines.query.rebalances import IS_REBALANCE
 from pipelines.timestamps import to_ms
 
-#: Rows of `group_history` that describe a change of the group; an anomaly changes nothing.
-GROUP_CHANGES = """
-SELECT group_id, change, member_id, state, detail, record_timestamp, log_offset, batch_id
-FROM group_history WHERE change <> 'anomaly'
+_MEMBERSHIP_CHANGES = f"""
+SELECT group_id, state, previous_state, member_count, previous_member_count, members_with_partitions,
+       {IS_REBALANCE} AS is_rebalance, record_timestamp, log_offset, batch_id
+FROM membership_history
+WHERE {{condition}} ORDER BY batch_id, log_offset
 """
 #: Rows of `offset_history`.
 OFFSET_CHANGES = f"""
@@ -26,8 +29,6 @@ SELECT m.group_id, m.member_id, a.member_id IS NOT NULL AS has_partitions
 FROM members m
 LEFT JOIN (SELECT DISTINCT group_id, member_id FROM assignments) a ON a.group_id = m.group_id AND a.member_id = m.member_id
 """
-_REMOVED = ("group_deleted", "expire")
-_NO_PARTITIONS = "no partitions"
 
 _Row = Mapping[str, Any]
 
@@ -44,34 +45,37 @@ class GroupNow(NamedTuple):
         return self.row is not None and self.row["group_type"] != "simple"
 
 
-def membership_events(changes: Sequence[_Row], now: GroupNow, until_batch: int | None = None) -> tuple[MembershipEvent, ...]:
-    """Memberships of one group over its last rows of GROUP_CHANGES, oldest first: until now, or until a batch.
+def membership_changes(snapshot: Snapshot, condition: str) -> list[dict[str, Any]]:
+    """Rows of `membership_history`, oldest first; none if the batch was written before the table existed."""
+    if "membership_history" not in snapshot.batch.versions:
+        return []
+    rows: list[dict[str, Any]] = select(snapshot, _MEMBERSHIP_CHANGES.format(condition=condition)).to_pylist()
+    return rows
 
-    Members and state before the first row follow from the rows until now: rows of a member that begin with anything but its
-    join show an earlier member.
+
+def membership_events(changes: Sequence[_Row], now: GroupNow, until_batch: int | None = None) -> tuple[MembershipEvent, ...]:
+    """Memberships of one group over its last rows of `membership_changes`: until now, or until a batch.
+
+    State and number of members before the first row are in that row. All of these members count as having partitions.
     """
     if not changes:
         if not now.has_record:
             return ()
         assert now.row is not None
-        return (_event(max(0, to_ms(now.row["record_timestamp"])), now.row["state"], now.members),)
-    members = _members_before(changes, now.members)
-    events = []
-    if changes[0]["change"] != "group_created":
-        events.append(_event(0, _state_before(changes), members))
-    for _, of_record in groupby(changes, key=lambda row: row["log_offset"]):
-        rows = list(of_record)
-        if until_batch is not None and rows[0]["batch_id"] > until_batch:
-            break
-        for row in rows:
-            _apply(row, members)
-        state = "Dead" if rows[-1]["change"] in _REMOVED else rows[-1]["state"]
-        events.append(_event(change_time(rows[0]), state or "Dead", members))
+        has_partitions = now.members.values()
+        return (MembershipEvent(change_time(now.row), now.row["state"], len(has_partitions), sum(has_partitions)),)
+    first, events = changes[0], []
+    if first["previous_state"] is not None:
+        members = first["previous_member_count"] or 0
+        events.append(MembershipEvent(0, first["previous_state"], members, members))
+    for row in changes:
+        if until_batch is None or row["batch_id"] <= until_batch:
+            events.append(MembershipEvent(change_time(row), row["state"], row["member_count"], row["members_with_partitions"]))
     return tuple(events)
 
 
 def change_time(row: _Row) -> int:
-    """Time of a row of GROUP_CHANGES; 0 for none."""
+    """Time of the record of a row; 0 for none."""
     return max(0, to_ms(row["record_timestamp"]))
 
 
@@ -117,43 +121,3 @@ def _commit(row: _Row) -> CommitEvent:
         metadata=row["metadata"] or "",
         transactional=row["producer_id"] is not None,
     )
-
-
-def _event(at_ms: int, state: str, members: Mapping[str, bool]) -> MembershipEvent:
-    return MembershipEvent(at_ms, state, len(members), sum(members.values()))
-
-
-def _members_before(changes: Iterable[_Row], now: Mapping[str, bool]) -> dict[str, bool]:
-    first: dict[str, str] = {}
-    for row in changes:
-        if row["member_id"] is not None:
-            first.setdefault(row["member_id"], row["change"])
-    unchanged = {member: flag for member, flag in now.items() if member not in first}
-    # rows do not have the assignment before a change
-    return unchanged | {member: True for member, change in first.items() if change != "member_joined"}
-
-
-def _state_before(changes: Iterable[_Row]) -> str:
-    state = None
-    for row in changes:
-        if row["change"] == "state_changed":
-            return str(row["detail"]).partition(" → ")[0]
-        state = state or row["state"]
-    return state or "Dead"
-
-
-def _apply(row: _Row, members: dict[str, bool]) -> None:
-    match row["change"]:
-        case "member_joined":
-            # the description is CLIENT HOST: ASSIGNMENT; no topic contains a colon
-            members[row["member_id"]] = _has_partitions(row["detail"].rpartition(": ")[2])
-        case "assignment_changed":
-            members[row["member_id"]] = _has_partitions(row["detail"])
-        case "member_left":
-            members.pop(row["member_id"], None)
-        case "group_deleted" | "expire":
-            members.clear()
-
-
-def _has_partitions(assignment: str) -> bool:
-    return assignment != _NO_PARTITIONS and any(part.rpartition(" ")[2] for part in assignment.split("; "))

@@ -8,14 +8,12 @@ import pyarrow.compute as pc
 
 from coordinator_core.health import MembershipEvent, OffsetJump, StatusSettings, offset_jumps
 from pipelines.lag.columns import milliseconds, select
-from pipelines.lag.group_events import GROUP_CHANGES, OFFSET_CHANGES, GroupNow, change_time, jump_events, membership_events
+from pipelines.lag.group_events import OFFSET_CHANGES, GroupNow, change_time, jump_events, membership_changes, membership_events
 from pipelines.query.engine import Snapshot
 from pipelines.tables.store import timestamp_literal
 from pipelines.timestamps import at_ms as timestamp
 
-_LAST_CHANGES = (
-    "SELECT group_id, max(record_timestamp) AS changed_at FROM group_history WHERE change <> 'anomaly' GROUP BY group_id"
-)
+_LAST_CHANGES = "SELECT group_id, max(record_timestamp) AS changed_at FROM membership_history GROUP BY group_id"
 #: Commits that may be jumps: rewinds, and commits as Kafka's tools make them.
 _JUMPS = f"""
 SELECT * FROM ({OFFSET_CHANGES}) h
@@ -41,13 +39,10 @@ class RecentChanges:
         since = timestamp_literal(timestamp(now_ms - self._kept_ms))
         added = f"batch_id > {self._read_until}"
         is_first = self._read_until is None
-        if is_first:
+        if is_first and "membership_history" in snapshot.batch.versions:
             rows = select(snapshot, _LAST_CHANGES)
             self._last_change = dict(zip(rows["group_id"].to_pylist(), milliseconds(rows["changed_at"]).tolist(), strict=True))
-        changes = select(
-            snapshot, f"{GROUP_CHANGES} AND {f'record_timestamp >= {since}' if is_first else added} ORDER BY batch_id, log_offset"
-        )
-        for row in changes.to_pylist():
+        for row in membership_changes(snapshot, f"record_timestamp >= {since}" if is_first else added):
             self._changes.setdefault(row["group_id"], []).append(row)
             self._last_change[row["group_id"]] = change_time(row)
         self._forget(self._changes, now_ms, change_time)
@@ -82,7 +77,7 @@ class RecentChanges:
 
     def rebalances(self, group: str) -> tuple[int, ...]:
         """Times of the recent rebalances of a group."""
-        return tuple(change_time(row) for row in self._changes.get(group, ()) if row["change"] == "rebalance")
+        return tuple(change_time(row) for row in self._changes.get(group, ()) if row["is_rebalance"])
 
     def jumps(self, group: str, now: GroupNow) -> tuple[OffsetJump, ...]:
         """Recent rewinds and resets of a group."""
@@ -94,7 +89,7 @@ class RecentChanges:
         """Groups with enough rebalances for the rule to fire."""
         counts: Counter[str] = Counter()
         for group, rows in self._changes.items():
-            recent = [row for row in rows if row["change"] == "rebalance"]
+            recent = [row for row in rows if row["is_rebalance"]]
             counts[group] = sum(now_ms - change_time(row) < self._settings.storm_window_ms for row in recent)
         return {group for group, count in counts.items() if count >= self._settings.storm_rebalances}
 

@@ -17,6 +17,7 @@ from coordinator_core.health.lag_inputs import SLOPE_WINDOW_MS
 from coordinator_core.health.sample_columns import integers
 from coordinator_core.health.sample_tables import SampledPartitions
 from pipelines.batch.small_files import COMPACT_EVERY, compact_appended
+from pipelines.batch.without_records import finish_batch, stored_rows, write_rows
 from pipelines.failpoints import failpoint
 from pipelines.lag.columns import KEY, milliseconds, row_numbers
 from pipelines.lag.commit_windows import CommitWindows
@@ -28,12 +29,9 @@ from pipelines.lag.positions import POSITIONS
 from pipelines.lag.sample_history import SampleHistory
 from pipelines.phases import Phases
 from pipelines.query.engine import Snapshot
-from pipelines.tables import definitions
 from pipelines.tables.store import Batch
 from pipelines.tables.writer import TablesWriter
 from pipelines.timestamps import TIMESTAMP
-from pipelines.writers.delta_rs import DeltaRsWriter
-from pipelines.writers.table_write import TableWrite
 
 #: Samples partitions by topic name: a row per partition with the columns of `END_OFFSETS_SCHEMA`.
 SampleTopics = Callable[[Mapping[str, set[int]]], pa.Table]
@@ -93,8 +91,8 @@ class LagSampling:
         phases = Phases(self._clock())
         snapshot = Snapshot(writer.store, last)
         if self._history is None:
-            self._history = SampleHistory(_rows_of(snapshot, "end_offsets"))
-            stored_lag = _rows_of(snapshot, "lag")
+            self._history = SampleHistory(stored_rows(snapshot, "end_offsets"))
+            stored_lag = stored_rows(snapshot, "lag")
             self._earlier = [stored_lag.select([*KEY, *_EARLIER])]
             self._inputs.begin(stored_lag)
             self._written = (pc.max(stored_lag["batch_id"]).as_py(), _sampled_at_ms(stored_lag))
@@ -112,12 +110,12 @@ class LagSampling:
             tables = self._tables(snapshot, positions, samples, self._history)
         for name, rows in tables.items():
             with phases.timed(f"write_{name}"):
-                DeltaRsWriter(writer).write(TableWrite(name, _with_batch(name, rows, batch_id)))
+                write_rows(writer, name, rows, batch_id)
             failpoint(f"sample:after:{name}")
         if batch_id % COMPACT_EVERY == COMPACT_EVERY - 1:
             with phases.timed("compact"):
                 compact_appended(writer)
-        batch = writer.finish(phases, self._clock(), era=last.era, retention_ms=last.retention_ms, next_offsets=last.next_offsets)
+        batch = finish_batch(writer, last, phases, self._clock())
         # a version for each sample, also over many short processes
         if batch.versions["lag"] // COMPACT_EVERY > last.versions.get("lag", 0) // COMPACT_EVERY:
             writer.remove_sampled_files()
@@ -194,29 +192,12 @@ class LagSampling:
             self._earlier.append(lag)
 
 
-def _rows_of(snapshot: Snapshot, name: str) -> pa.Table:
-    """All rows of a table; none if the tables were made before the table existed."""
-    if name not in snapshot.batch.versions:
-        return _nullable(name).empty_table()
-    return snapshot.query(f"SELECT * FROM {name}").cast(_nullable(name))
-
-
-def _nullable(name: str) -> pa.Schema:
-    return pa.schema([field.with_nullable(True) for field in definitions.table(name).schema])
-
-
 def _partitions_by_topic(positions: pa.Table) -> dict[str, set[int]]:
     wanted: dict[str, set[int]] = {}
     distinct = positions.group_by(["topic", "partition"]).aggregate([])
     for topic, partition in zip(distinct["topic"].to_pylist(), distinct["partition"].to_pylist(), strict=True):
         wanted.setdefault(topic, set()).add(partition)
     return wanted
-
-
-def _with_batch(name: str, rows: pa.Table, batch_id: int) -> pa.Table:
-    schema = definitions.table(name).schema
-    rows = rows.append_column("batch_id", pa.repeat(pa.scalar(batch_id), rows.num_rows))
-    return rows.select(schema.names).cast(schema)
 
 
 def _sampled_at_ms(lag: pa.Table) -> int:

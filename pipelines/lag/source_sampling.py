@@ -1,7 +1,7 @@
 """The samples of end offsets of each kind of source."""
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import NamedTuple
 
 from coordinator_core.health import END_OFFSETS_SCHEMA, LagReason
 from pipelines.job.run_options import RunOptions
@@ -13,13 +13,17 @@ from pipelines.lag.sampling import LagSampling
 from pipelines.lag.topic_facts import TopicFactsCache
 from pipelines.progress import Progress
 
-if TYPE_CHECKING:
-    from coordinator_core.sources.cluster_metadata import ClusterMetadata
-
 _WITHOUT_CLUSTER = LagInputs(without_samples=LagReason.SOURCE_WITHOUT_CLUSTER)
 
 
-def open_sampling(options: RunOptions, progress: Progress, clock_ms: Callable[[], int]) -> LagSampling | None:
+class Sampling(NamedTuple):
+    """The samples of a source; `cluster` is None for a source without a cluster."""
+
+    lag: LagSampling
+    cluster: ClusterSampling | None = None
+
+
+def open_sampling(options: RunOptions, progress: Progress, clock_ms: Callable[[], int]) -> Sampling | None:
     """Samples of brokers, or of the segments in the same directory; without both, lag that is unknown.
 
     None for Spark's own Kafka source, whose options this program's client does not have.
@@ -31,25 +35,15 @@ def open_sampling(options: RunOptions, progress: Progress, clock_ms: Callable[[]
             from coordinator_core.sources.segment_offsets import SegmentOffsetsSampler
 
             sampler = SegmentOffsetsSampler(options.address.location, clock_ms)
-            return LagSampling(sampler.sample, settings=options.status, inputs=_WITHOUT_CLUSTER)
+            return Sampling(LagSampling(sampler.sample, settings=options.status, inputs=_WITHOUT_CLUSTER))
         case "jsonl":
-            return LagSampling(lambda _wanted: END_OFFSETS_SCHEMA.empty_table(), settings=options.status, inputs=_WITHOUT_CLUSTER)
+            return Sampling(
+                LagSampling(lambda _wanted: END_OFFSETS_SCHEMA.empty_table(), settings=options.status, inputs=_WITHOUT_CLUSTER)
+            )
     return None
 
 
-def open_cluster_sampling(options: RunOptions) -> ClusterSampling | None:
-    """The brokers, and the leaders of the topics of groups and of the topic that is read; None for a source without a cluster."""
-    if options.address.scheme != "kafka":
-        return None
-    from coordinator_core.sources.cluster_metadata import request_cluster_metadata
-
-    def request(topics: Sequence[str]) -> "ClusterMetadata":
-        return request_cluster_metadata(str(options.address), options.kafka, [*topics, options.address.topic])
-
-    return ClusterSampling(request)
-
-
-def _of_cluster(options: RunOptions, progress: Progress, clock_ms: Callable[[], int]) -> LagSampling:
+def _of_cluster(options: RunOptions, progress: Progress, clock_ms: Callable[[], int]) -> Sampling:
     # importing the client library takes half a second, and other sources do not need it
     from coordinator_core.sources.append_times import AppendTimeReader
     from coordinator_core.sources.record_counts import DataRecordReader
@@ -63,5 +57,7 @@ def _of_cluster(options: RunOptions, progress: Progress, clock_ms: Callable[[], 
         counts=CountedRecords(DataRecordReader(address, kafka).read, counted) if counted else None,
         append_times=NarrowedAges(AppendTimeReader(address, kafka).search, narrowed) if narrowed else None,
     )
-    sampler = TopicOffsetsSampler(address, kafka, clock_ms)
-    return LagSampling(sampler.sample, settings=options.status, inputs=inputs)
+    # one Metadata request per sample also describes the replicas of the topic that is read
+    sampler = TopicOffsetsSampler(address, kafka, clock_ms, more_topics=[options.address.topic])
+    lag = LagSampling(sampler.sample, settings=options.status, inputs=inputs)
+    return Sampling(lag, ClusterSampling(sampler.cluster_metadata))

@@ -5,7 +5,7 @@ have no history: they are read from the tables of that batch. Where `maintain` h
 nothing.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -24,8 +24,9 @@ from coordinator_core.health import (
     evidence_at,
 )
 from coordinator_core.state.era import Era
+from coordinator_core.state.membership import DEAD
 from pipelines.errors import UsageError
-from pipelines.lag.group_events import GROUP_CHANGES, OFFSET_CHANGES, GroupNow, change_time, commit_events, membership_events
+from pipelines.lag.group_events import OFFSET_CHANGES, GroupNow, change_time, commit_events, membership_changes, membership_events
 from pipelines.lag.group_statuses import GROUPS, members_of, pending_commits
 from pipelines.lag.samples_at import samples_until
 from pipelines.lag.status_rows import status_row, status_schema
@@ -82,7 +83,7 @@ class _Tables:
         self._until = self._then.batch.batch_id
         self._hides_offsets = Era.named(snapshot.batch.era).hides_offsets_without_group
         self._named = named = is_in("group_id", groups)
-        self._changes = _by_group(snapshot, f"{GROUP_CHANGES} AND {named} ORDER BY batch_id, log_offset")
+        self._changes = _rows_by_group(membership_changes(snapshot, named))
         self._commits = _by_group(
             snapshot, f"{OFFSET_CHANGES} WHERE {named} AND batch_id <= {self._until} ORDER BY batch_id, log_offset"
         )
@@ -118,9 +119,7 @@ class _Tables:
             {partition: taken for partition, taken in self._samples.items() if partition in partitions},
             tuple(event._replace(at_ms=min(event.at_ms, self._at_ms)) for event in memberships),
             tuple(
-                min(change_time(row), self._at_ms)
-                for row in changes
-                if row["change"] == "rebalance" and row["batch_id"] <= self._until
+                min(change_time(row), self._at_ms) for row in changes if row["is_rebalance"] and row["batch_id"] <= self._until
             ),
             tuple(
                 ExpiryEvent(self._at_ms, TopicPartition(row["topic"], row["partition"]), to_ms(row["expires_at"]))
@@ -148,8 +147,8 @@ class _Tables:
     def _is_deleted(self, commits: Sequence[_Row], changes: Sequence[_Row]) -> bool:
         """True if the newest operation of the group is its deletion; a commit or a group record creates it again."""
         known = [row for row in changes if row["batch_id"] <= self._until]
-        deletions = [_position(row) for row in known if row["change"] == "group_deleted"]
-        others = [_position(row) for row in known if row["change"] not in ("group_deleted", "member_left")]
+        deletions = [_position(row) for row in known if row["state"] == DEAD]
+        others = [_position(row) for row in known if row["state"] != DEAD]
         others += [_position(row) for row in commits if row["change"] in ("commit", "rewind")]
         return bool(deletions) and max(deletions) > max(others, default=(-1, -1))
 
@@ -161,8 +160,12 @@ def _all_groups(snapshot: Snapshot) -> list[str]:
 
 
 def _by_group(snapshot: Snapshot, sql: str) -> dict[str, list[_Row]]:
+    return _rows_by_group(snapshot.query(sql).to_pylist())
+
+
+def _rows_by_group(rows: Iterable[_Row]) -> dict[str, list[_Row]]:
     found: dict[str, list[_Row]] = {}
-    for row in snapshot.query(sql).to_pylist():
+    for row in rows:
         found.setdefault(row["group_id"], []).append(row)
     return found
 

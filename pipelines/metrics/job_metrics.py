@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from coordinator_core.service.addresses import Endpoint, parse_listen_address
-from pipelines.errors import UsageError
+from coordinator_core.service.addresses import Endpoint
 from pipelines.job.run_options import RunOptions
+from pipelines.metrics.listen_address import expect_loopback, listen_address
 from pipelines.metrics.log_position import LogPosition
 from pipelines.metrics.metrics_server import MetricsServer
 from pipelines.metrics.metrics_text import MetricsBody
@@ -24,11 +24,13 @@ _LOG_SECONDS = 15
 
 def metrics_endpoint(listen: str | None, section: Mapping[str, Any]) -> Endpoint | None:
     """Address from `--metrics` or `metrics.listen`; None if both are empty. Raises UsageError for an invalid one."""
-    text = listen or section["listen"]
-    try:
-        return parse_listen_address(text) if text else None
-    except ValueError as error:
-        raise UsageError(f"{'--metrics' if listen else 'metrics.listen'}: {error}") from error
+    text, given_by = (listen, "--metrics") if listen else (section["listen"], "metrics.listen")
+    if not text:
+        return None
+    endpoint = listen_address(text, given_by)
+    if not section["allow_remote"]:
+        expect_loopback(endpoint, "metrics.allow_remote")
+    return endpoint
 
 
 @contextmanager

@@ -5,7 +5,7 @@ columns of tables, except for Hive, and no statement of it writes into a table.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -20,20 +20,25 @@ from pipelines.tables.store import TableStore
 _PART = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SCHEMA_COMMENT = "Kafka consumer groups"
 _HIVE_HANDLER = "io.delta.hive.DeltaStorageHandler"
+_HIVE_NOTE = """-- The statements above are for Hive. Those below are for Spark SQL with the same catalog: the views
+-- use its functions, and read the tables by their locations, because Spark cannot read tables of Hive's connector.
+"""
 
 
 @dataclass(frozen=True)
 class Dialect:
     """How an engine spells the script.
 
-    `most_parts`: the parts of a schema name, such as 2 for `catalog.schema`. `scheme`: that of S3 in its locations.
+    `most_parts`: the parts of a schema name, such as 2 for `catalog.schema`. `scheme`: that of S3 in its locations. `note`:
+    comment before the views. `reads_paths`: views read the tables by their locations instead of their names.
     """
 
     name: str
     most_parts: int
     scheme: str
     table: Callable[[str, str, pa.Schema], str]
-    has_views: bool
+    note: str = ""
+    reads_paths: bool = False
 
 
 def catalog_script(root: str, dialect_name: str, schema: str | None) -> str:
@@ -48,11 +53,11 @@ def catalog_script(root: str, dialect_name: str, schema: str | None) -> str:
     snapshot = Snapshot.open(root)
     store = TableStore(root)
     parts = [_head(dialect, store.root), *([] if schema is None else [_use(schema)])]
-    for name in snapshot.tables:
-        location = re.sub(r"^s3a?://", dialect.scheme, store.uri(name))
-        parts.append(dialect.table(name, location, _columns(snapshot, name)))
-    if dialect.has_views:
-        parts += [_view(name, _columns(snapshot, name)) for name in snapshot.views]
+    locations = {name: re.sub(r"^s3a?://", dialect.scheme, store.uri(name)) for name in snapshot.tables}
+    parts += [dialect.table(name, location, _columns(snapshot, name)) for name, location in locations.items()]
+    parts += [dialect.note] if dialect.note else []
+    paths = locations if dialect.reads_paths else {}
+    parts += [_view(name, _columns(snapshot, name), paths) for name in snapshot.views]
     return "\n".join(parts)
 
 
@@ -65,8 +70,7 @@ def _expect_schema(schema: str, dialect: Dialect) -> None:
 
 def _head(dialect: Dialect, root: str) -> str:
     lines = [
-        f"-- Tables{' and views' if dialect.has_views else ''} under {' '.join(root.splitlines())}, made by: "
-        f"grouplake catalog --dialect {dialect.name}",
+        f"-- Tables and views under {' '.join(root.splitlines())}, made by: grouplake catalog --dialect {dialect.name}",
         "-- Each table is read at its newest version. During a batch the tables are not consistent with each other:",
         "-- grouplake.register and grouplake sql read one batch.",
     ]
@@ -89,10 +93,15 @@ def _hive_table(name: str, location: str, columns: pa.Schema) -> str:
     )
 
 
-def _view(name: str, columns: pa.Schema) -> str:
+def _view(name: str, columns: pa.Schema, paths: Mapping[str, str]) -> str:
+    """A view for Spark SQL; `paths` has the locations of the tables that it does not read by name."""
     lines = ",\n".join(f"  {column.name}{_comment(column)}" for column in columns)
     # comments may contain a semicolon, at which some clients end a statement
     query = "\n".join(line for line in definitions.spark_view_sql(name).splitlines() if not line.startswith("--"))
+    read = [table for table in paths if re.search(rf"\b{table}\b", query)]
+    if read:
+        tables = ",\n".join(f"  {table} AS (SELECT * FROM delta.`{paths[table].replace('`', '``')}`)" for table in read)
+        query = f"WITH\n{tables}\nSELECT * FROM (\n{query}\n) {name}"
     return f"CREATE OR REPLACE VIEW {name} (\n{lines}\n)\nCOMMENT {_text(description(name))}\nAS {query};\n"
 
 
@@ -112,10 +121,10 @@ def _text(value: str) -> str:
 
 
 def _dialects() -> Iterator[Dialect]:
-    yield Dialect("spark", 2, "s3a://", _delta_table, has_views=True)
-    # the views use functions of Spark SQL
-    yield Dialect("hive", 1, "s3a://", _hive_table, has_views=False)
-    yield Dialect("unity", 2, "s3://", _delta_table, has_views=True)
+    yield Dialect("spark", 2, "s3a://", _delta_table)
+    # Spark does not read the tables of Hive's connector, and Hive does not have the functions of the views
+    yield Dialect("hive", 1, "s3a://", _hive_table, _HIVE_NOTE, reads_paths=True)
+    yield Dialect("unity", 2, "s3://", _delta_table)
 
 
 DIALECTS = {dialect.name: dialect for dialect in _dialects()}

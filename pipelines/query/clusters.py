@@ -1,7 +1,7 @@
 """Several folders of tables in one statement: a schema per cluster, and plain names over all clusters."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 from deltalake import QueryBuilder
@@ -9,14 +9,14 @@ from deltalake import QueryBuilder
 from pipelines.errors import UsageError
 from pipelines.query.engine import NO_TABLE, PUBLIC, AsOf, Snapshot, batch_at, expect_reading, is_missing_file, quoted
 from pipelines.tables import definitions
+from pipelines.tables.location import expect_cluster_name, is_named, parse_roots
 from pipelines.tables.store import Batch, TableStore, gone, literal
 
 #: The column that a plain name has first: the cluster of the row.
 CLUSTER = "cluster"
 
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")
 #: Names with a meaning of their own in a statement.
-_RESERVED = {PUBLIC, "information_schema", "datafusion", *definitions.WRITE_ORDER, *definitions.VIEWS}
+_RESERVED = {PUBLIC, "information_schema", "datafusion", *definitions.WRITE_ORDER, *definitions.ALERTS, *definitions.VIEWS}
 
 
 class ClusterSnapshot:
@@ -51,7 +51,8 @@ class ClusterSnapshot:
     @property
     def tables(self) -> tuple[str, ...]:
         """The tables that every cluster has."""
-        return tuple(name for name in definitions.WRITE_ORDER if all(name in each.tables for each in self._of_cluster.values()))
+        names = (*definitions.WRITE_ORDER, *definitions.ALERTS)
+        return tuple(name for name in names if all(name in each.tables for each in self._of_cluster.values()))
 
     @property
     def views(self) -> tuple[str, ...]:
@@ -114,37 +115,21 @@ def open_snapshot(roots: Mapping[str, str], as_of: AsOf = None) -> AnySnapshot:
     return ClusterSnapshot.open(roots, as_of)
 
 
-def parse_roots(given: list[str]) -> dict[str, str]:
-    """Cluster → folder, from values of `--tables`: one DIR, whose name is empty, or any number of NAME=DIR.
+def queried_roots(given: Sequence[str]) -> dict[str, str]:
+    """Cluster → folder, from values of `--tables` as `parse_roots` reads them. A single DIR has the empty name: no schema.
 
     Raises:
-        UsageError: several folders and one of them has no name, or a name twice.
+        UsageError: an invalid name, a name without a folder, or two clusters with one name.
     """
-    if len(given) == 1 and _cluster_and_root(given[0])[0] == "":
+    if len(given) == 1 and not is_named(given[0]):
         return {"": given[0]}
-    roots: dict[str, str] = {}
-    for text in given:
-        name, root = _cluster_and_root(text)
-        if not name:
-            raise UsageError(f"--tables {text!r} among several: name each cluster, as in --tables east={text}")
-        if not root.strip():
-            raise UsageError(f"cluster {name!r} has no folder: use NAME=DIR")
-        if name in roots:
-            raise UsageError(f"two folders for cluster {name!r}: {roots[name]} and {root}")
-        roots[name] = root
-    return roots
-
-
-def _cluster_and_root(text: str) -> tuple[str, str]:
-    name, equals, root = text.partition("=")
-    return (name, root) if equals and _NAME.fullmatch(name) else ("", text)
+    return parse_roots(given)
 
 
 def _expect_name(name: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise UsageError(f"invalid cluster name {name!r}: use 1–100 letters, digits, '_' or '-'")
+    expect_cluster_name(name)
     if name in _RESERVED:
-        raise UsageError(f"invalid cluster name {name!r}: it is a table, a view or a schema; use another")
+        raise UsageError(f"invalid cluster name {name!r}: it is a table, a view or a schema; use NAME=DIR")
 
 
 def _is_batch_id(as_of: AsOf) -> bool:

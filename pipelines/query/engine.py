@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
+from functools import cached_property
 
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
@@ -68,15 +69,21 @@ class Snapshot:
         store = TableStore(root)
         return cls(store, batch_at(store, as_of))
 
-    @property
+    @cached_property
     def tables(self) -> tuple[str, ...]:
-        """The tables that the batch has. An earlier version of Grouplake wrote fewer of them."""
-        return tuple(name for name in definitions.WRITE_ORDER if name == "batches" or name in self.batch.versions)
+        """The tables that the batch has, and those of alerts if the folder has them.
+
+        An earlier version of Grouplake wrote fewer of them.
+        """
+        return (*filter(self._has, definitions.WRITE_ORDER), *filter(self._store.has, definitions.ALERTS))
+
+    def _has(self, name: str) -> bool:
+        return name == "batches" or name in self.batch.versions
 
     @property
     def views(self) -> tuple[str, ...]:
         """The views whose tables the batch has."""
-        absent = set(definitions.WRITE_ORDER).difference(self.tables)
+        absent = {name for name in definitions.WRITE_ORDER if not self._has(name)}
         return tuple(name for name in definitions.VIEWS if absent.isdisjoint(definitions.tables_of_view(name)))
 
     @property
@@ -202,7 +209,7 @@ class Snapshot:
         """Message for a table of Grouplake that the batch does not have; None if it has it, or for another name."""
         if name in definitions.ALERTS and not self._store.has(name):
             return f"no table {name} under {self._store.root}: `grouplake alerts` creates it"
-        if name not in definitions.WRITE_ORDER or name in self.tables:
+        if name not in definitions.WRITE_ORDER or self._has(name):
             return None
         return (
             f"batch {self.batch.batch_id} under {self._store.root} has no table {name}: an earlier version of Grouplake "

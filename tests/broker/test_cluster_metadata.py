@@ -1,9 +1,9 @@
-"""Brokers and replicas of a live cluster, as the job asks for them."""
+"""Brokers and replicas of a live cluster, from the responses to a sample."""
 
 import pytest
 from confluent_kafka import Producer
 
-from coordinator_core.sources.cluster_metadata import request_cluster_metadata
+from coordinator_core.sources.topic_offsets import TopicOffsetsSampler
 from pipelines.private.kafka.broker import PrivateBroker
 from pipelines.private.kafka.clients import Clients
 
@@ -14,7 +14,10 @@ def test_brokers_and_replicas_of_a_live_cluster(broker: PrivateBroker, topic: st
     with Clients(broker.bootstrap) as clients:
         clients.create_topics([topic], 3)
         cluster = Producer({"bootstrap.servers": broker.bootstrap}).list_topics(topic)
-    found = request_cluster_metadata(f"kafka://{broker.bootstrap}/__consumer_offsets", {}, [topic, f"{topic}-missing"])
+    sampler = TopicOffsetsSampler(f"kafka://{broker.bootstrap}/__consumer_offsets", None, lambda: 0, [f"{topic}-missing"])
+    sampler.sample({topic: [0]})
+    found = sampler.cluster_metadata()
+    assert found is not None
     (node,) = cluster.brokers.values()
     (own,) = found.brokers
     assert (own.node_id, f"{own.host}:{own.port}") == (node.id, f"{node.host}:{node.port}")

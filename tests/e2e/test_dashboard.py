@@ -152,6 +152,7 @@ def test_an_address_in_use(server: Dashboard, tables: str, capsys: pytest.Captur
         (["t"], "8080", {}, "--listen: invalid address '8080': use HOST:PORT"),
         (["t"], None, {"listen": "x"}, "dashboard.listen: invalid address 'x'"),
         (["/a/t", "/b/t"], None, {}, "two folders for cluster 't', /a/t and /b/t: name them with --tables NAME=DIR"),
+        (["a.b=t"], None, {}, "invalid cluster name 'a.b': use 1–100 letters, digits, '_' or '-'"),
         (["t"], None, {"poll_ms": 0}, "dashboard.poll_ms is 0: must be 1 or more"),
     ],
 )
@@ -160,6 +161,16 @@ def test_invalid_options(tables: list[str], listen: str | None, changes: dict[st
     with pytest.raises(UsageError) as error:
         dashboard_options(tables, listen, section, CONFIGURATION.metrics, CONFIGURATION.lag)
     assert str(error.value).startswith(message)
+
+
+def test_another_address_is_refused_with_one_line(tables: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dashboard", "--tables", tables, "--listen", "0.0.0.0:0"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err == (
+        "grouplake: 0.0.0.0:0 is not a loopback address: set dashboard.credentials_file or dashboard.oidc_issuer, "
+        "or use 127.0.0.1 without a proxy\n"
+    )
 
 
 def test_names_of_clusters() -> None:

@@ -10,6 +10,7 @@ import httpx
 import pytest
 from dashboards import Dashboard, dashboard
 from eventually import eventually
+from prometheus_server import PrometheusServer
 from secured_dashboards import PASSWORD, Access, two_teams
 from starlette.routing import BaseRoute
 
@@ -183,6 +184,22 @@ def test_headers_of_every_answer(path: str, is_known: bool, server: Dashboard) -
     assert headers["cache-control"] == "private, no-cache"
     assert "Authorization" in headers["vary"]
     assert "server" not in headers
+
+
+@pytest.mark.debian
+@pytest.mark.parametrize("kind", ["token", "password"])
+def test_prometheus_scrapes_with_credentials(kind: str, server: Dashboard, access: Access, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text(access.token if kind == "token" else PASSWORD)
+    credentials = {
+        "token": {"authorization": {"credentials_file": str(secret)}},
+        "password": {"basic_auth": {"username": "anna", "password_file": str(secret)}},
+    }
+    tls = {"scheme": "https", "tls_config": {"ca_file": str(access.certificate)}}
+    target = server.url.removeprefix("https://")
+    with PrometheusServer(tmp_path, target, {}, access={**tls, **credentials[kind]}) as prometheus:
+        lag = eventually("the lag", lambda: prometheus.query("sum(kafka_consumergroup_lag)"), bool)
+        assert float(lag[0]["value"][1]) == 12
 
 
 def test_a_changed_file_of_credentials(tmp_path: Path, tables: str) -> None:

@@ -190,8 +190,9 @@ def login_again(browser: httpx.Client) -> httpx.Response:
     return login(browser)
 
 
-def test_signatures_that_anybody_could_make(browser: httpx.Client, provider: OpenIdProvider) -> None:
-    provider.algorithm = "HS256"
+@pytest.mark.parametrize("algorithm", ["HS256", "none"])
+def test_signatures_without_the_key_of_the_provider(algorithm: str, browser: httpx.Client, provider: OpenIdProvider) -> None:
+    provider.algorithm = algorithm
     refused(browser)
 
 

@@ -90,13 +90,19 @@ def test_requests(tmp_path: Path) -> None:
     ("arguments", "code", "message"),
     [
         (["--metrics", "9404"], 2, "--metrics: invalid address '9404': use HOST:PORT, such as"),
-        (["--metrics", "192.0.2.1:9404"], 1, "cannot listen on 192.0.2.1:9404: Cannot assign requested address"),
+        (["--metrics", "192.0.2.1:9404"], 2, "192.0.2.1:9404 is not a loopback address, and the server has no authentication"),
+        (["--metrics", "192.0.2.1:9404", "--conf", "REMOTE"], 1, "cannot listen on 192.0.2.1:9404: Cannot assign requested"),
+        (["--conf", "LISTEN"], 2, "0.0.0.0:9404 is not a loopback address"),
     ],
 )
 def test_invalid_addresses(
     arguments: list[str], code: int, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given: list[Any] = ["run", "--source", "segments:/nowhere", "--tables", str(tmp_path), *arguments]
+    settings = {"REMOTE": "allow_remote = true", "LISTEN": "listen = '0.0.0.0:9404'"}
+    for name, line in settings.items():
+        (tmp_path / name).write_text(f"[metrics]\n{line}\n")
+    arguments = [str(tmp_path / each) if each in settings else each for each in arguments]
+    given: list[Any] = ["run", "--source", "segments:/nowhere", "--tables", str(tmp_path / "tables"), *arguments]
     assert main(given) == code
     assert capsys.readouterr().err.startswith(f"grouplake: {message}")
 

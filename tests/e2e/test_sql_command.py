@@ -84,7 +84,7 @@ def test_one_statement_of_several_clusters(roots: dict[str, str]) -> None:
         (["SELECT 1", "--output", "/nowhere/x.csv"], "cannot write /nowhere/x.csv: No such file or directory"),
         (["SELECT 1; SELECT 2", "--output", "x.csv"], "--output takes the rows of one statement, not of 2"),
         (["--file", "/nowhere.sql"], "cannot read /nowhere.sql: No such file or directory"),
-        (["--tables", "west=x", "SELECT 1"], "among several: name each cluster"),
+        (["--tables", "a/x", "--tables", "b/x", "SELECT 1"], "two folders for cluster 'x', a/x and b/x: name them"),
     ],
 )
 def test_bad_usage_is_one_line(arguments: list[str], message: str, roots: dict[str, str]) -> None:

@@ -127,12 +127,14 @@ def test_offsets_that_expire(observed: Observer) -> None:
 
 
 def test_rebalances_within_the_window(root: str, observed: Observer) -> None:
-    (row,) = Snapshot.open(root).query("SELECT * FROM group_history WHERE change = 'rebalance'").to_pylist()
-    age = (Snapshot.open(root).batch.finished_at - row["record_timestamp"]).total_seconds()
+    rows = Snapshot.open(root).query("SELECT * FROM rebalances ORDER BY recorded_at").to_pylist()
+    # the first generation of the group is a rebalance, too
+    assert [(row["group_id"], row["from_generation"]) for row in rows] == [("live", None), ("live", 5)]
+    age = (Snapshot.open(root).batch.finished_at - rows[0]["recorded_at"]).total_seconds()
     assert observed('on = "rebalance_storm"\nabove = 0') == {}
     window = f"{round(age) + 60}s"
-    assert observed(f'on = "rebalance_storm"\nabove = 0\nwindow = "{window}"') == {("live",): (True, 1.0)}
-    assert observed(f'on = "rebalance_storm"\nabove = 1\nwindow = "{window}"') == {("live",): (False, 1.0)}
+    assert observed(f'on = "rebalance_storm"\nabove = 1\nwindow = "{window}"') == {("live",): (True, 2.0)}
+    assert observed(f'on = "rebalance_storm"\nabove = 2\nwindow = "{window}"') == {("live",): (False, 2.0)}
 
 
 def test_records_in_quarantine(tmp_path: Path, observed: Observer) -> None:

@@ -1,6 +1,5 @@
 """The tables of brokers and replicas: written when the cluster has changed, and only then."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ from log_builder import Log
 from sampled_topics import SampledTopics, sampled
 from table_logs import applied
 
-from coordinator_core.log.errors import LogUnreachable
 from coordinator_core.sources.cluster_metadata import Broker, ClusterMetadata, Replicas
 from coordinator_core.state.era import Era
 from pipelines.lag.cluster_sampling import ClusterSampling
@@ -25,20 +23,6 @@ CLUSTER = ClusterMetadata(
     (Broker(1, "one", 9092, None), Broker(2, "two", 9092, "east")),
     (Replicas("orders", 0, "id", 1, (1, 2), (1, 2)), Replicas("orders", 1, "id", None, (2, 1), ())),
 )
-
-
-class Cluster:
-    """Stands for the cluster; None: no broker answers."""
-
-    def __init__(self, metadata: ClusterMetadata | None) -> None:
-        self.metadata = metadata
-        self.requests: list[list[str]] = []
-
-    def request(self, topics: Sequence[str]) -> ClusterMetadata:
-        self.requests.append(sorted(topics))
-        if self.metadata is None:
-            raise LogUnreachable("no broker answers")
-        return self.metadata
 
 
 @pytest.fixture
@@ -56,11 +40,9 @@ def rows(root: str, name: str) -> list[dict[str, Any]]:
 
 
 def test_tables_follow_the_cluster(root: str) -> None:
-    cluster = Cluster(CLUSTER)
-    sampling, writer = ClusterSampling(cluster.request), TablesWriter.claim(TableStore(root))
+    sampling, writer = ClusterSampling(lambda: CLUSTER), TablesWriter.claim(TableStore(root))
     first = sampling.sample(writer)
     assert isinstance(first, Batch)
-    assert cluster.requests == [["orders"]]
     assert [(row["node_id"], row["rack"], row["is_controller"]) for row in rows(root, "brokers")] == [
         (1, None, False),
         (2, "east", True),
@@ -74,18 +56,18 @@ def test_tables_follow_the_cluster(root: str) -> None:
     # a new process compares with the stored rows
     assert sampling.sample(writer) is None
     writer = TablesWriter.claim(TableStore(root))
-    assert ClusterSampling(cluster.request).sample(writer) is None
+    assert ClusterSampling(lambda: CLUSTER).sample(writer) is None
 
-    cluster.metadata = replace(CLUSTER, partitions=(replace(CLUSTER.partitions[0], in_sync=(1,)),))
-    second = ClusterSampling(cluster.request).sample(writer)
+    changed = replace(CLUSTER, partitions=(replace(CLUSTER.partitions[0], in_sync=(1,)),))
+    second = ClusterSampling(lambda: changed).sample(writer)
     assert second is not None
     assert second.versions["brokers"] == first.versions["brokers"]
     assert [row["in_sync_replicas"] for row in rows(root, "topic_partitions")] == [[1]]
     assert check(root) == []
 
 
-def test_without_an_answer_the_tables_stay(root: str) -> None:
+def test_without_a_sample_the_tables_are_unchanged(root: str) -> None:
     writer = TablesWriter.claim(TableStore(root))
-    ClusterSampling(Cluster(CLUSTER).request).sample(writer)
-    assert ClusterSampling(Cluster(None).request).sample(writer) is None
+    ClusterSampling(lambda: CLUSTER).sample(writer)
+    assert ClusterSampling(lambda: None).sample(writer) is None
     assert len(rows(root, "brokers")) == 2

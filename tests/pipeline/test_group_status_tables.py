@@ -1,4 +1,4 @@
-"""Every status and every rule in `group_status`, each by a story that causes it; and the same status from the histories later."""
+"""Every status and every rule in `group_status`, by a scenario that causes it, and the same status from the histories later."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,10 +11,12 @@ from log_builder import member
 from status_story import Story
 
 from coordinator_core.health import BURROW_RULES, GROUP_RULES, Status, StatusSettings
+from pipelines.lag.status_at import group_status_at
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
+from pipelines.tables import definitions
 
-Tell = Callable[[Story], dict[str, Any]]
+Scenario = Callable[[Story], dict[str, Any]]
 
 
 def commits(story: Story, *pairs: tuple[int, int], every: float = 30, start: float = 0) -> float:
@@ -150,7 +152,7 @@ def no_permission(story: Story) -> dict[str, Any]:
     return story.at(1).sample()
 
 
-STORIES: dict[str, tuple[Tell, Status]] = {
+SCENARIOS: dict[str, tuple[Scenario, Status]] = {
     "burrow_0": (too_few_commits, Status.OK),
     "burrow_1": (caught_up, Status.OK),
     "burrow_2": (stopped, Status.STOP),
@@ -175,15 +177,15 @@ STORIES: dict[str, tuple[Tell, Status]] = {
 SETTINGS = StatusSettings(minimum_complete=0.2)
 
 
-def test_every_rule_has_a_story() -> None:
-    assert {name.strip() for name in STORIES} == {rule.name for rule in (*BURROW_RULES, *GROUP_RULES)}
+def test_every_rule_has_a_scenario() -> None:
+    assert {name.strip() for name in SCENARIOS} == {rule.name for rule in (*BURROW_RULES, *GROUP_RULES)}
 
 
-@pytest.mark.parametrize("name", STORIES)
+@pytest.mark.parametrize("name", SCENARIOS)
 def test_rules(name: str, tmp_path: Path) -> None:
-    tell, status = STORIES[name]
+    scenario, status = SCENARIOS[name]
     story = Story(str(tmp_path), SETTINGS if name == "burrow_0" else StatusSettings())
-    row = tell(story)
+    row = scenario(story)
     fired = {(row["rule"], row["status"]), *((finding["rule"], finding["status"]) for finding in row["findings"])}
     assert (name.strip(), str(status)) in fired, row
     story.expect_same_from_histories()
@@ -191,6 +193,29 @@ def test_rules(name: str, tmp_path: Path) -> None:
     story.sample()
     story.expect_same_from_histories()
     assert check(str(tmp_path)) == []
+
+
+def test_a_group_is_not_found_before_its_first_record_and_after_its_deletion(tmp_path: Path) -> None:
+    story = Story(str(tmp_path))
+    story.end(5).commit(5, group="other").sample()
+    story.at(10).log.group([member()], group="billing")
+    story.at(11).commit(5).sample()
+    story.at(20).log.offset_tombstone(0, group="billing", topic="orders")
+    story.log.group_tombstone("billing")
+    assert story.at(21).sample() == {}
+    story.at(30).log.group([member()], group="billing")
+    assert story.sample()["status"] == "OK"
+
+    def status(seconds: float, group: str = "billing") -> dict[str, Any]:
+        snapshot, at = Snapshot.open(story.root), story.at(seconds).clock()
+        row: dict[str, Any] = group_status_at(snapshot, at, [group]).to_pylist()[0]
+        is_listed = group in group_status_at(snapshot, at)["group_id"].to_pylist()
+        assert is_listed == (row["status"] != "NOTFOUND")
+        return row
+
+    assert [status(seconds)["status"] for seconds in (5, 12, 22, 31)] == ["NOTFOUND", "OK", "NOTFOUND", "OK"]
+    assert status(22)["rule"] is None
+    assert status(31, "never")["status"] == "NOTFOUND"
 
 
 def test_groups_and_partitions_have_their_totals(tmp_path: Path) -> None:
@@ -244,12 +269,12 @@ steps = st.lists(
 @settings(max_examples=12, deadline=None, phases=[Phase.explicit, Phase.generate])
 @given(steps)
 def test_any_story_has_the_same_status_later(
-    tmp_path_factory: pytest.TempPathFactory, told: list[tuple[str, int, int, int]]
+    tmp_path_factory: pytest.TempPathFactory, written: list[tuple[str, int, int, int]]
 ) -> None:
     story = Story(str(tmp_path_factory.mktemp("story")), StatusSettings(skew_lag=5, skew_partitions=2, storm_rebalances=3))
     story.end(6, 0).end(6, 1).commit(3, 0).sample()
     now = 0
-    for kind, partition, number, wait in (*told, ("sample", 0, 0, 1)):
+    for kind, partition, number, wait in (*written, ("sample", 0, 0, 1)):
         now += wait
         story.at(now)
         match kind:
@@ -270,3 +295,17 @@ def test_any_story_has_the_same_status_later(
             case "restart":
                 story.restart()
     story.expect_same_from_histories()
+
+
+def test_the_first_sample_in_a_folder_of_an_earlier_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last batch has no `membership_history`; the members of now are known."""
+    known = tuple(name for name in definitions.WRITE_ORDER if name not in ("membership_history", "ownership_history"))
+    with monkeypatch.context() as patch:
+        patch.setattr(definitions, "WRITE_ORDER", known)
+        earlier = Story(str(tmp_path))
+        earlier.log.group([member(), member("m2", topics=())], group="billing")
+        earlier.end(5).commit(5).batch()
+    row = earlier.at(400).sample()
+    assert "membership_history" not in Snapshot.open(earlier.root, 0).tables
+    assert (row["status"], row["rule"]) == ("WARN", "members_without_partitions")
+    earlier.expect_same_from_histories()

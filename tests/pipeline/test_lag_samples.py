@@ -217,17 +217,17 @@ def test_a_source_without_cluster_has_rows_with_the_reason(root: str, tmp_path: 
     sampling = open_sampling(run_options_of(f"jsonl:{tmp_path}/log.jsonl", root), lambda _line: None, lambda: START_MS)
     assert sampling is not None
     writer = TablesWriter.claim(TableStore(root))
-    assert sampling.sample(writer) is not None
+    assert sampling.lag.sample(writer) is not None
     row = lag_of(root)
     assert (row["group_offset"], row["latest_offset"], row["lag"], row["lag_seconds"]) == (5, None, None, None)
     assert (row["lag_method"], row["lag_reason"], row["sampled_at"]) == ("none", "source_without_cluster", None)
     assert query(root, "SELECT * FROM end_offsets") == []
     assert check(root) == []
     # nothing has changed since: neither in this process nor in the next one
-    assert sampling.sample(writer) is None
+    assert sampling.lag.sample(writer) is None
     again = open_sampling(run_options_of(f"jsonl:{tmp_path}/log.jsonl", root), lambda _line: None, lambda: START_MS)
     assert again is not None
-    assert again.sample(TablesWriter.claim(TableStore(root))) is None
+    assert again.lag.sample(TablesWriter.claim(TableStore(root))) is None
 
 
 def test_ends_from_a_copy_of_a_log_directory(root: str, tmp_path: Path) -> None:
@@ -238,16 +238,16 @@ def test_ends_from_a_copy_of_a_log_directory(root: str, tmp_path: Path) -> None:
     sampling = open_sampling(run_options_of(f"segments:{directory}", root), lambda _line: None, lambda: START_MS * 2)
     assert sampling is not None
     writer = TablesWriter.claim(TableStore(root))
-    assert sampling.sample(writer) is not None
+    assert sampling.lag.sample(writer) is not None
     row = lag_of(root)
     assert (row["earliest_offset"], row["latest_offset"], row["lag"], row["lag_reason"]) == (3, 9, 4, "first_sample")
     # a topic whose segments are not in the directory
     (other,) = query(root, "SELECT * FROM lag WHERE group_id = 'live'")
     assert (other["latest_offset"], other["lag"], other["lag_reason"]) == (None, None, "source_without_cluster")
-    assert sampling.sample(writer) is None
+    assert sampling.lag.sample(writer) is None
     log.append(4, [(b"k", b"v")])
     os.utime(log.segment(4), ns=(0, int(row["sampled_at"].timestamp() * 1000 + 5_000) * 1_000_000))
-    assert sampling.sample(writer) is not None
+    assert sampling.lag.sample(writer) is not None
     assert (lag_of(root)["lag"], lag_of(root)["lag_method"], lag_of(root)["lag_seconds"]) == (5, "lower_bound", 5.0)
 
 

@@ -1,22 +1,27 @@
 """The state of a cluster at the newest batch and at earlier ones, from tables of a story."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from log_builder import member
 from status_story import Story
 
 from pipelines.configuration import load_configuration
 from pipelines.dashboard.moments.errors import NotLoaded, UnknownCluster
+from pipelines.dashboard.moments.kept_queries import KeptQueries
 from pipelines.dashboard.moments.moment import Moment
 from pipelines.dashboard.moments.moment_store import MomentStore
+from pipelines.dashboard.moments.newest_state import NewestState
 from pipelines.dashboard.moments.summary_rows import SUMMARY
-from pipelines.errors import UsageError
+from pipelines.errors import RemovedState, UsageError
 from pipelines.metrics.settings import metrics_settings
 from pipelines.metrics.site import Site
 from pipelines.query.engine import Snapshot
+from pipelines.tables.store import TableStore
 
 SETTINGS = metrics_settings(load_configuration(None).metrics)
 MEMORY = 64_000_000
@@ -25,9 +30,9 @@ MEMORY = 64_000_000
 class Cluster:
     """A story with the moments of its tables."""
 
-    def __init__(self, root: Path) -> None:
-        self.story = Story(str(root))
-        self.site = Site({"east": str(root)}, SETTINGS, 1, print)
+    def __init__(self, story: Story) -> None:
+        self.story = story
+        self.site = Site({"east": story.root}, SETTINGS, 1, print)
         self.store = MomentStore(self.site, MEMORY)
 
     def moment(self, as_of: object = None) -> Moment:
@@ -44,7 +49,7 @@ def summary(moment: Moment, group: str = "billing") -> dict[str, Any]:
 @pytest.fixture
 def cluster(tmp_path: Path) -> Cluster:
     """Billing is behind by 4 of 9, then caught up, then has a member; each state has a sample."""
-    made = Cluster(tmp_path / "east")
+    made = Cluster(Story(str(tmp_path / "east")))
     story = made.story
     story.at(0).end(9).end(7, 1).commit(5).commit(7, 1)
     story.at(1).sample()
@@ -107,3 +112,117 @@ def test_errors(cluster: Cluster, tmp_path: Path) -> None:
         cluster.store.moment("west")
     with pytest.raises(NotLoaded, match="cluster later is not loaded: the newest batch is being read"):
         MomentStore(Site({"later": str(tmp_path / "later")}, SETTINGS, 1, print), MEMORY).moment("later")
+
+
+def vacuum(cluster: Cluster, *tables: str) -> None:
+    """Remove the files of earlier versions, as `maintain` does after some time."""
+    for name in tables:
+        TableStore(cluster.story.root).table(name).vacuum(0, dry_run=False, enforce_retention_duration=False)
+
+
+def test_statuses_and_lag_after_the_rows_of_the_sample_are_removed(cluster: Cluster) -> None:
+    recorded = cluster.moment(1)
+    vacuum(cluster, "lag", "group_status", "partition_status")
+    computed = Cluster(cluster.story).moment(1)
+    assert summary(recorded)["status"] == "STOP"
+    # unknown until it is computed for the groups on the page
+    assert summary(computed) == summary(recorded) | dict.fromkeys(("status", "rule", "detail", "findings"))
+    for name in ("status", "rule", "findings"):
+        assert computed.statuses(["billing"])["billing"][name] == recorded.statuses(["billing"])["billing"][name]
+    shown = [[(row["partition"], row["lag"], row["status"]) for row in each.lag("billing")] for each in (recorded, computed)]
+    assert shown[0] == shown[1] == [(0, 4, "STOP"), (1, 0, "OK")]
+
+
+def test_a_moment_whose_tables_are_removed(cluster: Cluster) -> None:
+    cluster.moment()
+    vacuum(cluster, "groups", "members", "offsets")
+    with pytest.raises(RemovedState, match="can no longer be read: `grouplake maintain` has removed"):
+        cluster.moment(1)
+    assert summary(cluster.moment())["member_count"] == 1
+
+
+def test_a_group_without_changes_has_its_last_stored_lag(cluster: Cluster) -> None:
+    """Samples without changes store no rows; a group that is gone has none, although its history has."""
+    story = cluster.story
+    for minute in range(2, 9):
+        story.at(60 * minute).sample()
+    log = story.at(600).log
+    log.group_tombstone("billing")
+    for partition in (0, 1):
+        log.offset_tombstone(partition, group="billing", topic="orders")
+    story.batch().at(601).commit(1, group="other").batch()
+    story.at(602).commit(2, group="other").batch()
+    last = Snapshot.open(story.root).batch.batch_id
+    quiet = cluster.moment(last - 3)
+    assert summary(quiet)["lag"] == 0
+    assert quiet.sampled_at is not None
+    gone = cluster.moment(last - 1)
+    assert [row["group_id"] for row in gone.summaries().to_pylist()] == ["other"]
+
+
+def test_lag_after_a_pause_of_the_samples(cluster: Cluster) -> None:
+    story = cluster.story
+    story.at(200_000).commit(9).batch()
+    story.at(200_001).commit(9).batch()
+    moment = cluster.moment(Snapshot.open(story.root).batch.batch_id - 1)
+    assert (summary(moment)["lag"], moment.sampled_at) == (0, story.at(61).clock())
+
+
+def test_summaries_of_the_next_batch_are_made_while_it_is_loaded(cluster: Cluster) -> None:
+    cluster.moment().summaries()
+    cluster.story.at(90).sample()
+    cluster.site.refresh()
+    state = cluster.store.moment("east").state
+    assert isinstance(state, NewestState)
+    assert state.has_summaries
+
+
+def test_rebalances_of_later_batches(cluster: Cluster) -> None:
+    cluster.moment().summaries()
+    cluster.story.at(95).log.group([member(), member("m2")], generation=9, group="billing")
+    cluster.story.sample()
+    assert summary(cluster.moment())["last_rebalance_at"] == cluster.story.clock()
+
+
+def test_results_are_kept_up_to_a_limit(cluster: Cluster) -> None:
+    queries = KeptQueries(Snapshot.open(cluster.story.root), 30)
+    first = queries.query("SELECT 'x' AS name, arrow_cast('x', 'Utf8View') AS other")
+    assert set(first.schema.types) == {pa.string()}
+    assert queries.query("SELECT 'x' AS name, arrow_cast('x', 'Utf8View') AS other") is first
+    second = queries.query("SELECT 2 AS number")
+    assert queries.query("SELECT 2 AS number") is second
+    assert queries.nbytes <= 30
+    large = "SELECT * FROM generate_series(1, 100)"
+    assert queries.query(large) is not queries.query(large)
+    assert queries.nbytes <= 30
+
+
+def test_many_threads(cluster: Cluster) -> None:
+    """Reads of the newest and of earlier batches while new ones are written and loaded."""
+    cluster.moment()
+
+    def read(number: int) -> int:
+        moment = cluster.store.moment("east", [None, "1", "3"][number % 3])
+        assert moment.query("SELECT count(*) AS n FROM groups")["n"].to_pylist() == [moment.summaries().num_rows]
+        assert moment.statuses(["billing"])
+        return len(moment.lag("billing")) + len(moment.members("billing"))
+
+    with ThreadPoolExecutor(8) as threads:
+        reads = [threads.submit(read, number) for number in range(60)]
+        for second in range(100, 104):
+            cluster.story.at(second).commit(second).sample()
+            cluster.site.refresh()
+        assert all(future.result() for future in reads)
+
+
+def test_a_failed_listener_does_not_end_the_loading(cluster: Cluster) -> None:
+    reported: list[str] = []
+    site = Site({"east": cluster.story.root}, SETTINGS, 1, reported.append)
+
+    def fail(_: object) -> None:
+        raise OSError("no space\nleft")
+
+    site.on_change(fail)
+    site.refresh()
+    assert site.is_ready
+    assert reported == ["after a new batch: OSError: no space left"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from alert_receivers import Evaluators
-from page_server import PageServer
+from shop_pages import ShopPages
 from status_story import Story
 
 from pipelines.dashboard.security.viewer import LOCAL_VIEWER, Viewer
@@ -54,11 +54,11 @@ class Alerted:
 
 
 @pytest.fixture(scope="module")
-def alerted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Alerted, PageServer]:
+def alerted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Alerted, ShopPages]:
     made = Alerted(tmp_path_factory.mktemp("alerted"))
     made.passes(60, 13, 9)
     made.passes(120, 14, 9)
-    return made, PageServer(made.story.root)
+    return made, ShopPages(made.story.root)
 
 
 def states(model: dict[str, object]) -> list[tuple[str, list[tuple[str, float]]]]:
@@ -67,14 +67,14 @@ def states(model: dict[str, object]) -> list[tuple[str, list[tuple[str, float]]]
     return [(alert["state"], [(row["change"], row["value"]) for row in alert["transitions"]]) for alert in alerts]
 
 
-def test_without_alerts_the_page_explains_how_to_switch_them_on(shop: PageServer) -> None:
+def test_without_alerts_the_page_explains_how_to_switch_them_on(shop: ShopPages) -> None:
     assert shop.json("alerts")["exist"] is False
     text = shop.html("alerts").text
     assert "grouplake alerts does not run with these tables" in text
     assert "grouplake alerts --rules alerts.toml --tables DIR" in text
 
 
-def test_alerts_and_their_values(alerted: tuple[Alerted, PageServer]) -> None:
+def test_alerts_and_their_values(alerted: tuple[Alerted, ShopPages]) -> None:
     made, pages = alerted
     model = pages.json("alerts")
     assert states(model) == [("firing", [("pending", 4), ("firing", 5)])]
@@ -99,7 +99,7 @@ def test_alerts_and_their_values(alerted: tuple[Alerted, PageServer]) -> None:
     assert "No alert is firing or pending at this time" in pages.html(f"alerts?as_of={iso(made.story.clock())}").text
 
 
-def test_a_viewer_sees_the_alerts_of_its_groups_only(alerted: tuple[Alerted, PageServer]) -> None:
+def test_a_viewer_sees_the_alerts_of_its_groups_only(alerted: tuple[Alerted, ShopPages]) -> None:
     _, pages = alerted
     pages.viewer = Viewer("team", re.compile("other"))
     try:
@@ -113,7 +113,7 @@ def test_a_viewer_sees_the_alerts_of_its_groups_only(alerted: tuple[Alerted, Pag
 def test_alerts_change_without_a_batch(tmp_path: Path) -> None:
     made = Alerted(tmp_path)
     made.passes(60, 13, 9)
-    pages = PageServer(made.story.root)
+    pages = ShopPages(made.story.root)
     first = pages.get("alerts.json")
     assert states(first.json()) == [("pending", [("pending", 4)])]
     assert pages.get("alerts.json", if_none_match=first.headers["etag"]).status_code == 304

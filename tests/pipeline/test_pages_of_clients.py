@@ -2,12 +2,12 @@
 
 import re
 
-from page_server import PageServer
+from shop_pages import ShopPages
 
 from pipelines.dashboard.security.viewer import LOCAL_VIEWER, Viewer
 
 
-def test_the_list_has_the_members_of_sql(shop: PageServer) -> None:
+def test_the_list_has_the_members_of_sql(shop: ShopPages) -> None:
     rows = {row["client_id"]: row for row in shop.json("clients")["rows"]}
     expected = shop.sql(
         "SELECT client_id, count(*) AS members, count(DISTINCT client_host) AS hosts, count(DISTINCT group_id) AS groups "
@@ -27,7 +27,7 @@ def test_the_list_has_the_members_of_sql(shop: PageServer) -> None:
     assert (rows["mirror"]["members"], rows["mirror"]["hosts"], rows["mirror"]["partitions"]) == (2, 2, 10)
 
 
-def test_order_and_search_of_the_list(shop: PageServer) -> None:
+def test_order_and_search_of_the_list(shop: ShopPages) -> None:
     def clients(query: str) -> list[str]:
         return [row["client_id"] for row in shop.json(f"clients?{query}")["rows"]]
 
@@ -43,7 +43,7 @@ def test_order_and_search_of_the_list(shop: PageServer) -> None:
     assert {row["lag"] for row in past} == {None}
 
 
-def test_a_client_has_the_stays_of_sql(shop: PageServer) -> None:
+def test_a_client_has_the_stays_of_sql(shop: ShopPages) -> None:
     model = shop.json("clients/mirror?span=7d")
     columns = ("group_id", "topic", "client_host", "since", "until")
     expected = shop.sql("SELECT * FROM consumption_edges WHERE client_id = 'mirror'")
@@ -62,14 +62,14 @@ def iso(at: object) -> object:
     return None if at is None else str(at).replace(" ", "T").replace("+00:00", "Z")
 
 
-def test_a_host_is_found_with_and_without_its_slash(shop: PageServer) -> None:
+def test_a_host_is_found_with_and_without_its_slash(shop: ShopPages) -> None:
     for name in ("10.0.7.43", "%2F10.0.7.43"):
         model = shop.json(f"clients/{name}")
         assert [row["group_instance_id"] for row in model["members"]] == ["mirror-b"]
         assert {row["topic"] for row in model["stays"]} == {"orders", "payments"}
 
 
-def test_a_client_that_left_has_its_page(shop: PageServer) -> None:
+def test_a_client_that_left_has_its_page(shop: ShopPages) -> None:
     model = shop.json("clients/kcat?span=6h")
     assert (model["members"], [(row["group_id"], row["topic"]) for row in model["stays"]]) == ([], [("tmp-debug", "orders")])
     page = shop.html("clients/kcat")
@@ -79,7 +79,7 @@ def test_a_client_that_left_has_its_page(shop: PageServer) -> None:
     assert shop.get("clients/nobody").status_code == 404
 
 
-def test_the_page_of_a_client_in_words(shop: PageServer) -> None:
+def test_the_page_of_a_client_in_words(shop: ShopPages) -> None:
     page = shop.html("clients/billing-2")
     page.expect_accessible_charts()
     assert "1 member in 1 group · /10.0.4.12" in page.text
@@ -87,7 +87,7 @@ def test_the_page_of_a_client_in_words(shop: PageServer) -> None:
     assert "orders 3–4" in page.text
 
 
-def test_a_viewer_sees_the_groups_of_its_role_only(shop: PageServer) -> None:
+def test_a_viewer_sees_the_groups_of_its_role_only(shop: ShopPages) -> None:
     shop.viewer = Viewer("team", re.compile("mirror"))
     try:
         assert [row["client_id"] for row in shop.json("clients")["rows"]] == ["mirror"]

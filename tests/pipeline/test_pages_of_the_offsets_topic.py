@@ -3,12 +3,12 @@
 import re
 
 import pytest
-from page_server import PageServer
+from shop_pages import ShopPages
 
 from pipelines.dashboard.security.viewer import LOCAL_VIEWER, Viewer
 
 
-def test_records_read_by_log_partition(shop: PageServer) -> None:
+def test_records_read_by_log_partition(shop: ShopPages) -> None:
     model = shop.json("offsets-topic?span=24h")
     (ends,) = shop.sql("SELECT next_offsets FROM batches ORDER BY batch_id DESC LIMIT 1")
     assert {row["log_partition"]: row["next_offset"] for row in model["partitions"]} == dict(ends["next_offsets"])
@@ -26,7 +26,7 @@ def test_records_read_by_log_partition(shop: PageServer) -> None:
         assert all(row["records_per_second"] >= 0 for row in series["points"])
 
 
-def test_groups_that_write_most(shop: PageServer) -> None:
+def test_groups_that_write_most(shop: ShopPages) -> None:
     model = shop.json("offsets-topic?span=1h")
     assert model["counted_seconds"] == 3_600
     expected = shop.sql(
@@ -38,7 +38,7 @@ def test_groups_that_write_most(shop: PageServer) -> None:
     assert shop.json("offsets-topic?span=30d")["counted_seconds"] == 86_400, "the count is bounded"
 
 
-def test_quarantine_and_batches(shop: PageServer) -> None:
+def test_quarantine_and_batches(shop: ShopPages) -> None:
     model = shop.json("offsets-topic")
     (row,) = model["quarantine"]
     assert (row["reason"], row["key"], row["value"]) == ("unknown record type 99", "006300056465627567", b"hello".hex())
@@ -53,7 +53,7 @@ def test_quarantine_and_batches(shop: PageServer) -> None:
     assert past["batches"][0]["batch_id"] == past["batch_id"]
 
 
-def test_the_page_in_words(shop: PageServer) -> None:
+def test_the_page_in_words(shop: ShopPages) -> None:
     page = shop.html("offsets-topic?span=24h")
     page.expect_accessible_charts()
     assert "1 record could not be decoded and is in quarantine" in page.text
@@ -65,7 +65,7 @@ def test_the_page_in_words(shop: PageServer) -> None:
     assert shop.get("offsets-topic?span=colour").status_code == 400
 
 
-def test_a_viewer_with_a_limited_role_sees_no_bytes_of_the_quarantine(shop: PageServer) -> None:
+def test_a_viewer_with_a_limited_role_sees_no_bytes_of_the_quarantine(shop: ShopPages) -> None:
     shop.viewer = Viewer("team", re.compile("mirror"))
     try:
         model = shop.json("offsets-topic?span=1h")

@@ -4,7 +4,7 @@ import re
 from datetime import datetime
 
 import pytest
-from page_server import PageServer
+from shop_pages import ShopPages
 from status_story import Story
 
 from pipelines.dashboard.security.viewer import LOCAL_VIEWER, Viewer
@@ -12,7 +12,7 @@ from pipelines.dashboard.security.viewer import LOCAL_VIEWER, Viewer
 NOON = "2026-03-02T12:00:30Z"
 
 
-def test_the_list_has_the_sums_of_sql(shop: PageServer) -> None:
+def test_the_list_has_the_sums_of_sql(shop: ShopPages) -> None:
     rows = {row["topic"]: row for row in shop.json("topics")["rows"]}
     expected = {row["topic"]: row for row in shop.sql("SELECT * FROM lag_by_topic")}
     assert rows.keys() == expected.keys()
@@ -30,7 +30,7 @@ def test_the_list_has_the_sums_of_sql(shop: PageServer) -> None:
     assert (rows["orders"]["partitions"], rows["orders"]["group_id"]) == (6, "billing")
 
 
-def test_order_search_and_pages_of_the_list(shop: PageServer) -> None:
+def test_order_search_and_pages_of_the_list(shop: ShopPages) -> None:
     def topics(query: str) -> list[str]:
         return [row["topic"] for row in shop.json(f"topics?{query}")["rows"]]
 
@@ -47,7 +47,7 @@ def test_order_search_and_pages_of_the_list(shop: PageServer) -> None:
     page.expect_accessible_charts()
 
 
-def test_the_list_at_a_past_time_is_of_the_history(shop: PageServer) -> None:
+def test_the_list_at_a_past_time_is_of_the_history(shop: ShopPages) -> None:
     rows = {(row["topic"], row["lag"]) for row in shop.json(f"topics?as_of={NOON}")["rows"]}
     expected = shop.sql(
         "SELECT topic, sum(lag) AS lag FROM (SELECT *, row_number() OVER (PARTITION BY group_id, topic ORDER BY sampled_at DESC) "
@@ -57,7 +57,7 @@ def test_the_list_at_a_past_time_is_of_the_history(shop: PageServer) -> None:
     assert all("as_of" in link for link in shop.html(f"topics?as_of={NOON}").links() if "/topics/" in link)
 
 
-def test_the_matrix_has_the_ages_of_sql(shop: PageServer) -> None:
+def test_the_matrix_has_the_ages_of_sql(shop: ShopPages) -> None:
     model = shop.json("topics/orders")
     cells = {
         (row["group_id"], cell["partition"]): cell["lag_seconds"] for row in model["matrix"]["groups"] for cell in row["ages"]
@@ -76,7 +76,7 @@ def test_the_matrix_has_the_ages_of_sql(shop: PageServer) -> None:
     assert model["partitions"][0]["records_per_second"] == pytest.approx(30, rel=0.01)
 
 
-def test_growth_over_the_span(shop: PageServer) -> None:
+def test_growth_over_the_span(shop: ShopPages) -> None:
     points = shop.json("topics/orders?span=6h")["growth"]
     known = [row["records_per_second"] for row in points if row["records_per_second"] is not None]
     assert len(known) == len(points)
@@ -87,7 +87,7 @@ def test_growth_over_the_span(shop: PageServer) -> None:
     assert earlier[-1]["records_per_second"] == pytest.approx(50, rel=0.02)
 
 
-def test_a_past_time_of_a_topic(shop: PageServer) -> None:
+def test_a_past_time_of_a_topic(shop: ShopPages) -> None:
     model = shop.json(f"topics/payments?as_of={NOON}")
     cells = {
         row["group_id"]: {cell["partition"]: cell["lag_seconds"] for cell in row["ages"]} for row in model["matrix"]["groups"]
@@ -100,7 +100,7 @@ def test_a_past_time_of_a_topic(shop: PageServer) -> None:
     assert all("as_of" in link and "span=1h" in link for link in page.links() if "/groups/" in link)
 
 
-def test_the_page_of_a_topic_in_words(shop: PageServer) -> None:
+def test_the_page_of_a_topic_in_words(shop: ShopPages) -> None:
     page = shop.html("topics/orders")
     page.expect_accessible_charts()
     assert "6 partitions · read by 2 groups · topic id" in page.text
@@ -115,7 +115,7 @@ def test_the_page_of_a_topic_in_words(shop: PageServer) -> None:
     assert "no topic 'nothing' at" in shop.get("topics/nothing.json").json()["message"]
 
 
-def test_a_viewer_sees_the_groups_of_its_role_only(shop: PageServer) -> None:
+def test_a_viewer_sees_the_groups_of_its_role_only(shop: ShopPages) -> None:
     shop.viewer = Viewer("team", re.compile("mirror"))
     try:
         assert {row["topic"]: row["groups"] for row in shop.json("topics")["rows"]} == {"orders": 1, "payments": 1}
@@ -129,7 +129,7 @@ def test_a_viewer_sees_the_groups_of_its_role_only(shop: PageServer) -> None:
 def test_a_topic_before_the_first_sample(tmp_path_factory: pytest.TempPathFactory) -> None:
     story = Story(str(tmp_path_factory.mktemp("unsampled")))
     story.at(0).commit(5).commit(7, 1).batch()
-    pages = PageServer(story.root)
+    pages = ShopPages(story.root)
     (row,) = pages.json("topics")["rows"]
     assert (row["partitions"], row["unknown_partitions"], row["lag"], row["lag_seconds"]) == (2, 2, None, None)
     assert "There is no sample of the log ends yet" in pages.html("topics/orders").text

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from table_logs import applied
 from two_clusters import ERA, two_clusters
 
 import grouplake
+from pipelines.alerts.alert_store import AlertStore
 from pipelines.cli import main
 from pipelines.query.script import split
 from pipelines.spark.session import DELTA
@@ -24,14 +26,18 @@ from pipelines.tables import definitions
 # Spark reads the log of each table in a job of its own
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
-NAMES = (*definitions.WRITE_ORDER, *definitions.VIEWS)
-#: Views, and tables of each kind: merged, replaced, appended, and the one without a version in its own rows.
-COMPARED = ("members", "lag", "offset_history", "batches", *definitions.VIEWS)
+TABLES = (*definitions.WRITE_ORDER, *definitions.ALERTS)
+NAMES = (*TABLES, *definitions.VIEWS)
+#: Views, and tables of each kind: merged, replaced, appended, that of alerts, and the one without a version in its own rows.
+COMPARED = ("members", "lag", "offset_history", "alert_history", "batches", *definitions.VIEWS)
 
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return two_clusters(tmp_path_factory.mktemp("clusters"))["east"]
+    east = two_clusters(tmp_path_factory.mktemp("clusters"))["east"]
+    transition = {"at": datetime(2026, 3, 1, tzinfo=UTC), "change": "firing", "rule": "Lag", "labels": [("group", "billing")]}
+    AlertStore(east).commit({}, [transition], 0)
+    return east
 
 
 def plain(value: Any) -> Any:
@@ -116,18 +122,24 @@ def schema(spark: SparkSession, tmp_path: Path) -> Iterator[str]:
     spark.sql("DROP SCHEMA kafka_groups CASCADE")
 
 
+def script(root: str, dialect: str, schema: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """The statements of a script of `grouplake catalog`."""
+    assert main(["catalog", "--tables", root, "--dialect", dialect, "--schema", schema]) == 0
+    steps = split(capsys.readouterr().out)
+    assert steps.rest == ""
+    return [step.text for step in steps.steps]
+
+
 def test_the_catalog_script_runs_in_spark(
     root: str, schema: str, spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["catalog", "--tables", root, "--schema", schema]) == 0
-    steps = split(capsys.readouterr().out)
-    assert steps.rest == ""
-    versions = {name: DeltaTable(f"{root}/{name}").version() for name in definitions.WRITE_ORDER}
+    statements = script(root, "spark", schema, capsys)
+    versions = {name: DeltaTable(f"{root}/{name}").version() for name in TABLES}
     session = spark.newSession()
     for _ in range(2):
-        for step in steps.steps:
-            session.sql(step.text)
-    assert {name: DeltaTable(f"{root}/{name}").version() for name in definitions.WRITE_ORDER} == versions
+        for statement in statements:
+            session.sql(statement)
+    assert {name: DeltaTable(f"{root}/{name}").version() for name in TABLES} == versions
     tables = grouplake.open(root)
     for name in COMPARED:
         assert rows(session, f"{schema}.{name}") == ours(tables, name), name
@@ -140,3 +152,17 @@ def test_the_catalog_script_runs_in_spark(
             assert any(comments.values()), name
         else:
             assert comments == definitions.table(name).comments, name
+
+
+def test_the_views_for_a_catalog_of_hive_run_in_spark(
+    root: str, schema: str, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session = spark.newSession()
+    for statement in script(root, "hive", schema, capsys):
+        # Spark has no tables of storage handlers
+        if "STORED BY" not in statement:
+            session.sql(statement)
+    assert {each.name for each in session.catalog.listTables(schema)} == set(definitions.VIEWS)
+    tables = grouplake.open(root)
+    for name in definitions.VIEWS:
+        assert rows(session, f"{schema}.{name}") == ours(tables, name), name

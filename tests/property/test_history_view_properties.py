@@ -17,6 +17,7 @@ from coordinator_core.health.offset_jumps import offset_jumps
 from coordinator_core.state.era import Era
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
+from pipelines.query.rebalances import IS_REBALANCE
 from pipelines.timestamps import to_ms
 
 ERA = Era.named("4")
@@ -62,6 +63,11 @@ def test_rebalances_and_owners_equal_a_walk_over_the_records(log: Log, cuts: lis
         for group_id, walk in expected.items():
             rows = snapshot.query(f"SELECT {columns} FROM rebalances WHERE group_id = '{group_id}' ORDER BY log_offset")
             assert [plain(row) for row in rows.to_pylist()] == walk.rebalances
+        counts = [
+            snapshot.query(f"SELECT group_id, count(*) AS rebalances FROM {rows} GROUP BY group_id ORDER BY group_id").to_pylist()
+            for rows in ("rebalances", f"membership_history WHERE {IS_REBALANCE}")
+        ]
+        assert counts[0] == counts[1]
         columns = "group_id, COALESCE(topic_id, topic) AS t, partition, member_id, client_id, since, until"
         owned = Counter(
             (row["group_id"], (row["t"], row["partition"]), row["member_id"], row["client_id"], *times(row))

@@ -1,18 +1,24 @@
 """Programs of Debian packages, unpacked into the cache folder: nothing is installed, and root is not needed."""
 
+import fcntl
 import os
 import shutil
 import subprocess
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from apt_downloads import download_missing, download_package, is_apt_here
 
-from pipelines.cache.folder import cache_root
+from pipelines.cache.folder import cache_root, forget, hold, lock, unfinished
 from pipelines.progress import Progress
 
-_SECONDS = 300
+_KIND = "debian"
+_UNPACK_SECONDS = 300
+
+#: Downloads packages into a folder and returns their files.
+_Download = Callable[[Path], list[Path]]
 
 
 def prometheus(progress: Progress | None = None) -> Path:
@@ -30,50 +36,70 @@ def debian_program(package: str, program: str, progress: Progress | None = None)
 
     Only for programs that need no other package than libc, such as those written in Go.
     """
-    return _unpacked(package, progress) / "usr" / "bin" / program
+    return debian_files(package, progress) / "usr" / "bin" / program
 
 
-def _unpacked(package: str, progress: Progress | None) -> Path:
-    """The folder with the files of a package. It appears complete or not at all."""
-    folder = cache_root() / "debian" / package
+def debian_files(package: str, progress: Progress | None = None) -> Path:
+    """Folder with the files of one package, under the paths of a file system's root."""
+    return _unpacked(package, lambda folder: download_package(package, folder, progress), progress)
+
+
+def debian_files_with_dependencies(package: str, progress: Progress | None = None) -> Path:
+    """The same with the files of every package that it depends on and the machine does not have.
+
+    The libraries are in the folders of `library_path`.
+    """
+    name = f"{package}-with-dependencies"
+    return _unpacked(name, lambda folder: download_missing([package], folder, progress), progress)
+
+
+def library_path(files: Path) -> str:
+    """`LD_LIBRARY_PATH` for programs under `files`: the folders of libraries, and those that packages have for themselves."""
+    found = [
+        file for root in ("lib", "usr/lib") for depth in ("", "*/") for file in files.glob(f"{root}/*-linux-*/{depth}lib*.so*")
+    ]
+    return os.pathsep.join(sorted({str(file.parent) for file in found}))
+
+
+def _unpacked(name: str, download: _Download, progress: Progress | None) -> Path:
+    """The entry `name` of the cache. It appears complete or not at all, and one process downloads it."""
+    folder = cache_root() / _KIND / name
+    hold(folder)
     if not folder.exists():
-        for tool in ("apt-get", "dpkg-deb"):
-            if shutil.which(tool) is None:
-                pytest.skip(f"no `{tool}` in PATH: {package} is tested on Debian and Ubuntu")
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        if progress:
-            progress(f"downloading {package} of Debian (once; kept in {folder})")
-        partial = Path(tempfile.mkdtemp(prefix=f".{package}-", dir=folder.parent))
         try:
-            _run(["dpkg-deb", "-x", str(_downloaded(package, partial)), "files"], partial)
-            (partial / "files").rename(folder)
-        except OSError:
-            # another process was faster; its folder is equivalent
-            if not folder.exists():
-                raise
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
+            if not is_apt_here():
+                pytest.skip(f"no `apt-get` and `dpkg-deb` in PATH: {name} is tested on Debian and Ubuntu")
+            with _alone(folder):
+                if not folder.exists():
+                    if progress:
+                        progress(f"downloading {name} of Debian (once; kept in {folder})")
+                    _unpack(download, folder)
+        except BaseException:
+            forget(folder)
+            raise
     return folder
 
 
-def _downloaded(package: str, folder: Path) -> Path:
-    """The newest release of a package in the machine's package lists, or in lists of our own if those do not have it."""
-    if not _download(package, folder, ()):
-        lists = folder / "lists"
-        (lists / "partial").mkdir(parents=True)
-        own = ("-o", f"Dir::State::Lists={lists}", "-o", f"Dir::Cache={folder}", "-o", "APT::Sandbox::User=")
-        _run(["apt-get", *own, "update"], folder)
-        assert _download(package, folder, own), f"Debian's package lists have no {package}"
-    (found,) = folder.glob(f"{package}_*.deb")
-    return found
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Wait until no other process downloads the entry."""
+    descriptor = lock(folder.with_name(f"{folder.name}.download"), fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
 
 
-def _download(package: str, folder: Path, settings: Sequence[str]) -> bool:
-    command = ["apt-get", *settings, "download", package]
-    return subprocess.run(command, cwd=folder, capture_output=True, timeout=_SECONDS, check=False).returncode == 0
-
-
-def _run(command: Sequence[str], folder: Path) -> None:
-    environment = {**os.environ, "LC_ALL": "C"}
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=_SECONDS, check=False, env=environment)
-    assert done.returncode == 0, f"{' '.join(command)} failed in {folder}: {done.stdout}{done.stderr}"
+def _unpack(download: _Download, folder: Path) -> None:
+    partial = unfinished(folder)
+    # a killed process may have left it
+    shutil.rmtree(partial, ignore_errors=True)
+    files = partial / "files"
+    files.mkdir(parents=True)
+    try:
+        for package in download(partial):
+            subprocess.run(["dpkg-deb", "-x", str(package), str(files)], timeout=_UNPACK_SECONDS, check=True, capture_output=True)
+        files.rename(folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)

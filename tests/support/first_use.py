@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterable, Set
 
+from chromium import chromium
 from debian_packages import prometheus
 from java_clients import VERSIONS, client_jars
 from java_tools import tools_jars
@@ -34,6 +35,8 @@ def prepare(markers: Set[str]) -> None:
         connector_jars(TOKEN_PROVIDER, _progress)
     if "debian" in markers:
         prometheus(_progress)
+    if "browser" in markers:
+        chromium(_progress)
     if "broker" in markers:
         slow = "slow" in markers
         for version in (*TOOLS, *(TOOLS_OF_SLOW_TESTS if slow else ())):

@@ -38,7 +38,7 @@ class LiveLag:
         given = {"lag_interval_seconds": 1, "lag_counted_partitions": 100, "kafka": self._kafka, **options}
         sampling = open_sampling(run_options(self._address, root, **given), self.lines.append, now_ms)
         assert sampling is not None
-        self._sampling = sampling
+        self._sampling = sampling.lag
         self._store = TableStore(self.root)
         if not self._store.exists():
             self._store.create()

@@ -1,5 +1,6 @@
 """An OpenID provider on loopback: real HTTPS, Authlib's own grants with PKCE, and signed ID tokens."""
 
+import base64
 import json
 import ssl
 import threading
@@ -17,7 +18,8 @@ from authlib.oauth2.rfc6750 import BearerTokenGenerator
 from authlib.oauth2.rfc7636 import CodeChallenge
 from authlib.oidc.core import AuthorizationCodeMixin
 from authlib.oidc.core.grants import OpenIDCode
-from joserfc.jwk import KeySet, RSAKey
+from joserfc import jwt
+from joserfc.jwk import KeySet, OctKey, RSAKey
 
 CLIENT_ID, CLIENT_SECRET = "grouplake-client", "s3cret-of-the-client"
 Claims = dict[str, Any]
@@ -165,11 +167,12 @@ class _IdToken(OpenIDCode):
 
 
 def _signed(header: dict[str, Any], claims: Claims, provider: OpenIdProvider) -> str:
-    from joserfc import jwt
-    from joserfc.jwk import OctKey
-
-    # with HS256 the public key is the secret, as in the known attack
-    key: Any = OctKey.import_key(CLIENT_SECRET * 2) if provider.algorithm == "HS256" else provider.key
+    if provider.algorithm == "none":
+        return (
+            ".".join(base64.urlsafe_b64encode(json.dumps(each).encode()).decode().rstrip("=") for each in (header, claims)) + "."
+        )
+    # HS256: the secret of the client, which every user of a public client knows
+    key = OctKey.import_key(CLIENT_SECRET * 2) if provider.algorithm == "HS256" else provider.key
     return jwt.encode(header, claims, key, algorithms=[provider.algorithm])
 
 

@@ -5,6 +5,7 @@ import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import httpx
@@ -14,16 +15,25 @@ from eventually import eventually
 from pipelines.private.kafka.ports import PortReservation
 
 Vector = list[dict[str, Any]]
+_NO_ACCESS: Mapping[str, Any] = MappingProxyType({})
 
 
 class PrometheusServer:
-    """A server with its data in `folder`. It scrapes a target every second."""
+    """A server with its data in `folder`. It scrapes a target every second; `access` has TLS and credentials of the scrape."""
 
-    def __init__(self, folder: Path, target: str, labels: Mapping[str, str], rule_files: tuple[Path, ...] = ()) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        target: str,
+        labels: Mapping[str, str],
+        rule_files: tuple[Path, ...] = (),
+        access: Mapping[str, Any] = _NO_ACCESS,
+    ) -> None:
         configuration = folder / "prometheus.yml"
         job = {
             "job_name": "grouplake",
             "honor_labels": True,
+            **access,
             "static_configs": [{"targets": [target], "labels": dict(labels)}],
         }
         # JSON is YAML

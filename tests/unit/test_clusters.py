@@ -9,8 +9,9 @@ from log_builder import Log
 from table_logs import applied
 from two_clusters import ERA, two_clusters
 
+from pipelines.alerts.alert_store import AlertStore
 from pipelines.errors import UsageError
-from pipelines.query.clusters import ClusterSnapshot, open_snapshot, parse_roots
+from pipelines.query.clusters import ClusterSnapshot, open_snapshot, queried_roots
 from pipelines.query.engine import Snapshot
 from pipelines.tables import definitions
 
@@ -50,6 +51,17 @@ def test_every_table_and_view_has_both_forms(name: str, snapshot: ClusterSnapsho
     for cluster, count in counts.items():
         assert snapshot.query(f"SELECT * FROM {cluster}.{name}").num_rows == count
     assert snapshot.query(f"SELECT * FROM {name}").num_rows == sum(counts.values())
+
+
+def test_alerts_of_all_clusters(tmp_path: Path) -> None:
+    roots = two_clusters(tmp_path)
+    AlertStore(roots["east"])
+    assert "alerts" not in ClusterSnapshot.open(roots).tables
+    assert ClusterSnapshot.open(roots).query("SELECT * FROM east.alerts").num_rows == 0
+    with pytest.raises(UsageError, match=r"cluster west: no table alerts under .*: `grouplake alerts` creates it"):
+        ClusterSnapshot.open(roots).query("SELECT * FROM alerts")
+    AlertStore(roots["west"])
+    assert ClusterSnapshot.open(roots).query("SELECT * FROM alerts").schema.names[:2] == ["cluster", "fingerprint"]
 
 
 def test_a_condition_on_the_cluster_reads_no_file_of_another(snapshot: ClusterSnapshot, roots: dict[str, str]) -> None:
@@ -137,17 +149,21 @@ def test_a_removed_file_is_reported(roots: dict[str, str], tmp_path: Path) -> No
         (["s3://bucket/date=today"], {"": "s3://bucket/date=today"}),
         (["east=/data/e"], {"east": "/data/e"}),
         (["east=/data/e", "eu-west=s3://b/w"], {"east": "/data/e", "eu-west": "s3://b/w"}),
+        (["east=/data/e", "s3://b/west/"], {"east": "/data/e", "west": "s3://b/west/"}),
     ],
 )
 def test_folders_and_their_names(given: list[str], roots: dict[str, str]) -> None:
-    assert parse_roots(given) == roots
+    assert queried_roots(given) == roots
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["east=/e", "/w"], "--tables '/w' among several: name each cluster, as in --tables east=/w"),
-        (["east=/e", "east=/w"], "two folders for cluster 'east': /e and /w"),
+        (["east=/e", "/w w"], "invalid cluster name 'w w': use 1–100 letters, digits, '_' or '-', as in --tables NAME=DIR"),
+        (["east=/e", "east=/w"], "two folders for cluster 'east', /e and /w: name them with --tables NAME=DIR"),
+        (["eu.west=/e"], "invalid cluster name 'eu.west'"),
+        (["=/e"], "invalid cluster name ''"),
+        (["/data/lag", "/data/east"], "invalid cluster name 'lag'"),
         (["public=/e"], "invalid cluster name 'public': it is a table, a view or a schema"),
         (["lag=/e"], "invalid cluster name 'lag'"),
         (["east="], "cluster 'east' has no folder"),
@@ -155,4 +171,4 @@ def test_folders_and_their_names(given: list[str], roots: dict[str, str]) -> Non
 )
 def test_invalid_names_of_clusters(given: list[str], message: str) -> None:
     with pytest.raises(UsageError, match=re.escape(message)):
-        ClusterSnapshot.open(parse_roots(given))
+        ClusterSnapshot.open(queried_roots(given))

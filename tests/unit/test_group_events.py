@@ -43,7 +43,7 @@ class Watched:
             self.end_offset += max(len(write.records), 1)
             self.take(self.shard.appended(write, base, self.now_ms))
 
-    def tells(self, request: CoordinatorRequest) -> list[object]:
+    def handle(self, request: CoordinatorRequest) -> list[object]:
         self.emitted.clear()
         self.take(self.shard.handle(request, "reply_handle", self.now_ms))
         return self.emitted
@@ -64,27 +64,27 @@ def join(member_id: str = "", reason: str | None = None) -> JoinGroupRequest:
 
 def test_the_life_of_a_group() -> None:
     at = Watched()
-    assert at.tells(join()) == [MemberIdGiven(GROUP, "c-id")]
-    assert at.tells(join("c-id", "a new start")) == [
+    assert at.handle(join()) == [MemberIdGiven(GROUP, "c-id")]
+    assert at.handle(join("c-id", "a new start")) == [
         MemberJoined(GROUP, "c-id", None, "c", "/10.0.0.1"),
         RebalanceBegan(GROUP, "Empty", 0, "member c-id joined: a new start"),
     ]
     assert at.later(DELAY_MS) == [GenerationBegan(GROUP, 1, 1, "range", "c-id")]
-    assert at.tells(SyncGroupRequest(GROUP, 1, "c-id", assignments={"c-id": b"x"})) == [GroupStabilized(GROUP, 1, 1)]
-    assert at.tells(LeaveGroupRequest(GROUP, (LeavingMember("c-id", None, "closing"),))) == [
+    assert at.handle(SyncGroupRequest(GROUP, 1, "c-id", assignments={"c-id": b"x"})) == [GroupStabilized(GROUP, 1, 1)]
+    assert at.handle(LeaveGroupRequest(GROUP, (LeavingMember("c-id", None, "closing"),))) == [
         MemberRemoved(GROUP, "c-id", "LeaveGroup: closing"),
         RebalanceBegan(GROUP, "Stable", 1, "member c-id was removed: LeaveGroup: closing"),
         GenerationBegan(GROUP, 2, 0, None, None),
     ]
-    assert at.tells(DeleteGroupRequest(GROUP)) == [GroupRemoved(GROUP, "deleted", 0)]
+    assert at.handle(DeleteGroupRequest(GROUP)) == [GroupRemoved(GROUP, "deleted", 0)]
 
 
 def test_a_session_that_ends() -> None:
     at = Watched()
-    at.tells(join())
-    at.tells(join("c-id"))
+    at.handle(join())
+    at.handle(join("c-id"))
     at.later(DELAY_MS)
-    at.tells(SyncGroupRequest(GROUP, 1, "c-id"))
+    at.handle(SyncGroupRequest(GROUP, 1, "c-id"))
     emitted = at.later(TIMEOUT_MS + 1)
     assert emitted[0] == MemberRemoved(GROUP, "c-id", "session timeout")
     assert emitted[1] == RebalanceBegan(GROUP, "Stable", 1, "member c-id was removed: session timeout")

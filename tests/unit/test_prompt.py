@@ -9,6 +9,7 @@ from log_builder import Log
 from table_logs import applied
 from two_clusters import ERA, two_clusters
 
+from pipelines.alerts.alert_store import AlertStore
 from pipelines.errors import UsageError
 from pipelines.prompt.commands import COMMANDS
 from pipelines.prompt.completion import complete
@@ -86,7 +87,17 @@ def test_d_lists_tables_and_views_with_descriptions(east: SnapshotSource) -> Non
     assert any(line.endswith("table  Committed offsets, those of hidden groups included") for line in lines)
 
 
-@pytest.mark.parametrize("name", definitions.WRITE_ORDER)
+def test_d_lists_the_tables_of_alerts_where_the_folder_has_them(tmp_path: Path) -> None:
+    root = two_clusters(tmp_path)["east"]
+    AlertStore(root)
+    source = SnapshotSource({"": root})
+    lines = [line.split() for line in printed(source, "\\d").splitlines()[2:-1]]
+    assert [name for name, *_ in lines] == [*definitions.WRITE_ORDER, *definitions.ALERTS, *definitions.VIEWS]
+    assert printed(source, "\\d alerts").splitlines()[2].split()[:3] == ["fingerprint", "STRING", "no"]
+    assert texts(source, "\\d alert_h") == ["alert_history"]
+
+
+@pytest.mark.parametrize("name", [*definitions.WRITE_ORDER, *definitions.ALERTS])
 def test_descriptions_are_those_of_the_ddl(name: str) -> None:
     assert description(name) == definitions.table(name).description
 

@@ -16,6 +16,7 @@ from table_logs import applied
 
 import grouplake
 from coordinator_core.state.era import Era
+from pipelines.alerts.alert_store import AlertStore
 from pipelines.tables import definitions
 from pipelines.tables.store import TableStore
 
@@ -67,6 +68,19 @@ def test_further_batches_change_nothing(tmp_path: Path) -> None:
     applied(log, ERA, [1], str(tmp_path))
     assert len(grouplake.open(tmp_path).table("offsets")) == 2
     assert (len(tables.table("offsets")), len(tables.table("offset_history"))) == (1, 1)
+
+
+def test_alerts_are_tables_where_the_folder_has_them(tmp_path: Path) -> None:
+    written(tmp_path, [1])
+    assert grouplake.open(tmp_path).tables == definitions.WRITE_ORDER
+    store = AlertStore(str(tmp_path))
+    store.commit({}, [{"at": datetime(2026, 3, 1, tzinfo=UTC), "change": "firing", "rule": "Lag", "labels": []}], 0)
+    for as_of in (None, 0):
+        tables = grouplake.open(tmp_path, as_of=as_of)
+        assert tables.tables == (*definitions.WRITE_ORDER, *definitions.ALERTS)
+        assert [row["rule"] for row in tables.table("alert_history")] == ["Lag"]
+    for name in definitions.ALERTS:
+        assert tables.table(name).to_arrow().schema == definitions.table(name).schema
 
 
 @pytest.mark.parametrize("name", definitions.WRITE_ORDER)

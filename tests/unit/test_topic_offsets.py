@@ -100,7 +100,7 @@ def sampler(monkeypatch: pytest.MonkeyPatch) -> Callable[[Brokers], TopicOffsets
         ticks = count(1_000)
         monkeypatch.setattr(topic_offsets, "borrow_connection", lambda *_: brokers)
         monkeypatch.setattr(topic_offsets, "give_back", lambda *_: None)
-        return TopicOffsetsSampler("kafka://here:1/__consumer_offsets", None, lambda: next(ticks))
+        return TopicOffsetsSampler("kafka://here:1/__consumer_offsets", None, lambda: next(ticks), more_topics=["offsets"])
 
     return of
 
@@ -110,6 +110,12 @@ Sampler = Callable[[Brokers], TopicOffsetsSampler]
 
 def sampled(sampler: TopicOffsetsSampler, wanted: Mapping[str, Sequence[int]]) -> list[EndOffsetSample]:
     return samples_from(sampler.sample(wanted))
+
+
+def described_leaders(sampler: TopicOffsetsSampler) -> list[tuple[str, int, int | None]]:
+    metadata = sampler.cluster_metadata()
+    assert metadata is not None
+    return [(each.topic, each.partition, each.leader) for each in metadata.partitions]
 
 
 def test_one_request_of_each_kind_per_leader(sampler: Sampler) -> None:
@@ -128,7 +134,7 @@ def test_one_request_of_each_kind_per_leader(sampler: Sampler) -> None:
     ]
     assert {s.topic_id for s in samples} == {uuid_text(topic_id("bills")), uuid_text(topic_id("orders"))}
     assert all(s.asked_at_ms < s.answered_at_ms for s in samples)
-    assert brokers.lookups == [["bills", "orders"]]
+    assert brokers.lookups == [["bills", "offsets", "orders"]]
     assert brokers.requests == [{1: [("bills", 0), ("orders", 0)], 2: [("orders", 1)]}] * 3
 
 
@@ -169,9 +175,25 @@ def test_a_leader_that_moved_is_found(sampler: Sampler) -> None:
             orders[1].leader = 2
 
     brokers.before_requests = move
-    samples = sampled(sampler(brokers), {"orders": [0, 1]})
+    moved = sampler(brokers)
+    samples = sampled(moved, {"orders": [0, 1]})
     assert [(s.partition, s.log_end, s.reason) for s in samples] == [(0, 4, None), (1, 6, None)]
     assert brokers.requests[3:] == [{2: [("orders", 1)]}] * 3
+    assert described_leaders(moved) == [("orders", 0, 1), ("orders", 1, 2)]
+
+
+def test_the_responses_of_a_sample_describe_the_cluster(sampler: Sampler) -> None:
+    brokers = Brokers({"offsets": {0: Partition(1)}, "bills": {0: Partition(-1)}, "orders": {0: Partition(2), 1: Partition(1)}})
+    described = sampler(brokers)
+    assert described.cluster_metadata() is None
+    sampled(described, {"orders": [0], "bills": [0]})
+    # `bills` has no leader and was looked up again, with `offsets`; the response with `orders` was the first one
+    assert brokers.lookups == [["bills", "offsets", "orders"], ["bills", "offsets"], ["bills", "offsets"]]
+    assert described_leaders(described) == [("bills", 0, None), ("offsets", 0, 1), ("orders", 0, 2), ("orders", 1, 1)]
+    # the next sample replaces the description
+    del brokers.topics["bills"]
+    sampled(described, {"orders": [0]})
+    assert described_leaders(described) == [("offsets", 0, 1), ("orders", 0, 2), ("orders", 1, 1)]
 
 
 def test_a_topic_deleted_between_the_requests(sampler: Sampler) -> None:

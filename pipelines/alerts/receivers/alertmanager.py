@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coordinator_core.alerts import Alert, Grouping, Notification
-from pipelines.alerts.receivers.http import Endpoint
+from pipelines.alerts.receivers.http import Endpoint, HttpReceiver
 from pipelines.alerts.receivers.message import annotations_of, rfc3339
 from pipelines.alerts.receivers.receiver import Context
 from pipelines.alerts.section import Section
@@ -17,24 +17,15 @@ _ALERTS = 1_000
 
 
 @dataclass(frozen=True)
-class Alertmanager:
+class Alertmanager(HttpReceiver):
     """All alerts in one request, sent again at `repeat_interval` while they fire."""
 
-    name: str
-    grouping: Grouping
-    timeout_seconds: float
-    endpoint: Endpoint
     kind: str = "alertmanager"
 
     @classmethod
     def of(cls, name: str, grouping: Grouping, timeout_seconds: float, section: Section) -> "Alertmanager":
         """Read the keys of an Alertmanager."""
         return cls(name, grouping, timeout_seconds, Endpoint.of(section, "/api/v2/alerts"))
-
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        """Parts of the URL, and values of headers."""
-        return self.endpoint.secrets
 
     def send(self, notification: Notification, context: Context) -> str:
         """POST the alerts."""

@@ -1,4 +1,4 @@
-"""POST of a JSON document: no redirects, certificates verified, proxies from the environment."""
+"""Receivers of a POST with a JSON document: no redirects, certificates verified, proxies from the environment."""
 
 import http.client
 import json
@@ -11,6 +11,7 @@ from importlib import metadata
 from typing import Any
 from urllib.parse import urlsplit
 
+from coordinator_core.alerts import Grouping
 from pipelines.alerts.receivers.receiver import DeliveryError
 from pipelines.alerts.section import Section
 
@@ -79,3 +80,18 @@ class Endpoint:
             raise DeliveryError(str(error.reason)) from error
         except (OSError, http.client.HTTPException) as error:
             raise DeliveryError(f"{type(error).__name__}: {error}") from error
+
+
+@dataclass(frozen=True)
+class HttpReceiver:
+    """A receiver that is an HTTP server."""
+
+    name: str
+    grouping: Grouping
+    timeout_seconds: float
+    endpoint: Endpoint
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Parts of the URL, and values of headers."""
+        return self.endpoint.secrets

@@ -3,20 +3,16 @@
 from dataclasses import dataclass
 
 from coordinator_core.alerts import Grouping, Notification
-from pipelines.alerts.receivers.http import Endpoint
+from pipelines.alerts.receivers.http import Endpoint, HttpReceiver
 from pipelines.alerts.receivers.message import webhook_message
 from pipelines.alerts.receivers.receiver import Context
 from pipelines.alerts.section import Section
 
 
 @dataclass(frozen=True)
-class Webhook:
+class Webhook(HttpReceiver):
     """POST of the JSON document that Alertmanager sends to webhooks."""
 
-    name: str
-    grouping: Grouping
-    timeout_seconds: float
-    endpoint: Endpoint
     max_alerts: int
     kind: str = "webhook"
 
@@ -24,11 +20,6 @@ class Webhook:
     def of(cls, name: str, grouping: Grouping, timeout_seconds: float, section: Section) -> "Webhook":
         """Read the keys of a webhook."""
         return cls(name, grouping, timeout_seconds, Endpoint.of(section), section.number("max_alerts", 0, 0, 1_000_000))
-
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        """Parts of the URL, and values of headers."""
-        return self.endpoint.secrets
 
     def send(self, notification: Notification, context: Context) -> str:
         """POST the notification."""

@@ -12,7 +12,7 @@ _EXAMPLES = """examples:
 
 spark: CREATE TABLE … USING DELTA LOCATION and CREATE VIEW, for Spark with its own catalog or a Hive metastore
 unity: the same for Databricks, with the locations of an object store
-hive:  external tables of Hive itself with Delta's connector, without the views
+hive:  external tables of Hive itself with Delta's connector; the views are for Spark SQL with Hive's catalog
 """
 
 

@@ -4,7 +4,7 @@ from argparse import ArgumentParser, Namespace
 
 from pipelines.cli.command import Command
 from pipelines.cli.dashboard_extra import dashboard_extra
-from pipelines.cli.options import add_conf, folder
+from pipelines.cli.options import add_clusters, add_conf
 
 _EXAMPLES = """examples:
   grouplake dashboard --tables /data/groups
@@ -20,14 +20,7 @@ An address that other machines reach needs TLS and authentication in the section
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--tables",
-        required=True,
-        action="append",
-        type=folder,
-        metavar="[NAME=]DIR",
-        help="folder (or object-store URI) of the tables; repeat for several clusters (name: that of the folder)",
-    )
+    add_clusters(parser)
     parser.add_argument(
         "--listen", metavar="HOST:PORT", help="address of the server; port 0: any free port (default: 127.0.0.1:8080)"
     )

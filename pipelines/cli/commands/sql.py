@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from pipelines.cli.command import Command
-from pipelines.cli.options import add_as_of, add_format, folder
+from pipelines.cli.options import add_as_of, add_clusters, add_format
 from pipelines.errors import UsageError
 
 if TYPE_CHECKING:
@@ -34,14 +34,7 @@ ownership rebalances resets consumption_edges unused_groups
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--tables",
-        required=True,
-        action="append",
-        type=folder,
-        metavar="[NAME=]DIR",
-        help="folder (or object-store URI) of the tables; repeat NAME=DIR for several clusters",
-    )
+    add_clusters(parser)
     parser.add_argument("query", nargs="?", metavar="QUERY", help="one SELECT statement")
     parser.add_argument("--file", metavar="FILE", help="file of statements that end with ';'; - for standard input")
     parser.add_argument("--output", metavar="FILE", help="write the rows to FILE.parquet, .csv or .json instead of printing them")
@@ -53,14 +46,14 @@ def _run(options: Namespace) -> int:
     from pipelines.prompt.script_run import read_script, run_script, write_result
     from pipelines.prompt.shell import Shell
     from pipelines.prompt.source import SnapshotSource
-    from pipelines.query.clusters import parse_roots
+    from pipelines.query.clusters import queried_roots
     from pipelines.query.result_file import expect_suffix
 
     if options.query is not None and options.file is not None:
         raise UsageError("both QUERY and --file: use one of them")
     if options.output is not None:
         expect_suffix(options.output)
-    source = SnapshotSource(parse_roots(options.tables), options.as_of)
+    source = SnapshotSource(queried_roots(options.tables), options.as_of)
     is_text = options.query is not None or options.file is not None or options.output is not None
     if not is_text and sys.stdin.isatty() and sys.stdout.isatty():
         run_prompt(Shell(source, options.format, sys.stdout, is_paged=True, refreshes=options.as_of is None))

@@ -1,7 +1,7 @@
 """The moments of all clusters: the newest from memory, earlier ones loaded on request and kept."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -13,6 +13,7 @@ from pipelines.dashboard.moments.moment import BatchState, Moment
 from pipelines.dashboard.moments.newest_state import NewestState
 from pipelines.dashboard.moments.past_batches import PastBatches
 from pipelines.dashboard.moments.past_state import PastState
+from pipelines.dashboard.moments.summary_times import NewestRebalances
 from pipelines.metrics.site import Site
 from pipelines.query.diff import diff
 from pipelines.query.engine import Snapshot, parse_as_of
@@ -27,13 +28,15 @@ class MomentStore:
     """For any number of threads. A request for a past moment that is not kept loads it, and blocks meanwhile."""
 
     def __init__(self, site: Site, memory_bytes: int) -> None:
-        """`site` loads the newest batches; `memory_bytes` limits what is kept of past ones."""
+        """`site`, which is not started yet, loads the newest batches; `memory_bytes` limits what is kept of past ones."""
         self._site = site
         self._query_bytes = memory_bytes // _QUERY_SHARE
-        self._past = KeptStates(memory_bytes)
+        self._past: KeptStates[PastState] = KeptStates(memory_bytes)
         self._lock = threading.Lock()
         self._newest: dict[str, tuple[MemorySnapshot, NewestState]] = {}
+        self._rebalances = {cluster: NewestRebalances() for cluster in site.roots}
         self._batches = {cluster: PastBatches(root) for cluster, root in site.roots.items()}
+        site.on_change(self._prepare)
 
     def clusters(self) -> Sequence[str]:
         """Names of the clusters."""
@@ -77,12 +80,20 @@ class MomentStore:
             raise NotLoaded(f"cluster {cluster} is not loaded: {state.error or 'the newest batch is being read'}")
         return state.value.snapshot
 
+    def _prepare(self, snapshots: Mapping[str, MemorySnapshot]) -> None:
+        """Make the summaries of new batches in the loading thread, once a page has used those of an earlier one."""
+        for cluster, snapshot in snapshots.items():
+            kept = self._newest.get(cluster)
+            if kept is not None and kept[0] is not snapshot and kept[1].has_summaries:
+                self._newest_state(cluster, snapshot).summaries()
+
     def _newest_state(self, cluster: str, snapshot: MemorySnapshot) -> NewestState:
         with self._lock:
             kept = self._newest.get(cluster)
             if kept is not None and kept[0] is snapshot:
                 return kept[1]
-            state = NewestState(snapshot, self._queries(Snapshot(TableStore(self._site.roots[cluster]), snapshot.batch)))
+            queries = self._queries(Snapshot(TableStore(self._site.roots[cluster]), snapshot.batch))
+            state = NewestState(snapshot, queries, self._rebalances[cluster])
             if kept is None or kept[0].batch.batch_id <= snapshot.batch.batch_id:
                 self._newest[cluster] = snapshot, state
             return state

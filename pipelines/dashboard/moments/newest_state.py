@@ -10,23 +10,29 @@ from pipelines.dashboard.moments.kept_queries import KeptQueries, Query
 from pipelines.dashboard.moments.moment import BatchState, Row
 from pipelines.dashboard.moments.partition_decisions import with_decisions
 from pipelines.dashboard.moments.summary_rows import STATUS_COLUMNS, lag_sums, summary_rows
-from pipelines.dashboard.moments.summary_times import last_commits, last_rebalances
+from pipelines.dashboard.moments.summary_times import NewestRebalances, last_commits
 from pipelines.snapshots.memory_snapshot import MemorySnapshot
 
 
 class NewestState(BatchState):
     """Answers from memory, except for queries."""
 
-    def __init__(self, snapshot: MemorySnapshot, queries: KeptQueries) -> None:
+    def __init__(self, snapshot: MemorySnapshot, queries: KeptQueries, rebalances: NewestRebalances) -> None:
         self.batch = snapshot.batch
         self._snapshot = snapshot
         self._queries = queries
+        self._rebalances = rebalances
         self._lock = threading.Lock()
         self._summaries: pa.Table | None = None
 
     @property
     def sampled_at(self) -> datetime | None:
         return self._snapshot.sampled_at
+
+    @property
+    def has_summaries(self) -> bool:
+        """True once a page has asked for them."""
+        return self._summaries is not None
 
     def summaries(self) -> pa.Table:
         with self._lock:
@@ -36,7 +42,7 @@ class NewestState(BatchState):
 
     def _made_summaries(self) -> pa.Table:
         status = self._snapshot.group_status
-        more = [last_commits(self._queries), last_rebalances(self._queries, self.batch)]
+        more = [last_commits(self._queries), self._rebalances.until(self._queries, self.batch)]
         if status is not None:
             more.append(status.table.select(STATUS_COLUMNS))
         return summary_rows(self._snapshot.groups.table, lag_sums(self._snapshot.lag.table), *more)

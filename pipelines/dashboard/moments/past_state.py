@@ -18,9 +18,12 @@ from pipelines.errors import RemovedState
 from pipelines.lag.lag_at import recorded_lag
 from pipelines.lag.status_at import group_status_at
 from pipelines.query.engine import Snapshot
+from pipelines.snapshots.grouped_table import GroupedTable
 from pipelines.tables.store import literal
 
 _GROUPS = "SELECT group_id, group_type, state, protocol, generation, member_count FROM groups"
+#: Estimate for a computed status.
+_STATUS_BYTES = 4_000
 _MILLISECOND = timedelta(milliseconds=1)
 
 
@@ -33,6 +36,9 @@ class PastState(BatchState):
         self._newest = newest
         self._queries = queries
         self._lock = threading.Lock()
+        #: Statuses that were computed because the recorded ones are removed.
+        self._computed: dict[str, Row] = {}
+        self._recorded = self._recorded_statuses()
         self._summaries, self._sampled_at = self._loaded()
 
     @property
@@ -42,32 +48,39 @@ class PastState(BatchState):
     @property
     def nbytes(self) -> int:
         """Bytes of the rows in memory."""
-        bytes_of_rows: int = self._summaries.nbytes
-        return bytes_of_rows + self._queries.nbytes
+        recorded = 0 if self._recorded is None else self._recorded.table.nbytes
+        return int(self._summaries.nbytes + recorded + _STATUS_BYTES * len(self._computed)) + self._queries.nbytes
 
     def summaries(self) -> pa.Table:
         return self._summaries
 
     def _loaded(self) -> tuple[pa.Table, datetime | None]:
-        more = [last_commits(self._queries), last_rebalances(self._queries, self.batch), *self._recorded_statuses()]
+        more = [last_commits(self._queries), last_rebalances(self._queries, self.batch)]
+        if self._recorded is not None:
+            more.append(self._recorded.table.select(STATUS_COLUMNS))
         groups = self._queries.query(_GROUPS, keep=False)
         if "lag_history" not in self.batch.versions:
             return summary_rows(groups, LAG_SUMS.empty_table(), *more), None
         lag = past_lag(self._queries, self.batch, groups["group_id"])
         return summary_rows(groups, topic_sums(lag), *more), pc.max(lag["sampled_at"]).as_py()
 
-    def _recorded_statuses(self) -> list[pa.Table]:
+    def _recorded_statuses(self) -> GroupedTable | None:
         """The statuses of the last sample, as long as its files exist."""
         if "group_status" in self.batch.versions:
             with suppress(RemovedState):
-                return [self._queries.query(f"SELECT {', '.join(STATUS_COLUMNS)} FROM group_status", keep=False)]
-        return []
+                return GroupedTable(self._queries.query("SELECT * FROM group_status", keep=False))
+        return None
 
     def statuses(self, groups: Sequence[str]) -> dict[str, Row]:
+        if self._recorded is not None:
+            return {group: self._recorded.of(group).to_pylist()[0] for group in groups if group in self._recorded}
         with self._lock:
-            # a time in ms that is not before the end of the batch
-            rows = group_status_at(self._newest, self.batch.finished_at + _MILLISECOND, groups).to_pylist()
-        return {row["group_id"]: row for row in rows}
+            missing = [group for group in groups if group not in self._computed]
+            if missing:
+                # a time in ms that is not before the end of the batch
+                rows = group_status_at(self._newest, self.batch.finished_at + _MILLISECOND, missing).to_pylist()
+                self._computed |= {row["group_id"]: row for row in rows}
+            return {group: self._computed[group] for group in groups}
 
     def group(self, group_id: str) -> Row | None:
         rows = self._rows_of("groups", group_id)

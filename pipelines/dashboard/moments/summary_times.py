@@ -1,5 +1,7 @@
 """Times of the last commit and the last rebalance of each group."""
 
+import threading
+
 import pyarrow as pa
 
 from pipelines.dashboard.moments.kept_queries import KeptQueries
@@ -9,12 +11,13 @@ from pipelines.timestamps import TIMESTAMP
 _COMMITS = """
 SELECT group_id, max(COALESCE(commit_timestamp, record_timestamp)) AS last_commit_at FROM offsets GROUP BY group_id
 """
+#: New generations, as the view `rebalances` has them.
 _REBALANCES = """
 SELECT group_id, max(record_timestamp) AS last_rebalance_at FROM membership_history
-WHERE state <> 'Dead' AND generation <> COALESCE(previous_generation, -1)
+WHERE batch_id > {after} AND state <> 'Dead' AND generation <> COALESCE(previous_generation, -1)
 AND (previous_generation IS NOT NULL OR member_count > 0) GROUP BY group_id
 """
-_NO_REBALANCES = pa.schema([("group_id", pa.string()), ("last_rebalance_at", TIMESTAMP)])
+_NO_REBALANCES = pa.schema([("group_id", pa.string()), ("last_rebalance_at", TIMESTAMP)]).empty_table()
 
 
 def last_commits(queries: KeptQueries) -> pa.Table:
@@ -22,9 +25,28 @@ def last_commits(queries: KeptQueries) -> pa.Table:
     return queries.query(_COMMITS, keep=False)
 
 
-def last_rebalances(queries: KeptQueries, batch: Batch) -> pa.Table:
-    """Time of the record with the newest generation of each group in the history."""
+def last_rebalances(queries: KeptQueries, batch: Batch, after: int = -1) -> pa.Table:
+    """Time of the record with the newest generation of each group, from the history after a batch."""
     if "membership_history" not in batch.versions:
         # an earlier version of Grouplake wrote the batch
-        return _NO_REBALANCES.empty_table()
-    return queries.query(_REBALANCES, keep=False)
+        return _NO_REBALANCES
+    return queries.query(_REBALANCES.format(after=after), keep=False)
+
+
+class NewestRebalances:
+    """The same for one newest batch after the other, without reading the history twice. For any number of threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._batch_id = -1
+        self._times = _NO_REBALANCES
+
+    def until(self, queries: KeptQueries, batch: Batch) -> pa.Table:
+        """Times until a batch; those of a later batch if it was asked for before."""
+        with self._lock:
+            if batch.batch_id > self._batch_id:
+                found = last_rebalances(queries, batch, self._batch_id).cast(_NO_REBALANCES.schema)
+                both = pa.concat_tables([self._times, found]).group_by("group_id").aggregate([("last_rebalance_at", "max")])
+                self._times = both.rename_columns({"last_rebalance_at_max": "last_rebalance_at"})
+                self._batch_id = batch.batch_id
+            return self._times

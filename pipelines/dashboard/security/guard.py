@@ -2,6 +2,7 @@
 
 import secrets
 import time
+from typing import Any
 
 from starlette.middleware.sessions import SessionMiddleware
 from starlette.types import ASGIApp
@@ -44,5 +45,7 @@ def guarded(app: ASGIApp, settings: SecuritySettings, progress: Progress) -> ASG
 
 def _proxied(app: ASGIApp, proxies: tuple[str, ...]) -> ASGIApp:
     """The application with scheme and client that trusted proxies forward. Forwarded headers of others are ignored."""
-    # its types are uvicorn's, which describe the same interface
-    return ProxyHeadersMiddleware(app, list(proxies))  # type: ignore[arg-type,return-value]
+    # uvicorn has types of its own for the same interface
+    middleware: Any = ProxyHeadersMiddleware
+    proxied: ASGIApp = middleware(app, list(proxies))
+    return proxied

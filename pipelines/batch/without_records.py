@@ -1,0 +1,45 @@
+"""Batches that read no records: rows of tables before and after, and the row of `batches`."""
+
+from datetime import datetime
+
+import pyarrow as pa
+
+from pipelines.phases import Phases
+from pipelines.query.engine import Snapshot
+from pipelines.tables import definitions
+from pipelines.tables.store import Batch
+from pipelines.tables.writer import TablesWriter
+from pipelines.writers.delta_rs import DeltaRsWriter
+from pipelines.writers.table_write import TableWrite
+
+
+def nullable_schema(name: str) -> pa.Schema:
+    """Columns of a table, all nullable as those of query results are."""
+    return pa.schema([field.with_nullable(True) for field in definitions.table(name).schema])
+
+
+def stored_rows(snapshot: Snapshot, name: str) -> pa.Table:
+    """All rows of a table; none if the last batch was written before the table existed."""
+    if name not in snapshot.batch.versions:
+        return nullable_schema(name).empty_table()
+    return snapshot.query(f"SELECT * FROM {name}").cast(nullable_schema(name))
+
+
+def write_rows(writer: TablesWriter, name: str, rows: pa.Table, batch_id: int) -> None:
+    """Write rows, which have all columns but `batch_id`, to a table.
+
+    Raises:
+        AnotherWriter: another job took over the tables.
+    """
+    schema = definitions.table(name).schema
+    stamped = rows.append_column("batch_id", pa.repeat(pa.scalar(batch_id, pa.int64()), rows.num_rows))
+    DeltaRsWriter(writer).write(TableWrite(name, stamped.select(schema.names).cast(schema)))
+
+
+def finish_batch(writer: TablesWriter, last: Batch, phases: Phases, finished_at: datetime) -> Batch:
+    """Make the current batch visible, with era, retention and log position of the last one.
+
+    Raises:
+        AnotherWriter: another job took over the tables; the batch is not visible.
+    """
+    return writer.finish(phases, finished_at, era=last.era, retention_ms=last.retention_ms, next_offsets=last.next_offsets)

@@ -1,0 +1,29 @@
+"""One browser and one server of the dashboard for the run."""
+
+from collections.abc import Iterator
+
+import pytest
+from browser_pages import launched
+from dashboards import Dashboard, dashboard
+from page_tables import write_page_tables
+from playwright.sync_api import Browser
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """A browser without a window."""
+    with launched() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def page_tables(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The tables of the pages, as `NAME=DIR`."""
+    return write_page_tables(tmp_path_factory.mktemp("pages"))
+
+
+@pytest.fixture(scope="session")
+def server(page_tables: str) -> Iterator[Dashboard]:
+    """`grouplake dashboard` of these tables."""
+    with dashboard(page_tables) as running:
+        yield running
