@@ -52,13 +52,16 @@ def test_a_partition_without_an_answer_has_its_reason() -> None:
     assert partition_logs([sample(0, 10)], SPAN)[0]["records_per_second"] is None, "one sample has no rate"
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 3_600), st.integers(0, 10_000)), min_size=2, max_size=20, unique_by=lambda each: each[0])
-)
-def test_the_series_has_the_growth_of_the_samples(steps: list[tuple[int, int]]) -> None:
+def test_a_part_of_an_interval_has_the_rate_of_this_part() -> None:
+    points = growth_series([sample(0, 0), sample(20, 1_200), sample(20.1, 1_206)], SPAN)
+    assert {round(row["records_per_second"], 6) for row in points if row["records_per_second"] is not None} == {1.0}
+
+
+@given(st.dictionaries(st.integers(0, 120), st.integers(0, 10_000), min_size=2, max_size=20))
+def test_the_series_has_the_growth_of_the_samples(steps: dict[int, int]) -> None:
     end, samples = 0, []
-    for second, grown in sorted(steps):
+    for interval, grown in sorted(steps.items()):
         end += grown
-        samples.append(sample(second / 60, end))
+        samples.append(sample(interval / 2, end))
     points = growth_series(samples, SPAN)
     assert total(points) == pytest.approx(samples[-1]["log_end"] - samples[0]["log_end"], abs=0.01)
