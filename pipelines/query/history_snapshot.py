@@ -49,6 +49,6 @@ class HistorySnapshot(Snapshot):
 
     def _absent(self, error: str) -> str | None:
         found = NO_TABLE.search(error)
-        if found is not None and found[2] in (*definitions.KEYS, *definitions.REPLACED):
+        if found is not None and found[2] in (*definitions.KEYS, *definitions.REPLACED, *definitions.VIEWS):
             raise RemovedState(gone(f"table {found[2]} of batch {self.batch.batch_id}"))
         return super()._absent(error)
