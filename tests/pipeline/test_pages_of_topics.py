@@ -2,8 +2,10 @@
 
 import re
 from datetime import datetime
+from urllib.parse import quote
 
 import pytest
+from log_builder import member
 from shop_pages import ShopPages
 from status_story import Story
 
@@ -124,6 +126,22 @@ def test_a_viewer_sees_the_groups_of_its_role_only(shop: ShopPages) -> None:
         assert "billing" not in shop.get("topics/orders").text
     finally:
         shop.viewer = LOCAL_VIEWER
+
+
+@pytest.mark.parametrize("name", ['<script>alert("1")</script>/../&amp;', "pay\u202eroll\x00\n", "report.json"])
+def test_hostile_names_are_text(tmp_path_factory: pytest.TempPathFactory, name: str) -> None:
+    story = Story(str(tmp_path_factory.mktemp("hostile")))
+    story.log.commit(0, 3, group=name, topic=name, at=story.log.now_ms)
+    story.log.group([member(name, topics=[name])], group=name)
+    story.sample()
+    pages = ShopPages(story.root)
+    segment = quote(name, safe="").replace(".json", "%2Ejson")
+    assert f"/c/east/topics/{segment}" in pages.html("topics").links()
+    for page in ("topics", f"topics/{segment}", "clients", "offsets-topic"):
+        html = pages.html(page)
+        assert [values for tag, values in html.elements if tag == "script"] == [{"type": "module", "src": "/static/page.js"}]
+        assert not [text for text in html.texts if re.search(r"[\x00-\x08\u202a-\u202e]", text)]
+    assert pages.json(f"topics/{segment}")["topic"] == name
 
 
 def test_a_topic_before_the_first_sample(tmp_path_factory: pytest.TempPathFactory) -> None:
