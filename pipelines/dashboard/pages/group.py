@@ -44,7 +44,7 @@ def group_page(moment: Moment, group: str, query: Query) -> Row:
     record, offsets, members = moment.group(group), _offsets(moment, group), moment.members(group)
     if record is None and not offsets and not _is_in_histories(moment, group):
         raise NoSuchPage(f"no group {group!r} at {moment.at:%Y-%m-%d %H:%M:%S} UTC")
-    history = GroupQueries(moment, group, span)
+    history = GroupQueries(moment, group, span, moment.batch.finished_at)
     owners, rebalances, resets, changes = history.owners(), history.rebalances(), history.resets(), history.member_changes()
     labels = member_labels([*owners, *({**row, "since": row["record_timestamp"], "until": None} for row in members)])
     status = moment.statuses([group]).get(group)
