@@ -99,6 +99,10 @@ class Snapshot:
         """
         return Snapshot(self._store, self._store.batch_as_of(as_of))
 
+    def reopened(self) -> "Snapshot":
+        """The same batch, with the newest rows of the tables that are not part of a batch."""
+        return Snapshot(self._store, self.batch)
+
     def newest(self) -> "Snapshot":
         """The same tables at the last complete batch."""
         return Snapshot(self._store, self._store.last_batch() or self.batch)

@@ -2,11 +2,15 @@
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 
 import pyarrow as pa
 
 from pipelines.query.engine import Snapshot
 from pipelines.query.plain_strings import plain_strings
+
+#: The rows of a reading statement.
+Query = Callable[[str], pa.Table]
 
 
 class KeptQueries:
@@ -37,6 +41,11 @@ class KeptQueries:
             if keep:
                 self._keep(sql, rows)
             return rows
+
+    def reopened(self) -> Query:
+        """A query function over the same batch, with the newest rows of the tables that are not part of a batch."""
+        snapshot = self._snapshot.reopened()
+        return lambda sql: plain_strings(snapshot.query(sql))
 
     def _keep(self, sql: str, rows: pa.Table) -> None:
         if rows.nbytes > self._max_bytes:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.dashboard.moments.kept_queries import KeptQueries
+from pipelines.dashboard.moments.kept_queries import KeptQueries, Query
 from pipelines.dashboard.moments.moment import BatchState, Row
 from pipelines.dashboard.moments.partition_decisions import with_decisions
 from pipelines.dashboard.moments.past_lag import past_lag
@@ -100,3 +100,6 @@ class PastState(BatchState):
 
     def query(self, sql: str) -> pa.Table:
         return self._queries.query(sql)
+
+    def reopened(self) -> Query:
+        return self._queries.reopened()
