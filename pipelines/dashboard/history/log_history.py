@@ -10,6 +10,8 @@ from pipelines.dashboard.moments.moment import Moment
 from pipelines.tables.store import literal, timestamp_literal
 
 Row = dict[str, Any]
+#: Completion of a batch, and its next offsets by log partition.
+Position = tuple[datetime, Mapping[int, int]]
 
 #: Points of a series: the newest batch of each interval.
 BUCKETS = 60
@@ -26,7 +28,7 @@ MAINTENANCE_SPAN = timedelta(days=30)
 _POSITIONS = """
 SELECT finished_at AS at, next_offsets FROM batches WHERE batch_id IN (
   SELECT max(batch_id) FROM batches WHERE finished_at BETWEEN {before} AND {end}
-  GROUP BY floor((date_part('epoch', finished_at) - {start_seconds}) / {width})
+  GROUP BY ceil((date_part('epoch', finished_at) - {end_seconds}) / {width})
 ) ORDER BY batch_id
 """
 _WRITERS = """
@@ -56,17 +58,17 @@ class LogQueries:
         self._moment = moment
         self._span = span
 
-    def positions(self) -> list[tuple[datetime, Mapping[int, int]]]:
+    def positions(self) -> list[Position]:
         """Next offsets by log partition, at the newest batch of each interval; the first one may be before the span."""
         width = self._span.seconds / BUCKETS
         rows = self._rows(
             _POSITIONS,
             before=timestamp_literal(self._span.start - timedelta(seconds=width)),
             end=timestamp_literal(self._end),
-            start_seconds=repr(self._span.start.timestamp()),
+            end_seconds=repr(self._end.timestamp()),
             width=repr(width),
         )
-        return [(row["at"], dict(row["next_offsets"])) for row in rows]
+        return spaced([(row["at"], dict(row["next_offsets"])) for row in rows], width / 2)
 
     def writers(self) -> tuple[list[Row], float]:
         """Groups with the most commits, and the seconds in which they are counted."""
@@ -115,7 +117,19 @@ class LogQueries:
         return rows
 
 
-def read_rates(positions: Sequence[tuple[datetime, Mapping[int, int]]]) -> dict[int, list[Row]]:
+def spaced(positions: Sequence[Position], seconds: float) -> list[Position]:
+    """The newest position, and those that are at least so long before the next one that is kept.
+
+    A batch and the sample after it are so near to each other that a rate between them means nothing.
+    """
+    found: list[Position] = []
+    for position in reversed(positions):
+        if not found or (found[-1][0] - position[0]).total_seconds() >= seconds:
+            found.append(position)
+    return found[::-1]
+
+
+def read_rates(positions: Sequence[Position]) -> dict[int, list[Row]]:
     """Log partition → records read per second, at the start of the time until the next batch; the last point ends the series.
 
     A partition begins with the second batch that has it: what was read before the first one is unknown.

@@ -110,23 +110,25 @@ def growth_series(samples: Sequence[Row], span: Span) -> list[Row]:
     An interval without samples is a gap. Growth between the samples of two topic ids is unknown and does not count.
     """
     width = span.seconds / _BUCKETS
-    buckets = [0.0] * _BUCKETS
-    covered: list[bool] = [False] * _BUCKETS
+    rates: list[float | None] = [None] * _BUCKETS
     for _, rows in groupby(samples, lambda row: (row["partition"], row["topic_id"])):
+        grown, covered = [0.0] * _BUCKETS, [0.0] * _BUCKETS
         for before, after in pairwise(row for row in rows if row["log_end"] is not None):
             first, last = ((row["at"] - span.start).total_seconds() / width for row in (before, after))
-            _spread(buckets, covered, first, last, max(0, after["log_end"] - before["log_end"]))
-    points: list[Row] = [
-        {"at": span.start + timedelta(seconds=number * width), "records_per_second": amount / width if is_covered else None}
-        for number, (amount, is_covered) in enumerate(zip(buckets, covered, strict=True))
+            _spread(grown, covered, first, last, max(0, after["log_end"] - before["log_end"]))
+        for number, (amount, part) in enumerate(zip(grown, covered, strict=True)):
+            if part:
+                # a bucket that is covered in part has the rate of this part
+                rates[number] = (rates[number] or 0.0) + amount / (part * width)
+    return [
+        {"at": span.start + timedelta(seconds=number * width), "records_per_second": rate} for number, rate in enumerate(rates)
     ]
-    return points
 
 
-def _spread(buckets: list[float], covered: list[bool], first: float, last: float, amount: float) -> None:
-    """Add an amount that is spread evenly between two places, counted in buckets."""
-    for number in range(max(0, int(first)), min(len(buckets) - 1, int(last)) + 1):
+def _spread(grown: list[float], covered: list[float], first: float, last: float, amount: float) -> None:
+    """Add an amount that is spread evenly between two places, counted in buckets, and the parts of the buckets between them."""
+    for number in range(max(0, int(first)), min(len(grown) - 1, int(last)) + 1):
         overlap = min(last, number + 1) - max(first, number)
         if overlap > 0:
-            buckets[number] += amount * overlap / (last - first)
-            covered[number] = True
+            grown[number] += amount * overlap / (last - first)
+            covered[number] += overlap

@@ -65,10 +65,12 @@ class PastState(BatchState):
         return summary_rows(groups, topic_sums(lag), *more), pc.max(lag["sampled_at"]).as_py()
 
     def _recorded_statuses(self) -> GroupedTable | None:
-        """The statuses of the last sample, as long as its files exist."""
-        if "group_status" in self.batch.versions:
-            with suppress(RemovedState):
-                return GroupedTable(self._queries.query("SELECT * FROM group_status", keep=False))
+        """The statuses of the last sample, as long as its files exist; None before the first sample too."""
+        if "group_status" not in self.batch.versions:
+            return None
+        with suppress(RemovedState):
+            rows = self._queries.query("SELECT * FROM group_status", keep=False)
+            return GroupedTable(rows) if rows.num_rows else None
         return None
 
     def statuses(self, groups: Sequence[str]) -> dict[str, Row]:

@@ -2,14 +2,15 @@
 
 from typing import Any
 
-from pipelines.dashboard.history.group_events import group_events, stops
+from pipelines.dashboard.history.folded_events import folded
+from pipelines.dashboard.history.group_events import group_events, removal_events, return_events, stops
 from pipelines.dashboard.history.group_history import GroupQueries
 from pipelines.dashboard.history.member_labels import member_labels
 from pipelines.dashboard.history.span import span_until
 from pipelines.dashboard.moments.moment import Moment
 from pipelines.dashboard.pages.group_tabs import TABS
 from pipelines.dashboard.pages.page import NoSuchPage, Query, choice
-from pipelines.dashboard.words.reasons import reasons
+from pipelines.dashboard.words.reasons import STOPPED, reasons
 from pipelines.tables.store import literal
 
 Row = dict[str, Any]
@@ -26,8 +27,6 @@ _LAG = (
     *("lag", "data_lag", "lag_seconds", "lag_seconds_low", "lag_seconds_high", "lag_method", "lag_reason", "messages_lost"),
     *("blocked_by_transaction", "lag_slope_per_second", "stuck_seconds", "retention_margin_seconds", "status", "rule"),
 )
-#: Statuses that need no reason.
-_FINE = ("OK", "NOTFOUND")
 
 
 def group_page(moment: Moment, group: str, query: Query) -> Row:
@@ -46,14 +45,15 @@ def group_page(moment: Moment, group: str, query: Query) -> Row:
     owners, rebalances, resets, changes = history.owners(), history.rebalances(), history.resets(), history.member_changes()
     labels = member_labels([*owners, *({**row, "since": row["record_timestamp"], "until": None} for row in members)])
     status = moment.statuses([group]).get(group)
-    stopped = stops(offsets, status["findings"] or [] if status else [], labels)
-    events = group_events(rebalances, changes, resets, history.removals(), stopped, labels)
+    stopped = stops(offsets, status["findings"] or [] if status else [], labels, moment.at)
+    others = [*stopped, *removal_events(history.removals()), *return_events(history.returns())]
+    events = folded(group_events(rebalances, changes, resets, others, labels))
     rows = next(read for name, _, read in TABS if name == tab)
     return {
         "group_id": group,
         "exists": record is not None or bool(offsets),
         "group": _without(record, "group_id", "batch_id"),
-        "status": _status(status),
+        "status": _status(status, stopped, len(members)),
         "figures": _figures(offsets),
         "span": {"start": span.start, "end": span.end, "text": span.text},
         "lag_history": history.lag(),
@@ -106,11 +106,14 @@ def _figures(offsets: list[Row]) -> Row:
     }
 
 
-def _status(row: Row | None) -> Row:
+def _status(row: Row | None, stopped: list[Row], members: int) -> Row:
     if row is None:
         return {"status": None, "rule": None, "reasons": []}
-    findings = [each for each in row["findings"] or [] if each["status"] not in _FINE]
-    return {"status": row["status"], "rule": row["rule"], "burrow_status": row["burrow_status"], "reasons": reasons(findings)}
+    found = [
+        {**reason, "details": [f"{each['words']}." for each in stopped] if reason["rule"] == STOPPED else []}
+        for reason in reasons(row["findings"] or [], members)
+    ]
+    return {"status": row["status"], "rule": row["rule"], "burrow_status": row["burrow_status"], "reasons": found}
 
 
 def _without(row: Row | None, *names: str) -> Row | None:

@@ -61,7 +61,7 @@ def group_rows(moment: Moment, rows: pa.Table) -> list[Row]:
         status = statuses.get(row["group_id"])
         if status is not None:
             row |= {name: status[name] for name in ("status", "rule", "detail", "findings")}
-        row["reasons"] = reasons([each for each in row.pop("findings") or [] if each["status"] not in ("OK", "NOTFOUND")])
+        row["reasons"] = reasons(row.pop("findings") or [], row["member_count"])
     return found
 
 

@@ -14,7 +14,7 @@ from pipelines.dashboard.words.quantities import count, duration, pace, plural
 
 def offsets_topic_view(model: Mapping[str, Any], _: Moment) -> Mapping[str, Any]:
     """Names for the template offsets_topic.html."""
-    span = model["span"]
+    span, phases = model["span"], phase_chart(model["batches"])
     series = {
         each["log_partition"]: [
             *((row["at"], row["records_per_second"]) for row in each["points"]),
@@ -26,10 +26,11 @@ def offsets_topic_view(model: Mapping[str, Any], _: Moment) -> Mapping[str, Any]
         "spans": OFFERED,
         "multiples": small_multiples(series, span["start"], span["end"]),
         "rates_summary": rates_summary(model),
-        "phases": phase_chart(model["batches"]),
+        "phases": phases,
         "phases_summary": phases_summary(model["batches"]),
         "median_seconds": median_ms(model["batches"]) / 1000 if model["batches"] else None,
         "kinds": [(name, label) for name, label, _ in KINDS],
+        "drawn_kinds": {bar.kind for row in phases.rows for bar in row.bars},
         "kind_ms": kind_ms,
         "longest_count": LONGEST_COUNT.total_seconds(),
         "maintenance_seconds": MAINTENANCE_SPAN.total_seconds(),

@@ -28,6 +28,7 @@ _FILTERS = {
     "other_labels": alerts.other_labels,
     "pace": quantities.pace,
     "lag_reason": reasons.lag_reason,
+    "rule_name": reasons.rule_name,
 }
 _FUNCTIONS = {
     "interval": quantities.interval,

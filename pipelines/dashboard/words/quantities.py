@@ -49,11 +49,12 @@ def short_duration(seconds: float) -> str:
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """Bounds of an age, in the unit of the greater one: `3.9–4.4 min`; empty if the bounds are unknown."""
+    """Bounds of an age, in the unit of the greater one: `3.9–4.4 min`; empty if they are unknown or do not differ."""
     if low is None or high is None:
         return ""
     unit, size = next(((unit, size) for unit, size, _ in _UNITS if high >= 2 * size), ("s", 1))
-    return f"{_three_digits(low / size)}–{_three_digits(high / size)} {unit}"
+    bounds = _three_digits(low / size), _three_digits(high / size)
+    return "" if bounds[0] == bounds[1] else f"{'–'.join(bounds)} {unit}"
 
 
 def rate(per_second: float | None, noun: str = "") -> str:
