@@ -68,7 +68,7 @@ def group_rows(moment: Moment, rows: pa.Table) -> list[Row]:
 def groups_view(model: Row, moment: Moment) -> Row:
     """Small charts, and what the form and the headings of the table need."""
     return {
-        "sparklines": {group: sparkline(points, "lag", moment.at, TREND) for group, points in model["trends"].items()},
+        "sparklines": {group: sparkline(points, "lag", moment.at, TREND, width=80) for group, points in model["trends"].items()},
         "sorts": SORTS,
         "filters": FILTERS,
     }
