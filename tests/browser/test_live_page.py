@@ -130,7 +130,9 @@ def test_pause_stops_updates(visited: Open, following: Dashboard, feed: Feed) ->
         before = page.locator("footer p").first.inner_text()
         loaded = following.get("/ready").json()["clusters"]["east"]["batch_id"]
         feed.batch()
-        eventually("the batch is loaded", lambda: following.get("/ready").json()["clusters"]["east"]["batch_id"], lambda id: id > loaded)
+        eventually(
+            "the batch is loaded", lambda: following.get("/ready").json()["clusters"]["east"]["batch_id"], lambda id: id > loaded
+        )
         page.wait_for_timeout(_QUIET_MS)
         assert page.locator("footer p").first.inner_text() == before
         paused.click()
