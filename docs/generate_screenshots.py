@@ -1,24 +1,29 @@
 """Writes docs/images/page/*.png, pictures of the pages of `grouplake dashboard`, from a real server and Chromium.
 
-PYTHONPATH=tests/support python docs/generate_screenshots.py [NAME …]
+PYTHONPATH=tests/support python docs/generate_screenshots.py [--tables DIR] [NAME …]
 
-The tables and the fonts are the same on every machine. A picture has one pixel per CSS pixel and at most 256 colours.
+The tables are those of `grouplake example --history DIR --until 2026-03-04T14:00:00Z`, written first without `--tables`.
+Tables and fonts are the same on every machine. A picture has one pixel per CSS pixel and at most 256 colours.
 """
 
 import os
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterable
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from browser_pages import DESKTOP, PHONE, View, launched, opened
 from dashboards import dashboard
 from debian_packages import debian_files_with_dependencies, library_path
-from page_tables import write_page_tables
 from playwright.sync_api import Browser
+from shop_history import UNTIL
 
+from pipelines.example_history.history import write_history
+
+CLUSTER = "shop"
 IMAGES = Path(__file__).parent / "images" / "page"
 #: A longer page is cut here.
 HEIGHT_LIMIT = 2_000
@@ -41,10 +46,33 @@ class Picture:
         return f"{self.name}.png"
 
 
+#: Name → path below the cluster. Each page is pictured in both themes and on a phone.
+SHOWN = {
+    "overview": "",
+    "groups": "groups",
+    "group": "groups/billing",
+    "topics": "topics",
+    "topic": "topics/orders",
+    "clients": "clients",
+    "client": "clients/billing-1?span=24h",
+    "offsets-topic": "offsets-topic",
+    "alerts": "alerts",
+    "changes": "changes?from=2026-03-04T08:00:00Z",
+}
+#: Pictures of the tutorial.
+TUTORIAL = {
+    "tutorial-storm": "groups/search-indexer?as_of=2026-03-04T06:00:00Z&span=3h",
+    "tutorial-reset": "groups/recommendations?as_of=2026-03-03T14:00:00Z&span=6h&tab=resets",
+    "tutorial-expiry": "groups/report-monthly?span=30h",
+    "tutorial-transaction": "groups/ledger-export?tab=transactions",
+}
 PICTURES = (
-    Picture("clusters", "/"),
-    Picture("clusters-dark", "/", "dark"),
-    Picture("clusters-phone", "/", width=PHONE),
+    *(
+        Picture(f"{name}{suffix}", f"/c/{CLUSTER}/{path}", theme, width)
+        for name, path in SHOWN.items()
+        for suffix, theme, width in (("", "light", DESKTOP), ("-dark", "dark", DESKTOP), ("-phone", "light", PHONE))
+    ),
+    *(Picture(name, f"/c/{CLUSTER}/{path}") for name, path in TUTORIAL.items()),
 )
 
 
@@ -75,13 +103,18 @@ def _with_palette(png: bytes) -> bytes:
     return done.stdout or png
 
 
-def main(names: Iterable[str]) -> None:
-    wanted = set(names) or {picture.name for picture in PICTURES}
-    with tempfile.TemporaryDirectory(prefix="grouplake-pictures-") as folder:
-        tables = write_page_tables(Path(folder))
-        with launched() as browser, dashboard(tables) as server:
+def main(arguments: Sequence[str]) -> None:
+    parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
+    parser.add_argument("--tables", type=Path, help="folder with the tables (default: written first)")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="pictures (default: all)")
+    options = parser.parse_args(arguments)
+    with TemporaryDirectory(prefix="grouplake-pictures-") as scratch:
+        tables = options.tables or Path(scratch) / CLUSTER
+        if options.tables is None:
+            write_history(str(tables), UNTIL, print)
+        with launched() as browser, dashboard(f"{CLUSTER}={tables}") as server:
             for picture in PICTURES:
-                if picture.name in wanted:
+                if not options.names or picture.name in options.names:
                     file = draw(browser, server.url, picture, IMAGES)
                     print(f"{file.name}: {file.stat().st_size / 1000:.0f} kB")
 

@@ -4,9 +4,10 @@ Ends have to be read after the commits that they are compared with. So the first
 soon; otherwise the samples until the end of the batch. `sampled_at` shows which. Times in ms.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -46,7 +47,11 @@ def lag_at(batch: Snapshot, newest: Snapshot, groups: Sequence[str] = ()) -> pa.
     """
     named = is_in("group_id", groups) if groups else "TRUE"
     positions = batch.query(f"SELECT * FROM ({POSITIONS}) p WHERE {named} ORDER BY group_id, topic, partition").to_pylist()
-    read_until = batch.batch.finished_at
+    return lag_of_positions(positions, newest, batch.batch.finished_at)
+
+
+def lag_of_positions(positions: Sequence[Mapping[str, Any]], newest: Snapshot, read_until: datetime) -> pa.Table:
+    """Lag of positions, with the columns of POSITIONS, at a time; `newest` has the samples."""
     samples = all_samples(newest, {row["topic"] for row in positions})
     known = {partition: _around(taken, newest_ms, to_ms(read_until)) for partition, (taken, newest_ms) in samples.items()}
     rows = [_row(row, known.get(TopicPartition(row["topic"], row["partition"]), ())) for row in positions]
@@ -73,7 +78,7 @@ def _around(samples: Sequence[EndOffsetSample], newest_ms: int | None, at_ms: in
     return until
 
 
-def _row(position: dict[str, Any], samples: Sequence[EndOffsetSample]) -> dict[str, Any]:
+def _row(position: Mapping[str, Any], samples: Sequence[EndOffsetSample]) -> dict[str, Any]:
     commit = None
     if position["committed_offset"] is not None:
         committed_at = position["commit_timestamp"]

@@ -99,6 +99,14 @@ class Snapshot:
         """
         return Snapshot(self._store, self._store.batch_as_of(as_of))
 
+    def alert_versions(self) -> tuple[int, ...]:
+        """Versions of the tables that are not part of a batch, as far as they exist."""
+        return tuple(self._store.table(name).version() for name in definitions.ALERTS if self._store.has(name))
+
+    def reopened(self) -> "Snapshot":
+        """The same batch, with the newest rows of the tables that are not part of a batch."""
+        return Snapshot(TableStore(self._store.root), self.batch)
+
     def newest(self) -> "Snapshot":
         """The same tables at the last complete batch."""
         return Snapshot(self._store, self._store.last_batch() or self.batch)

@@ -33,10 +33,10 @@ def test_pictures_are_small() -> None:
 
 @pytest.mark.browser
 def test_a_picture(browser: Browser, server: Dashboard, tmp_path: Path) -> None:
-    for picture in SCRIPT["PICTURES"]:
-        png = SCRIPT["draw"](browser, server.url, picture, tmp_path).read_bytes()
-        # signature, length and name of the header; width, height, bits, colour type 3: palette
-        assert png[:8] == b"\x89PNG\r\n\x1a\n"
-        assert int.from_bytes(png[16:20]) == picture.width
-        assert int.from_bytes(png[20:24]) <= SCRIPT["HEIGHT_LIMIT"]
-        assert png[25] == 3
+    picture = next(each for each in SCRIPT["PICTURES"] if each.name == "overview")
+    png = SCRIPT["draw"](browser, server.url, picture, tmp_path).read_bytes()
+    # signature, length and name of the header; width, height, bits, colour type 3: palette
+    assert png[:8] == b"\x89PNG\r\n\x1a\n"
+    assert int.from_bytes(png[16:20]) == picture.width
+    assert int.from_bytes(png[20:24]) <= SCRIPT["HEIGHT_LIMIT"]
+    assert png[25] == 3

@@ -100,3 +100,10 @@ def test_streams_end_with_the_server(server: Dashboard) -> None:
             stream.wait_until_ended()
     # uvicorn reports responses that it has to cancel
     assert server.errors() == ""
+
+
+@pytest.mark.slow
+def test_a_comment_keeps_an_idle_stream_open(server: Dashboard) -> None:
+    with EventStream(server.url) as stream:
+        eventually("a comment", lambda: list(stream.lines), lambda lines: any(line.startswith(":") for line in lines))
+        assert stream.events == []

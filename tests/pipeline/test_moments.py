@@ -12,15 +12,18 @@ from status_story import Story
 
 from pipelines.configuration import load_configuration
 from pipelines.dashboard.moments.errors import NotLoaded, UnknownCluster
+from pipelines.dashboard.moments.history_state import HistoryState
 from pipelines.dashboard.moments.kept_queries import KeptQueries
 from pipelines.dashboard.moments.moment import Moment
 from pipelines.dashboard.moments.moment_store import MomentStore
 from pipelines.dashboard.moments.newest_state import NewestState
 from pipelines.dashboard.moments.summary_rows import SUMMARY
 from pipelines.errors import RemovedState, UsageError
+from pipelines.maintain import Maintenance, maintain
 from pipelines.metrics.settings import metrics_settings
 from pipelines.metrics.site import Site
 from pipelines.query.engine import Snapshot
+from pipelines.tables import definitions
 from pipelines.tables.store import TableStore
 
 SETTINGS = metrics_settings(load_configuration(None).metrics)
@@ -133,12 +136,43 @@ def test_statuses_and_lag_after_the_rows_of_the_sample_are_removed(cluster: Clus
     assert shown[0] == shown[1] == [(0, 4, "STOP"), (1, 0, "OK")]
 
 
-def test_a_moment_whose_tables_are_removed(cluster: Cluster) -> None:
+@pytest.mark.parametrize("behind", [1, 3, 4])
+def test_the_histories_give_a_moment_whose_tables_are_removed(cluster: Cluster, behind: int) -> None:
+    """Every batch, with a group that joins, moves, and gets another member; everything but the status of the summary."""
+    story = cluster.story
+    story.at(65).log.group([member(), member("m2", topics=())], group="billing", generation=6)
+    story.commit(11).end(12).sample()
+    story.at(70).log.group_tombstone("billing")
+    story.batch()
+    batch = Snapshot.open(story.root).batch.batch_id - behind
+    kept = cluster.moment(batch)
+    groups, members, lag = kept.group("billing"), kept.members("billing"), kept.lag("billing")
+    assert groups is not None
+    vacuum(cluster, *definitions.KEYS, *definitions.REPLACED)
+    derived = Cluster(story).moment(batch)
+    assert isinstance(derived.state, HistoryState)
+    unknown = dict.fromkeys(("status", "rule", "detail", "findings"))
+    assert derived.summaries().to_pylist() == [row | unknown for row in kept.summaries().to_pylist()]
+    found = derived.group("billing")
+    assert found is not None
+    for name in ("group_id", "group_type", "state", "generation", "protocol", "member_count"):
+        assert found[name] == groups[name]
+    for name in ("member_id", "client_id"):
+        assert [row[name] for row in derived.members("billing")] == [row[name] for row in members]
+    shown = ("topic", "partition", "group_offset", "lag", "consumer_id", "client_id", "member_host")
+    assert [[row[name] for name in shown] for row in derived.lag("billing")] == [[row[name] for name in shown] for row in lag]
+    assert derived.statuses(["billing"])["billing"]["status"] == kept.statuses(["billing"])["billing"]["status"]
+    assert derived.query("SELECT max(batch_id) AS newest FROM offset_history")["newest"][0].as_py() <= batch
+    with pytest.raises(RemovedState, match="table offsets of batch"):
+        derived.query("SELECT * FROM committed_offsets")
+
+
+def test_a_moment_before_the_histories(cluster: Cluster) -> None:
     cluster.moment()
-    vacuum(cluster, "groups", "members", "offsets")
-    with pytest.raises(RemovedState, match="can no longer be read: `grouplake maintain` has removed"):
+    maintain(cluster.story.root, Maintenance(1, 168, 16), cluster.story.clock() + timedelta(days=2), print)
+    vacuum(cluster, *definitions.KEYS, *definitions.REPLACED)
+    with pytest.raises(RemovedState, match=r"batch 1 can no longer be read: .* the histories start later"):
         cluster.moment(1)
-    assert summary(cluster.moment())["member_count"] == 1
 
 
 def test_a_group_without_changes_has_its_last_stored_lag(cluster: Cluster) -> None:
@@ -226,3 +260,12 @@ def test_a_failed_listener_does_not_end_the_loading(cluster: Cluster) -> None:
     site.refresh()
     assert site.is_ready
     assert reported == ["after a new batch: OSError: no space left"]
+
+
+def test_before_the_first_sample(tmp_path: Path) -> None:
+    cluster = Cluster(Story(str(tmp_path / "east")))
+    cluster.story.at(0).commit(5).batch()
+    cluster.story.at(60).end(9).sample()
+    moment = cluster.moment(0)
+    assert (moment.sampled_at, summary(moment)["lag"], summary(moment)["status"]) == (None, None, None)
+    assert moment.statuses(["billing"])["billing"]["status"] == "UNKNOWN"

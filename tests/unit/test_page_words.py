@@ -50,7 +50,14 @@ def test_a_duration_is_within_a_unit_of_its_value(seconds: float) -> None:
 
 @pytest.mark.parametrize(
     ("low", "high", "text"),
-    [(None, 4, ""), (0, 0.5, "0–0.5 s"), (234, 264, "3.9–4.4 min"), (46_800, 54_000, "13–15 h"), (1.0, 119, "1–119 s")],
+    [
+        (None, 4, ""),
+        (0, 0.5, "0–0.5 s"),
+        (234, 264, "3.9–4.4 min"),
+        (46_800, 54_000, "13–15 h"),
+        (1.0, 119, "1–119 s"),
+        (50_400, 50_460, ""),
+    ],
 )
 def test_bounds_share_a_unit(low: float | None, high: float, text: str) -> None:
     assert interval(low, high) == text

@@ -67,6 +67,9 @@ def area(points: Sequence[tuple[datetime, float | None]], axis: TimeAxis, scale:
         if is_stepped:
             after = next((at for at, value in points if at > run[-1][0]), axis.end)
             places = _stepped([*places, (axis.x(after), places[-1][1])])
+        if len(places) == 1:
+            # a single sample is a short line, so that it is seen
+            places.append((min(places[0][0] + 1, axis.right), places[0][1]))
         path = "L".join(f"{x:g} {y:g}" for x, y in _without_repeats(places))
         lines.append(f"M{path}")
         fills.append(f"M{places[0][0]:g} {scale.bottom:g}L{path}L{places[-1][0]:g} {scale.bottom:g}Z")

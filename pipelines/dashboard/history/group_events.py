@@ -1,7 +1,7 @@
 """The events of a group as a list, the newest first: rebalances, resets, removals and stops, each with its sentence."""
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any
 
@@ -9,15 +9,14 @@ from pipelines.dashboard.history.member_labels import MemberLabel
 from pipelines.dashboard.words.events import rebalance_words, reset_words
 from pipelines.dashboard.words.names import visible
 from pipelines.dashboard.words.quantities import count, plural
-from pipelines.dashboard.words.reasons import partition_name
+from pipelines.dashboard.words.reasons import STOPPED, partition_name
+from pipelines.dashboard.words.times import since
 
 Row = Mapping[str, Any]
 
 #: A member change belongs to the rebalance that follows it: records of a classic rebalance share their time, those of a modern
 #: one precede it by less than this.
 _SOON = timedelta(seconds=1)
-#: Rule of partitions whose commits have stopped.
-_STOPPED = "burrow_2"
 _REMOVALS = {
     "tombstone": "Offsets of {partitions} of {topic} were removed from the log",
     "expire": "Offsets of {partitions} of {topic} expired",
@@ -33,21 +32,48 @@ def group_events(
     rebalances: Sequence[Row],
     member_changes: Sequence[Row],
     resets: Sequence[Row],
-    removals: Sequence[Row],
-    stopped: Sequence[dict[str, Any]],
+    others: Sequence[dict[str, Any]],
     labels: Mapping[str, MemberLabel],
 ) -> list[dict[str, Any]]:
-    """Rows with `at`, `kind` (rebalance, reset, removal, stop or group) and `words`; `stopped` are those of `stops`."""
-    events = [*stopped, *_rebalances(rebalances, member_changes, labels), *_resets(resets), *_group_changes(member_changes)]
-    for row in removals:
-        words = _REMOVALS[row["change"]].format(partitions=plural(row["partitions"], "partition"), topic=visible(row["topic"]))
-        events.append({"at": row["at"], "kind": "removal", "words": words})
+    """Rows with `at`, `kind` (rebalance, reset, group, or that of `others`) and `words`."""
+    events = [*others, *_rebalances(rebalances, member_changes, labels), *_resets(resets), *_group_changes(member_changes)]
     return sorted(events, key=lambda event: event["at"], reverse=True)
 
 
-def stops(offsets: Sequence[Row], findings: Sequence[Row], members: Mapping[str, MemberLabel]) -> list[dict[str, Any]]:
+def removal_events(removals: Sequence[Row]) -> list[dict[str, Any]]:
+    """Removed offsets."""
+    return [
+        {
+            "at": row["at"],
+            "kind": "removal",
+            "words": _REMOVALS[row["change"]].format(
+                partitions=plural(row["partitions"], "partition"), topic=visible(row["topic"])
+            ),
+        }
+        for row in removals
+    ]
+
+
+def return_events(returns: Sequence[Row]) -> list[dict[str, Any]]:
+    """First commits after a removal, one event per topic and time: what the group skipped, or reads again."""
+
+    def key(row: Row) -> tuple[Any, ...]:
+        return row["at"], row["topic"]
+
+    found = []
+    for (at, topic), rows in groupby(sorted(returns, key=key), key=key):
+        jumps = [row["to_offset"] - row["from_offset"] for row in rows]
+        where = f"{plural(len(jumps), 'partition')} of {visible(topic)}"
+        moved = f"{count(abs(sum(jumps)))} offsets {'after' if sum(jumps) >= 0 else 'before'} the removed ones"
+        found.append({"at": at, "kind": "return", "words": f"First commit on {where} since the removal, {moved}"})
+    return found
+
+
+def stops(
+    offsets: Sequence[Row], findings: Sequence[Row], members: Mapping[str, MemberLabel], now: datetime
+) -> list[dict[str, Any]]:
     """The last commit of partitions whose commits have stopped, as events; partitions of one owner and time are one event."""
-    stopped = {(row["topic"], row["partition"]) for row in findings if row["rule"] == _STOPPED}
+    stopped = {(row["topic"], row["partition"]) for row in findings if row["rule"] == STOPPED}
     rows = [row for row in offsets if (row["topic"], row["partition"]) in stopped and row["committed_at"] is not None]
 
     def key(row: Row) -> tuple[Any, ...]:
@@ -63,7 +89,11 @@ def stops(offsets: Sequence[Row], findings: Sequence[Row], members: Mapping[str,
         its = "it" if len(partitions) == 1 else "them"
         still = f"{visible(members[owner].name, 60)} still owns {its}" if owner in members else f"nobody owns {its}"
         found.append(
-            {"at": at, "kind": "stop", "words": f"Last commit on {where}; {still}, and {count(waiting)} records are waiting"}
+            {
+                "at": at,
+                "kind": "stop",
+                "words": f"Last commit on {where}, {since(at, now)}; {still}, and {count(waiting)} records are waiting",
+            }
         )
     return found
 

@@ -56,6 +56,19 @@ SELECT change, record_timestamp AS at, topic, count(*) AS partitions FROM offset
 WHERE group_id = {group} AND change IN ('tombstone', 'expire') AND record_timestamp BETWEEN {start} AND {end}
 GROUP BY change, record_timestamp, topic ORDER BY at
 """
+#: A commit without a previous offset whose partition had one that was removed.
+_RETURNS = """
+SELECT topic, partition, at, to_offset, from_offset FROM (
+  SELECT topic, partition, record_timestamp AS at, change, min_offset AS to_offset,
+         lag(change) OVER before AS change_before, lag(previous_offset) OVER before AS from_offset
+  FROM offset_history
+  WHERE group_id = {group} AND (change IN ('tombstone', 'expire') OR previous_offset IS NULL)
+  WINDOW before AS (PARTITION BY topic, partition ORDER BY log_offset, batch_id)
+) c
+WHERE change IN ('commit', 'rewind') AND change_before IN ('tombstone', 'expire') AND from_offset IS NOT NULL
+  AND at BETWEEN {start} AND {end}
+ORDER BY at, topic, partition
+"""
 
 
 class Queries(Protocol):
@@ -68,7 +81,9 @@ class Queries(Protocol):
 class GroupQueries:
     """The histories of one group in a span."""
 
-    def __init__(self, tables: Queries, group: str, span: Span) -> None:
+    def __init__(self, tables: Queries, group: str, span: Span, read_until: datetime) -> None:
+        """`read_until` is the end of the batch: what was committed later is unknown."""
+        self._read_until = read_until
         self._tables = tables
         self._span = span
         self._values = {
@@ -81,12 +96,15 @@ class GroupQueries:
 
     def lag(self) -> list[Row]:
         """Points of lag and age in the order of time. A point without values begins a gap, in which nothing was sampled."""
-        points = self._rows(_LAG)
-        return thinned(with_gaps(points), "lag")
+        points = with_gaps(self._rows(_LAG))
+        before = [number for number, point in enumerate(points) if point["at"] < self._span.start]
+        # of the points before the span, the last one has the value at its start
+        return thinned(points[before[-1] :] if before else points, "lag")
 
     def commits(self) -> list[Row]:
-        """Commits per second by bucket; `at` is the start of the bucket, the last bucket may be cut by the end of the span."""
-        return _rates([(row["at"], row["commits"]) for row in self._rows(_COMMITS)], self._span)
+        """Commits per second by bucket; `at` is the start of the bucket. Null for buckets after the end of the batch."""
+        rates = _rates([(row["at"], row["commits"]) for row in self._rows(_COMMITS)], self._span)
+        return [row if row["at"] < self._read_until else {**row, "commits_per_second": None} for row in rates]
 
     def owners(self) -> list[Row]:
         """Intervals in which a member had a partition, cut to nothing: they may begin before the span."""
@@ -107,6 +125,10 @@ class GroupQueries:
     def removals(self) -> list[Row]:
         """Removed offsets by time and topic."""
         return self._rows(_REMOVALS)
+
+    def returns(self) -> list[Row]:
+        """First commits of partitions whose offset had been removed."""
+        return self._rows(_RETURNS)
 
     def _rows(self, sql: str) -> list[Row]:
         rows: list[Row] = self._tables.query(sql.format(**self._values)).to_pylist()

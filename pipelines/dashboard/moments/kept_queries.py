@@ -2,11 +2,15 @@
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 
 import pyarrow as pa
 
 from pipelines.query.engine import Snapshot
 from pipelines.query.plain_strings import plain_strings
+
+#: The rows of a reading statement.
+Query = Callable[[str], pa.Table]
 
 
 class KeptQueries:
@@ -18,6 +22,8 @@ class KeptQueries:
         self._lock = threading.Lock()
         self._results: OrderedDict[str, pa.Table] = OrderedDict()
         self._bytes = 0
+        #: Versions of the tables that are not part of a batch, and queries over these versions.
+        self._reopened: tuple[tuple[int, ...], KeptQueries] | None = None
 
     @property
     def nbytes(self) -> int:
@@ -37,6 +43,17 @@ class KeptQueries:
             if keep:
                 self._keep(sql, rows)
             return rows
+
+    def reopened(self) -> Query:
+        """A query function over the same batch, with the newest rows of the tables that are not part of a batch.
+
+        Their results are kept until one of these tables changes.
+        """
+        with self._lock:
+            versions = self._snapshot.alert_versions()
+            if self._reopened is None or self._reopened[0] != versions:
+                self._reopened = versions, KeptQueries(self._snapshot.reopened(), self._max_bytes)
+            return self._reopened[1].query
 
     def _keep(self, sql: str, rows: pa.Table) -> None:
         if rows.nbytes > self._max_bytes:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pipelines.dashboard.moments.kept_queries import Query
 from pipelines.tables.store import Batch
 
 #: A row of a table.
@@ -18,6 +19,8 @@ class BatchState(ABC):
     """The tables at one batch. Immutable for its readers, which may be several threads; unknown values are None."""
 
     batch: Batch
+    #: True if rows of groups are left out that the viewer may not see.
+    is_limited: bool = False
 
     @property
     @abstractmethod
@@ -53,6 +56,10 @@ class BatchState(ABC):
             RemovedState: the rows can no longer be read.
         """
 
+    @abstractmethod
+    def reopened(self) -> Query:
+        """A query function with the newest rows of `alerts` and `alert_history`, which change without a batch."""
+
 
 @dataclass(frozen=True, eq=False)
 class Moment:
@@ -80,6 +87,11 @@ class Moment:
         """Time of the sample of the rows of `lag`; None without one."""
         return self.state.sampled_at
 
+    @property
+    def is_limited(self) -> bool:
+        """True if rows of groups are left out that the viewer may not see."""
+        return self.state.is_limited
+
     def summaries(self) -> pa.Table:
         """One row per group, sorted by name, with the columns SUMMARY. At a past time the status may be null."""
         return self.state.summaries()
@@ -103,3 +115,7 @@ class Moment:
     def query(self, sql: str) -> pa.Table:
         """The rows of a reading statement over tables and views at this batch, with plain strings; see BatchState."""
         return self.state.query(sql)
+
+    def reopened(self) -> Query:
+        """A query function with the newest rows of `alerts` and `alert_history`, which change without a batch."""
+        return self.state.reopened()

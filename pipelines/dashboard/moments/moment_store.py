@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 
 from pipelines.dashboard.moments.errors import NotLoaded, UnknownCluster
+from pipelines.dashboard.moments.history_state import HistoryState
 from pipelines.dashboard.moments.kept_queries import KeptQueries
 from pipelines.dashboard.moments.kept_states import KeptStates
 from pipelines.dashboard.moments.moment import BatchState, Moment
@@ -14,9 +15,11 @@ from pipelines.dashboard.moments.newest_state import NewestState
 from pipelines.dashboard.moments.past_batches import PastBatches
 from pipelines.dashboard.moments.past_state import PastState
 from pipelines.dashboard.moments.summary_times import NewestRebalances
+from pipelines.errors import RemovedState
 from pipelines.metrics.site import Site
 from pipelines.query.diff import diff
 from pipelines.query.engine import Snapshot, parse_as_of
+from pipelines.query.history_snapshot import HistorySnapshot
 from pipelines.snapshots.memory_snapshot import MemorySnapshot
 from pipelines.tables.store import Batch, TableStore
 
@@ -31,7 +34,7 @@ class MomentStore:
         """`site`, which is not started yet, loads the newest batches; `memory_bytes` limits what is kept of past ones."""
         self._site = site
         self._query_bytes = memory_bytes // _QUERY_SHARE
-        self._past: KeptStates[PastState] = KeptStates(memory_bytes)
+        self._past: KeptStates[PastState | HistoryState] = KeptStates(memory_bytes)
         self._lock = threading.Lock()
         self._newest: dict[str, tuple[MemorySnapshot, NewestState]] = {}
         self._rebalances = {cluster: NewestRebalances() for cluster in site.roots}
@@ -98,10 +101,13 @@ class MomentStore:
                 self._newest[cluster] = snapshot, state
             return state
 
-    def _loaded(self, cluster: str, batch: Batch, newest: Batch) -> PastState:
+    def _loaded(self, cluster: str, batch: Batch, newest: Batch) -> PastState | HistoryState:
+        """The tables at the batch, or, after they were removed, what follows from the histories."""
         store = TableStore(self._site.roots[cluster])
-        snapshot = Snapshot(store, batch)
-        return PastState(snapshot, Snapshot(store, newest), self._queries(Snapshot(store, batch)))
+        try:
+            return PastState(Snapshot(store, batch), Snapshot(store, newest), self._queries(Snapshot(store, batch)))
+        except RemovedState:
+            return HistoryState(batch, Snapshot(store, newest), self._queries(HistorySnapshot(store, batch)))
 
     def _queries(self, snapshot: Snapshot) -> KeptQueries:
         return KeptQueries(snapshot, self._query_bytes)

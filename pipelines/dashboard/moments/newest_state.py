@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from pipelines.dashboard.moments.kept_queries import KeptQueries
+from pipelines.dashboard.moments.kept_queries import KeptQueries, Query
 from pipelines.dashboard.moments.moment import BatchState, Row
 from pipelines.dashboard.moments.partition_decisions import with_decisions
 from pipelines.dashboard.moments.summary_rows import STATUS_COLUMNS, lag_sums, summary_rows
@@ -66,3 +66,6 @@ class NewestState(BatchState):
 
     def query(self, sql: str) -> pa.Table:
         return self._queries.query(sql)
+
+    def reopened(self) -> Query:
+        return self._queries.reopened()

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.dashboard.moments.kept_queries import KeptQueries
+from pipelines.dashboard.moments.kept_queries import KeptQueries, Query
 from pipelines.dashboard.moments.moment import BatchState, Row
 from pipelines.dashboard.moments.partition_decisions import with_decisions
 from pipelines.dashboard.moments.past_lag import past_lag
@@ -65,10 +65,12 @@ class PastState(BatchState):
         return summary_rows(groups, topic_sums(lag), *more), pc.max(lag["sampled_at"]).as_py()
 
     def _recorded_statuses(self) -> GroupedTable | None:
-        """The statuses of the last sample, as long as its files exist."""
-        if "group_status" in self.batch.versions:
-            with suppress(RemovedState):
-                return GroupedTable(self._queries.query("SELECT * FROM group_status", keep=False))
+        """The statuses of the last sample, as long as its files exist; None before the first sample too."""
+        if "group_status" not in self.batch.versions:
+            return None
+        with suppress(RemovedState):
+            rows = self._queries.query("SELECT * FROM group_status", keep=False)
+            return GroupedTable(rows) if rows.num_rows else None
         return None
 
     def statuses(self, groups: Sequence[str]) -> dict[str, Row]:
@@ -100,3 +102,6 @@ class PastState(BatchState):
 
     def query(self, sql: str) -> pa.Table:
         return self._queries.query(sql)
+
+    def reopened(self) -> Query:
+        return self._queries.reopened()

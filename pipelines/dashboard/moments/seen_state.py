@@ -6,6 +6,7 @@ from datetime import datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.dashboard.moments.kept_queries import Query
 from pipelines.dashboard.moments.moment import BatchState, Moment, Row
 from pipelines.dashboard.security.viewer import Viewer
 
@@ -38,6 +39,8 @@ class SeenState(BatchState):
     Queries of pages have the column `group_id` wherever their rows are of groups, so that the rows can be left out.
     """
 
+    is_limited = True
+
     def __init__(self, state: BatchState, viewer: Viewer) -> None:
         self.batch = state.batch
         self._state = state
@@ -64,3 +67,7 @@ class SeenState(BatchState):
 
     def query(self, sql: str) -> pa.Table:
         return seen_rows(self._state.query(sql), self._viewer)
+
+    def reopened(self) -> Query:
+        query = self._state.reopened()
+        return lambda sql: seen_rows(query(sql), self._viewer)

@@ -1,15 +1,19 @@
 """The page of one group: its status with the reason, lag and owners over time, events, and tabs with the rows."""
 
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
-from pipelines.dashboard.history.group_events import group_events, stops
+from pipelines.dashboard.history.folded_events import folded
+from pipelines.dashboard.history.group_events import group_events, removal_events, return_events, stops
 from pipelines.dashboard.history.group_history import GroupQueries
 from pipelines.dashboard.history.member_labels import member_labels
 from pipelines.dashboard.history.span import span_until
 from pipelines.dashboard.moments.moment import Moment
 from pipelines.dashboard.pages.group_tabs import TABS
 from pipelines.dashboard.pages.page import NoSuchPage, Query, choice
-from pipelines.dashboard.words.reasons import reasons
+from pipelines.dashboard.words.reasons import STOPPED, reasons
+from pipelines.errors import RemovedState
 from pipelines.tables.store import literal
 
 Row = dict[str, Any]
@@ -26,8 +30,6 @@ _LAG = (
     *("lag", "data_lag", "lag_seconds", "lag_seconds_low", "lag_seconds_high", "lag_method", "lag_reason", "messages_lost"),
     *("blocked_by_transaction", "lag_slope_per_second", "stuck_seconds", "retention_margin_seconds", "status", "rule"),
 )
-#: Statuses that need no reason.
-_FINE = ("OK", "NOTFOUND")
 
 
 def group_page(moment: Moment, group: str, query: Query) -> Row:
@@ -42,18 +44,19 @@ def group_page(moment: Moment, group: str, query: Query) -> Row:
     record, offsets, members = moment.group(group), _offsets(moment, group), moment.members(group)
     if record is None and not offsets and not _is_in_histories(moment, group):
         raise NoSuchPage(f"no group {group!r} at {moment.at:%Y-%m-%d %H:%M:%S} UTC")
-    history = GroupQueries(moment, group, span)
+    history = GroupQueries(moment, group, span, moment.batch.finished_at)
     owners, rebalances, resets, changes = history.owners(), history.rebalances(), history.resets(), history.member_changes()
     labels = member_labels([*owners, *({**row, "since": row["record_timestamp"], "until": None} for row in members)])
     status = moment.statuses([group]).get(group)
-    stopped = stops(offsets, status["findings"] or [] if status else [], labels)
-    events = group_events(rebalances, changes, resets, history.removals(), stopped, labels)
+    stopped = stops(offsets, status["findings"] or [] if status else [], labels, moment.at)
+    others = [*stopped, *removal_events(history.removals()), *return_events(history.returns())]
+    events = folded(group_events(rebalances, changes, resets, others, labels))
     rows = next(read for name, _, read in TABS if name == tab)
     return {
         "group_id": group,
         "exists": record is not None or bool(offsets),
         "group": _without(record, "group_id", "batch_id"),
-        "status": _status(status),
+        "status": _status(status, stopped, len(members)),
         "figures": _figures(offsets),
         "span": {"start": span.start, "end": span.end, "text": span.text},
         "lag_history": history.lag(),
@@ -65,13 +68,25 @@ def group_page(moment: Moment, group: str, query: Query) -> Row:
         "events": events,
         "offsets": offsets,
         "tab": tab,
-        "rows": rows(moment, group) if rows else [],
+        **_tab_rows(moment, group, rows),
     }
+
+
+def _tab_rows(moment: Moment, group: str, rows: Callable[[Moment, str], list[Row]] | None) -> Row:
+    """The rows of a tab; at a time whose tables were removed there are none, and the reason."""
+    try:
+        return {"rows": rows(moment, group) if rows else [], "removed": None}
+    except RemovedState as error:
+        return {"rows": [], "removed": str(error)}
 
 
 def _offsets(moment: Moment, group: str) -> list[Row]:
     """Rows of lag with the time of the commit, the greatest age first."""
-    commits = {(row["topic"], row["partition"]): row for row in moment.query(_COMMITTED.format(group=literal(group))).to_pylist()}
+    commits: dict[tuple[str, int], Row] = {}
+    # where the tables of the time were removed, the times of commits are unknown
+    with suppress(RemovedState):
+        rows = moment.query(_COMMITTED.format(group=literal(group))).to_pylist()
+        commits = {(row["topic"], row["partition"]): row for row in rows}
     found = []
     for row in moment.lag(group):
         commit = commits.get((row["topic"], row["partition"]), {})
@@ -106,11 +121,14 @@ def _figures(offsets: list[Row]) -> Row:
     }
 
 
-def _status(row: Row | None) -> Row:
+def _status(row: Row | None, stopped: list[Row], members: int) -> Row:
     if row is None:
         return {"status": None, "rule": None, "reasons": []}
-    findings = [each for each in row["findings"] or [] if each["status"] not in _FINE]
-    return {"status": row["status"], "rule": row["rule"], "burrow_status": row["burrow_status"], "reasons": reasons(findings)}
+    found = [
+        {**reason, "details": [f"{each['words']}." for each in stopped] if reason["rule"] == STOPPED else []}
+        for reason in reasons(row["findings"] or [], members)
+    ]
+    return {"status": row["status"], "rule": row["rule"], "burrow_status": row["burrow_status"], "reasons": found}
 
 
 def _without(row: Row | None, *names: str) -> Row | None:

@@ -61,14 +61,14 @@ def group_rows(moment: Moment, rows: pa.Table) -> list[Row]:
         status = statuses.get(row["group_id"])
         if status is not None:
             row |= {name: status[name] for name in ("status", "rule", "detail", "findings")}
-        row["reasons"] = reasons([each for each in row.pop("findings") or [] if each["status"] not in ("OK", "NOTFOUND")])
+        row["reasons"] = reasons(row.pop("findings") or [], row["member_count"])
     return found
 
 
 def groups_view(model: Row, moment: Moment) -> Row:
     """Small charts, and what the form and the headings of the table need."""
     return {
-        "sparklines": {group: sparkline(points, "lag", moment.at, TREND) for group, points in model["trends"].items()},
+        "sparklines": {group: sparkline(points, "lag", moment.at, TREND, width=80) for group, points in model["trends"].items()},
         "sorts": SORTS,
         "filters": FILTERS,
     }

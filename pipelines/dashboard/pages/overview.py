@@ -12,6 +12,7 @@ from pipelines.dashboard.history.recent_events import recent_events
 from pipelines.dashboard.moments.moment import Moment
 from pipelines.dashboard.pages.group_filter import sorted_groups, status_counts
 from pipelines.dashboard.pages.groups import group_rows
+from pipelines.dashboard.pages.hourly_ages import hourly_ages
 from pipelines.dashboard.words.quantities import duration, plural
 from pipelines.dashboard.words.statuses import STATUSES, status_words
 
@@ -55,10 +56,12 @@ def overview_view(model: Row, moment: Moment) -> Row:
             **each,
             "chart": sparkline(each["points"], "lag_seconds", moment.at, _DAY, width=_TILE_WIDTH, height=_TILE_HEIGHT, top=top),
             "summary": _tile_summary(each),
+            "most": max(_known(each), default=None),
         }
         for each in model["ages"]
     ]
-    return {"headline": _headline(model), "tiles": tiles, "tile_top": top}
+    hours = hourly_ages([each["points"] for each in model["ages"]])
+    return {"headline": _headline(model), "tiles": tiles, "tile_top": top, "hours": hours}
 
 
 def _headline(model: Row) -> str:
@@ -74,10 +77,14 @@ def _headline(model: Row) -> str:
 
 
 def _tile_summary(each: Row) -> str:
-    known = [point["lag_seconds"] for point in each["points"] if point["lag_seconds"] is not None]
+    known = _known(each)
     if not known:
         return "no samples in 24 h"
     return f"now {duration(each['lag_seconds'])}, at most {duration(max(known))} in 24 h"
+
+
+def _known(each: Row) -> list[float]:
+    return [point["lag_seconds"] for point in each["points"] if point["lag_seconds"] is not None]
 
 
 def _in_order(series: dict[str, list[Row]], ages: dict[str, float]) -> list[tuple[str, list[Row]]]:

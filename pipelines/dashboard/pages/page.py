@@ -30,6 +30,7 @@ class Page:
     - `model`: what the page shows. Raises NoSuchPage, and UsageError for an invalid query.
     - `view`: what only the template needs, such as the geometry of charts, made from the model.
     - `csv`: the rows of the page's list, without paging.
+    - `is_of_batch`: the page is a function of the batch. False for tables that change without one.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Page:
     title: Callable[[Model], str]
     view: Callable[[Model, Moment], Mapping[str, Any]] | None = None
     csv: Callable[[Moment, Names, Query], pa.Table] | None = None
+    is_of_batch: bool = True
 
 
 def choice(parameter: str, value: str | None, values: Sequence[str]) -> str:

@@ -75,11 +75,16 @@ class PageRoutes:
         def answer(request: Request) -> Response:
             try:
                 moment = self._moment(request)
+                known = request.headers.get("if-none-match", "")
                 tag = _entity_tag(moment, request)
                 caching = {"ETag": tag, "Cache-Control": "private, no-cache"}
-                if tag in request.headers.get("if-none-match", ""):
+                if page.is_of_batch and tag in known:
                     return Response(status_code=304, headers=caching)
                 response = make(page, moment, request)
+                if not page.is_of_batch:
+                    caching["ETag"] = f'"{hashlib.sha256(bytes(response.body)).hexdigest()[:32]}"'
+                    if caching["ETag"] in known:
+                        return Response(status_code=304, headers=caching)
                 response.headers.update(caching)
                 return response
             except GrouplakeError as error:

@@ -5,12 +5,13 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from pipelines.dashboard.words import names, quantities, reasons, statuses, times
+from pipelines.dashboard.words import alerts, names, quantities, reasons, statuses, times
 
 _FILTERS = {
     "count": quantities.count,
     "short_count": quantities.short_count,
     "duration": quantities.duration,
+    "short_duration": quantities.short_duration,
     "rate": quantities.rate,
     "share": quantities.share,
     "plural": quantities.plural,
@@ -20,7 +21,14 @@ _FILTERS = {
     "iso": times.iso,
     "field_time": times.field_time,
     "status_words": statuses.status_words,
+    "alert_state": alerts.alert_state,
+    "alert_value": alerts.alert_value,
+    "alert_reason": alerts.alert_reason,
+    "alert_texts": alerts.alert_texts,
+    "other_labels": alerts.other_labels,
+    "pace": quantities.pace,
     "lag_reason": reasons.lag_reason,
+    "rule_name": reasons.rule_name,
 }
 _FUNCTIONS = {
     "interval": quantities.interval,

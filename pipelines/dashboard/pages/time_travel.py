@@ -21,9 +21,12 @@ def time_control(moment: Moment, newest: Moment, links: Links) -> Mapping[str, A
     step = _step(moment, links)
     later = moment.at + step
     first: datetime = newest.query(_FIRST)["at"][0].as_py()
+    # the first second at which there is a batch: before it there is no page
+    first = _whole_seconds(first + timedelta(microseconds=999_999))
+    earlier = max(_whole_seconds(moment.at - step), first)
     return {
         "step": duration(step.total_seconds()),
-        "earlier": links.here(as_of=iso(_whole_seconds(moment.at - step))),
+        "earlier": links.here(as_of=iso(earlier)) if earlier < moment.at else None,
         "later": None if moment.at >= newest.at else links.here(as_of=iso(_whole_seconds(later)) if later < newest.at else None),
         "first": first,
         "newest": newest.at,

@@ -5,6 +5,8 @@ export function followBatches(page, whenChanged) {
   const url = page.body.dataset.events;
   const button = page.getElementById("live");
   if (!url || !button || button.tagName !== "BUTTON") return;
+  // scripts add to the parts, so a part is compared with what the server sent, not with what the page has
+  const sent = new Map([...page.querySelectorAll("[data-live]")].map((part) => [part.dataset.live, part.innerHTML]));
   let stream = null;
   let pending = null;
 
@@ -12,7 +14,7 @@ export function followBatches(page, whenChanged) {
     stream = new EventSource(url);
     stream.addEventListener("batch", () => {
       clearTimeout(pending);
-      pending = setTimeout(() => update(page, whenChanged), QUIET_MS);
+      pending = setTimeout(() => update(page, sent, whenChanged), QUIET_MS);
     });
   };
   const close = () => {
@@ -28,14 +30,14 @@ export function followBatches(page, whenChanged) {
     if (isLive) close();
     else {
       open();
-      update(page, whenChanged);
+      update(page, sent, whenChanged);
     }
   });
   addEventListener("pagehide", close);
   open();
 }
 
-async function update(page, whenChanged) {
+async function update(page, sent, whenChanged) {
   const answer = await fetch(location.href, { headers: { Accept: "text/html" } }).catch(() => null);
   const status = page.getElementById("updated");
   if (!answer?.ok) {
@@ -45,9 +47,12 @@ async function update(page, whenChanged) {
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
   let changed = 0;
   for (const part of page.querySelectorAll("[data-live]")) {
-    const other = fresh.querySelector(`[data-live="${CSS.escape(part.dataset.live)}"]`);
-    if (!other || other.innerHTML === part.innerHTML || part.querySelector("details[open]")) continue;
-    if (part.contains(page.activeElement)) continue;
+    const name = part.dataset.live;
+    const other = fresh.querySelector(`[data-live="${CSS.escape(name)}"]`);
+    if (!other || other.innerHTML === sent.get(name)) continue;
+    // what a reader has opened or is at remains as it is
+    if (part.querySelector("details[open]") || part.contains(page.activeElement)) continue;
+    sent.set(name, other.innerHTML);
     const places = [...part.querySelectorAll(".scroll")].map((each) => [each.scrollLeft, each.scrollTop]);
     part.className = other.className;
     part.replaceChildren(...other.childNodes);
@@ -55,10 +60,25 @@ async function update(page, whenChanged) {
     whenChanged(part);
     changed += 1;
   }
-  const field = page.getElementById("as-of");
-  const now = fresh.getElementById("as-of");
-  if (field && now && page.activeElement !== field) field.value = now.value;
+  moveTime(page, fresh);
   const footer = fresh.querySelector("footer p");
   if (footer) page.querySelector("footer p").replaceChildren(...footer.childNodes);
-  if (changed) status.textContent = `Updated at ${now?.value ?? ""}: ${changed} ${changed === 1 ? "part" : "parts"} changed.`;
+  const now = fresh.getElementById("as-of")?.value ?? "";
+  if (changed) status.textContent = `Updated at ${now}: ${changed} ${changed === 1 ? "part" : "parts"} changed.`;
+}
+
+/** The field, the link and the slider of the time, unless one of them has the focus. */
+function moveTime(page, fresh) {
+  if (page.querySelector(".bar :is(input, .step):focus")) return;
+  for (const [id, name] of [["as-of", "value"], ["earlier", "href"]]) {
+    const [old, now] = [page.getElementById(id), fresh.getElementById(id)];
+    if (old && now) old.setAttribute(name, now.getAttribute(name));
+    if (old && now && name === "value") old.value = now.value;
+  }
+  const [slider, now] = [page, fresh].map((each) => each.querySelector("#slider input"));
+  if (!slider || !now) return;
+  slider.max = now.max;
+  slider.value = now.value;
+  slider.setAttribute("aria-valuetext", now.getAttribute("aria-valuetext"));
+  page.querySelector("#slider time:last-of-type").replaceWith(fresh.querySelector("#slider time:last-of-type"));
 }

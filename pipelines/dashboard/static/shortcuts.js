@@ -6,7 +6,7 @@ export function addShortcuts(page) {
   let isAfterG = false;
   page.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || localStorage.getItem(KEY) === "off") return;
-    if (event.target.closest("input, select, textarea, [contenteditable]")) return;
+    if (event.target.closest("input, select, textarea, dialog, [contenteditable]")) return;
     const { key } = event;
     if (isAfterG && PAGES[key]) {
       page.querySelector(`nav [data-page="${PAGES[key]}"]`)?.click();
@@ -33,7 +33,7 @@ export function addShortcuts(page) {
 }
 
 function moveRow(page, step) {
-  const links = [...page.querySelectorAll("tbody tr a:first-of-type")].filter((each, number, all) => all.findIndex((other) => other.closest("tr") === each.closest("tr")) === number);
+  const links = [...page.querySelectorAll("main tbody tr")].map((row) => row.querySelector("a")).filter((each) => each?.checkVisibility());
   const now = links.findIndex((each) => each.closest("tr").contains(page.activeElement));
   links[Math.min(links.length - 1, Math.max(0, now + step))]?.focus();
 }

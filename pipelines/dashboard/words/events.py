@@ -56,7 +56,8 @@ def _cost(row: Row) -> str:
     if not moved:
         return "no partition moved"
     text = f"{plural(moved, 'partition')} moved"
-    return text if gap is None else f"{text}, {duration(gap)} without an owner"
+    # before its first rebalance the group did not exist
+    return text if gap is None or row["from_generation"] is None else f"{text}, {duration(gap)} without an owner"
 
 
 _PARTIES = {"admin": "an administrator", "member": "a member", "unknown": "a client outside the group"}

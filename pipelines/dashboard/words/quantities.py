@@ -42,27 +42,38 @@ def duration(seconds: float | None) -> str:
     return f"{round(seconds)} s"
 
 
+def short_duration(seconds: float) -> str:
+    """One unit and at most three digits, for small labels: `38.7 min`, `2.58 h`, `12 s`."""
+    unit, size = next(((unit, size) for unit, size, _ in _UNITS if seconds >= size), ("s", 1))
+    return f"{_three_digits(seconds / size)} {unit}"
+
+
 def interval(low: float | None, high: float | None) -> str:
-    """Bounds of an age, in the unit of the greater one: `3.9–4.4 min`; empty if the bounds are unknown."""
+    """Bounds of an age, in the unit of the greater one: `3.9–4.4 min`; empty if they are unknown or do not differ."""
     if low is None or high is None:
         return ""
     unit, size = next(((unit, size) for unit, size, _ in _UNITS if high >= 2 * size), ("s", 1))
-    return f"{_three_digits(low / size)}–{_three_digits(high / size)} {unit}"
+    bounds = _three_digits(low / size), _three_digits(high / size)
+    return "" if bounds[0] == bounds[1] else f"{'–'.join(bounds)} {unit}"
 
 
 def rate(per_second: float | None, noun: str = "") -> str:
     """A change per second, or per minute or hour if it is slow, with its sign: `+640 records/min`."""
     if per_second is None:
         return UNKNOWN
-    if per_second == 0:
-        return f"0 {noun}/s" if noun else "0 / s"
-    for unit, size in (("s", 1), ("min", 60), ("h", 3_600)):
-        value = per_second * size
-        if abs(value) >= 1 or unit == "h":
-            break
-    sign = "+" if value > 0 else "−" if value < 0 else ""
-    amount = short_count(abs(value)) if abs(value) >= 10_000 else f"{_three_digits(abs(value))}"
-    return f"{sign}{amount} {noun}/{unit}" if noun else f"{sign}{amount} / {unit}"
+    sign = "+" if per_second > 0 else "−" if per_second < 0 else ""
+    return f"{sign}{pace(abs(per_second), noun)}"
+
+
+def pace(per_second: float | None, noun: str = "") -> str:
+    """A rate that is not negative, per second, or per minute or hour if it is slow: `50 / s`, `2 / min`."""
+    if per_second is None:
+        return UNKNOWN
+    units = (("s", 1), ("min", 60), ("h", 3_600)) if per_second else (("s", 1),)
+    unit, size = next((each for each in units if per_second * each[1] >= 1), units[-1])
+    value = per_second * size
+    amount = short_count(value) if value >= 10_000 else _three_digits(value)
+    return f"{amount} {noun}/{unit}" if noun else f"{amount} / {unit}"
 
 
 def plural(number: int, noun: str, nouns: str | None = None) -> str:

@@ -11,6 +11,10 @@ Finding = Mapping[str, Any]
 #: Partitions that a sentence names; of more it has the number.
 _NAMED = 2
 
+#: Rule of partitions whose commits have stopped.
+STOPPED = "burrow_2"
+_FINE = ("OK", "NOTFOUND")
+
 _LAG_REASONS = {
     "source_without_cluster": "the source of the tables has no brokers",
     "topic_authorization_failed": "the job may not describe the topic",
@@ -23,21 +27,31 @@ _LAG_REASONS = {
 }
 
 
-def reasons(findings: Sequence[Finding]) -> list[dict[str, Any]]:
-    """One entry per rule with its sentence, in the order of the findings; findings of one rule are taken together."""
+def reasons(findings: Sequence[Finding], members: int | None = None) -> list[dict[str, Any]]:
+    """One entry per rule with its sentence, in the order of the findings; findings of one rule are taken together.
+
+    Findings of the statuses OK and NOTFOUND are no reasons. `members` is the number of members of the group.
+    """
     by_rule: dict[str, list[Finding]] = {}
     for finding in findings:
-        by_rule.setdefault(finding["rule"], []).append(finding)
+        if finding["status"] not in _FINE:
+            by_rule.setdefault(finding["rule"], []).append(finding)
     return [
-        {"rule": rule, "status": found[0]["status"], "sentence": sentence(rule, found), "partitions": len(found)}
+        {"rule": rule, "status": found[0]["status"], "sentence": sentence(rule, found, members), "partitions": len(found)}
         for rule, found in by_rule.items()
     ]
 
 
-def sentence(rule: str, found: Sequence[Finding]) -> str:
+def sentence(rule: str, found: Sequence[Finding], members: int | None = None) -> str:
     """The sentence of a rule that found at least one defect."""
     words = _SENTENCES.get(rule)
-    return words(found) if words else f"{rule}: {found[0]['detail']}."
+    text = words(found) if words else f"{rule}: {found[0]['detail']}."
+    return f"{text[:-1]}: the group has no members." if rule == STOPPED and members == 0 else text
+
+
+def rule_name(rule: str) -> str:
+    """`Burrow's rule 2`, `rebalance storm`."""
+    return f"Burrow's rule {rule.removeprefix('burrow_')}" if rule.startswith("burrow_") else rule.replace("_", " ")
 
 
 def lag_reason(reason: str | None) -> str:

@@ -1,0 +1,150 @@
+"""The topic of committed offsets as the job read it: records by log partition, groups that write, quarantine, batches."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+from pipelines.dashboard.history.span import Span
+from pipelines.dashboard.moments.moment import Moment
+from pipelines.tables.store import literal, timestamp_literal
+
+Row = dict[str, Any]
+#: Completion of a batch, and its next offsets by log partition.
+Position = tuple[datetime, Mapping[int, int]]
+
+#: Points of a series: the newest batch of each interval.
+BUCKETS = 60
+#: Newest rows of the quarantine and of the batches.
+MOST_QUARANTINED = 100
+MOST_BATCHES = 20
+MOST_WRITERS = 20
+#: Longest span in which commits are counted by group: the history has a row per partition and batch.
+LONGEST_COUNT = timedelta(hours=24)
+#: Time in which the newest maintenance is looked for.
+MAINTENANCE_SPAN = timedelta(days=30)
+
+# `next_offsets` of every batch is too much to read for a month of batches
+_POSITIONS = """
+SELECT finished_at AS at, next_offsets FROM batches WHERE batch_id IN (
+  SELECT max(batch_id) FROM batches WHERE finished_at BETWEEN {before} AND {end}
+  GROUP BY ceil((date_part('epoch', finished_at) - {end_seconds}) / {width})
+) ORDER BY batch_id
+"""
+_WRITERS = """
+SELECT group_id, min(log_partition) AS log_partition, sum(commits) AS commits, count(DISTINCT topic) AS topics,
+       max(record_timestamp) AS last_at
+FROM offset_history WHERE change IN ('commit', 'rewind') AND record_timestamp BETWEEN {start} AND {end}
+GROUP BY group_id ORDER BY commits DESC, group_id LIMIT {most}
+"""
+_QUARANTINE = """
+SELECT q.reason, q.log_partition, q.log_offset, q.record_timestamp, q.key, q.value, q.batch_id FROM quarantine q
+ORDER BY q.batch_id DESC, q.log_partition, q.log_offset DESC LIMIT {most}
+"""
+_QUARANTINED = "SELECT count(*) AS rows FROM quarantine"
+_BATCHES = """
+SELECT batch_id, started_at, finished_at, records_read, records_kept, phase_ms FROM batches
+WHERE batch_id > {newest} - {most} ORDER BY batch_id DESC
+"""
+_MAINTENANCE = """
+SELECT max(finished_at) AS at FROM batches WHERE finished_at >= {since} AND phase_ms['age'] IS NOT NULL
+"""
+
+
+class LogQueries:
+    """The history of the log that the job reads, in a span."""
+
+    def __init__(self, moment: Moment, span: Span) -> None:
+        self._moment = moment
+        self._span = span
+
+    def positions(self) -> list[Position]:
+        """Next offsets by log partition, at the newest batch of each interval; the first one may be before the span."""
+        width = self._span.seconds / BUCKETS
+        rows = self._rows(
+            _POSITIONS,
+            before=timestamp_literal(self._span.start - timedelta(seconds=width)),
+            end=timestamp_literal(self._end),
+            end_seconds=repr(self._end.timestamp()),
+            width=repr(width),
+        )
+        return spaced([(row["at"], dict(row["next_offsets"])) for row in rows], width / 2)
+
+    def writers(self) -> tuple[list[Row], float]:
+        """Groups with the most commits, and the seconds in which they are counted."""
+        seconds = min(self._span.seconds, LONGEST_COUNT.total_seconds())
+        start = self._span.end - timedelta(seconds=seconds)
+        rows = self._rows(
+            _WRITERS, start=timestamp_literal(start), end=timestamp_literal(self._span.end), most=literal(MOST_WRITERS)
+        )
+        return [{**row, "commits_per_second": row["commits"] / seconds} for row in rows], seconds
+
+    def quarantine(self) -> tuple[list[Row], int]:
+        """The newest records that could not be decoded, and the number of all. JSON has no bytes: key and value are in hex.
+
+        They may have names of any group, so a viewer with a limited role does not see them.
+        """
+        number: int = self._moment.query(_QUARANTINED)["rows"][0].as_py()
+        rows = self._rows(_QUARANTINE, most=literal(MOST_QUARANTINED)) if number else []
+        shown = (lambda _: None) if self._moment.is_limited else _hex
+        return [{**row, "key": shown(row["key"]), "value": shown(row["value"])} for row in rows], number
+
+    def batches(self) -> list[Row]:
+        """The newest batches, with the duration of their phases in ms."""
+        rows = self._rows(_BATCHES, newest=literal(self._moment.batch.batch_id), most=literal(MOST_BATCHES))
+        return [
+            {
+                **row,
+                "seconds": (row["finished_at"] - row["started_at"]).total_seconds(),
+                "phase_ms": {name: ms for name, ms in row["phase_ms"] if ms is not None},
+            }
+            for row in rows
+        ]
+
+    def maintained_at(self) -> datetime | None:
+        """Completion of the newest maintenance in the time that is looked at."""
+        since = timestamp_literal(self._span.end - MAINTENANCE_SPAN)
+        at: datetime | None = self._rows(_MAINTENANCE, since=since)[0]["at"]
+        return at
+
+    @property
+    def _end(self) -> datetime:
+        """Batches are complete after the time of the page if it is that of their sample."""
+        return max(self._span.end, self._moment.batch.finished_at)
+
+    def _rows(self, sql: str, **values: str) -> list[Row]:
+        rows: list[Row] = self._moment.query(sql.format(**values)).to_pylist()
+        return rows
+
+
+def spaced(positions: Sequence[Position], seconds: float) -> list[Position]:
+    """The newest position, and those that are at least so long before the next one that is kept.
+
+    A batch and the sample after it are so near to each other that a rate between them means nothing.
+    """
+    found: list[Position] = []
+    for position in reversed(positions):
+        if not found or (found[-1][0] - position[0]).total_seconds() >= seconds:
+            found.append(position)
+    return found[::-1]
+
+
+def read_rates(positions: Sequence[Position]) -> dict[int, list[Row]]:
+    """Log partition → records read per second, at the start of the time until the next batch; the last point ends the series.
+
+    A partition begins with the second batch that has it: what was read before the first one is unknown.
+    """
+    series: dict[int, list[Row]] = {partition: [] for _, offsets in positions for partition in offsets}
+    for (at, before), (end, after) in pairwise(positions):
+        seconds = (end - at).total_seconds()
+        if seconds <= 0:
+            continue
+        for partition, points in series.items():
+            known = partition in before and partition in after
+            rate = max(0, after[partition] - before[partition]) / seconds if known else None
+            points.append({"at": at, "until": end, "records_per_second": rate})
+    return dict(sorted(series.items()))
+
+
+def _hex(value: bytes | None) -> str | None:
+    return None if value is None else value.hex()

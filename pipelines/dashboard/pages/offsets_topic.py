@@ -1,0 +1,50 @@
+"""The page of the offsets topic: what the job reads, who writes it, what could not be decoded, and how long batches take."""
+
+from typing import Any
+
+from pipelines.dashboard.history.log_history import LogQueries, read_rates
+from pipelines.dashboard.history.span import span_until
+from pipelines.dashboard.moments.moment import Moment
+from pipelines.dashboard.pages.page import Query
+
+Row = dict[str, Any]
+
+
+def offsets_topic_page(moment: Moment, query: Query) -> Row:
+    """The model of the page. Raises UsageError for an invalid span."""
+    span = span_until(moment.at, query.get("span"))
+    queries = LogQueries(moment, span)
+    positions, batches = queries.positions(), queries.batches()
+    writers, counted_seconds = queries.writers()
+    quarantine, quarantined = queries.quarantine()
+    rates = read_rates(positions)
+    return {
+        "span": {"start": span.start, "end": span.end, "text": span.text},
+        "batch": {"era": moment.batch.era, "writer_epoch": moment.batch.generation, "records_read": moment.batch.records_read},
+        "partitions": _partitions(moment, rates),
+        "rates": [{"log_partition": partition, "points": points} for partition, points in rates.items()],
+        "writers": writers,
+        "counted_seconds": counted_seconds,
+        "quarantine": quarantine,
+        "quarantined": quarantined,
+        "batches": batches,
+        "maintained_at": queries.maintained_at(),
+    }
+
+
+def _partitions(moment: Moment, rates: dict[int, list[Row]]) -> list[Row]:
+    """Log partitions with their next offset, the one with the most records in the span first."""
+    found = []
+    for partition, offset in moment.batch.next_offsets.items():
+        known = [row for row in rates.get(partition, []) if row["records_per_second"] is not None]
+        seconds = sum((row["until"] - row["at"]).total_seconds() for row in known)
+        records = sum(row["records_per_second"] * (row["until"] - row["at"]).total_seconds() for row in known)
+        found.append(
+            {
+                "log_partition": partition,
+                "next_offset": offset,
+                "records": round(records) if known else None,
+                "records_per_second": records / seconds if seconds else None,
+            }
+        )
+    return sorted(found, key=lambda row: (-(row["records"] or 0), row["log_partition"]))

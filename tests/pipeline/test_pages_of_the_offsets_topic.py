@@ -1,0 +1,75 @@
+"""The page of the offsets topic: records read, writers, quarantine and batches are those of SQL."""
+
+import re
+
+import pytest
+from shop_pages import ShopPages
+
+from pipelines.dashboard.security.viewer import LOCAL_VIEWER, Viewer
+
+
+def test_records_read_by_log_partition(shop: ShopPages) -> None:
+    model = shop.json("offsets-topic?span=24h")
+    (ends,) = shop.sql("SELECT next_offsets FROM batches ORDER BY batch_id DESC LIMIT 1")
+    assert {row["log_partition"]: row["next_offset"] for row in model["partitions"]} == dict(ends["next_offsets"])
+    # the first batch that counts is the newest one before the span
+    (start,) = shop.sql(
+        "SELECT next_offsets FROM batches WHERE finished_at <= TIMESTAMP '2026-03-01T14:00:01Z' ORDER BY batch_id DESC LIMIT 1"
+    )
+    before = dict(start["next_offsets"])
+    for row in model["partitions"]:
+        records = row["next_offset"] - before[row["log_partition"]]
+        assert row["records"] == pytest.approx(records, abs=max(3, 0.1 * records)), row["log_partition"]
+    busiest = model["partitions"][0]
+    assert (busiest["log_partition"], busiest["records"]) == (49, max(row["records"] for row in model["partitions"]))
+    for series in model["rates"]:
+        assert all(row["records_per_second"] >= 0 for row in series["points"])
+
+
+def test_groups_that_write_most(shop: ShopPages) -> None:
+    model = shop.json("offsets-topic?span=1h")
+    assert model["counted_seconds"] == 3_600
+    expected = shop.sql(
+        "SELECT group_id, sum(commits) AS commits FROM offset_history WHERE change IN ('commit', 'rewind') AND record_timestamp "
+        "BETWEEN TIMESTAMP '2026-03-02T13:00:01.012Z' AND TIMESTAMP '2026-03-02T14:00:01.012Z' GROUP BY group_id"
+    )
+    assert {row["group_id"]: row["commits"] for row in model["writers"]} == {row["group_id"]: row["commits"] for row in expected}
+    assert model["writers"][0]["group_id"] == "mirror"
+    assert shop.json("offsets-topic?span=30d")["counted_seconds"] == 86_400, "the count is bounded"
+
+
+def test_quarantine_and_batches(shop: ShopPages) -> None:
+    model = shop.json("offsets-topic")
+    (row,) = model["quarantine"]
+    assert (row["reason"], row["key"], row["value"]) == ("unknown record type 99", "006300056465627567", b"hello".hex())
+    assert model["quarantined"] == 1
+    expected = shop.sql("SELECT batch_id, records_read, phase_ms FROM batches ORDER BY batch_id DESC LIMIT 20")
+    assert [(each["batch_id"], each["records_read"], each["phase_ms"]) for each in model["batches"]] == [
+        (each["batch_id"], each["records_read"], dict(each["phase_ms"])) for each in expected
+    ]
+    assert model["maintained_at"] is None
+    past = shop.json("offsets-topic?as_of=2026-03-02T12:00:00Z")
+    assert (past["quarantine"], past["quarantined"]) == ([], 0)
+    assert past["batches"][0]["batch_id"] == past["batch_id"]
+
+
+def test_the_page_in_words(shop: ShopPages) -> None:
+    page = shop.html("offsets-topic?span=24h")
+    page.expect_accessible_charts()
+    assert "1 record could not be decoded and is in quarantine" in page.text
+    assert "none in 30 d: run grouplake maintain" in page.text
+    assert "partition 7, offset 1,179" in page.text
+    assert "grouplake_log_behind_offsets" in page.text
+    past = shop.html("offsets-topic?as_of=2026-03-02T12:00:00Z").text
+    assert "Every record of the log could be decoded" in past
+    assert shop.get("offsets-topic?span=colour").status_code == 400
+
+
+def test_a_viewer_with_a_limited_role_sees_no_bytes_of_the_quarantine(shop: ShopPages) -> None:
+    shop.viewer = Viewer("team", re.compile("mirror"))
+    try:
+        model = shop.json("offsets-topic?span=1h")
+        assert [(row["key"], row["value"]) for row in model["quarantine"]] == [(None, None)]
+        assert [row["group_id"] for row in model["writers"]] == ["mirror"]
+    finally:
+        shop.viewer = LOCAL_VIEWER

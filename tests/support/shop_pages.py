@@ -1,0 +1,114 @@
+"""The pages of one cluster without a socket: requests go to the application, for a viewer that a test may change."""
+
+import asyncio
+import runpy
+from collections.abc import Mapping
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import httpx
+from fastapi import Request
+from starlette.middleware.base import RequestResponseEndpoint
+from starlette.responses import Response
+
+from pipelines.configuration import load_configuration
+from pipelines.dashboard.app import make_app
+from pipelines.dashboard.live.streams import Streams
+from pipelines.dashboard.options import dashboard_options
+from pipelines.dashboard.security.viewer import LOCAL_VIEWER
+from pipelines.metrics.site import Site
+from pipelines.query.engine import Snapshot
+
+_SCENARIO: Mapping[str, Any] = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "sql_scenario.py"))
+
+
+class ShopPages:
+    """The pages of the cluster `east`, whose tables are under `root`."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        section = load_configuration(None)
+        options = dashboard_options([f"east={root}"], None, section.dashboard, section.metrics, section.lag)
+        self.site = Site(options.roots, options.metrics, options.poll_seconds, print)
+        self.site.refresh()
+        self.viewer = LOCAL_VIEWER
+        app = make_app(self.site, options, Streams(options.roots, 1))
+
+        @app.middleware("http")
+        async def authenticated(request: Request, answer: RequestResponseEndpoint) -> Response:
+            request.state.viewer = self.viewer
+            return await answer(request)
+
+        self._app = app
+
+    def get(self, page: str, **headers: str) -> httpx.Response:
+        """The answer for a page of the cluster."""
+
+        async def answer() -> httpx.Response:
+            async with httpx.AsyncClient(transport=httpx.ASGITransport(self._app), base_url="http://127.0.0.1") as client:
+                names = {name.replace("_", "-"): value for name, value in headers.items()}
+                return await client.get(f"/c/east/{page}", headers=names)
+
+        return asyncio.run(answer())
+
+    def json(self, page: str) -> dict[str, Any]:
+        """The model of a page, which has to exist."""
+        path, _, query = page.partition("?")
+        answer = self.get(f"{path}.json?{query}")
+        assert answer.status_code == 200, answer.text
+        model: dict[str, Any] = answer.json()
+        return model
+
+    def html(self, page: str) -> "ParsedPage":
+        """The elements and texts of a page, which has to exist."""
+        answer = self.get(page)
+        assert answer.status_code == 200, answer.text
+        return ParsedPage(answer.text)
+
+    def sql(self, query: str) -> list[dict[str, Any]]:
+        """The rows of a query over the tables."""
+        rows: list[dict[str, Any]] = Snapshot.open(self.root).query(query).to_pylist()
+        return rows
+
+
+class ParsedPage(HTMLParser):
+    """Elements with their attributes, and the texts of a page."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        """All text, with single spaces."""
+        return " ".join("".join(self.texts).split())
+
+    def links(self) -> list[str]:
+        """The addresses of all links."""
+        return [str(values["href"]) for tag, values in self.elements if tag == "a"]
+
+    def expect_accessible_charts(self) -> None:
+        """Check that drawings have a summary, tables a caption and headings a scope, and that nothing is inline."""
+        drawings = [values for tag, values in self.elements if tag == "svg" and values.get("role") == "img"]
+        assert all(values.get("aria-label") or values.get("aria-labelledby") for values in drawings)
+        names = [tag for tag, _ in self.elements]
+        assert names.count("caption") == names.count("table")
+        assert names.count("figure") <= names.count("details")
+        assert all(values.get("scope") for tag, values in self.elements if tag == "th")
+        assert not [name for _, values in self.elements for name in values if name == "style" or name.startswith("on")]
+        assert "style" not in names
+
+
+def write_shop(root: str) -> str:
+    """Write the tables of docs/sql.md under `root`, and return it."""
+    _SCENARIO["write_tables"](root)
+    return root
