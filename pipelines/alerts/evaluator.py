@@ -60,6 +60,7 @@ class AlertEvaluator:
     """Evaluates the rules on the tables under `root`, and stores alerts in `store`. For one thread."""
 
     def __init__(self, root: str, rules: AlertRules, store: AlertStore, clock_ms: Callable[[], int], log: EvaluationLog) -> None:
+        self._root = root
         self._tables = TableStore(root)
         self._rules = rules
         self._store = store
@@ -104,6 +105,7 @@ class AlertEvaluator:
         try:
             snapshot = Snapshot(self._tables, batch_at(self._tables, None))
         except GrouplakeError as error:
+            self._tables = TableStore(self._root)
             return self._results_without_tables(now_ms), {"all rules": str(error)}
         self._last_batch_ms = to_ms(snapshot.batch.finished_at)
         tables = Tables(snapshot, now_ms, self._rules.stale_after_ms)
@@ -115,6 +117,9 @@ class AlertEvaluator:
             except GrouplakeError as error:
                 failed[rule.rule.name] = str(error)
                 results.append(RuleResult(rule.rule, None))
+        if failed:
+            # other tables may have replaced those that are open
+            self._tables = TableStore(self._root)
         return results, failed
 
     def _results_without_tables(self, now_ms: int) -> list[RuleResult]:

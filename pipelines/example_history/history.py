@@ -28,7 +28,7 @@ _STEPS = (
     # a window of ten commits, one for each batch, and the time after which it is older than itself
     (incidents.STUCK_AT - 20 * MINUTE, incidents.STUCK_AT, 2 * MINUTE),
     (incidents.STUCK_AT, incidents.STUCK_AT + 35 * MINUTE, 5 * MINUTE),
-    (incidents.HANGING_AT - 5 * MINUTE, incidents.HANGING_AT + 20 * MINUTE, 5 * MINUTE),
+    (incidents.HANGING_AT - 5 * MINUTE, incidents.HANGING_AT + 25 * MINUTE, 5 * MINUTE),
     (-20 * MINUTE, 0, 5 * MINUTE),
 )
 #: Shortest time between two evaluations of the alerts.
