@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -102,7 +103,7 @@ class TableStore:
 
     def table(self, name: str) -> DeltaTable:
         """Return table `name` at its newest version."""
-        if name not in self._open:
+        if name not in self._open or _is_removed(self._open[name]):
             self._open[name] = self._load(name)
         elif not _is_newest(self._open[name]):
             self._open[name].update_incremental()
@@ -182,6 +183,12 @@ class TableStore:
             raise TablesError(f"cannot read the table batches ({type(error).__name__}: {first_line(error)})") from error
 
 
+def _is_removed(table: DeltaTable) -> bool:
+    """True if the local log of a table has no opened version any more: it was removed, or replaced by a shorter one."""
+    folder = local_folder(table.table_uri)
+    return folder is not None and not _log_entry(folder, table.version()).exists()
+
+
 def _is_newest(table: DeltaTable) -> bool:
     """True if the local log of a table has the opened version and no next one.
 
@@ -191,8 +198,11 @@ def _is_newest(table: DeltaTable) -> bool:
     folder = local_folder(table.table_uri)
     if folder is None:
         return False
-    this, following = (folder / "_delta_log" / f"{version:020}.json" for version in (table.version(), table.version() + 1))
-    return this.exists() and not following.exists()
+    return _log_entry(folder, table.version()).exists() and not _log_entry(folder, table.version() + 1).exists()
+
+
+def _log_entry(folder: Path, version: int) -> Path:
+    return folder / "_delta_log" / f"{version:020}.json"
 
 
 def query(tables: Mapping[str, DeltaTable], sql: str) -> pa.Table:

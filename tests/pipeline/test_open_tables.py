@@ -1,5 +1,6 @@
 """A store opens a table once, as long as its newest version is read."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from status_story import Story
 
 from pipelines.alerts.rules_file import EXAMPLE, load_rules
 from pipelines.alerts.run import alert_evaluator
+from pipelines.errors import UsageError
 from pipelines.tables.store import TableStore
 from pipelines.timestamps import to_ms
 
@@ -35,6 +37,16 @@ def test_an_earlier_version_leaves_the_newest_one_open(story: Story) -> None:
     earlier = store.at("lag", version - 1)
     assert (earlier.version(), store.table("lag").version()) == (version - 1, version)
     assert TableStore(story.root).at("lag", version - 1).version() == version - 1
+
+
+def test_a_removed_table_is_opened_again(story: Story) -> None:
+    store = TableStore(story.root)
+    opened = store.table("lag")
+    shutil.rmtree(story.root)
+    with pytest.raises(UsageError, match="no table lag"):
+        store.table("lag")
+    TableStore(story.root).create()
+    assert (opened.version(), store.table("lag").version()) == (1, 0)
 
 
 def test_alerts_open_the_tables_of_a_batch_once(story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
