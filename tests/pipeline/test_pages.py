@@ -21,6 +21,8 @@ from pipelines.dashboard.options import dashboard_options
 from pipelines.dashboard.security.viewer import LOCAL_VIEWER, Viewer
 from pipelines.metrics.site import Site
 from pipelines.query.engine import Snapshot
+from pipelines.tables import definitions
+from pipelines.tables.store import TableStore
 
 MARKUP = '<script>alert("1")</script>/../\'&amp;'
 BIDI = "pay\u202eroll\x00\n"
@@ -232,3 +234,25 @@ def test_the_first_page_is_the_overview_of_the_only_cluster(pages: Pages) -> Non
     answer = pages.at("/")
     assert (answer.status_code, answer.headers["location"]) == (307, "/c/east/")
     assert pages.at("/index.json").json()["clusters"][0]["groups"] == 1 + len(HOSTILE)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != "changes"])
+def test_a_time_whose_tables_are_removed_has_what_the_histories_have(tmp_path: Path, page: str) -> None:
+    made = Pages(tmp_path / "east")
+    story = made.story
+    story.at(0).end(9).commit(5).sample()
+    story.at(60).log.group([member()], group="billing")
+    story.at(61).commit(2).sample()
+    at = story.clock()
+    story.at(3_600).commit(9).sample()
+    for name in (*definitions.KEYS, *definitions.REPLACED):
+        TableStore(story.root).table(name).vacuum(0, dry_run=False, enforce_retention_duration=False)
+    made.site.refresh()
+    then = f"{'&' if '?' in page else '?'}as_of={quote(at.isoformat())}"
+    answer = made.get(page + then)
+    assert answer.status_code == 200, answer.text
+    if page.startswith("groups/billing"):
+        model = made.get(f"groups/billing.json?as_of={quote(at.isoformat())}").json()
+        assert {row["group_offset"] for row in model["offsets"] if row["topic"] == "orders"} == {2}
+        assert [row["member_id"] for row in model["owners"]]
+        assert any(event["words"].startswith("Reset of orders-0 from 5 to 2") for event in model["events"])

@@ -2,12 +2,23 @@
 
 import re
 from datetime import datetime
+from urllib.parse import quote
 
+import pyarrow as pa
 import pytest
+from log_builder import member
 from shop_pages import ShopPages
 from status_story import Story
 
+from pipelines.dashboard.moments.history_state import HistoryState
+from pipelines.dashboard.moments.kept_queries import KeptQueries
+from pipelines.dashboard.moments.moment import Moment
+from pipelines.dashboard.pages.topic import topic_page
+from pipelines.dashboard.pages.topics import topics_page
 from pipelines.dashboard.security.viewer import LOCAL_VIEWER, Viewer
+from pipelines.query.engine import Snapshot
+from pipelines.query.history_snapshot import HistorySnapshot
+from pipelines.tables.store import TableStore
 
 NOON = "2026-03-02T12:00:30Z"
 
@@ -124,6 +135,34 @@ def test_a_viewer_sees_the_groups_of_its_role_only(shop: ShopPages) -> None:
         assert "billing" not in shop.get("topics/orders").text
     finally:
         shop.viewer = LOCAL_VIEWER
+
+
+def test_topics_of_a_batch_whose_tables_are_removed(shop: ShopPages) -> None:
+    store = TableStore(shop.root)
+    newest, batch = store.batch_as_of(55), store.batch_as_of(37)
+    queries = KeptQueries(HistorySnapshot(store, batch), 1_000_000)
+    state = HistoryState(batch, Snapshot(store, newest), queries)
+    moment = Moment("east", batch.finished_at, False, state, lambda _: pa.table({}))
+    found = {row["topic"]: row["lag"] for row in topics_page(moment, {})["rows"]}
+    expected = {row["topic"]: row["lag"] for row in shop.json("topics?as_of=37")["rows"]}
+    assert found == expected
+    assert topic_page(moment, "orders", {})["figures"] == shop.json("topics/orders?as_of=37")["figures"]
+
+
+@pytest.mark.parametrize("name", ['<script>alert("1")</script>/../&amp;', "pay\u202eroll\x00\n", "report.json"])
+def test_hostile_names_are_text(tmp_path_factory: pytest.TempPathFactory, name: str) -> None:
+    story = Story(str(tmp_path_factory.mktemp("hostile")))
+    story.log.commit(0, 3, group=name, topic=name, at=story.log.now_ms)
+    story.log.group([member(name, topics=[name])], group=name)
+    story.sample()
+    pages = ShopPages(story.root)
+    segment = quote(name, safe="").replace(".json", "%2Ejson")
+    assert f"/c/east/topics/{segment}" in pages.html("topics").links()
+    for page in ("topics", f"topics/{segment}", "clients", "offsets-topic"):
+        html = pages.html(page)
+        assert [values for tag, values in html.elements if tag == "script"] == [{"type": "module", "src": "/static/page.js"}]
+        assert not [text for text in html.texts if re.search(r"[\x00-\x08\u202a-\u202e]", text)]
+    assert pages.json(f"topics/{segment}")["topic"] == name
 
 
 def test_a_topic_before_the_first_sample(tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -3,15 +3,16 @@
 import os
 import shutil
 import subprocess
-import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from pipelines.progress import Progress
 
 #: A download that receives nothing for this time has failed; one that receives something may take as long as it needs.
 PATIENCE_SECONDS = 90
-_REPORT_SECONDS = 5
+#: Progress is reported at every multiple of this.
+_REPORTED_BYTES = 20_000_000
 _POLL_SECONDS = 0.2
 
 
@@ -55,19 +56,20 @@ def _run(command: Sequence[str], folder: Path, progress: Progress | None) -> Non
     with (folder / "apt.log").open("w+") as log:
         process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, env={**os.environ, "LC_ALL": "C"})
         try:
-            size, changed, reported = _bytes(folder), time.monotonic(), time.monotonic()
+            size, unchanged = 0, 0.0
             while process.poll() is None:
-                time.sleep(_POLL_SECONDS)
-                now, found = time.monotonic(), _bytes(folder)
-                if found != size:
-                    size, changed = found, now
-                if now - changed > PATIENCE_SECONDS:
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(_POLL_SECONDS)
+                    break
+                found = _bytes(folder)
+                unchanged = 0 if found != size else unchanged + _POLL_SECONDS
+                if progress and found // _REPORTED_BYTES > size // _REPORTED_BYTES:
+                    progress(f"  {found / 1e6:.0f} MB received")
+                size = found
+                if unchanged > PATIENCE_SECONDS:
                     raise DownloadError(
                         f"{' '.join(command)}: nothing received for {PATIENCE_SECONDS} s, {size / 1e6:.0f} MB until then"
                     )
-                if progress and now - reported > _REPORT_SECONDS:
-                    reported = now
-                    progress(f"  {size / 1e6:.0f} MB received")
         finally:
             process.kill()
             process.wait()

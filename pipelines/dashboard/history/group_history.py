@@ -81,7 +81,9 @@ class Queries(Protocol):
 class GroupQueries:
     """The histories of one group in a span."""
 
-    def __init__(self, tables: Queries, group: str, span: Span) -> None:
+    def __init__(self, tables: Queries, group: str, span: Span, read_until: datetime) -> None:
+        """`read_until` is the end of the batch: what was committed later is unknown."""
+        self._read_until = read_until
         self._tables = tables
         self._span = span
         self._values = {
@@ -100,8 +102,9 @@ class GroupQueries:
         return thinned(points[before[-1] :] if before else points, "lag")
 
     def commits(self) -> list[Row]:
-        """Commits per second by bucket; `at` is the start of the bucket, the last bucket may be cut by the end of the span."""
-        return _rates([(row["at"], row["commits"]) for row in self._rows(_COMMITS)], self._span)
+        """Commits per second by bucket; `at` is the start of the bucket. Null for buckets after the end of the batch."""
+        rates = _rates([(row["at"], row["commits"]) for row in self._rows(_COMMITS)], self._span)
+        return [row if row["at"] < self._read_until else {**row, "commits_per_second": None} for row in rates]
 
     def owners(self) -> list[Row]:
         """Intervals in which a member had a partition, cut to nothing: they may begin before the span."""

@@ -1,12 +1,14 @@
 """The partitions of one topic: their logs at a moment and over a span, the lag of each group on them, and the topic ids."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from itertools import groupby, pairwise
 from typing import Any
 
 from pipelines.dashboard.history.span import Span
 from pipelines.dashboard.moments.moment import Moment
+from pipelines.errors import RemovedState
 from pipelines.tables.store import literal, timestamp_literal
 
 Row = dict[str, Any]
@@ -63,8 +65,10 @@ class TopicQueries:
         return {row["partition"]: row for row in self._rows(_REPLICAS)}
 
     def incarnations(self) -> list[Row]:
-        """Topic ids of the name in the order in which the tables first had them."""
-        return self._rows(_INCARNATIONS)
+        """Topic ids of the name in the order in which the tables first had them; none if the tables of the batch are removed."""
+        with suppress(RemovedState):
+            return self._rows(_INCARNATIONS)
+        return []
 
     def cells(self) -> list[Row]:
         """Lag and age by group and partition.

@@ -1,12 +1,14 @@
 """Topics that groups read: the sums of each group and topic at the moment of a page, and the growth of the logs."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
 
 from pipelines.dashboard.moments.moment import Moment
+from pipelines.errors import RemovedState
 from pipelines.tables.store import literal, timestamp_literal
 from pipelines.timestamps import TIMESTAMP
 
@@ -81,6 +83,8 @@ def growth(moment: Moment) -> Mapping[str, float]:
 
 
 def incarnations(moment: Moment) -> Mapping[str, int]:
-    """Number of topic ids by topic name; brokers before 2.8 have none."""
-    rows: list[dict[str, Any]] = moment.query(_INCARNATIONS).to_pylist()
+    """Number of topic ids by topic name; brokers before 2.8 have none, nor has a batch whose tables are removed."""
+    rows: list[dict[str, Any]] = []
+    with suppress(RemovedState):
+        rows = moment.query(_INCARNATIONS).to_pylist()
     return {row["topic"]: row["incarnations"] for row in rows}

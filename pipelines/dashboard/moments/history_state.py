@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.dashboard.moments.kept_queries import KeptQueries
+from pipelines.dashboard.moments.kept_queries import KeptQueries, Query
 from pipelines.dashboard.moments.moment import BatchState, Row
 from pipelines.dashboard.moments.partition_decisions import with_decisions
 from pipelines.dashboard.moments.past_lag import past_lag
@@ -116,6 +116,9 @@ class HistoryState(BatchState):
 
     def query(self, sql: str) -> pa.Table:
         return self._histories.query(sql)
+
+    def reopened(self) -> Query:
+        return self._histories.reopened()
 
 
 def _row_of(table: str, known: Row) -> Row:

@@ -1,5 +1,7 @@
 """The page of one group: its status with the reason, lag and owners over time, events, and tabs with the rows."""
 
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from pipelines.dashboard.history.folded_events import folded
@@ -11,6 +13,7 @@ from pipelines.dashboard.moments.moment import Moment
 from pipelines.dashboard.pages.group_tabs import TABS
 from pipelines.dashboard.pages.page import NoSuchPage, Query, choice
 from pipelines.dashboard.words.reasons import STOPPED, reasons
+from pipelines.errors import RemovedState
 from pipelines.tables.store import literal
 
 Row = dict[str, Any]
@@ -41,7 +44,7 @@ def group_page(moment: Moment, group: str, query: Query) -> Row:
     record, offsets, members = moment.group(group), _offsets(moment, group), moment.members(group)
     if record is None and not offsets and not _is_in_histories(moment, group):
         raise NoSuchPage(f"no group {group!r} at {moment.at:%Y-%m-%d %H:%M:%S} UTC")
-    history = GroupQueries(moment, group, span)
+    history = GroupQueries(moment, group, span, moment.batch.finished_at)
     owners, rebalances, resets, changes = history.owners(), history.rebalances(), history.resets(), history.member_changes()
     labels = member_labels([*owners, *({**row, "since": row["record_timestamp"], "until": None} for row in members)])
     status = moment.statuses([group]).get(group)
@@ -65,13 +68,25 @@ def group_page(moment: Moment, group: str, query: Query) -> Row:
         "events": events,
         "offsets": offsets,
         "tab": tab,
-        "rows": rows(moment, group) if rows else [],
+        **_tab_rows(moment, group, rows),
     }
+
+
+def _tab_rows(moment: Moment, group: str, rows: Callable[[Moment, str], list[Row]] | None) -> Row:
+    """The rows of a tab; at a time whose tables were removed there are none, and the reason."""
+    try:
+        return {"rows": rows(moment, group) if rows else [], "removed": None}
+    except RemovedState as error:
+        return {"rows": [], "removed": str(error)}
 
 
 def _offsets(moment: Moment, group: str) -> list[Row]:
     """Rows of lag with the time of the commit, the greatest age first."""
-    commits = {(row["topic"], row["partition"]): row for row in moment.query(_COMMITTED.format(group=literal(group))).to_pylist()}
+    commits: dict[tuple[str, int], Row] = {}
+    # where the tables of the time were removed, the times of commits are unknown
+    with suppress(RemovedState):
+        rows = moment.query(_COMMITTED.format(group=literal(group))).to_pylist()
+        commits = {(row["topic"], row["partition"]): row for row in rows}
     found = []
     for row in moment.lag(group):
         commit = commits.get((row["topic"], row["partition"]), {})
