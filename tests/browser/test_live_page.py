@@ -1,9 +1,10 @@
-"""A page in a browser while its tables get new batches, and the ways through time, by pointer, keyboard and without JavaScript."""
+"""A page in a browser while its tables get new batches, and ways through time by pointer, keyboard and without JavaScript."""
 
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -12,7 +13,7 @@ from browser_pages import PHONE, View, Visit, opened
 from dashboards import Dashboard, configuration_file, dashboard
 from eventually import eventually
 from log_builder import member
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Request, expect
 from status_story import Story
 
 pytestmark = pytest.mark.browser
@@ -89,6 +90,16 @@ def as_of(page: Page) -> datetime:
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
+def loaded_batch(server: Dashboard) -> int:
+    """The newest batch that the server shows."""
+    return int(server.get("/ready").json()["clusters"]["east"]["batch_id"])
+
+
+def _add_stream(found: list[str], request: Request) -> None:
+    if "/events" in request.url:
+        found.append(request.url)
+
+
 def has_focus(page: Page, selector: str) -> bool:
     return bool(page.evaluate("(selector) => document.activeElement?.matches(selector) ?? false", selector))
 
@@ -128,9 +139,9 @@ def test_pause_stops_updates(visited: Open, following: Dashboard, feed: Feed) ->
         paused = page.get_by_role("button", name="paused")
         expect(paused).to_have_attribute("aria-pressed", "false")
         before = page.locator("footer p").first.inner_text()
-        loaded = following.get("/ready").json()["clusters"]["east"]["batch_id"]
+        loaded = loaded_batch(following)
         feed.batch()
-        eventually("the batch is loaded", lambda: following.get("/ready").json()["clusters"]["east"]["batch_id"], lambda id: id > loaded)
+        eventually("the batch is loaded", lambda: loaded_batch(following), lambda batch: batch > loaded)
         page.wait_for_timeout(_QUIET_MS)
         assert page.locator("footer p").first.inner_text() == before
         paused.click()
@@ -159,8 +170,8 @@ def test_only_the_newest_time_follows_batches(browser: Browser, following: Dashb
     streams = []
     for path in (GROUP, f"{GROUP}?as_of={past}"):
         with opened(browser, View(), "about:blank") as visit:
-            page, found = visit.page, []
-            page.on("request", lambda request, found=found: found.append(request.url) if "/events" in request.url else None)
+            page, found = visit.page, list[str]()
+            page.on("request", partial(_add_stream, found))
             page.goto(following.url + path)
             page.wait_for_timeout(300)
             streams.append(len(found))
