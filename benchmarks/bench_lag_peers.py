@@ -119,13 +119,26 @@ def _ours(bootstrap: str, rows: int, scratch: Path) -> Sequence[object]:
             return bool(row["n"] == rows)
         return False
 
+    def answers() -> int:
+        (row,) = Snapshot.open(str(tables)).query("SELECT count(phase_ms['write_lag']) AS n FROM batches").to_pylist()
+        return int(row["n"])
+
     source = f"kafka://{bootstrap}/__consumer_offsets"
     command = [str(_GROUPLAKE), "run", "--source", source, "--tables", str(tables), "--trigger", "5s"]
-    return _exporter("grouplake run", [*command, "--conf", str(configuration)], is_complete, scratch)
+    return _exporter("grouplake run", [*command, "--conf", str(configuration)], is_complete, scratch, answers)
 
 
-def _exporter(name: str, command: Sequence[str], is_complete: Callable[[], bool], scratch: Path) -> Sequence[object]:
-    """Start a program that answers again and again; measure its first complete answer and the later ones."""
+def _exporter(
+    name: str,
+    command: Sequence[str],
+    is_complete: Callable[[], bool],
+    scratch: Path,
+    answers: Callable[[], int] | None = None,
+) -> Sequence[object]:
+    """Start a program that answers again and again; measure its first complete answer and the later ones.
+
+    `answers` counts the answers so far, of a program that shows their number.
+    """
     started = time.monotonic()
     with _running(command, scratch / f"{name}.log".replace(" ", "-")) as process:
         while not is_complete():
@@ -135,9 +148,11 @@ def _exporter(name: str, command: Sequence[str], is_complete: Callable[[], bool]
         took, first = time.monotonic() - started, family_cpu_seconds(process.pid)
         # processes that served the start end meanwhile
         time.sleep(_INTERVAL_SECONDS * _INTERVALS)
-        settled = family_cpu_seconds(process.pid)
+        settled, before = family_cpu_seconds(process.pid), answers() if answers else 0
         time.sleep(_INTERVAL_SECONDS * _INTERVALS)
-        further = (family_cpu_seconds(process.pid) - settled) / _INTERVALS
+        made = answers() - before if answers else _INTERVALS
+        assert made >= _INTERVALS - 1, f"{name} gave {made} answers in {_INTERVALS} intervals"
+        further = (family_cpu_seconds(process.pid) - settled) / made
     return name, f"{took:.1f}", f"{first:.1f}", f"{further:.2f}"
 
 

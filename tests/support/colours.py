@@ -1,5 +1,6 @@
 """Colour arithmetic: contrast as in WCAG 2.2, colours as readers with deuteranopia see them, and differences of colours."""
 
+import math
 from typing import NamedTuple
 
 #: Machado, Oliveira and Fernandes 2009, severity 1.0, for linear RGB.
@@ -40,7 +41,7 @@ def difference(one: Colour, other: Colour) -> float:
 
 
 def _linear(share: float) -> float:
-    return share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4
+    return share / 12.92 if share <= 0.04045 else math.pow((share + 0.055) / 1.055, 2.4)
 
 
 def _product(rows: tuple[tuple[float, float, float], ...], colour: Colour) -> list[float]:
