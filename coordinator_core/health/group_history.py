@@ -31,12 +31,17 @@ class CommitEvent(NamedTuple):
 
 
 class MembershipEvent(NamedTuple):
-    """State and members of the group from this time on; state `Dead` after the group was deleted."""
+    """State and members of the group from this time on; state `Dead` after the group was deleted.
+
+    `knows_partitions` is false for classic groups of another protocol type than `consumer`, such as `connect`: the partitions of
+    their members cannot be read.
+    """
 
     at_ms: int
     state: str
     members: int
     members_with_partitions: int
+    knows_partitions: bool = True
 
 
 class ExpiryEvent(NamedTuple):

@@ -50,7 +50,7 @@ def _rebalance_storm(group: GroupEvidence) -> Iterator[Cause]:
 def _members_without_partitions(group: GroupEvidence) -> Iterator[Cause]:
     """Stable for long enough that an assignment is not just on its way."""
     now = group.membership
-    if now is None or now.state != "Stable" or now.members_with_partitions >= now.members:
+    if now is None or now.state != "Stable" or not now.knows_partitions or now.members_with_partitions >= now.members:
         return
     unchanged_ms = group.at_ms - now.at_ms
     if unchanged_ms >= group.settings.idle_member_ms:

@@ -321,7 +321,10 @@ class _MeasuredRows:
 
 
 def _ages_of_log_starts(logs: CurrentLogs, samples: SampleColumns) -> _Nullable:
-    """Least age of the first record of each partition, in ms, present where a sample of its log had an earlier log start."""
+    """Least age of the first record of each partition, in ms.
+
+    Present where a sample of its log had an earlier log start, and another one did not have the record.
+    """
     log_start = samples.log_start[samples.newest]
     has_start = logs.log_start != NONE
     # the first known log start from each row on
@@ -331,7 +334,7 @@ def _ages_of_log_starts(logs: CurrentLogs, samples: SampleColumns) -> _Nullable:
     moved = (log_start != NONE) & (oldest < log_start)
     partition = np.arange(len(log_start))
     since = readable_columns(logs, partition, np.where(moved, log_start, 0))
-    return _Nullable(samples.answered_at_ms[samples.newest] - since.by_ms, moved & since.readable)
+    return _Nullable(samples.answered_at_ms[samples.newest] - since.by_ms, moved & since.readable & since.bracketed)
 
 
 def _scattered(column: _Nullable, rows: Int64s, count: int) -> _Nullable:

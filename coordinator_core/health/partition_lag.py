@@ -267,7 +267,8 @@ class _Measured(NamedTuple):
     def _retention_margin(self, age: "_Age") -> float | None:
         """The lesser of two estimates: `retention.ms`, and the age that the log's first record has now.
 
-        The second one needs a log start that moved: only then is the first record as old as the log lets records become.
+        The second one needs a log start that moved, to a record appended after the first sample: only then is the first record
+        as old as the log lets records become, and its age known.
         """
         if self.offsets == 0:
             return None
@@ -286,12 +287,12 @@ class _Measured(NamedTuple):
         return max(0.0, min(estimates)) if estimates else None
 
     def _age_of_log_start(self) -> float | None:
-        """Least age of the first record, if a sample of this log had an earlier log start."""
+        """Least age of the first record, if a sample of this log had an earlier log start, and another one no such record."""
         starts = [sample.log_start for sample in self.log.samples if sample.log_start is not None]
         if self.newest.log_start is None or starts[0] >= self.newest.log_start:
             return None
         since = readable_since(log_ends(self.log.samples), self.newest.log_start)
-        return None if since is None else (self.now_ms - since.by_ms) / 1000
+        return None if since is None or since.after_ms is None else (self.now_ms - since.by_ms) / 1000
 
 
 class _Age(NamedTuple):

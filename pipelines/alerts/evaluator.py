@@ -35,7 +35,8 @@ from pipelines.alerts.rules_file import AlertRule, AlertRules
 from pipelines.alerts.tables import Tables
 from pipelines.errors import AnotherWriter, GrouplakeError, TablesError
 from pipelines.failpoints import failpoint
-from pipelines.query.engine import Snapshot
+from pipelines.query.engine import Snapshot, batch_at
+from pipelines.tables.store import TableStore
 from pipelines.timestamps import to_ms
 
 #: Failed attempts of a notification that are kept in the history one by one.
@@ -60,6 +61,7 @@ class AlertEvaluator:
 
     def __init__(self, root: str, rules: AlertRules, store: AlertStore, clock_ms: Callable[[], int], log: EvaluationLog) -> None:
         self._root = root
+        self._tables = TableStore(root)
         self._rules = rules
         self._store = store
         self._clock_ms = clock_ms
@@ -101,8 +103,9 @@ class AlertEvaluator:
     def _results(self, now_ms: int) -> tuple[list[RuleResult], dict[str, str]]:
         """Results of all rules, and the errors of those that could not be evaluated."""
         try:
-            snapshot = Snapshot.open(self._root)
+            snapshot = Snapshot(self._tables, batch_at(self._tables, None))
         except GrouplakeError as error:
+            self._tables = TableStore(self._root)
             return self._results_without_tables(now_ms), {"all rules": str(error)}
         self._last_batch_ms = to_ms(snapshot.batch.finished_at)
         tables = Tables(snapshot, now_ms, self._rules.stale_after_ms)
@@ -114,6 +117,9 @@ class AlertEvaluator:
             except GrouplakeError as error:
                 failed[rule.rule.name] = str(error)
                 results.append(RuleResult(rule.rule, None))
+        if failed:
+            # other tables may have replaced those that are open
+            self._tables = TableStore(self._root)
         return results, failed
 
     def _results_without_tables(self, now_ms: int) -> list[RuleResult]:

@@ -14,20 +14,22 @@ from pipelines.progress import Progress
 from pipelines.timestamps import to_ms
 
 #: `offsets.topic.num.partitions` of the shop's broker.
-_LOG_PARTITIONS = 8
+_LOG_PARTITIONS = 4
 _BATCH_MS = 90
 
 #: (start, end, distance) of the steps.
 _STEPS = (
-    (TABLES_BEGIN, -24 * HOUR, 30 * MINUTE),
-    (-24 * HOUR, -30 * MINUTE, 15 * MINUTE),
-    (incidents.RESET_STOPPED_AT - 5 * MINUTE, incidents.RESET_STARTED_AT + 12 * MINUTE, 2 * MINUTE),
-    (incidents.LOST_STOPPED_AT - 4 * MINUTE, incidents.LOST_STOPPED_AT + 6 * MINUTE, 2 * MINUTE),
-    (incidents.STORM_AT - 6 * MINUTE, incidents.STORM_AT + incidents.STORM_MS + 24 * MINUTE, 3 * MINUTE),
-    (incidents.EXPIRED_STARTED_AT, incidents.EXPIRED_ENDED_AT + 2 * MINUTE, 2 * MINUTE),
-    (incidents.STUCK_AT - 20 * MINUTE, incidents.STUCK_AT + 20 * MINUTE, 150 * SECOND),
-    (incidents.HANGING_AT - 5 * MINUTE, incidents.HANGING_AT + 20 * MINUTE, 150 * SECOND),
-    (-30 * MINUTE, 0, 2 * MINUTE),
+    (TABLES_BEGIN, -24 * HOUR, 90 * MINUTE),
+    (-24 * HOUR, 0, 40 * MINUTE),
+    (incidents.RESET_STOPPED_AT - 4 * MINUTE, incidents.RESET_STARTED_AT + 10 * MINUTE, 3 * MINUTE),
+    (incidents.LOST_STOPPED_AT - 3 * MINUTE, incidents.LOST_STOPPED_AT + 6 * MINUTE, 3 * MINUTE),
+    (incidents.STORM_AT - 5 * MINUTE, incidents.STORM_AT + incidents.STORM_MS + 25 * MINUTE, 5 * MINUTE),
+    (incidents.EXPIRED_STARTED_AT, incidents.EXPIRED_ENDED_AT + 5 * MINUTE, 5 * MINUTE),
+    # a window of ten commits, one for each batch, and the time after which it is older than itself
+    (incidents.STUCK_AT - 20 * MINUTE, incidents.STUCK_AT, 2 * MINUTE),
+    (incidents.STUCK_AT, incidents.STUCK_AT + 35 * MINUTE, 5 * MINUTE),
+    (incidents.HANGING_AT - 5 * MINUTE, incidents.HANGING_AT + 25 * MINUTE, 5 * MINUTE),
+    (-20 * MINUTE, 0, 5 * MINUTE),
 )
 #: Shortest time between two evaluations of the alerts.
 _ALERTS_EVERY_MS = 4 * MINUTE

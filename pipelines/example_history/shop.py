@@ -11,8 +11,8 @@ from pipelines.example_history.topics import DAY, HOUR, MINUTE, SECOND, ShopTopi
 
 #: Start of the history relative to its end.
 BEGIN = -2 * DAY
-#: Start of the tables: by the start of the history, the samples show how long records are kept.
-TABLES_BEGIN = BEGIN - 3 * HOUR
+#: Start of the tables: by the start of the history, the ages of positions are known.
+TABLES_BEGIN = BEGIN - HOUR
 #: Start of the commits of running groups.
 COMMITS_BEGIN = TABLES_BEGIN - 20 * MINUTE
 ALWAYS = ((COMMITS_BEGIN, 0),)

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.health import CommitEvent, MembershipEvent
+from coordinator_core.state.classic_group import CONSUMER_PROTOCOL_TYPE
 from pipelines.lag.columns import select
 from pipelines.lag.commit_windows import COMMITTED_AT
 from pipelines.query.engine import Snapshot
@@ -44,6 +45,11 @@ class GroupNow(NamedTuple):
         """True unless the group exists by its offsets alone."""
         return self.row is not None and self.row["group_type"] != "simple"
 
+    @property
+    def knows_partitions(self) -> bool:
+        """False for a classic group of another protocol type than that of consumers."""
+        return self.row is None or self.row["group_type"] != "classic" or self.row["protocol_type"] == CONSUMER_PROTOCOL_TYPE
+
 
 def membership_changes(snapshot: Snapshot, condition: str) -> list[dict[str, Any]]:
     """Rows of `membership_history`, oldest first; none if the batch was written before the table existed."""
@@ -63,14 +69,19 @@ def membership_events(changes: Sequence[_Row], now: GroupNow, until_batch: int |
             return ()
         assert now.row is not None
         has_partitions = now.members.values()
-        return (MembershipEvent(change_time(now.row), now.row["state"], len(has_partitions), sum(has_partitions)),)
-    first, events = changes[0], []
+        return (
+            MembershipEvent(
+                change_time(now.row), now.row["state"], len(has_partitions), sum(has_partitions), now.knows_partitions
+            ),
+        )
+    first, events, known = changes[0], [], now.knows_partitions
     if first["previous_state"] is not None:
         members = first["previous_member_count"] or 0
-        events.append(MembershipEvent(0, first["previous_state"], members, members))
+        events.append(MembershipEvent(0, first["previous_state"], members, members, known))
     for row in changes:
         if until_batch is None or row["batch_id"] <= until_batch:
-            events.append(MembershipEvent(change_time(row), row["state"], row["member_count"], row["members_with_partitions"]))
+            counts = row["member_count"], row["members_with_partitions"]
+            events.append(MembershipEvent(change_time(row), row["state"], *counts, known))
     return tuple(events)
 
 

@@ -21,7 +21,7 @@ from pipelines.tables.store import is_in, timestamp_literal
 from pipelines.timestamps import at_ms as timestamp
 from pipelines.timestamps import to_ms
 
-GROUPS = "SELECT group_id, group_type, state, member_count, record_timestamp FROM groups"
+GROUPS = "SELECT group_id, group_type, protocol_type, state, member_count, record_timestamp FROM groups"
 _PENDING = "SELECT group_id, topic, partition, record_timestamp FROM pending_offsets ORDER BY group_id, topic, partition"
 _IDLE = f"""
 SELECT g.group_id

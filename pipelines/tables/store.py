@@ -109,8 +109,17 @@ class TableStore:
         return self._open[name]
 
     def at(self, name: str, version: int) -> DeltaTable:
-        """Return table `name` at `version`."""
-        return self._load(name, version)
+        """Return table `name` at `version`, only to be read.
+
+        An open table is updated and used if that is its newest version: opening a table reads its log since the last
+        checkpoint.
+        """
+        opened = self._open.get(name)
+        if opened is None:
+            return self._open.setdefault(name, self._load(name, version))
+        if opened.version() < version:
+            opened = self.table(name)
+        return opened if opened.version() == version else self._load(name, version)
 
     def _load(self, name: str, version: int | None = None) -> DeltaTable:
         expect_own_log(self.path(name), version)

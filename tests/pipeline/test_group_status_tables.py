@@ -297,6 +297,16 @@ def test_any_story_has_the_same_status_later(
     story.expect_same_from_histories()
 
 
+def test_workers_of_connect_have_no_known_partitions(tmp_path: Path) -> None:
+    story = Story(str(tmp_path))
+    story.log.group([member(), member("m2")], group="billing", protocol_type="connect", protocol="sessioned")
+    story.end(5).commit(5)
+    story.at(1).sample()
+    row = story.at(400).sample()
+    assert (row["status"], row["rule"]) == ("OK", "burrow_1")
+    story.expect_same_from_histories()
+
+
 def test_the_first_sample_in_a_folder_of_an_earlier_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last batch has no `membership_history`; the members of now are known."""
     known = tuple(name for name in definitions.WRITE_ORDER if name not in ("membership_history", "ownership_history"))

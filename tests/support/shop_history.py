@@ -1,11 +1,16 @@
-"""The tables of `grouplake example --history` until a fixed time, built once per session."""
+"""The tables of `grouplake example --history` until a fixed time, built once per test run by one of its processes."""
 
 import atexit
+import fcntl
+import os
 import shutil
-from collections.abc import Mapping
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from tempfile import mkdtemp
+from pathlib import Path
 from typing import Any
 
 from pipelines.example_history.history import write_history
@@ -13,14 +18,82 @@ from pipelines.query.engine import Snapshot
 
 UNTIL = datetime(2026, 3, 4, 14, tzinfo=UTC)
 
+#: Longest time without a new batch before a process gives up waiting for the process that builds.
+_NO_PROGRESS_SECONDS = 300.0
+_POLL_SECONDS = 0.2
+
 
 @cache
 def shop_tables() -> str:
-    """The folder of the tables, which is removed at the end of the process. Tests only read it."""
-    folder = mkdtemp(prefix="shop-history-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    write_history(folder, UNTIL)
-    return folder
+    """The folder of the tables, which is removed when the last process of the run ends. Tests only read it."""
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", f"process-{os.getpid()}")
+    shared = Path(tempfile.gettempdir(), f"shop-history-{os.getuid()}-{run}")
+    users = _hold(shared.with_name(f"{shared.name}.users"))
+    atexit.register(_release, users, shared)
+    return built_once(shared, lambda folder: write_history(folder, UNTIL))
+
+
+def built_once(shared: Path, write: Callable[[str], None], no_progress_seconds: float = _NO_PROGRESS_SECONDS) -> str:
+    """The folder that `write` fills, called by one of the processes that name `shared`; the others wait for it.
+
+    The folder of a build that failed is written again by the next process.
+
+    Raises:
+        TimeoutError: another process builds, without progress.
+    """
+    shared.mkdir(mode=0o700, exist_ok=True)
+    tables = shared / "tables"
+    with _locked(shared / "lock", tables, no_progress_seconds):
+        complete = shared / "complete"
+        if not complete.exists():
+            shutil.rmtree(tables, ignore_errors=True)
+            write(str(tables))
+            complete.touch()
+    return str(tables)
+
+
+@contextmanager
+def _locked(file: Path, tables: Path, no_progress_seconds: float) -> Iterator[None]:
+    """Hold the lock of the build; the kernel releases it when a process ends."""
+    with file.open("w") as lock:
+        seen, since = -1, time.monotonic()
+        while not _try_lock(lock.fileno()):
+            progress = _progress(tables)
+            if progress != seen:
+                seen, since = progress, time.monotonic()
+            elif time.monotonic() - since > no_progress_seconds:
+                raise TimeoutError(f"another process builds {tables} without progress for {no_progress_seconds:g} s")
+            time.sleep(_POLL_SECONDS)
+        yield
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _progress(tables: Path) -> int:
+    """Number of commits of `batches`."""
+    return sum(1 for _ in (tables / "batches" / "_delta_log").glob("*.json"))
+
+
+def _hold(file: Path) -> int:
+    """A shared lock on a file, which each process of the run holds until its end."""
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+    return descriptor
+
+
+def _release(descriptor: int, shared: Path) -> None:
+    """Remove the folder if no other process of the run uses it."""
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+    if _try_lock(descriptor):
+        shutil.rmtree(shared, ignore_errors=True)
+        shared.with_name(f"{shared.name}.users").unlink(missing_ok=True)
+    os.close(descriptor)
 
 
 def at(relative_ms: int) -> datetime:

@@ -202,6 +202,8 @@ def test_members_without_partitions() -> None:
     assert finding.detail == "2 of 3 members have no partitions"
     rebalancing = healthy().members(10, 3, assigned=1, state="Assigning")
     assert not findings(fired(rebalancing, 310), "members_without_partitions")
+    scenario.memberships[-1] = scenario.memberships[-1]._replace(knows_partitions=False)
+    assert not findings(fired(scenario, 310), "members_without_partitions")
 
 
 def test_skew() -> None:

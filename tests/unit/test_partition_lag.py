@@ -325,6 +325,20 @@ CASES: tuple[tuple[str, LagCase, dict[str, Any]], ...] = (
         {"retention_margin_seconds": None},
     ),
     (
+        "a log start that moved to a record of the time before the first sample, whose age is unknown",
+        LagCase(Commit(350), (sample(0, 100), sample(S30, 200, 50), sample(S60, 300, 90), sample(S90, 400, 90))),
+        {"retention_margin_seconds": None},
+    ),
+    (
+        "retention.ms alone if the age of the log start is unknown",
+        LagCase(
+            Commit(350),
+            (sample(0, 100), sample(S30, 200, 50), sample(S60, 300, 90), sample(S90, 400, 90)),
+            TopicFacts(retention_ms=86_400_000),
+        ),
+        {"retention_margin_seconds": pytest.approx(86_369.99)},
+    ),
+    (
         "deleted by size before retention.ms: the lesser estimate",
         LagCase(
             Commit(350),

@@ -16,7 +16,7 @@ _EXAMPLES = """examples:
   grouplake dashboard --tables /tmp/shop
 
 --history writes tables, not a log: the 48 hours of a shop until now, or until --until, in which several consumer groups
-have a defect. It takes about two minutes of CPU time.
+have a defect. It takes about 45 seconds of CPU time.
 """
 
 #: Records of the history are up to 40 days older than its end.

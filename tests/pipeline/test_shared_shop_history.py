@@ -1,0 +1,54 @@
+"""One build of the example history for all processes of a test run."""
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from shop_history import built_once
+
+
+def test_processes_of_a_run_share_one_build(tmp_path: Path) -> None:
+    shared, builds, found = tmp_path / "run", [], []
+
+    def write(folder: str) -> None:
+        builds.append(folder)
+        Path(folder).mkdir()
+        time.sleep(0.3)
+
+    users = [threading.Thread(target=lambda: found.append(built_once(shared, write))) for _ in range(3)]
+    for user in users:
+        user.start()
+    for user in users:
+        user.join()
+    assert builds == [str(shared / "tables")]
+    assert found == builds * 3
+
+
+def test_a_failed_build_is_written_again(tmp_path: Path) -> None:
+    def fail(folder: str) -> None:
+        Path(folder).mkdir()
+        raise OSError("no space")
+
+    with pytest.raises(OSError, match="no space"):
+        built_once(tmp_path / "run", fail)
+    assert Path(built_once(tmp_path / "run", lambda folder: Path(folder).mkdir())).is_dir()
+
+
+def test_a_build_without_progress_ends_the_wait(tmp_path: Path) -> None:
+    started, end = threading.Event(), threading.Event()
+
+    def hang(folder: str) -> None:
+        Path(folder).mkdir()
+        started.set()
+        end.wait()
+
+    builder = threading.Thread(target=built_once, args=(tmp_path / "run", hang))
+    builder.start()
+    started.wait()
+    try:
+        with pytest.raises(TimeoutError, match="without progress"):
+            built_once(tmp_path / "run", hang, no_progress_seconds=0.5)
+    finally:
+        end.set()
+        builder.join()
