@@ -141,13 +141,7 @@ def test_pause_stops_updates(visited: Open, following: Dashboard, feed: Feed) ->
         before = page.locator("footer p").first.inner_text()
         loaded = loaded_batch(following)
         feed.batch()
-<<<<<<< HEAD
         eventually("the batch is loaded", lambda: loaded_batch(following), lambda batch: batch > loaded)
-=======
-        eventually(
-            "the batch is loaded", lambda: following.get("/ready").json()["clusters"]["east"]["batch_id"], lambda id: id > loaded
-        )
->>>>>>> page
         page.wait_for_timeout(_QUIET_MS)
         assert page.locator("footer p").first.inner_text() == before
         paused.click()
