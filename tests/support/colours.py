@@ -37,7 +37,7 @@ def contrast(one: Colour, other: Colour) -> float:
 
 def difference(one: Colour, other: Colour) -> float:
     """ΔE*ab (CIE 1976): the distance in CIELAB."""
-    return sum((a - b) ** 2 for a, b in zip(_lab(one), _lab(other), strict=True)) ** 0.5
+    return math.dist(_lab(one), _lab(other))
 
 
 def _linear(share: float) -> float:
