@@ -19,15 +19,21 @@ def cpu_seconds(pid: int, *, waited_for: bool = False) -> float:
 
 def family_cpu_seconds(root: int) -> float:
     """CPU time so far of a process and its running descendants. Of ended ones the time counts if their parent waited for them."""
+    return sum(family_cpu(root).values())
+
+
+def family_cpu(root: int) -> dict[int, float]:
+    """Process id → CPU time so far, of a process and its running descendants, as in `family_cpu_seconds`."""
+    parents = _parents()
     family = {root}
-    for pid, parent in sorted(_parents().items()):
-        if parent in family:
-            family.add(pid)
-    total = 0.0
+    found: dict[int, float] = {}
+    # process ids begin again at a low number, so a child may have a lower one than its parent
+    while children := {pid for pid, parent in parents.items() if parent in family} - family:
+        family |= children
     for pid in family:
         with suppress(OSError):
-            total += cpu_seconds(pid, waited_for=True)
-    return total
+            found[pid] = cpu_seconds(pid, waited_for=True)
+    return found
 
 
 @dataclass
