@@ -24,13 +24,8 @@ def family_cpu_seconds(root: int) -> float:
 
 def family_cpu(root: int) -> dict[int, float]:
     """Process id → CPU time so far, of a process and its running descendants, as in `family_cpu_seconds`."""
-    parents = _parents()
-    family = {root}
     found: dict[int, float] = {}
-    # process ids begin again at a low number, so a child may have a lower one than its parent
-    while children := {pid for pid, parent in parents.items() if parent in family} - family:
-        family |= children
-    for pid in family:
+    for pid in _family(root):
         with suppress(OSError):
             found[pid] = cpu_seconds(pid, waited_for=True)
     return found
@@ -65,11 +60,7 @@ class MemorySampler:
 
     def _follow(self) -> None:
         while not self._done.wait(_SAMPLE_SECONDS):
-            family = {self._root}
-            for pid, parent in sorted(_parents().items()):
-                if parent in family:
-                    family.add(pid)
-            for pid in family:
+            for pid in _family(self._root):
                 self._note(pid)
 
     def _note(self, pid: int) -> None:
@@ -80,6 +71,15 @@ class MemorySampler:
             return
         if "VmHWM" in status and command.strip():
             self.peaks[pid] = Peak(pid, int(status["PPid"]), command, int(status["VmHWM"].split()[0]) / 1024)
+
+
+def _family(root: int) -> set[int]:
+    """The process and its running descendants."""
+    parents, family = _parents(), {root}
+    # process ids begin again at a low number, so a child may have a lower one than its parent
+    while children := {pid for pid, parent in parents.items() if parent in family} - family:
+        family |= children
+    return family
 
 
 def _parents() -> dict[int, int]:
