@@ -19,7 +19,7 @@ from urllib.request import urlopen
 
 from benchmarks.arguments import count, parser
 from benchmarks.brokers import JVM, VERSION
-from benchmarks.processes import family_cpu_seconds
+from benchmarks.processes import family_cpu, family_cpu_seconds
 from benchmarks.report import print_machine, print_table
 from pipelines.cache.jars import java_executable, resolved_jars
 from pipelines.errors import GrouplakeError
@@ -148,11 +148,12 @@ def _exporter(
         took, first = time.monotonic() - started, family_cpu_seconds(process.pid)
         # processes that served the start end meanwhile
         time.sleep(_INTERVAL_SECONDS * _INTERVALS)
-        settled, before = family_cpu_seconds(process.pid), answers() if answers else 0
+        settled, before = family_cpu(process.pid), answers() if answers else 0
         time.sleep(_INTERVAL_SECONDS * _INTERVALS)
         made = answers() - before if answers else _INTERVALS
         assert made >= _INTERVALS - 1, f"{name} gave {made} answers in {_INTERVALS} intervals"
-        further = (family_cpu_seconds(process.pid) - settled) / made
+        # a process that ended meanwhile takes its time with it, so only those that run count
+        further = sum(seconds - settled.get(pid, 0.0) for pid, seconds in family_cpu(process.pid).items()) / made
     return name, f"{took:.1f}", f"{first:.1f}", f"{further:.2f}"
 
 

@@ -19,15 +19,16 @@ def cpu_seconds(pid: int, *, waited_for: bool = False) -> float:
 
 def family_cpu_seconds(root: int) -> float:
     """CPU time so far of a process and its running descendants. Of ended ones the time counts if their parent waited for them."""
-    family = {root}
-    for pid, parent in sorted(_parents().items()):
-        if parent in family:
-            family.add(pid)
-    total = 0.0
-    for pid in family:
+    return sum(family_cpu(root).values())
+
+
+def family_cpu(root: int) -> dict[int, float]:
+    """Process id → CPU time so far, of a process and its running descendants, as in `family_cpu_seconds`."""
+    found: dict[int, float] = {}
+    for pid in _family(root):
         with suppress(OSError):
-            total += cpu_seconds(pid, waited_for=True)
-    return total
+            found[pid] = cpu_seconds(pid, waited_for=True)
+    return found
 
 
 @dataclass
@@ -59,11 +60,7 @@ class MemorySampler:
 
     def _follow(self) -> None:
         while not self._done.wait(_SAMPLE_SECONDS):
-            family = {self._root}
-            for pid, parent in sorted(_parents().items()):
-                if parent in family:
-                    family.add(pid)
-            for pid in family:
+            for pid in _family(self._root):
                 self._note(pid)
 
     def _note(self, pid: int) -> None:
@@ -74,6 +71,15 @@ class MemorySampler:
             return
         if "VmHWM" in status and command.strip():
             self.peaks[pid] = Peak(pid, int(status["PPid"]), command, int(status["VmHWM"].split()[0]) / 1024)
+
+
+def _family(root: int) -> set[int]:
+    """The process and its running descendants."""
+    parents, family = _parents(), {root}
+    # process ids begin again at a low number, so a child may have a lower one than its parent
+    while children := {pid for pid, parent in parents.items() if parent in family} - family:
+        family |= children
+    return family
 
 
 def _parents() -> dict[int, int]:

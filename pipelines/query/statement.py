@@ -19,6 +19,9 @@ _NO_KEYWORDS = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*
 #: Rest of an unterminated quote or comment, or of one that only some dialects have.
 _LEFT_OVER = re.compile(r"[$`'\"]|/\*|\*/")
 
+#: What may be written before a string without a space.
+_PREFIX = re.compile(r"[\w&]*")
+
 
 def is_reading(sql: str) -> bool:
     """True if `sql` only reads."""
@@ -35,7 +38,8 @@ def _is_ambiguous(sql: str, piece: re.Match[str]) -> bool:
     text = piece[0]
     if text.startswith("'"):
         # E'…' and U&'…' have escapes; X'…' has none
-        before = re.search(r"[\w&]*$", sql[: piece.start()])
+        # backwards: a search for the end of the text takes quadratic time where a name of 32 KiB is before the string
+        before = _PREFIX.match(sql[: piece.start()][::-1])
         return before is not None and before[0].upper() not in ("", "X")
     if text.startswith("/*"):
         return "/*" in text[2:]

@@ -1,5 +1,6 @@
 """Colour arithmetic: contrast as in WCAG 2.2, colours as readers with deuteranopia see them, and differences of colours."""
 
+import math
 from typing import NamedTuple
 
 #: Machado, Oliveira and Fernandes 2009, severity 1.0, for linear RGB.
@@ -36,11 +37,11 @@ def contrast(one: Colour, other: Colour) -> float:
 
 def difference(one: Colour, other: Colour) -> float:
     """ΔE*ab (CIE 1976): the distance in CIELAB."""
-    return sum((a - b) ** 2 for a, b in zip(_lab(one), _lab(other), strict=True)) ** 0.5
+    return math.dist(_lab(one), _lab(other))
 
 
 def _linear(share: float) -> float:
-    return share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4
+    return share / 12.92 if share <= 0.04045 else math.pow((share + 0.055) / 1.055, 2.4)
 
 
 def _product(rows: tuple[tuple[float, float, float], ...], colour: Colour) -> list[float]:

@@ -98,3 +98,10 @@ def test_what_does_anything_or_reads_files_is_refused(sql: str, snapshot: Snapsh
 def test_queries_run(sql: str, snapshot: Snapshot) -> None:
     assert is_reading(sql)
     assert snapshot.query(sql).num_columns
+
+
+def test_long_names_take_linear_time() -> None:
+    """A search for the end of the text before each string would take hours."""
+    name = "x" * 1_000_000
+    assert is_reading(f"SELECT '{name}', '{name}'")
+    assert not is_reading(f"SELECT '{name}', E'{name}'")

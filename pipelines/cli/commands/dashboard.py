@@ -1,4 +1,4 @@
-"""`grouplake dashboard`: serve metrics and Burrow's HTTP API from tables, until a signal."""
+"""`grouplake dashboard`: serve the page, metrics and Burrow's HTTP API from tables, until a signal."""
 
 from argparse import ArgumentParser, Namespace
 
@@ -9,6 +9,7 @@ from pipelines.cli.options import add_clusters, add_conf
 _EXAMPLES = """examples:
   grouplake dashboard --tables /data/groups
   grouplake dashboard --tables east=/data/east --tables west=s3://bucket/west --listen 127.0.0.1:8080
+  grouplake example --history /tmp/shop && grouplake dashboard --tables /tmp/shop
   curl http://127.0.0.1:8080/metrics
   curl http://127.0.0.1:8080/v3/kafka/east/consumer/billing/lag
   grouplake dashboard --tables /data/groups --listen 0.0.0.0:8443 --conf dashboard.toml
@@ -42,7 +43,7 @@ def _run(options: Namespace) -> int:
 
 COMMAND = Command(
     "dashboard",
-    "serve metrics and Burrow's HTTP API from tables",
+    "serve the page, metrics and Burrow's HTTP API from tables",
     _EXAMPLES,
     _add_arguments,
     _run,
