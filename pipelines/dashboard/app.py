@@ -59,8 +59,7 @@ def make_app(site: Site, options: DashboardOptions, streams: Streams) -> FastAPI
         return error_response(request, 500, f"unexpected {type(error).__name__}: see the log of the server")
 
     app.add_middleware(RawNames)
-    # it leaves out streams of events, and /metrics brings its own encoding
-    app.add_middleware(GZipMiddleware, minimum_size=1_000)
+    app.add_middleware(CompressedPages)
     return app
 
 
@@ -74,3 +73,15 @@ class RawNames:
         if scope["type"] == "http" and scope["path"].startswith(("/v3/", "/c/")) and scope.get("raw_path"):
             scope = {**scope, "path": scope["raw_path"].decode("latin-1")}
         await self._app(scope, receive, send)
+
+
+class CompressedPages:
+    """Compresses responses, apart from streams of events, and from /metrics, whose body is compressed once per batch."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._compressing = GZipMiddleware(app, minimum_size=1_000)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_metrics = scope["type"] == "http" and scope["path"] == "/metrics"
+        await (self._app if is_metrics else self._compressing)(scope, receive, send)

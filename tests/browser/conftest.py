@@ -1,4 +1,4 @@
-"""One browser and one server of the dashboard for the run."""
+"""One server of the dashboard for the run, and a browser for each module."""
 
 from collections.abc import Iterator
 
@@ -9,9 +9,9 @@ from page_tables import write_page_tables
 from playwright.sync_api import Browser
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """A browser without a window."""
+    """A browser without a window. Playwright keeps an event loop in the thread, in which later modules could not run theirs."""
     with launched() as running:
         yield running
 

@@ -128,14 +128,16 @@ def test_other_hosts_are_refused(server: Dashboard) -> None:
         assert server.get("/health", headers={"Host": host}).status_code == 200
 
 
-def test_the_first_page_lists_what_there_is(server: Dashboard) -> None:
-    page = server.get("/")
+def test_the_first_page_is_the_overview_with_links_to_what_there_is(server: Dashboard) -> None:
+    first = server.get("/")
+    assert (first.status_code, first.headers["location"]) == (307, "/c/east/")
+    page = server.get("/c/east/")
     assert page.headers["content-type"].startswith("text/html")
     assert "default-src 'self'" in page.headers["content-security-policy"]
-    for path in ("/metrics", "/v3/kafka", "/health", "/ready", "/openapi.json"):
+    for path in ("/metrics", "/v3/kafka", "/openapi.json", "/c/east/index.json"):
         assert f'href="{path}"' in page.text
         assert server.get(path).status_code == 200
-    assert "<td>east</td><td>0</td>" in page.text
+    assert "1 group" in page.text
 
 
 def test_an_address_in_use(server: Dashboard, tables: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ from pipelines.dashboard.moments.kept_queries import KeptQueries
 from pipelines.dashboard.moments.moment import Moment
 from pipelines.dashboard.moments.moment_store import MomentStore
 from pipelines.dashboard.moments.newest_state import NewestState
-from pipelines.dashboard.moments.summary_rows import SUMMARY
+from pipelines.dashboard.moments.summary_rows import summary_schema
 from pipelines.errors import RemovedState, UsageError
 from pipelines.maintain import Maintenance, maintain
 from pipelines.metrics.settings import metrics_settings
@@ -68,7 +68,7 @@ def test_the_newest_moment(cluster: Cluster) -> None:
     assert (moment.cluster, moment.is_newest, moment.at) == ("east", True, moment.sampled_at)
     assert moment.batch == Snapshot.open(cluster.story.root).batch
     row = summary(moment)
-    assert moment.summaries().schema == SUMMARY
+    assert moment.summaries().schema == summary_schema()
     assert (row["state"], row["group_type"], row["member_count"], row["topics"]) == ("Stable", "classic", 1, ["foo", "orders"])
     # the member owns a partition of foo, which has no sample
     assert (row["partitions"], row["unknown_partitions"], row["lag"], row["lag_seconds"]) == (3, 1, 0, 0)

@@ -29,7 +29,7 @@ class BatchState(ABC):
 
     @abstractmethod
     def summaries(self) -> pa.Table:
-        """One row per group, sorted by name, with the columns SUMMARY."""
+        """One row per group, sorted by name, with the columns of `summary_schema`."""
 
     @abstractmethod
     def statuses(self, groups: Sequence[str]) -> dict[str, Row]:
@@ -93,7 +93,7 @@ class Moment:
         return self.state.is_limited
 
     def summaries(self) -> pa.Table:
-        """One row per group, sorted by name, with the columns SUMMARY. At a past time the status may be null."""
+        """One row per group, sorted by name, with the columns of `summary_schema`. At a past time the status may be null."""
         return self.state.summaries()
 
     def statuses(self, groups: Sequence[str]) -> dict[str, Row]:

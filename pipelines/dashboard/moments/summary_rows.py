@@ -1,6 +1,7 @@
 """Rows of `summaries`: one per group, joined in columns from parts that each have a row per group."""
 
 from collections.abc import Mapping
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -33,24 +34,27 @@ _AGES = ("lag_seconds", "lag_seconds_low", "lag_seconds_high")
 #: Columns of `group_status` in `summaries`.
 STATUS_COLUMNS = [GROUP, "status", "rule", "detail", "findings"]
 
-#: Columns of `summaries`.
-SUMMARY = pa.schema(
-    [
-        (GROUP, pa.string()),
-        ("group_type", pa.string()),
-        ("state", pa.string()),
-        ("protocol", pa.string()),
-        ("generation", pa.int32()),
-        ("member_count", pa.int32()),
-        *(field for field in LAG_SUMS if field.name != GROUP),
-        ("status", pa.string()),
-        ("rule", pa.string()),
-        ("detail", pa.string()),
-        ("findings", definitions.table("group_status").schema.field("findings").type),
-        ("last_commit_at", TIMESTAMP),
-        ("last_rebalance_at", TIMESTAMP),
-    ]
-)
+
+@cache
+def summary_schema() -> pa.Schema:
+    """Columns of `summaries`. Made at the first use, because it reads the DDL of `group_status`."""
+    return pa.schema(
+        [
+            (GROUP, pa.string()),
+            ("group_type", pa.string()),
+            ("state", pa.string()),
+            ("protocol", pa.string()),
+            ("generation", pa.int32()),
+            ("member_count", pa.int32()),
+            *(field for field in LAG_SUMS if field.name != GROUP),
+            ("status", pa.string()),
+            ("rule", pa.string()),
+            ("detail", pa.string()),
+            ("findings", definitions.table("group_status").schema.field("findings").type),
+            ("last_commit_at", TIMESTAMP),
+            ("last_rebalance_at", TIMESTAMP),
+        ]
+    )
 
 
 def summary_rows(groups: pa.Table, lag: pa.Table, *more: pa.Table) -> pa.Table:
@@ -62,11 +66,11 @@ def summary_rows(groups: pa.Table, lag: pa.Table, *more: pa.Table) -> pa.Table:
     names = names.take(pc.sort_indices(names))
     columns: dict[str, pa.ChunkedArray | pa.Array] = {GROUP: names}
     for part in (groups, lag, *more):
-        wanted = [name for name in part.column_names if name in SUMMARY.names and name != GROUP]
+        wanted = [name for name in part.column_names if name in summary_schema().names and name != GROUP]
         found = part.select(wanted).take(pc.index_in(names, value_set=part[GROUP].combine_chunks()))
         columns |= {name: found[name] for name in wanted}
-    count = len(names)
-    return pa.table([columns[f.name].cast(f.type) if f.name in columns else pa.nulls(count, f.type) for f in SUMMARY], SUMMARY)
+    schema, count = summary_schema(), len(names)
+    return pa.table([columns[f.name].cast(f.type) if f.name in columns else pa.nulls(count, f.type) for f in schema], schema)
 
 
 def lag_sums(lag: pa.Table) -> pa.Table:

@@ -17,7 +17,7 @@ SELECT group_id, max(record_timestamp) AS last_rebalance_at FROM membership_hist
 WHERE batch_id > {after} AND state <> 'Dead' AND generation <> COALESCE(previous_generation, -1)
 AND (previous_generation IS NOT NULL OR member_count > 0) GROUP BY group_id
 """
-_NO_REBALANCES = pa.schema([("group_id", pa.string()), ("last_rebalance_at", TIMESTAMP)]).empty_table()
+_SCHEMA = pa.schema([("group_id", pa.string()), ("last_rebalance_at", TIMESTAMP)])
 
 
 def last_commits(queries: KeptQueries) -> pa.Table:
@@ -29,7 +29,7 @@ def last_rebalances(queries: KeptQueries, batch: Batch, after: int = -1) -> pa.T
     """Time of the record with the newest generation of each group, from the history after a batch."""
     if "membership_history" not in batch.versions:
         # an earlier version of Grouplake wrote the batch
-        return _NO_REBALANCES
+        return _SCHEMA.empty_table()
     return queries.query(_REBALANCES.format(after=after), keep=False)
 
 
@@ -39,13 +39,13 @@ class NewestRebalances:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._batch_id = -1
-        self._times = _NO_REBALANCES
+        self._times = _SCHEMA.empty_table()
 
     def until(self, queries: KeptQueries, batch: Batch) -> pa.Table:
         """Times until a batch; those of a later batch if it was asked for before."""
         with self._lock:
             if batch.batch_id > self._batch_id:
-                found = last_rebalances(queries, batch, self._batch_id).cast(_NO_REBALANCES.schema)
+                found = last_rebalances(queries, batch, self._batch_id).cast(_SCHEMA)
                 both = pa.concat_tables([self._times, found]).group_by("group_id").aggregate([("last_rebalance_at", "max")])
                 self._times = both.rename_columns({"last_rebalance_at_max": "last_rebalance_at"})
                 self._batch_id = batch.batch_id
