@@ -77,7 +77,7 @@ def test_titles_are_unique_and_links_lead_to_pages(browser: Browser, server: Das
             links |= set(visit.page.eval_on_selector_all("a[href]", "links => links.map((each) => each.href.split('#')[0])"))
     assert duplicate_titles(titles) == []
     assert links
-    with httpx.Client(follow_redirects=True) as client:
+    with httpx.Client(follow_redirects=True, timeout=60) as client:
         statuses = {link: client.get(link).status_code for link in sorted(links) if link.startswith(server.url)}
     refused = {f"{server.url}{path}": status for path, status in PATHS.items() if status != 200}
     assert {link: status for link, status in statuses.items() if status != refused.get(link, 200)} == {}

@@ -95,7 +95,7 @@ def test_sigterm_ends_it(tables: str) -> None:
 
 
 def test_compression_and_entity_tags(server: Dashboard) -> None:
-    with httpx.Client(base_url=server.url) as client:
+    with httpx.Client(base_url=server.url, timeout=60) as client:
         plain = client.get("/metrics", headers={"Accept-Encoding": "identity"})
         compressed = client.get("/metrics", headers={"Accept-Encoding": "gzip"})
         assert plain.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
@@ -113,7 +113,7 @@ def test_compression_and_entity_tags(server: Dashboard) -> None:
 
 def test_errors_are_json(server: Dashboard) -> None:
     for method, path, code in (("GET", "/nothing", 404), ("POST", "/metrics", 405), ("PUT", "/v3/kafka", 405)):
-        response = httpx.request(method, f"{server.url}{path}")
+        response = httpx.request(method, f"{server.url}{path}", timeout=60)
         assert response.status_code == code
         found = response.json()
         assert found["error"] is True

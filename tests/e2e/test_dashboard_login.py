@@ -74,7 +74,7 @@ def provider(running: tuple[Dashboard, OpenIdProvider]) -> OpenIdProvider:
 @pytest.fixture
 def browser(server: Dashboard, access: Access) -> Iterator[httpx.Client]:
     verify = ssl.create_default_context(cafile=str(access.certificate))
-    with httpx.Client(base_url=server.url, verify=verify, headers=HTML) as client:
+    with httpx.Client(base_url=server.url, verify=verify, headers=HTML, timeout=60) as client:
         yield client
 
 

@@ -28,7 +28,7 @@ def server(access: Access, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 def get(url: str, access: Access, **headers: str) -> httpx.Response:
     verify = ssl.create_default_context(cafile=str(access.certificate))
-    return httpx.get(f"{url}/metrics", headers={**access.bearer(), **headers}, verify=verify)
+    return httpx.get(f"{url}/metrics", headers={**access.bearer(), **headers}, verify=verify, timeout=60)
 
 
 def test_through_the_proxy(server: Dashboard, access: Access) -> None:

@@ -38,7 +38,7 @@ def test_members_come_and_go_until_the_demo_is_interrupted(tmp_path: Path) -> No
         _when_printed(demo, lines, "members come and go now; Ctrl-C ends the demo")
 
         def lag() -> int:
-            status = httpx.get(f"{url}/v3/kafka/tables/consumer/checkout/lag").json()["status"]
+            status = httpx.get(f"{url}/v3/kafka/tables/consumer/checkout/lag", timeout=60).json()["status"]
             return int(status["totallag"])
 
         eventually("the group has a lag", lag, lambda found: found > 0, patience_seconds=LIMIT_SECONDS)

@@ -35,10 +35,10 @@ def test_the_page_beside_other_work(tmp_path: Path) -> None:
         assert list(site.roots) == ["a=b"]
         (url,) = map(address_of, lines)
         # there are no tables before the first batch
-        assert httpx.get(f"{url}/ready").status_code == 503
+        assert httpx.get(f"{url}/ready", timeout=60).status_code == 503
         write_tables(tables, lag=[lag_row("billing", "orders", 0, 1, 3)])
-        eventually("the batch is loaded", lambda: httpx.get(f"{url}/ready").status_code, lambda code: code == 200)
-        assert "grouplake_batch_id" in httpx.get(f"{url}/metrics").text
+        eventually("the batch is loaded", lambda: httpx.get(f"{url}/ready", timeout=60).status_code, lambda code: code == 200)
+        assert "grouplake_batch_id" in httpx.get(f"{url}/metrics", timeout=60).text
         stream = EventStream(url, "a%3Db").wait_until_open()
     stream.wait_until_ended()
     stream.close()
@@ -101,7 +101,7 @@ def test_a_job_that_follows_a_log(tmp_path: Path) -> None:
         url = address_of(job.lines_with("dashboard: http://")[0])
         eventually(
             "a batch is loaded",
-            lambda: httpx.get(f"{url}/ready").status_code,
+            lambda: httpx.get(f"{url}/ready", timeout=60).status_code,
             lambda code: code == 200,
             unless=job.failure,
             patience_seconds=LIMIT_SECONDS,

@@ -32,7 +32,7 @@ def options(source: str, tables: Path) -> RunOptions:
 
 
 def scraped(address: object) -> bytes:
-    return httpx.get(f"http://{address}/metrics").content
+    return httpx.get(f"http://{address}/metrics", timeout=60).content
 
 
 def behind(text: bytes) -> Mapping[tuple[str, ...], float]:
@@ -68,7 +68,7 @@ def test_an_unreadable_log_has_no_position(tmp_path: Path) -> None:
 
 def test_requests(tmp_path: Path) -> None:
     with job_metrics(parse_listen_address("127.0.0.1:0"), options("segments:/nowhere", tmp_path / "t"), SECTION, print) as at:
-        with httpx.Client(base_url=f"http://{at}") as client:
+        with httpx.Client(base_url=f"http://{at}", timeout=60) as client:
             assert client.get("/health").json() == {"status": "ok"}
             assert client.get("/other").status_code == 404
             assert client.post("/metrics").status_code == 501

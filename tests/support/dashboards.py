@@ -44,7 +44,7 @@ class Dashboard:
 
     def get(self, path: str, **more: Any) -> httpx.Response:
         """The response to GET."""
-        return httpx.get(f"{self.url}{path}", **{**self.defaults, **more})
+        return httpx.get(f"{self.url}{path}", **{"timeout": 60, **self.defaults, **more})
 
     def wait_until_ready(self) -> "Dashboard":
         """Wait until every cluster is loaded."""

@@ -80,10 +80,10 @@ class PrometheusServer:
         return found
 
     def value(self, expression: str) -> float | None:
-        """The single value of an expression; None without one, and while the server does not answer."""
+        """The single value of an expression; None without one, and while the server does not answer, or that it is starting."""
         try:
             found = self.query(expression)
-        except httpx.TransportError:
+        except (httpx.TransportError, json.JSONDecodeError):
             return None
         return float(found[0]["value"][1]) if len(found) == 1 else None
 
