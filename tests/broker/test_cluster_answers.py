@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from describe_layouts import DESCRIBE, Reader, array
 from kafka.protocol.consumer import FetchRequest, FetchResponse, ListOffsetsRequest, ListOffsetsResponse
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse
@@ -65,6 +65,17 @@ def metadata(*topics: Any) -> Any:
         include_cluster_authorized_operations=False,
         include_topic_authorized_operations=False,
     )
+
+
+def _has_committed(member: Consumer) -> bool:
+    """False while the coordinator loads its partitions."""
+    try:
+        member.commit(offsets=[TopicPartition(TOPIC, 0, 5)], asynchronous=False)
+    except KafkaException as error:
+        if error.args[0].code() == KafkaError.COORDINATOR_LOAD_IN_PROGRESS:
+            return False
+        raise
+    return True
 
 
 @pytest.fixture(scope="module", params=[("4.1.1", "4"), pytest.param(("3.9.1", "3"), marks=pytest.mark.slow)])

@@ -101,6 +101,7 @@ def test_a_login(browser: httpx.Client, provider: OpenIdProvider) -> None:
     assert base64.urlsafe_b64encode(digest).decode().rstrip("=") == asked["code_challenge"]
     assert len(asked["state"]) >= 20
     assert len(asked["nonce"]) >= 20
+    eventually("the tables are loaded", lambda: browser.get("/ready").status_code, lambda code: code == 200)
     assert browser.get(path).json()["consumers"] == ["billing-eu", "billing-us\nline", "fraud"]
     assert browser.get("/metrics").status_code == 200
 
