@@ -23,7 +23,6 @@ from pipelines.dashboard.pages.time_travel import time_control
 from pipelines.dashboard.responses import READ, error_response
 from pipelines.dashboard.security.viewer import viewer_of
 from pipelines.errors import GrouplakeError, RemovedState, UsageError
-from pipelines.version import version_text
 
 #: Errors of a request with their code; any other error is one of the server.
 _CODES: tuple[tuple[type[GrouplakeError], int], ...] = (
@@ -162,7 +161,7 @@ def _entity_tag(moment: Moment, request: Request) -> str:
     """Of the batch, the request and the groups that its viewer may see: a page is a function of them and of this version."""
     groups = viewer_of(request).groups
     seen = "" if groups is None else groups.pattern
-    asked = f"{version_text()} {moment.at} {moment.is_newest} {request.url.path}?{request.url.query} {seen}"
+    asked = f"{request.app.version} {moment.at} {moment.is_newest} {request.url.path}?{request.url.query} {seen}"
     return f'"{moment.batch.batch_id}-{hashlib.sha256(asked.encode(errors="surrogatepass")).hexdigest()[:16]}"'
 
 
