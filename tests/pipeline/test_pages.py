@@ -1,25 +1,15 @@
 """The pages over tables of a story: HTML, JSON with an entity tag, past times, hostile names, viewers with a limited role."""
 
-import asyncio
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import quote
 
-import httpx
 import pytest
-from fastapi import FastAPI, Request
 from log_builder import member
-from starlette.middleware.base import RequestResponseEndpoint
-from starlette.responses import Response
+from shop_pages import ParsedPage, ShopPages
 from status_story import Story
 
-from pipelines.configuration import load_configuration
-from pipelines.dashboard.app import make_app
-from pipelines.dashboard.live.streams import Streams
-from pipelines.dashboard.options import dashboard_options
 from pipelines.dashboard.security.viewer import LOCAL_VIEWER, Viewer
-from pipelines.metrics.site import Site
 from pipelines.query.engine import Snapshot
 from pipelines.tables import definitions
 from pipelines.tables.store import TableStore
@@ -34,52 +24,12 @@ TABS = ("members", "expiry", "resets", "transactions", "records")
 PAGES = ("", "groups", "changes", "groups/billing", *(f"groups/billing?tab={tab}" for tab in TABS))
 
 
-class Pages:
-    """The pages of one cluster, for a viewer that a test may change."""
+class Pages(ShopPages):
+    """The pages over the tables of a story, for a viewer that a test may change."""
 
     def __init__(self, root: Path) -> None:
         self.story = Story(str(root))
-        section = load_configuration(None)
-        options = dashboard_options([f"east={root}"], None, section.dashboard, section.metrics, section.lag)
-        self.site = Site(options.roots, options.metrics, options.poll_seconds, print)
-        self.viewer = LOCAL_VIEWER
-        app: FastAPI = make_app(self.site, options, Streams(options.roots, 1))
-
-        @app.middleware("http")
-        async def authenticated(request: Request, answer: RequestResponseEndpoint) -> Response:
-            request.state.viewer = self.viewer
-            return await answer(request)
-
-        self._app = app
-
-    def get(self, page: str = "", **headers: str) -> httpx.Response:
-        """The answer for a page of the cluster."""
-        return self.at(f"/c/east/{page}", **headers)
-
-    def at(self, path: str, **headers: str) -> httpx.Response:
-        """The answer for a path."""
-
-        async def answer() -> httpx.Response:
-            async with httpx.AsyncClient(transport=httpx.ASGITransport(self._app), base_url="http://127.0.0.1") as client:
-                return await client.get(path, headers={name.replace("_", "-"): value for name, value in headers.items()})
-
-        return asyncio.run(answer())
-
-
-class Parsed(HTMLParser):
-    """Elements with their attributes, and the texts of a page."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.texts: list[str] = []
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_data(self, data: str) -> None:
-        self.texts.append(data)
+        super().__init__(str(root))
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +64,7 @@ def test_a_page_and_its_json_are_one_batch(pages: Pages, page: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_no_page_has_inline_code_or_styles(pages: Pages, page: str) -> None:
-    elements = Parsed(pages.get(page).text).elements
+    elements = ParsedPage(pages.get(page).text).elements
     assert all(values.get("src") for tag, values in elements if tag == "script")
     assert not [tag for tag, _ in elements if tag == "style"]
     assert not [name for _, values in elements for name in values if name == "style" or name.startswith("on")]
@@ -155,7 +105,7 @@ def test_a_past_time_shows_what_was_known_then(pages: Pages) -> None:
     assert [row["group_id"] for row in pages.get(f"groups.json?as_of={quote(at)}").json()["groups"]] == ["billing"]
     html = pages.get(f"groups/billing?as_of={quote(at)}").text
     assert "to live" in html
-    links = [str(values["href"]) for tag, values in Parsed(html).elements if tag == "a" and "href" in values]
+    links = [str(values["href"]) for tag, values in ParsedPage(html).elements if tag == "a" and "href" in values]
     # only the ways back to the present forget the time
     forgetting = [link for link in links if link.startswith("/c/") and "as_of" not in link]
     assert set(forgetting) == {"/c/east/groups/billing"}
@@ -166,14 +116,14 @@ def test_hostile_names_are_text(pages: Pages, name: str) -> None:
     page = f"groups/{quote(name, safe='')}" if name != FILE else "groups/report%2Ejson"
     answer = pages.get(page)
     assert answer.status_code == 200
-    html = Parsed(answer.text)
+    html = ParsedPage(answer.text)
     assert [values for tag, values in html.elements if tag == "script"] == [{"type": "module", "src": "/static/page.js"}]
     assert not [text for text in html.texts if re.search(r"[\x00-\x08\u202a-\u202e]", text)]
     assert len(answer.text) < 200_000
     assert pages.get(f"{page}.json").json()["group_id"] == name
     listed = pages.get("groups")
     assert page.partition("/")[2] in listed.text
-    assert len([tag for tag, _ in Parsed(listed.text).elements if tag == "script"]) == 1
+    assert len([tag for tag, _ in ParsedPage(listed.text).elements if tag == "script"]) == 1
 
 
 @pytest.mark.parametrize(
@@ -191,7 +141,7 @@ def test_hostile_names_are_text(pages: Pages, name: str) -> None:
 def test_errors_are_words_on_a_page_and_in_json(pages: Pages, page: str, code: int, words: str) -> None:
     html = pages.get(page)
     assert html.status_code == code
-    assert words in "".join(Parsed(html.text).texts)
+    assert words in "".join(ParsedPage(html.text).texts)
     path, _, query = page.partition("?")
     found = pages.get(f"{path}.json?{query}")
     assert found.status_code == code

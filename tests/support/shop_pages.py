@@ -42,13 +42,17 @@ class ShopPages:
 
         self._app = app
 
-    def get(self, page: str, **headers: str) -> httpx.Response:
+    def get(self, page: str = "", **headers: str) -> httpx.Response:
         """The answer for a page of the cluster."""
+        return self.at(f"/c/east/{page}", **headers)
+
+    def at(self, path: str, **headers: str) -> httpx.Response:
+        """The answer for a path."""
 
         async def answer() -> httpx.Response:
             async with httpx.AsyncClient(transport=httpx.ASGITransport(self._app), base_url="http://127.0.0.1") as client:
                 names = {name.replace("_", "-"): value for name, value in headers.items()}
-                return await client.get(f"/c/east/{page}", headers=names)
+                return await client.get(path, headers=names)
 
         return asyncio.run(answer())
 
