@@ -5,7 +5,6 @@ import fcntl
 import os
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -13,13 +12,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from eventually import eventually
+
 from pipelines.example_history.history import write_history
 from pipelines.query.engine import Snapshot
 
 UNTIL = datetime(2026, 3, 4, 14, tzinfo=UTC)
 
 #: Longest time without a new batch before a process gives up waiting for the process that builds.
-_NO_PROGRESS_SECONDS = 300.0
+_PATIENCE_SECONDS = 300.0
 _POLL_SECONDS = 0.2
 
 
@@ -33,17 +34,17 @@ def shop_tables() -> str:
     return built_once(shared, lambda folder: write_history(folder, UNTIL))
 
 
-def built_once(shared: Path, write: Callable[[str], None], no_progress_seconds: float = _NO_PROGRESS_SECONDS) -> str:
+def built_once(shared: Path, write: Callable[[str], None], patience_seconds: float = _PATIENCE_SECONDS) -> str:
     """The folder that `write` fills, called by one of the processes that name `shared`; the others wait for it.
 
     The folder of a build that failed is written again by the next process.
 
     Raises:
-        TimeoutError: another process builds, without progress.
+        NotReached: another process builds, without progress.
     """
     shared.mkdir(mode=0o700, exist_ok=True)
     tables = shared / "tables"
-    with _locked(shared / "lock", tables, no_progress_seconds):
+    with _locked(shared / "lock", tables, patience_seconds):
         complete = shared / "complete"
         if not complete.exists():
             shutil.rmtree(tables, ignore_errors=True)
@@ -53,17 +54,16 @@ def built_once(shared: Path, write: Callable[[str], None], no_progress_seconds: 
 
 
 @contextmanager
-def _locked(file: Path, tables: Path, no_progress_seconds: float) -> Iterator[None]:
+def _locked(file: Path, tables: Path, patience_seconds: float) -> Iterator[None]:
     """Hold the lock of the build; the kernel releases it when a process ends."""
     with file.open("w") as lock:
-        seen, since = -1, time.monotonic()
-        while not _try_lock(lock.fileno()):
-            progress = _progress(tables)
-            if progress != seen:
-                seen, since = progress, time.monotonic()
-            elif time.monotonic() - since > no_progress_seconds:
-                raise TimeoutError(f"another process builds {tables} without progress for {no_progress_seconds:g} s")
-            time.sleep(_POLL_SECONDS)
+        eventually(
+            f"the tables {tables} are built by another process",
+            lambda: (_try_lock(lock.fileno()), _progress(tables)),
+            lambda seen: seen[0],
+            patience_seconds=patience_seconds,
+            pause_seconds=_POLL_SECONDS,
+        )
         yield
 
 
