@@ -15,6 +15,11 @@ class Owner:
     labels: Labels
     receivers: tuple[str, ...] = ()
 
+    @property
+    def team(self) -> str | None:
+        """The label `team`."""
+        return dict(self.labels).get("team")
+
 
 def owner_of(group: str | None, owners: Iterable[Owner]) -> Owner | None:
     """The first owner whose expression matches the name of the group."""

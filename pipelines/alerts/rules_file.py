@@ -3,7 +3,7 @@
 import os
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,24 +90,29 @@ class AlertRules:
         return {name: receiver.grouping for name, receiver in self.receivers.items()}
 
 
+def load_owners(path: str) -> tuple[Owner, ...]:
+    """The owners of a file of rules. Its receivers, and so their secrets, are not read.
+
+    Raises:
+        UsageError: the file cannot be read, or an owner is wrong.
+    """
+    top = _read(path, {})
+    return _owners(top, top.raw("receivers") or {})
+
+
 def load_rules(path: str, environment: Mapping[str, str] = os.environ) -> AlertRules:
     """Read and check a file of rules.
 
     Raises:
         UsageError: the file cannot be read, a key is unknown, or a value is wrong.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-        values = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-        raise UsageError(f"cannot read rules {path}: {error}") from error
-    top = Section(path, values, environment)
+    top = _read(path, environment)
     general = top.section("alerts")
     defaults = _grouping(general, Grouping(group_by=(ALERT_NAME,)))
     labels = general.labels("labels")
     receivers = {name: _receiver(name, section, defaults) for name, section in top.sections("receivers", "receiver").items()}
     default_receivers = general.known_names("receivers", receivers, "receiver") or ()
-    owners = tuple(_owner(section, receivers) for section in top.each("owners", lambda at, _: f"owner {at}"))
+    owners = _owners(top, receivers)
     unknown_for_ms = general.duration_ms("unknown_for", 24 * _HOUR_MS)
     rules: dict[str, AlertRule] = {}
     for section in top.each("rules", _rule_name):
@@ -235,7 +240,19 @@ def _limit(section: Section, key: str, value: Any, unit: Unit) -> float:
     raise section.fail(key, f"is {value!r}: must be {wanted}")
 
 
-def _owner(section: Section, receivers: Mapping[str, Receiver]) -> Owner:
+def _read(path: str, environment: Mapping[str, str]) -> Section:
+    try:
+        values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise UsageError(f"cannot read rules {path}: {error}") from error
+    return Section(path, values, environment)
+
+
+def _owners(top: Section, receivers: Collection[str]) -> tuple[Owner, ...]:
+    return tuple(_owner(section, receivers) for section in top.each("owners", lambda at, _: f"owner {at}"))
+
+
+def _owner(section: Section, receivers: Collection[str]) -> Owner:
     groups = section.pattern("groups")
     if groups is None:
         raise section.fail("groups", "is missing")

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
 from coordinator_core.alerts import Labels, is_label_name, labels_of
@@ -122,7 +122,7 @@ class Section:
             raise self.fail(key, f'is {value!r}: must be a list of texts such as ["a", "b"]')
         return tuple(self._resolved(key, each) for each in value)
 
-    def known_names(self, key: str, known: Mapping[str, object], what: str) -> tuple[str, ...] | None:
+    def known_names(self, key: str, known: Collection[str], what: str) -> tuple[str, ...] | None:
         """A list of names that occur in `known`; `what` is the noun for them."""
         names = self.names(key)
         for name in names or ():

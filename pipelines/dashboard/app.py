@@ -10,6 +10,7 @@ from pipelines.dashboard.burrow_routes import BurrowApi
 from pipelines.dashboard.live.live_routes import live_router
 from pipelines.dashboard.live.streams import Streams
 from pipelines.dashboard.moments.moment_store import MomentStore
+from pipelines.dashboard.moments.teams import Teams
 from pipelines.dashboard.options import DashboardOptions
 from pipelines.dashboard.pages.page_routes import PageRoutes
 from pipelines.dashboard.responses import READ, error_response, json_response, metrics_response
@@ -28,7 +29,7 @@ def make_app(site: Site, options: DashboardOptions, streams: Streams) -> FastAPI
     app.include_router(BurrowApi(site, options.sample_seconds).router())
     app.include_router(live_router(streams))
     app.include_router(SqlApi(options.roots, options.sql).router())
-    app.include_router(PageRoutes(MomentStore(site, options.memory_bytes)).router())
+    app.include_router(PageRoutes(MomentStore(site, options.memory_bytes, Teams(options.owners))).router())
     app.mount("/static", StaticFiles(packages=[("pipelines.dashboard", "static")]))
 
     @app.api_route("/health", methods=READ)

@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from coordinator_core.alerts import Owner
 from coordinator_core.service.addresses import Endpoint
+from pipelines.alerts.rules_file import load_owners
 from pipelines.dashboard.security.settings import SecuritySettings, security_settings
 from pipelines.dashboard.sql.settings import SqlSettings, sql_settings
 from pipelines.errors import UsageError
@@ -26,6 +28,7 @@ class DashboardOptions:
     memory_bytes: int
     security: SecuritySettings
     sql: SqlSettings
+    owners: tuple[Owner, ...] = ()
 
 
 def dashboard_options(
@@ -56,4 +59,5 @@ def dashboard_options(
         memory_bytes=dashboard["memory_mb"] * 1_000_000,
         security=security_settings(dashboard, endpoint),
         sql=sql_settings(dashboard),
+        owners=load_owners(dashboard["owners_file"]) if dashboard["owners_file"] else (),
     )

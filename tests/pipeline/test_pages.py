@@ -180,6 +180,21 @@ def test_csv_has_all_groups_that_the_filters_match(pages: Pages) -> None:
     assert row.split(",")[header.split(",").index("group_id")] == "billing"
 
 
+def test_groups_have_the_teams_of_a_file_of_alert_rules(pages: Pages, tmp_path: Path) -> None:
+    rules = tmp_path / "alerts.toml"
+    rules.write_text('[[owners]]\ngroups = "bill.*"\nteam = "<b>payments"\n\n[[owners]]\ngroups = "x+"\nteam = "data"\n')
+    owned = ShopPages(pages.root, owners_file=str(rules))
+    assert {row["group_id"]: row["owner"] for row in owned.json("groups")["groups"] if row["owner"]} == {
+        "billing": "<b>payments",
+        LONG: "data",
+    }
+    assert [row["group_id"] for row in owned.json("groups?owner=data")["groups"]] == [LONG]
+    assert owned.get("groups.csv?owner=data").text.count("data") == 1
+    assert "owned by <b>payments" in owned.html("groups/billing").text
+    assert "Owner" not in pages.html("groups").texts
+    assert "Owner" in owned.html("groups").texts
+
+
 def test_the_first_page_is_the_overview_of_the_only_cluster(pages: Pages) -> None:
     answer = pages.at("/")
     assert (answer.status_code, answer.headers["location"]) == (307, "/c/east/")

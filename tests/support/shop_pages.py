@@ -26,10 +26,11 @@ _SCENARIO: Mapping[str, Any] = runpy.run_path(str(Path(__file__).parents[2] / "d
 class ShopPages:
     """The pages of the cluster `east`, whose tables are under `root`."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, **dashboard: Any) -> None:
+        """`dashboard` has keys of the section [dashboard]."""
         self.root = root
         section = load_configuration(None)
-        options = dashboard_options([f"east={root}"], None, section.dashboard, section.metrics, section.lag)
+        options = dashboard_options([f"east={root}"], None, {**section.dashboard, **dashboard}, section.metrics, section.lag)
         self.site = Site(options.roots, options.metrics, options.poll_seconds, print)
         self.site.refresh()
         self.viewer = LOCAL_VIEWER

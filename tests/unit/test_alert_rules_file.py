@@ -9,7 +9,7 @@ import pytest
 from coordinator_core.alerts import Above, Below, OneOf
 from pipelines.alerts.durations import duration_text, parse_duration_ms
 from pipelines.alerts.rule_kinds import KINDS
-from pipelines.alerts.rules_file import EXAMPLE, AlertRules, load_rules
+from pipelines.alerts.rules_file import EXAMPLE, AlertRules, load_owners, load_rules
 from pipelines.errors import UsageError
 
 DOCS = Path(__file__).parents[2] / "docs" / "alerts.md"
@@ -39,6 +39,16 @@ def test_the_example_has_a_rule_of_every_kind(tmp_path: Path) -> None:
     assert every.owners[0].labels == (("team", "payments"),)
     assert "hunter2" not in repr(every)
     assert "chat.example.org" not in repr(every)
+
+
+def test_owners_are_read_without_the_secrets_of_receivers(tmp_path: Path) -> None:
+    text = re.sub(r"(?m)^# (\[|[a-z_]+ = )", r"\1", EXAMPLE.read_text(encoding="utf-8"))
+    path = tmp_path / "alerts.toml"
+    path.write_text(text)
+    assert load_owners(str(path)) == loaded(tmp_path, text, PAYMENTS_WEBHOOK="a", PAYMENTS_TOKEN="t", SMTP_PASSWORD="p").owners
+    path.write_text('[[owners]]\ngroups = ".*"\nreceivers = ["pager"]\n')
+    with pytest.raises(UsageError, match="owner 1: receivers names the receiver 'pager', which the file does not define"):
+        load_owners(str(path))
 
 
 def test_defaults_are_those_of_the_example(tmp_path: Path) -> None:

@@ -2,12 +2,13 @@
 
 import threading
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.dashboard.moments.computed_statuses import ComputedStatuses
 from pipelines.dashboard.moments.kept_queries import KeptQueries, Query
 from pipelines.dashboard.moments.moment import BatchState, Row
 from pipelines.dashboard.moments.partition_decisions import with_decisions
@@ -16,7 +17,6 @@ from pipelines.dashboard.moments.summary_rows import LAG_SUMS, summary_rows, top
 from pipelines.dashboard.moments.summary_times import last_rebalances
 from pipelines.errors import RemovedState, UsageError
 from pipelines.lag.lag_at import lag_of_positions
-from pipelines.lag.status_at import group_status_at
 from pipelines.query.earlier_state import earlier_state
 from pipelines.query.engine import PUBLIC, Snapshot
 from pipelines.query.plain_strings import plain_strings
@@ -40,7 +40,6 @@ _OWNERS = """
 SELECT topic, partition, member_id AS consumer_id, client_host AS member_host, client_id FROM ownership
 WHERE group_id = {group} AND topic IS NOT NULL AND (since IS NULL OR since <= {at}) AND (until IS NULL OR until > {at})
 """
-_MILLISECOND = timedelta(milliseconds=1)
 _POSITION = ("consumer_id", "member_host", "client_id", "committed_offset", "commit_timestamp", "topic_id")
 
 
@@ -53,6 +52,7 @@ class HistoryState(BatchState):
         self._newest = newest
         self._histories = histories
         self._lock = threading.Lock()
+        self._computed = ComputedStatuses(newest, batch)
         try:
             self._parts = earlier_state(newest, PUBLIC, batch)
         except UsageError as error:
@@ -86,15 +86,13 @@ class HistoryState(BatchState):
     @property
     def nbytes(self) -> int:
         """Bytes of the rows in memory."""
-        return int(self._summaries.nbytes) + self._histories.nbytes
+        return int(self._summaries.nbytes) + self._computed.nbytes + self._histories.nbytes
 
     def summaries(self) -> pa.Table:
         return self._summaries
 
     def statuses(self, groups: Sequence[str]) -> dict[str, Row]:
-        with self._lock:
-            rows = group_status_at(self._newest, self.batch.finished_at + _MILLISECOND, groups).to_pylist()
-        return {row["group_id"]: row for row in rows}
+        return self._computed.of(groups)
 
     def group(self, group_id: str) -> Row | None:
         found = self._summaries.filter(pc.equal(self._summaries["group_id"], group_id)).to_pylist()

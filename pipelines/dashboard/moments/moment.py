@@ -2,13 +2,14 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
 
 from pipelines.dashboard.moments.kept_queries import Query
+from pipelines.dashboard.moments.teams import Teams
 from pipelines.tables.store import Batch
 
 #: A row of a table.
@@ -67,6 +68,7 @@ class Moment:
 
     - `at`: the time that the page shows: the requested one, otherwise that of the newest sample or of the batch.
     - `is_newest`: the batch is the newest one that is loaded.
+    - `teams`: the owners of groups.
     - `changes_since`: changes of groups, members and offsets since an earlier time, with the columns of `query.diff.SCHEMA`.
       Raises UsageError without a batch at that time, and RemovedState.
     """
@@ -76,6 +78,7 @@ class Moment:
     is_newest: bool
     state: BatchState
     changes_since: Callable[[datetime], pa.Table]
+    teams: Teams = field(default_factory=Teams)
 
     @property
     def batch(self) -> Batch:

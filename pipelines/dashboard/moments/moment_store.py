@@ -15,6 +15,7 @@ from pipelines.dashboard.moments.newest_state import NewestState
 from pipelines.dashboard.moments.past_batches import PastBatches
 from pipelines.dashboard.moments.past_state import PastState
 from pipelines.dashboard.moments.summary_times import NewestRebalances
+from pipelines.dashboard.moments.teams import Teams
 from pipelines.errors import RemovedState
 from pipelines.metrics.site import Site
 from pipelines.query.diff import diff
@@ -30,9 +31,10 @@ _QUERY_SHARE = 16
 class MomentStore:
     """For any number of threads. A request for a past moment that is not kept loads it, and blocks meanwhile."""
 
-    def __init__(self, site: Site, memory_bytes: int) -> None:
+    def __init__(self, site: Site, memory_bytes: int, teams: Teams | None = None) -> None:
         """`site`, which is not started yet, loads the newest batches; `memory_bytes` limits what is kept of past ones."""
         self._site = site
+        self._teams = teams or Teams()
         self._query_bytes = memory_bytes // _QUERY_SHARE
         self._past: KeptStates[PastState | HistoryState] = KeptStates(memory_bytes)
         self._lock = threading.Lock()
@@ -73,7 +75,7 @@ class MomentStore:
             store = TableStore(self._site.roots[cluster])
             return diff(store, store.batch_as_of(earlier), state.batch)
 
-        return Moment(cluster, at, is_newest, state, changes_since)
+        return Moment(cluster, at, is_newest, state, changes_since, self._teams)
 
     def _snapshot(self, cluster: str) -> MemorySnapshot:
         state = self._site.states().get(cluster)

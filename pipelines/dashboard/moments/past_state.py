@@ -3,11 +3,12 @@
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.dashboard.moments.computed_statuses import ComputedStatuses
 from pipelines.dashboard.moments.kept_queries import KeptQueries, Query
 from pipelines.dashboard.moments.moment import BatchState, Row
 from pipelines.dashboard.moments.partition_decisions import with_decisions
@@ -16,15 +17,11 @@ from pipelines.dashboard.moments.summary_rows import LAG_SUMS, STATUS_COLUMNS, s
 from pipelines.dashboard.moments.summary_times import last_commits, last_rebalances
 from pipelines.errors import RemovedState
 from pipelines.lag.lag_at import recorded_lag
-from pipelines.lag.status_at import group_status_at
 from pipelines.query.engine import Snapshot
 from pipelines.snapshots.grouped_table import GroupedTable
 from pipelines.tables.store import literal
 
 _GROUPS = "SELECT group_id, group_type, state, protocol, generation, member_count FROM groups"
-#: Estimate for a computed status.
-_STATUS_BYTES = 4_000
-_MILLISECOND = timedelta(milliseconds=1)
 
 
 class PastState(BatchState):
@@ -36,8 +33,7 @@ class PastState(BatchState):
         self._newest = newest
         self._queries = queries
         self._lock = threading.Lock()
-        #: Statuses that were computed because the recorded ones are removed.
-        self._computed: dict[str, Row] = {}
+        self._computed = ComputedStatuses(newest, snapshot.batch)
         self._recorded = self._recorded_statuses()
         self._summaries, self._sampled_at = self._loaded()
 
@@ -49,7 +45,7 @@ class PastState(BatchState):
     def nbytes(self) -> int:
         """Bytes of the rows in memory."""
         recorded = 0 if self._recorded is None else self._recorded.table.nbytes
-        return int(self._summaries.nbytes + recorded + _STATUS_BYTES * len(self._computed)) + self._queries.nbytes
+        return int(self._summaries.nbytes + recorded) + self._computed.nbytes + self._queries.nbytes
 
     def summaries(self) -> pa.Table:
         return self._summaries
@@ -76,13 +72,7 @@ class PastState(BatchState):
     def statuses(self, groups: Sequence[str]) -> dict[str, Row]:
         if self._recorded is not None:
             return {group: self._recorded.of(group).to_pylist()[0] for group in groups if group in self._recorded}
-        with self._lock:
-            missing = [group for group in groups if group not in self._computed]
-            if missing:
-                # a time in ms that is not before the end of the batch
-                rows = group_status_at(self._newest, self.batch.finished_at + _MILLISECOND, missing).to_pylist()
-                self._computed |= {row["group_id"]: row for row in rows}
-            return {group: self._computed[group] for group in groups}
+        return self._computed.of(groups)
 
     def group(self, group_id: str) -> Row | None:
         rows = self._rows_of("groups", group_id)

@@ -1,6 +1,7 @@
 """A state as a viewer with a limited role sees it: groups outside of the role do not exist."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 import pyarrow as pa
@@ -21,7 +22,7 @@ def seen_moment(moment: Moment, viewer: Viewer) -> Moment:
     def changes_since(earlier: datetime) -> pa.Table:
         return seen_rows(moment.changes_since(earlier), viewer)
 
-    return Moment(moment.cluster, moment.at, moment.is_newest, SeenState(moment.state, viewer), changes_since)
+    return replace(moment, state=SeenState(moment.state, viewer), changes_since=changes_since)
 
 
 def seen_rows(rows: pa.Table, viewer: Viewer) -> pa.Table:
@@ -36,7 +37,7 @@ def seen_rows(rows: pa.Table, viewer: Viewer) -> pa.Table:
 class SeenState(BatchState):
     """The part of a state that a viewer may see.
 
-    Queries of pages have the column `group_id` wherever their rows are of groups, so that the rows can be left out.
+    Queries of pages have the column `group_id` if their rows are of groups, so that the rows can be left out.
     """
 
     is_limited = True

@@ -54,6 +54,7 @@ def group_page(moment: Moment, group: str, query: Query) -> Row:
     rows = next(read for name, _, read in TABS if name == tab)
     return {
         "group_id": group,
+        "owner": moment.teams.of(group),
         "exists": record is not None or bool(offsets),
         "group": _without(record, "group_id", "batch_id"),
         "status": _status(status, stopped, len(members)),

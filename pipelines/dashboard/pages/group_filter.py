@@ -49,6 +49,7 @@ _FILTERS: Mapping[str, Callable[[pa.Table, str], pa.Array]] = {
     "status": _status,
     "type": lambda rows, kind: pc.equal(rows["group_type"], kind),
     "topic": _topic,
+    "owner": lambda rows, owner: pc.equal(rows["owner"], owner),
 }
 FILTERS = tuple(_FILTERS)
 

@@ -27,7 +27,7 @@ def groups_page(moment: Moment, query: Query) -> Row:
     Raises:
         UsageError: an invalid order, or the group before the page is not in the list.
     """
-    summaries = moment.summaries()
+    summaries = _owned(moment)
     found = sorted_groups(filtered(summaries, query), query)
     rows, last = page_of(found, query.get("after"))
     listed = group_rows(moment, rows)
@@ -41,6 +41,7 @@ def groups_page(moment: Moment, query: Query) -> Row:
             "status": _values(summaries["status"]),
             "state": _values(summaries["state"]),
             "type": _values(summaries["group_type"]),
+            "owner": moment.teams.names,
             "topic": _values(pc.list_flatten(summaries["topics"].combine_chunks()))[:_MOST_TOPICS],
         },
     }
@@ -48,8 +49,17 @@ def groups_page(moment: Moment, query: Query) -> Row:
 
 def groups_csv(moment: Moment, query: Query) -> pa.Table:
     """All groups that the filters match, without paging."""
-    rows = sorted_groups(filtered(moment.summaries(), query), query)
+    rows = sorted_groups(filtered(_owned(moment), query), query)
     return rows.drop_columns(["topics", "findings"])
+
+
+def _owned(moment: Moment) -> pa.Table:
+    """The summaries with the team that owns each group."""
+    summaries = moment.summaries()
+    if not moment.teams.names:
+        return summaries.append_column("owner", pa.nulls(summaries.num_rows, pa.string()))
+    owners = pa.array(map(moment.teams.of, summaries["group_id"].to_pylist()), pa.string())
+    return summaries.append_column("owner", owners)
 
 
 def group_rows(moment: Moment, rows: pa.Table) -> list[Row]:
