@@ -45,7 +45,10 @@ def test_owners_are_read_without_the_secrets_of_receivers(tmp_path: Path) -> Non
     text = re.sub(r"(?m)^# (\[|[a-z_]+ = )", r"\1", EXAMPLE.read_text(encoding="utf-8"))
     path = tmp_path / "alerts.toml"
     path.write_text(text)
-    assert load_owners(str(path)) == loaded(tmp_path, text, PAYMENTS_WEBHOOK="a", PAYMENTS_TOKEN="t", SMTP_PASSWORD="p").owners
+    assert (
+        load_owners(str(path))
+        == loaded(tmp_path, text, PAYMENTS_WEBHOOK="https://x.example.org", PAYMENTS_TOKEN="t", SMTP_PASSWORD="p").owners
+    )
     path.write_text('[[owners]]\ngroups = ".*"\nreceivers = ["pager"]\n')
     with pytest.raises(UsageError, match="owner 1: receivers names the receiver 'pager', which the file does not define"):
         load_owners(str(path))
