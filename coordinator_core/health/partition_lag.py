@@ -56,7 +56,7 @@ class PartitionLag:
     - `lag_seconds`: age of the record at the committed offset; the truth is between `lag_seconds_low` and `lag_seconds_high`.
     - `messages_lost`: offsets that the log deleted before the group read them.
     - `blocked_by_transaction`: a consumer with read_committed cannot pass the open transaction at its position.
-    - `stuck_seconds`: at least so long without a new position although there was a record to read.
+    - `stuck_seconds`: time without a new position although there was a record to read; a lower bound.
     - `drain_seconds`: lag divided by the rate at which it shrinks.
     - `retention_margin_seconds`: time until retention deletes the record at the committed offset.
     """

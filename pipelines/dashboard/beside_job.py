@@ -36,5 +36,5 @@ def dashboard_beside(options: DashboardOptions, progress: Progress) -> Iterator[
 def _run(server: DashboardServer, progress: Progress) -> None:
     try:
         server.run()
-    except Exception as error:  # the job goes on without its page
+    except Exception as error:  # the job continues without its page
         progress(f"dashboard: ended with {type(error).__name__}: {' '.join(str(error).split())}")

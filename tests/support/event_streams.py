@@ -26,7 +26,7 @@ class EventStream:
         self._thread.start()
 
     def wait_for(self, count: int) -> list[tuple[int, dict[str, Any]]]:
-        """Wait until so many events have arrived."""
+        """Wait until `count` events have arrived."""
         return eventually(f"{count} events", lambda: list(self.events), lambda found: len(found) >= count)
 
     def wait_until_open(self) -> "EventStream":

@@ -118,9 +118,9 @@ class LogQueries:
 
 
 def spaced(positions: Sequence[Position], seconds: float) -> list[Position]:
-    """The newest position, and those that are at least so long before the next one that is kept.
+    """The newest position, and earlier ones at a distance of at least `seconds`.
 
-    A batch and the sample after it are so near to each other that a rate between them means nothing.
+    The sample after a batch follows within a moment, and a rate between the two means nothing.
     """
     found: list[Position] = []
     for position in reversed(positions):

@@ -1,7 +1,7 @@
 """Short names of members for charts and sentences, and the number of their colour."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 #: Characters of a member id that separate members of one client id and host.
@@ -15,7 +15,7 @@ class MemberLabel(NamedTuple):
     colour: int
 
 
-def member_labels(rows: Iterable[Mapping[str, Any]]) -> dict[str, MemberLabel]:
+def member_labels(rows: Sequence[Mapping[str, Any]]) -> dict[str, MemberLabel]:
     """Member id → label, from rows with `member_id`, `group_instance_id`, `client_id`, `client_host`.
 
     A client that returns under a new member id keeps name and colour: a static member by its instance id, others by client id and
@@ -23,7 +23,7 @@ def member_labels(rows: Iterable[Mapping[str, Any]]) -> dict[str, MemberLabel]:
     """
     members = {row["member_id"]: row for row in rows}
     shared = Counter(_client(row) for row in members.values())
-    # ids of one client and host that are members at the same time are not told apart by a restart, which has one after the other
+    # several members of one client and host at a time are not restarts of one member
     parallel = {client for client, number in shared.items() if number > 1 and _overlap(rows, client)}
     identities = {
         member: (*_client(row), member) if _client(row) in parallel else (*_client(row), "") for member, row in members.items()
@@ -44,7 +44,7 @@ def _client(row: Mapping[str, Any]) -> tuple[str, str]:
     return (instance, "") if instance is not None else (row["client_id"], row["client_host"])
 
 
-def _overlap(rows: Iterable[Mapping[str, Any]], client: tuple[str, str]) -> bool:
+def _overlap(rows: Sequence[Mapping[str, Any]], client: tuple[str, str]) -> bool:
     """True if two members of a client have partitions at the same time."""
     spans = sorted(
         ((row["since"] is not None, row["since"]), (row["until"] is None, row["until"]), row["member_id"])

@@ -18,7 +18,7 @@ from pipelines.dashboard.words.statuses import STATUSES, status_words
 
 Row = dict[str, Any]
 
-#: Groups that need attention, of which the page shows so many.
+#: Number of groups that need attention which the page shows.
 _MOST_ROWS = 12
 #: Tiles with the age of a group over the last day.
 _TILES = 12
