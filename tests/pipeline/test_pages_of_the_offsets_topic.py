@@ -1,11 +1,16 @@
 """The page of the offsets topic: records read, writers, quarantine and batches are those of SQL."""
 
 import re
+from pathlib import Path
 
 import pytest
 from shop_pages import ShopPages
+from status_story import Story
 
 from pipelines.dashboard.security.viewer import LOCAL_VIEWER, Viewer
+from pipelines.phases import Phases
+from pipelines.tables.store import TableStore
+from pipelines.tables.writer import TablesWriter
 
 
 def test_records_read_by_log_partition(shop: ShopPages) -> None:
@@ -73,3 +78,23 @@ def test_a_viewer_with_a_limited_role_sees_no_bytes_of_the_quarantine(shop: Shop
         assert [row["group_id"] for row in model["writers"]] == ["mirror"]
     finally:
         shop.viewer = LOCAL_VIEWER
+
+
+def test_a_batch_without_phases_has_an_empty_cell(tmp_path: Path) -> None:
+    story = Story(str(tmp_path / "east"))
+    story.at(0).end(9).commit(5).sample()
+    store = TableStore(story.root)
+    newest = store.last_batch()
+    assert newest is not None
+    writer = TablesWriter.claim(store)
+    writer.begin()
+    writer.finish(
+        Phases(newest.finished_at),
+        newest.finished_at,
+        era=newest.era,
+        retention_ms=newest.retention_ms,
+        next_offsets=newest.next_offsets,
+    )
+    pages = ShopPages(story.root)
+    assert pages.json("offsets-topic")["batches"][0]["phase_ms"] == {}
+    pages.html("offsets-topic").expect_accessible_charts()

@@ -96,7 +96,7 @@ class LogQueries:
             {
                 **row,
                 "seconds": (row["finished_at"] - row["started_at"]).total_seconds(),
-                "phase_ms": {name: ms for name, ms in row["phase_ms"] if ms is not None},
+                "phase_ms": {name: ms for name, ms in row["phase_ms"] or [] if ms is not None},
             }
             for row in rows
         ]
