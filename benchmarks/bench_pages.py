@@ -1,11 +1,13 @@
 """Pages of a cluster with many groups: time of the server, bytes, memory, a past moment, and viewers in live mode.
 
 `python -m benchmarks.bench_pages [--days 365] [--every 60]`: the tables have that many days of history, thinned to one row per
-group and topic in `--every` minutes. "First" is the first view of a page in a batch, over several pages of its kind.
+group and topic in `--every` minutes. Every page is viewed after the start of the server, after a new batch, and again.
 """
 
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from urllib.parse import quote
 
@@ -16,17 +18,19 @@ from benchmarks.bench_lag_tables import Cluster
 from benchmarks.lag_histories import write_lag_history
 from benchmarks.large_tables import TablesShape, copied, group_name, large_tables, topic_names
 from benchmarks.page_servers import PageServer, Viewers, page_server
-from benchmarks.processes import MemorySampler, cpu_seconds
+from benchmarks.processes import MemorySampler, cpu_seconds, resident_mib
 from benchmarks.report import print_machine, print_table
 
 _COMMITTED = 10_000_000
-_ROUNDS = 6
+_BATCHES = 6
 _MINUTE_MS = 60_000
-#: Pages of one kind that are viewed for the first time.
+#: Pages of one kind, of different groups or topics.
 _PAGES = 40
 _AGAIN = 5
-_ROOT = "/c/bench/"
 _TABS = ("members", "expiry", "resets", "transactions", "records")
+
+#: Kind of page → seconds of its requests.
+Times = Mapping[str, Sequence[float]]
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -43,83 +47,83 @@ def main(arguments: list[str] | None = None) -> None:
         rows = write_lag_history(store, shape, options.days, options.every * _MINUTE_MS)
         print(f"{short(shape.groups)} groups, {rows:,} rows of thinned history\n")
         cluster = Cluster(store, shape, False)
-        _next_batches(cluster, _ROUNDS)
+        for _ in range(_BATCHES):
+            _advance(cluster)
         with page_server(f"bench={store.root}") as server, MemorySampler(server.pid) as memory:
-            print_table(("page", "first, p50 ms", "p99 ms", "again, p50 ms", "p99 ms", "kB"), _page_rows(server, shape.groups))
-            newest = store.last_batch()
-            assert newest is not None
-            print_table(("past moment", "ms"), _past_rows(server, newest.batch_id))
-            viewers = Viewers(
-                server.address, [f"{_ROOT}groups/{group_name(at)}" for at in range(options.viewers)], f"{_ROOT}events"
-            )
-            before = cpu_seconds(server.pid)
-            _next_batches(cluster, 1)
-            seconds = viewers.wait_for(options.viewers)
-            print_table(
-                ("viewers", "p50 s", "slowest s", "CPU s of the server"),
-                [
-                    (
-                        options.viewers,
-                        *(f"{value:.2f}" for value in (np.median(seconds), max(seconds), cpu_seconds(server.pid) - before)),
-                    )
-                ],
-            )
-        print(f"memory: {max(peak.mib for peak in memory.peaks.values()):.0f} MiB")
+            loaded = resident_mib(server.pid)
+            _measure_pages(server, cluster, _paths(shape.groups))
+            viewed = resident_mib(server.pid)
+            print_table(("past moment", "ms"), _past(server))
+            print_table(("viewers", "p50 s", "slowest s", "CPU s of the server"), [_viewers(server, cluster, options.viewers)])
+        peak = max(each.mib for each in memory.peaks.values())
+        print_table(("memory", "MiB"), [("loaded", f"{loaded:.0f}"), ("pages viewed", f"{viewed:.0f}"), ("peak", f"{peak:.0f}")])
 
 
-def _next_batches(cluster: Cluster, count: int) -> None:
-    for _ in range(count):
-        cluster.advance()
-        cluster.sampling.sample(cluster.applier.claim())
+def _advance(cluster: Cluster) -> None:
+    cluster.advance()
+    cluster.sampling.sample(cluster.applier.claim())
 
 
-def _viewed(server: PageServer, cluster: Cluster, count: int) -> Sequence[object]:
-    """The pages of as many groups are open when a batch comes."""
-    viewers = Viewers(server.address, [f"{_ROOT}groups/{group_name(at)}" for at in range(count)], f"{_ROOT}events")
-    before = cpu_seconds(server.pid)
-    _next_batches(cluster, 1)
-    seconds = viewers.wait_for(count)
-    spent = cpu_seconds(server.pid) - before
-    return count, f"{np.median(seconds):.2f}", f"{max(seconds):.2f}", f"{spent:.2f}"
-
-
-def _page_rows(server: PageServer, groups: int) -> list[Sequence[object]]:
-    some = [group_name(number) for number in range(0, groups, max(1, groups // _PAGES))]
-    topics = [topic_names(number)[0] for number in range(_PAGES)]
-    kinds = {
-        "overview": [_ROOT],
-        "groups": [f"{_ROOT}groups"],
-        "groups, filtered": [f"{_ROOT}groups?q={number}" for number in range(_PAGES)],
-        "groups, sorted": [f"{_ROOT}groups?sort={name}" for name in ("age", "lag", "group", "members")],
-        "group": [f"{_ROOT}groups/{quote(name)}" for name in some],
-        **{f"group, {tab}": [f"{_ROOT}groups/{quote(name)}?tab={tab}" for name in some] for tab in _TABS},
-        "topics": [f"{_ROOT}topics"],
-        "topic": [f"{_ROOT}topics/{quote(name)}" for name in topics],
-        "clients": [f"{_ROOT}clients"],
-        "offsets topic": [f"{_ROOT}offsets-topic"],
-        "alerts": [f"{_ROOT}alerts"],
+def _paths(groups: int) -> dict[str, list[str]]:
+    """Kind of page → pages."""
+    some = [quote(group_name(number)) for number in range(0, groups, max(1, groups // _PAGES))]
+    topics = [quote(topic_names(number)[0]) for number in range(_PAGES)]
+    return {
+        "overview": [""],
+        "groups": ["groups"],
+        "groups, filtered": [f"groups?q={number}" for number in range(_PAGES)],
+        "groups, sorted": [f"groups?sort={name}" for name in ("age", "lag", "group", "members")],
+        "group": [f"groups/{name}" for name in some],
+        **{f"group, {tab}": [f"groups/{name}?tab={tab}" for name in some] for tab in _TABS},
+        "topics": ["topics"],
+        "topic": [f"topics/{name}" for name in topics],
+        "clients": ["clients"],
+        "offsets topic": ["offsets-topic"],
+        "alerts": ["alerts"],
     }
-    rows: list[Sequence[object]] = []
-    for kind, paths in kinds.items():
-        first = [server.get(path) for path in paths]
-        again = [server.get(path)[0] for path in paths for _ in range(_AGAIN)]
-        kilobytes = max(len(body) for _, body in first) / 1000
-        rows.append((kind, *_times([seconds for seconds, _ in first]), *_times(again), f"{kilobytes:.0f}"))
-    return rows
 
 
-def _times(seconds: list[float]) -> tuple[str, str]:
+def _measure_pages(server: PageServer, cluster: Cluster, paths: Mapping[str, Sequence[str]]) -> None:
+    started = {kind: [server.get(path)[0] for path in some] for kind, some in paths.items()}
+    before = server.newest_batch()
+    _advance(cluster)
+    while server.newest_batch() < before + 2:
+        time.sleep(0.1)
+    # the summaries of the batch are made in the background
+    time.sleep(3)
+    changed = {kind: [server.get(path)[0] for path in some] for kind, some in paths.items()}
+    again = {kind: [server.get(path)[0] for path in some for _ in range(_AGAIN)] for kind, some in paths.items()}
+    sizes = {kind: max(len(server.get(path)[1]) for path in some) / 1000 for kind, some in paths.items()}
+    head = ("page", "after the start, p50 ms", "p99", "in a new batch, p50 ms", "p99", "again, p50 ms", "p99", "kB")
+    measured = (started, changed, again)
+    rows = [(kind, *chain(*(_quantiles(times[kind]) for times in measured)), f"{sizes[kind]:.0f}") for kind in paths]
+    whole = [list(chain(*times.values())) for times in measured]
+    print_table(head, [*rows, ("all", *chain(*map(_quantiles, whole)), f"{max(sizes.values()):.0f}")])
+
+
+def _quantiles(seconds: Sequence[float]) -> tuple[str, str]:
     return f"{np.median(seconds) * 1e3:.1f}", f"{np.quantile(seconds, 0.99) * 1e3:.1f}"
 
 
-def _past_rows(server: PageServer, batch: int) -> list[Sequence[object]]:
+def _past(server: PageServer) -> list[Sequence[object]]:
+    batch = server.newest_batch()
     pages = {
-        "overview": f"{_ROOT}?as_of={batch - 3}",
-        "another page of that moment": f"{_ROOT}groups?as_of={batch - 3}",
-        "groups": f"{_ROOT}groups?as_of={batch - 5}",
-        "group": f"{_ROOT}groups/{group_name(5)}?as_of={batch - 7}",
+        "overview": f"?as_of={batch - 3}",
+        "another page of that moment": f"groups?as_of={batch - 3}",
+        "groups": f"groups?as_of={batch - 5}",
+        "group": f"groups/{group_name(5)}?as_of={batch - 7}",
     }
     return [(name, f"{server.get(path)[0] * 1e3:.0f}") for name, path in pages.items()]
+
+
+def _viewers(server: PageServer, cluster: Cluster, count: int) -> Sequence[object]:
+    """The pages of as many groups are open when a batch comes."""
+    viewers = Viewers(server, [f"groups/{quote(group_name(number))}" for number in range(count)])
+    before = cpu_seconds(server.pid)
+    _advance(cluster)
+    seconds = viewers.wait_for(count)
+    spent = cpu_seconds(server.pid) - before
+    return count, f"{np.median(seconds):.2f}", f"{max(seconds):.2f}", f"{spent:.2f}"
 
 
 if __name__ == "__main__":

@@ -1,36 +1,46 @@
 """`grouplake dashboard` as a process, and viewers of its pages."""
 
 import http.client
+import json
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
 _PROGRAM = Path(sys.executable).with_name("grouplake")
 _TIMEOUT_SECONDS = 120
+_PAGES = "/c/bench/"
 
 
 class PageServer:
-    """A running server with one cluster. Requests of one thread use one connection, as those of a browser do."""
+    """A running server with the cluster `bench`. Requests of one thread use one connection, as those of a browser do."""
 
     def __init__(self, process: subprocess.Popen[str], address: str) -> None:
         self.pid = process.pid
         self.address = address
         self._connection = http.client.HTTPConnection(address, timeout=_TIMEOUT_SECONDS)
 
-    def get(self, path: str) -> tuple[float, bytes]:
-        """Seconds from the request to the last byte of the response, and the body as it was sent, compressed."""
+    def get(self, page: str) -> tuple[float, bytes]:
+        """Seconds from the request for a page to the last byte of the response, and the body as it was sent, compressed."""
         started = time.perf_counter()
-        self._connection.request("GET", path, headers={"Accept-Encoding": "gzip"})
+        body = self._read(f"{_PAGES}{page}", {"Accept-Encoding": "gzip"})
+        return time.perf_counter() - started, body
+
+    def newest_batch(self) -> int:
+        """The batch that pages show."""
+        batch: int = json.loads(self._read(f"{_PAGES}alerts.json", {}))["batch_id"]
+        return batch
+
+    def _read(self, path: str, headers: Mapping[str, str]) -> bytes:
+        self._connection.request("GET", path, headers=dict(headers))
         response = self._connection.getresponse()
         body = response.read()
-        seconds = time.perf_counter() - started
         assert response.status == http.client.OK, f"{path}: {response.status} {body[:200]!r}"
-        return seconds, body
+        return body
 
     def is_ready(self) -> bool:
         """True once all tables are loaded."""
@@ -59,33 +69,39 @@ def page_server(*tables: str) -> Iterator[PageServer]:
 class Viewers:
     """Pages in live mode: each has a stream of events and, at a new batch, fetches its page again."""
 
-    def __init__(self, address: str, paths: Sequence[str], events: str) -> None:
-        self._address, self._events = address, events
-        #: Seconds from a batch's event to the last byte of the page, of all viewers.
-        self.seconds: list[float] = []
+    def __init__(self, server: PageServer, pages: Sequence[str]) -> None:
+        """Returns once all streams are open."""
+        self._address = server.address
         self._lock = threading.Lock()
-        self._threads = [threading.Thread(target=self._view, args=(path,), daemon=True) for path in paths]
-        for thread in self._threads:
-            thread.start()
+        #: Seconds from the event of a batch to the last byte of the page, of all viewers.
+        self._seconds: list[float] = []
+        self._open = threading.Semaphore(0)
+        for page in pages:
+            threading.Thread(target=self._view, args=(f"{_PAGES}{page}",), daemon=True).start()
+        for _ in pages:
+            self._open.acquire()
 
     def _view(self, path: str) -> None:
         stream = http.client.HTTPConnection(self._address)
-        stream.request("GET", self._events)
+        stream.request("GET", f"{_PAGES}events")
+        events = stream.getresponse()
+        self._open.release()
+        while not events.readline().startswith(b"event: batch"):
+            continue
         pages = http.client.HTTPConnection(self._address, timeout=_TIMEOUT_SECONDS)
-        response = stream.getresponse()
-        while line := response.readline():
-            if not line.startswith(b"event: batch"):
-                continue
-            started = time.perf_counter()
-            pages.request("GET", path, headers={"Accept-Encoding": "gzip"})
-            answer = pages.getresponse()
-            answer.read()
-            assert answer.status == http.client.OK
-            with self._lock:
-                self.seconds.append(time.perf_counter() - started)
+        started = time.perf_counter()
+        pages.request("GET", path, headers={"Accept-Encoding": "gzip"})
+        answer = pages.getresponse()
+        answer.read()
+        with self._lock:
+            self._seconds.append(time.perf_counter() - started if answer.status == http.client.OK else float("nan"))
 
     def wait_for(self, count: int) -> list[float]:
-        """Seconds of the first `count` pages, once they are fetched."""
-        while len(self.seconds) < count:
+        """Seconds of `count` pages, once they are fetched; not a number for one that failed."""
+        done, since = 0, time.monotonic()
+        while done < count and time.monotonic() - since < _TIMEOUT_SECONDS:
             time.sleep(0.05)
-        return self.seconds[:count]
+            if len(self._seconds) > done:
+                done, since = len(self._seconds), time.monotonic()
+        assert done >= count, f"{done} of {count} pages were fetched"
+        return self._seconds

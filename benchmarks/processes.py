@@ -17,6 +17,12 @@ def cpu_seconds(pid: int, *, waited_for: bool = False) -> float:
     return sum(map(int, fields[11 : 15 if waited_for else 13])) / _TICKS
 
 
+def resident_mib(pid: int) -> float:
+    """Resident memory of a process in MiB."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
 def family_cpu_seconds(root: int) -> float:
     """CPU time so far of a process and its running descendants. Of ended ones the time counts if their parent waited for them."""
     return sum(family_cpu(root).values())

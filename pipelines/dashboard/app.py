@@ -22,6 +22,11 @@ from pipelines.version import version_text
 #: Words for a viewer with a limited role at `/metrics`.
 _ONLY_UNLIMITED = "metrics have all groups, and your role is limited to some: use a role without a limit"
 
+#: Share of the memory for rendered pages.
+_PAGES_SHARE = 8
+#: A higher level takes more time than the bytes take on a network.
+_GZIP_LEVEL = 4
+
 
 def make_app(site: Site, options: DashboardOptions, streams: Streams) -> FastAPI:
     """The application. `site` has to be started by the caller, and `streams` to be closed before the server ends."""
@@ -29,7 +34,8 @@ def make_app(site: Site, options: DashboardOptions, streams: Streams) -> FastAPI
     app.include_router(BurrowApi(site, options.sample_seconds).router())
     app.include_router(live_router(streams))
     app.include_router(SqlApi(options.roots, options.sql).router())
-    app.include_router(PageRoutes(MomentStore(site, options.memory_bytes, Teams(options.owners))).router())
+    moments = MomentStore(site, options.memory_bytes, Teams(options.owners))
+    app.include_router(PageRoutes(moments, options.memory_bytes // _PAGES_SHARE).router())
     app.mount("/static", StaticFiles(packages=[("pipelines.dashboard", "static")]))
 
     @app.api_route("/health", methods=READ)
@@ -81,7 +87,7 @@ class CompressedPages:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._compressing = GZipMiddleware(app, minimum_size=1_000)
+        self._compressing = GZipMiddleware(app, minimum_size=1_000, compresslevel=_GZIP_LEVEL)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_metrics = scope["type"] == "http" and scope["path"] == "/metrics"

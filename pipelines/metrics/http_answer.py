@@ -21,12 +21,13 @@ def metrics_answer(body: MetricsBody, if_none_match: str, accept_encoding: str) 
     if body.etag in (tag.strip() for tag in if_none_match.split(",")):
         return HttpAnswer(304, headers, b"")
     headers["Content-Type"] = CONTENT_TYPE
-    if _accepts_gzip(accept_encoding):
+    if accepts_gzip(accept_encoding):
         return HttpAnswer(200, {**headers, "Content-Encoding": "gzip"}, body.compressed)
     return HttpAnswer(200, headers, body.text)
 
 
-def _accepts_gzip(header: str) -> bool:
+def accepts_gzip(header: str) -> bool:
+    """Whether a header Accept-Encoding allows gzip."""
     for part in header.lower().split(","):
         coding, _, parameters = part.strip().partition(";")
         if coding.strip() in ("gzip", "*"):

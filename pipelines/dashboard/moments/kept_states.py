@@ -3,10 +3,10 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from concurrent.futures import Future
 from typing import Generic, Protocol, TypeVar
 
 from pipelines.dashboard.moments.errors import NotLoaded
+from pipelines.dashboard.shared_loads import SharedLoads
 
 #: Cluster and batch id.
 Key = tuple[str, int]
@@ -35,38 +35,32 @@ class KeptStates(Generic[State]):
         self._max_loads = max_loads
         self._lock = threading.Lock()
         self._kept: OrderedDict[Key, State] = OrderedDict()
-        self._loading: dict[Key, Future[State]] = {}
+        self._loads: SharedLoads[Key, State] = SharedLoads()
 
     def state(self, key: Key, load: Callable[[], State]) -> State:
         """The state of a batch. Raises NotLoaded if too many others are being loaded, and the errors of `load`."""
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                # results of its queries may have grown
-                self._remove_oldest()
-                return self._kept[key]
-            shared = self._loading.get(key)
-            if shared is None:
-                if len(self._loading) >= self._max_loads:
-                    raise NotLoaded(f"{self._max_loads} past states are being loaded: try again in a few seconds")
-                own = self._loading[key] = Future()
-        if shared is not None:
-            return shared.result()
-        return self._load(key, own, load)
+        kept = self._used(key)
+        return self._loads.load(key, lambda: self._loaded(key, load)) if kept is None else kept
 
-    def _load(self, key: Key, future: Future[State], load: Callable[[], State]) -> State:
-        try:
-            state = load()
-        except BaseException as error:
-            with self._lock:
-                del self._loading[key]
-            future.set_exception(error)
-            raise
+    def _used(self, key: Key) -> State | None:
         with self._lock:
-            del self._loading[key]
+            if key not in self._kept:
+                return None
+            self._kept.move_to_end(key)
+            # results of its queries may have grown
+            self._remove_oldest()
+            return self._kept[key]
+
+    def _loaded(self, key: Key, load: Callable[[], State]) -> State:
+        kept = self._used(key)
+        if kept is not None:
+            return kept
+        if len(self._loads) > self._max_loads:
+            raise NotLoaded(f"{self._max_loads} past states are being loaded: try again in a few seconds")
+        state = load()
+        with self._lock:
             self._kept[key] = state
             self._remove_oldest()
-        future.set_result(state)
         return state
 
     def _remove_oldest(self) -> None:

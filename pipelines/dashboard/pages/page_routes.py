@@ -14,6 +14,7 @@ from pipelines.dashboard.moments.moment_store import MomentStore
 from pipelines.dashboard.moments.seen_state import seen_moment
 from pipelines.dashboard.pages.all_pages import NAVIGATION, PAGES
 from pipelines.dashboard.pages.clusters import clusters_page
+from pipelines.dashboard.pages.kept_pages import KeptPage, KeptPages
 from pipelines.dashboard.pages.links import Links
 from pipelines.dashboard.pages.page import NoSuchPage, Page
 from pipelines.dashboard.pages.page_json import page_json
@@ -23,6 +24,7 @@ from pipelines.dashboard.pages.time_travel import time_control
 from pipelines.dashboard.responses import READ, error_response
 from pipelines.dashboard.security.viewer import viewer_of
 from pipelines.errors import GrouplakeError, RemovedState, UsageError
+from pipelines.metrics.http_answer import accepts_gzip
 
 #: Errors of a request with their code; any other error is one of the server.
 _CODES: tuple[tuple[type[GrouplakeError], int], ...] = (
@@ -32,14 +34,18 @@ _CODES: tuple[tuple[type[GrouplakeError], int], ...] = (
     (RemovedState, 410),
     (UsageError, 400),
 )
+#: Headers of a response that belong to its body.
+_KEPT_HEADERS = ("content-type", "content-disposition")
 _JSON, _CSV = ".json", ".csv"
 
 
 class PageRoutes:
     """All pages of all clusters."""
 
-    def __init__(self, moments: MomentStore) -> None:
+    def __init__(self, moments: MomentStore, kept_bytes: int) -> None:
+        """`kept_bytes` limits the memory for rendered pages."""
         self._moments = moments
+        self._kept = KeptPages(kept_bytes)
         self._templates = Templates()
 
     def router(self) -> APIRouter:
@@ -74,18 +80,11 @@ class PageRoutes:
         def answer(request: Request) -> Response:
             try:
                 moment = self._moment(request)
-                known = request.headers.get("if-none-match", "")
-                tag = _entity_tag(moment, request)
-                caching = {"ETag": tag, "Cache-Control": "private, no-cache"}
-                if page.is_of_batch and tag in known:
-                    return Response(status_code=304, headers=caching)
-                response = make(page, moment, request)
-                if not page.is_of_batch:
-                    caching["ETag"] = f'"{hashlib.sha256(bytes(response.body)).hexdigest()[:32]}"'
-                    if caching["ETag"] in known:
-                        return Response(status_code=304, headers=caching)
-                response.headers.update(caching)
-                return response
+                if page.is_of_batch:
+                    tag = _entity_tag(moment, request)
+                    return _tagged(request, tag, lambda: self._kept.page(tag, lambda: _kept(make(page, moment, request))))
+                found = _kept(make(page, moment, request))
+                return _tagged(request, f'"{hashlib.sha256(found.body).hexdigest()[:32]}"', lambda: found)
             except GrouplakeError as error:
                 return self._error(request, error)
 
@@ -141,6 +140,22 @@ class PageRoutes:
             "clusters": self._moments.clusters(),
         }
         return HTMLResponse(self._templates.render("error.html", context), code, headers={"Cache-Control": "no-store"})
+
+
+def _kept(response: Response) -> KeptPage:
+    return KeptPage(bytes(response.body), {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers})
+
+
+def _tagged(request: Request, tag: str, page: Callable[[], KeptPage]) -> Response:
+    """The page, or 304 for a request that names its tag, for which `page` is not called."""
+    caching = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Accept-Encoding"}
+    if tag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=caching)
+    found = page()
+    headers = {**found.headers, **caching}
+    if accepts_gzip(request.headers.get("accept-encoding", "")):
+        return Response(found.compressed, headers={**headers, "Content-Encoding": "gzip"})
+    return Response(found.body, headers=headers)
 
 
 def _names(request: Request) -> dict[str, str]:
