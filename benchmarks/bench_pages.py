@@ -27,6 +27,8 @@ _MINUTE_MS = 60_000
 #: Pages of one kind, of different groups or topics.
 _PAGES = 40
 _AGAIN = 5
+#: Pages that Chromium paints.
+_PAINTED = ("", "groups", f"groups/{quote(group_name(0))}", "topics", "offsets-topic")
 _TABS = ("members", "expiry", "resets", "transactions", "records")
 
 #: Kind of page → seconds of its requests.
@@ -38,6 +40,7 @@ def main(arguments: list[str] | None = None) -> None:
     made.add_argument("--days", type=int, default=365, help="days of thinned history (default 365)")
     made.add_argument("--every", type=int, default=60, help="minutes between its rows (default 60)")
     made.add_argument("--viewers", type=int, default=100, help="pages in live mode (default 100)")
+    made.add_argument("--browser", action="store_true", help="Chromium too; needs PYTHONPATH=tests/support")
     options = made.parse_args(arguments)
     print_machine()
     offsets = options.records[0]
@@ -53,6 +56,10 @@ def main(arguments: list[str] | None = None) -> None:
             loaded = resident_mib(server.pid)
             _measure_pages(server, cluster, _paths(shape.groups))
             viewed = resident_mib(server.pid)
+            if options.browser:
+                from benchmarks.page_paints import measure_paints
+
+                measure_paints(server, _PAINTED, f"groups/{quote(group_name(0))}")
             print_table(("past moment", "ms"), _past(server))
             print_table(("viewers", "p50 s", "slowest s", "CPU s of the server"), [_viewers(server, cluster, options.viewers)])
         peak = max(each.mib for each in memory.peaks.values())
@@ -66,8 +73,9 @@ def _advance(cluster: Cluster) -> None:
 
 def _paths(groups: int) -> dict[str, list[str]]:
     """Kind of page → pages."""
-    some = [quote(group_name(number)) for number in range(0, groups, max(1, groups // _PAGES))]
-    topics = [quote(topic_names(number)[0]) for number in range(_PAGES)]
+    numbers = range(0, groups, max(1, groups // _PAGES))
+    some = [quote(group_name(number)) for number in numbers]
+    topics = [quote(topic_names(number)[0]) for number in numbers]
     return {
         "overview": [""],
         "groups": ["groups"],

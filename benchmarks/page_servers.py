@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -29,6 +29,14 @@ class PageServer:
         started = time.perf_counter()
         body = self._read(f"{_PAGES}{page}", {"Accept-Encoding": "gzip"})
         return time.perf_counter() - started, body
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def url(self, page: str) -> str:
+        """The address of a page."""
+        return f"http://{self.address}{_PAGES}{page}"
 
     def newest_batch(self) -> int:
         """The batch that pages show."""
@@ -61,7 +69,8 @@ def page_server(*tables: str) -> Iterator[PageServer]:
             server = PageServer(process, urlsplit(line.split()[2]).netloc)
             while not server.is_ready():
                 time.sleep(0.1)
-            yield server
+            with closing(server):
+                yield server
         finally:
             process.terminate()
 
@@ -82,19 +91,23 @@ class Viewers:
             self._open.acquire()
 
     def _view(self, path: str) -> None:
-        stream = http.client.HTTPConnection(self._address)
-        stream.request("GET", f"{_PAGES}events")
-        events = stream.getresponse()
-        self._open.release()
-        while not events.readline().startswith(b"event: batch"):
-            continue
-        pages = http.client.HTTPConnection(self._address, timeout=_TIMEOUT_SECONDS)
-        started = time.perf_counter()
-        pages.request("GET", path, headers={"Accept-Encoding": "gzip"})
-        answer = pages.getresponse()
-        answer.read()
+        with closing(http.client.HTTPConnection(self._address)) as stream:
+            stream.request("GET", f"{_PAGES}events")
+            with stream.getresponse() as events:
+                self._open.release()
+                while not events.readline().startswith(b"event: batch"):
+                    continue
+                seconds = self._fetch(path)
         with self._lock:
-            self._seconds.append(time.perf_counter() - started if answer.status == http.client.OK else float("nan"))
+            self._seconds.append(seconds)
+
+    def _fetch(self, path: str) -> float:
+        with closing(http.client.HTTPConnection(self._address, timeout=_TIMEOUT_SECONDS)) as connection:
+            started = time.perf_counter()
+            connection.request("GET", path, headers={"Accept-Encoding": "gzip"})
+            response = connection.getresponse()
+            response.read()
+            return time.perf_counter() - started if response.status == http.client.OK else float("nan")
 
     def wait_for(self, count: int) -> list[float]:
         """Seconds of `count` pages, once they are fetched; not a number for one that failed."""

@@ -13,6 +13,7 @@ from benchmarks import (
     bench_lag_tables,
     bench_log_columns,
     bench_memory,
+    bench_pages,
     bench_reader,
     bench_sampling,
 )
@@ -58,6 +59,12 @@ def test_samples_of_many_groups(tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_storage_of_samples(capsys: pytest.CaptureFixture[str]) -> None:
     bench_lag_storage.main(["--groups", "2", "--hours", "1"])
     assert _rows(capsys) == 3
+
+
+@pytest.mark.slow
+def test_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bench_pages.main(["--records", "1k", "--days", "1", "--viewers", "3", "--cache", str(tmp_path)])
+    assert _rows(capsys) == 16 + 4 + 1 + 3
 
 
 def test_reader_of_segments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,11 +1,9 @@
-"""Pages of a cluster with many groups in Chromium: first contentful paint, and the time until a reader's input is drawn.
+"""Pages in Chromium: first contentful paint, and the time until a reader's input is drawn.
 
-`PYTHONPATH=tests/support python -m benchmarks.bench_browser --tables DIR`, with tables such as those of bench_pages. Each page is
-opened by a new context, without a cache, several times. Interactions are those of the browser's Event Timing: from the input to
-the next frame, in steps of 8 ms.
+Each page is opened by a new context, without a cache. Inputs are measured by the browser's Event Timing: from the input to the
+next frame, in steps of 8 ms. Chromium is that of the tests (`PYTHONPATH=tests/support`).
 """
 
-import argparse
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -14,9 +12,8 @@ from browser_pages import launched as browser
 from eventually import eventually
 from playwright.sync_api import Browser, Page
 
-from benchmarks.page_servers import page_server
-from benchmarks.report import print_machine, print_table
-from pipelines.query.engine import Snapshot
+from benchmarks.page_servers import PageServer
+from benchmarks.report import print_table
 
 _ROUNDS = 10
 _PAINT = "performance.getEntriesByName('first-contentful-paint').map((entry) => entry.startTime)"
@@ -27,19 +24,13 @@ new PerformanceObserver((list) => window.seen.push(...list.getEntries().map((ent
 """
 
 
-def main(arguments: list[str] | None = None) -> None:
-    made = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    made.add_argument("--tables", required=True, metavar="DIR", help="folder of the tables")
-    options = made.parse_args(arguments)
-    print_machine("playwright")
-    rows = Snapshot.open(options.tables).query("SELECT group_id FROM groups ORDER BY member_count DESC, group_id LIMIT 1")
-    group = rows["group_id"][0].as_py()
-    pages = {"overview": "", "groups": "groups", "group": f"groups/{group}", "topics": "topics", "offsets topic": "offsets-topic"}
-    with page_server(f"bench={options.tables}") as server, browser() as chromium:
-        root = f"http://{server.address}/c/bench/"
-        painted = [(name, *_quantiles([_paint(chromium, root + page) for _ in range(_ROUNDS)])) for name, page in pages.items()]
-        print_table(("first contentful paint", "p50 ms", "slowest ms"), painted)
-        inputs = [(name, *_quantiles(_inputs(chromium, f"{root}groups/{group}", act))) for name, act in _INPUTS.items()]
+def measure_paints(server: PageServer, pages: Sequence[str], group: str) -> None:
+    """Print the paints of pages, and the inputs on the page `group`."""
+    with browser() as chromium:
+        paints = {page: [_paint(chromium, server.url(page)) for _ in range(_ROUNDS)] for page in pages}
+        rows = [(page or "overview", *_quantiles(times)) for page, times in paints.items()]
+        print_table(("first contentful paint", "p50 ms", "slowest ms"), rows)
+        inputs = [(name, *_quantiles(_inputs(chromium, server.url(group), act))) for name, act in _INPUTS.items()]
         print_table(("input on the page of a group", "p50 ms", "slowest ms"), inputs)
 
 
@@ -77,7 +68,3 @@ _INPUTS: dict[str, Callable[[Page], None]] = {
 
 def _quantiles(values: Sequence[float]) -> tuple[str, str]:
     return f"{np.median(values):.0f}", f"{max(values):.0f}"
-
-
-if __name__ == "__main__":
-    main()
