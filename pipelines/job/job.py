@@ -1,7 +1,8 @@
 """The job: reads a source into tables, batch by batch, as its trigger says."""
 
+import threading
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from coordinator_core.codec.uuids import uuid_from_text, uuid_text
@@ -17,9 +18,6 @@ from pipelines.tables.store import Batch, TableStore
 from pipelines.tables.stream_checkpoints import checkpoint_location, remove_stale_checkpoints
 from pipelines.tables.writer import TablesWriter, newest_claim
 from pipelines.tables.writer_lock import writer_lock
-
-if TYPE_CHECKING:
-    from pipelines.batch.apply import BatchApplier
 
 
 def run(
@@ -43,9 +41,9 @@ def run(
     trigger = trigger_arguments(options.trigger)
     store = TableStore(options.tables)
     last = _last_batch(store, options)
-    topic_id = store.topic_id() if last else None
+    topic_id, ends = (store.topic_id() if last else None), None
     if not options.address.is_spark_kafka:
-        topic_id = _probe(options, last.next_offsets if last else {}, topic_id)
+        topic_id, ends = _probe(options, last.next_offsets if last else {}, topic_id)
     with writer_lock(store.root, "grouplake run") as is_locked:
         if last is not None:
             store.expect_writable()
@@ -56,7 +54,15 @@ def run(
         # with a lock the first batch claims the tables, so a run that finds nothing new writes nothing
         writer = None if is_locked else TablesWriter.claim(store)
         last = writer.last if writer else _last_batch(store, options)
-        writer, take_last_sample = _stream(options, store, last, topic_id, trigger, progress, writer, clock_ms, stop, on_ready)
+        if last is not None and _is_up_to_date(options, last, ends):
+            progress(f"up to date: {options.address} has no records after batch {last.batch_id}")
+            take_last_sample = _sample_of(options, store, writer, progress, clock_ms)
+            if on_ready is not None:
+                on_ready()
+        else:
+            writer, take_last_sample = _stream(
+                options, store, last, topic_id, trigger, progress, writer, clock_ms, stop, on_ready
+            )
         _report_torn_ends(options, progress)
         if options.expiry == "apply":
             now_ms = options.now_ms if options.now_ms is not None else clock_ms()
@@ -76,10 +82,11 @@ def _last_batch(store: TableStore, options: RunOptions) -> Batch | None:
     return last
 
 
-def _probe(options: RunOptions, next_offsets: Mapping[int, int], topic_id: str | None) -> str | None:
+def _probe(options: RunOptions, next_offsets: Mapping[int, int], topic_id: str | None) -> tuple[str | None, Mapping[int, int]]:
     """Check before Spark starts that the source is readable and that it still has the offsets at which the tables continue.
 
-    `topic_id` is the id of the topic that the tables were made from, if known. Returns the current id of the topic, if known.
+    `topic_id` is the id of the topic that the tables were made from, if known. Returns the current id of the topic, if known, and
+    the end offset of each log partition.
     """
     try:
         source = open_source(options.address, options.kafka, uuid_from_text(topic_id) if topic_id else None)
@@ -96,7 +103,25 @@ def _probe(options: RunOptions, next_offsets: Mapping[int, int], topic_id: str |
     except (LogError, ValueError) as error:
         # ValueError: the table property holds no topic id, so another program wrote it
         raise UsageError(str(error)) from error
-    return topic_id
+    return topic_id, ends
+
+
+def _is_up_to_date(options: RunOptions, last: Batch, ends: Mapping[int, int] | None) -> bool:
+    """True for a run that would find nothing to read, so that it need not start Spark, which takes 20 s.
+
+    Spark's checkpoint has leader epochs, and the first run that reads compares them with the log, as every run did.
+    """
+    if options.trigger != AVAILABLE_NOW or ends is None:
+        return False
+    return all(last.next_offsets.get(partition, 0) >= end for partition, end in ends.items())
+
+
+def _sample_of(
+    options: RunOptions, store: TableStore, writer: TablesWriter | None, progress: Progress, clock_ms: Callable[[], int]
+) -> Callable[[], None]:
+    """The call that takes the sample of a run that has nothing to read."""
+    schedule = _sample_schedule(options, threading.Lock(), lambda: writer or TablesWriter.claim(store), progress, clock_ms)
+    return lambda: schedule.query_ended(True)
 
 
 def _report_torn_ends(options: RunOptions, progress: Progress) -> None:
@@ -144,7 +169,7 @@ def _stream(
         on_batch=lambda batch: progress(describe_batch(batch)),
         writer=writer,
     )
-    schedule = _sample_schedule(options, applier, progress, clock_ms)
+    schedule = _sample_schedule(options, applier.lock, applier.claim, progress, clock_ms)
     # jobs without a lock must not share a checkpoint: Spark might end the wrong one
     checkpoint = checkpoint_location(store, writer.generation if writer else None)
 
@@ -181,7 +206,11 @@ def _no_sample() -> None:
 
 
 def _sample_schedule(
-    options: RunOptions, applier: "BatchApplier", progress: Progress, clock_ms: Callable[[], int]
+    options: RunOptions,
+    lock: threading.Lock,
+    claim: Callable[[], TablesWriter],
+    progress: Progress,
+    clock_ms: Callable[[], int],
 ) -> SampleSchedule:
     """The samples of end offsets of a run."""
     sampling = None
@@ -191,7 +220,7 @@ def _sample_schedule(
         sampling = open_sampling(options, progress, clock_ms)
     lag, cluster = sampling or (None, None)
     interval = None if options.trigger == AVAILABLE_NOW else options.lag_interval_seconds
-    return SampleSchedule(lag, interval, applier.lock, applier.claim, progress, cluster)
+    return SampleSchedule(lag, interval, lock, claim, progress, cluster)
 
 
 def _names(options: RunOptions) -> dict[UUID, tuple[str, str]]:

@@ -19,7 +19,7 @@ from pipelines.query.engine import Snapshot
 
 pytestmark = [pytest.mark.browser, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1_800)]
 
-_MOST_PAGES = 60
+_MOST_PAGES = 24
 _GENERATIONS = {"0.10.2.2": "0.10", "4.1.1": "4"}
 
 

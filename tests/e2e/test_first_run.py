@@ -78,6 +78,10 @@ def test_standard_error_has_our_lines_only_without_an_archive_with_one_and_with_
     assert (code, output) == (0, "")
     expect(lines, "starting Spark", BATCH, RECORDING, SAMPLE)
 
+    code, lines, output = run(source, tmp_path / "fourth")
+    assert (code, output) == (0, "")
+    expect(lines, f"up to date: {source} has no records after batch 1")
+
 
 def test_with_tracebacks_on_the_output_of_the_jvm_is_shown(source: str, tmp_path: Path) -> None:
     code, lines, output = run(source, tmp_path / "tables", GROUPLAKE_TRACEBACK="1")

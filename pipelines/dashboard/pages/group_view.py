@@ -20,6 +20,8 @@ def group_view(model: Mapping[str, Any], _: Moment) -> Mapping[str, Any]:
     return {
         "chart": group_chart(model),
         "summary": chart_summary(model),
+        "sampled": [row for row in model["lag_history"] if row["lag"] is not None or row["lag_seconds"] is not None],
+        "committing": [row for row in model["commits"] if row["commits_per_second"]],
         "spans": OFFERED,
         "tabs": TABS,
         "tab_label": next(label for name, label, _ in TABS if name == model["tab"]),
