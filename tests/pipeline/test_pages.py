@@ -1,7 +1,9 @@
 """The pages over tables of a story: HTML, JSON with an entity tag, past times, hostile names, viewers with a limited role."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -9,6 +11,7 @@ from log_builder import member
 from shop_pages import ParsedPage, ShopPages
 from status_story import Story
 
+from pipelines.dashboard.pages.rendering import Templates
 from pipelines.dashboard.security.viewer import LOCAL_VIEWER, Viewer
 from pipelines.query.engine import Snapshot
 from pipelines.tables import definitions
@@ -221,3 +224,24 @@ def test_a_time_whose_tables_are_removed_has_what_the_histories_have(tmp_path: P
         assert {row["group_offset"] for row in model["offsets"] if row["topic"] == "orders"} == {2}
         assert [row["member_id"] for row in model["owners"]]
         assert any(event["words"].startswith("Reset of orders-0 from 5 to 2") for event in model["events"])
+
+
+def test_a_page_is_drawn_once_for_viewers_of_the_same_groups(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[str] = []
+    render = Templates.render
+
+    def counted(self: Templates, template: str, context: Mapping[str, Any]) -> str:
+        drawn.append(template)
+        return render(self, template, context)
+
+    monkeypatch.setattr(Templates, "render", counted)
+    page = "groups?q=drawn"
+    texts = {pages.get(page, accept_encoding=coding).text for coding in ("gzip", "identity", "gzip;q=0")}
+    assert len(texts) == 1
+    assert drawn == ["groups.html"]
+    pages.viewer = Viewer("team", re.compile("bill.*"))
+    try:
+        assert "1 group" in pages.html(page).text
+        assert drawn == ["groups.html"] * 2
+    finally:
+        pages.viewer = LOCAL_VIEWER

@@ -175,9 +175,9 @@ def _position(moment: Moment) -> dict[str, object]:
 def _entity_tag(moment: Moment, request: Request) -> str:
     """Of the batch, the request and the groups that its viewer may see: a page is a function of them and of this version."""
     groups = viewer_of(request).groups
-    seen = "" if groups is None else groups.pattern
-    asked = f"{request.app.version} {moment.at} {moment.is_newest} {request.url.path}?{request.url.query} {seen}"
-    return f'"{moment.batch.batch_id}-{hashlib.sha256(asked.encode(errors="surrogatepass")).hexdigest()[:16]}"'
+    seen = None if groups is None else groups.pattern
+    asked = repr((request.app.version, moment.at, moment.is_newest, request.url.path, request.url.query, seen))
+    return f'"{moment.batch.batch_id}-{hashlib.sha256(asked.encode(errors="surrogatepass")).hexdigest()[:32]}"'
 
 
 def _code(error: GrouplakeError) -> int:
