@@ -69,11 +69,12 @@ def test_a_torn_end_is_reported_and_read_when_it_is_whole(left_off: int, log: Lo
     log.append(0, [commit(2)])
     whole = log.segment(0).read_bytes()
     log.tear(0, left_off)
-    for _ in range(2):
+    for first_lines in ([], [f"up to date: {source} has no records after batch 0"]):
         progress = run_job(source, tables)
         assert progress == [
+            *first_lines,
             f"{log.segment(0)}: the last {len(whole) - start - left_off} bytes, from byte {start} and offset 1, are an "
-            "incomplete batch and were not read; the next run reads it once it is complete"
+            "incomplete batch and were not read; the next run reads it once it is complete",
         ]
         assert committed(tables) == [1]
     log.segment(0).write_bytes(whole)
@@ -91,8 +92,8 @@ def test_a_batch_torn_before_the_newest_segment_is_quarantined(log: LogBuilder, 
     log.tear(0, 5)
     log.roll(0)
     log.append(0, [commit(3)])
-    for _ in range(2):
-        assert run_job(source, tables) == []
+    for lines in ([], [f"up to date: {source} has no records after batch 0"]):
+        assert run_job(source, tables) == lines
         assert committed(tables) == [1, 3]
         assert quarantined(tables) == [(1, f"batch at offset 1, byte {start}: the bytes end inside a batch")]
     assert check(str(tables)) == []
