@@ -1,10 +1,13 @@
 """Samples of end offsets, and the lag that follows from them: a batch of its own, which reads no records.
 
 The commits are those of the last batch, and the end offsets are requested afterwards, so lag is never negative because of the
-order of reading. The rows of `lag` state both times (`commits_read_until`, `sampled_at`).
+order of reading. The rows of `lag` state both times (`commits_read_until`, `sampled_at`). A sample is prepared while batches of
+records are applied, and written between two of them: `lag` is then of the commits of an earlier batch, as it is after every
+further batch.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import numpy as np
@@ -29,7 +32,7 @@ from pipelines.lag.positions import POSITIONS
 from pipelines.lag.sample_history import SampleHistory
 from pipelines.phases import Phases
 from pipelines.query.engine import Snapshot
-from pipelines.tables.store import Batch
+from pipelines.tables.store import Batch, TableStore
 from pipelines.tables.writer import TablesWriter
 from pipelines.timestamps import TIMESTAMP
 
@@ -56,6 +59,15 @@ _POSITION_SCHEMA = pa.schema(
 _EARLIER = ["sampled_at", "group_offset", "lag"]
 
 
+@dataclass(frozen=True)
+class PreparedSample:
+    """A sample with the rows of its tables, in the order of the writes."""
+
+    tables: Mapping[str, pa.Table]
+    phases: Phases
+    newest_ms: int
+
+
 class LagSampling:
     """Samples the topics of all groups, and writes the tables of samples. For one thread at a time."""
 
@@ -69,6 +81,8 @@ class LagSampling:
         self._sample_topics = sample_topics
         self._clock = clock
         self._inputs = inputs or LagInputs()
+        #: A store of its own, because another thread writes with that of the writer.
+        self._store: TableStore | None = None
         self._history: SampleHistory | None = None
         self._windows = CommitWindows(settings)
         self._lag_history = LagHistory()
@@ -85,11 +99,18 @@ class LagSampling:
             LogError: no broker answers.
             AnotherWriter: another job took over the tables.
         """
-        last = writer.last
-        if last is None:
-            return None
+        prepared = None if writer.last is None else self.prepare(writer.store.root, writer.last)
+        return None if prepared is None else self.write(writer, prepared)
+
+    def prepare(self, root: str, last: Batch) -> PreparedSample | None:
+        """Take a sample after the batch `last` of the tables under `root`, and compute its rows; None as for `sample`.
+
+        Meanwhile another thread may write the tables. Raises LogError if no broker answers.
+        """
         phases = Phases(self._clock())
-        snapshot = Snapshot(writer.store, last)
+        if self._store is None or self._store.root != root:
+            self._store = TableStore(root)
+        snapshot = Snapshot(self._store, last)
         if self._history is None:
             self._history = SampleHistory(stored_rows(snapshot, "end_offsets"))
             stored_lag = stored_rows(snapshot, "lag")
@@ -106,9 +127,19 @@ class LagSampling:
         if self._written == (last.batch_id, newest_ms):
             return None
         with phases.timed("plan"):
-            batch_id = writer.begin()
             tables = self._tables(snapshot, positions, samples, self._history)
-        for name, rows in tables.items():
+        return PreparedSample(tables, phases, newest_ms)
+
+    def write(self, writer: TablesWriter, prepared: PreparedSample) -> Batch:
+        """Write a sample as the next batch. No other batch may be written meanwhile.
+
+        Raises:
+            AnotherWriter: another job took over the tables.
+        """
+        last, phases = writer.last, prepared.phases
+        assert last is not None, "a sample is prepared after a batch"
+        batch_id = writer.begin()
+        for name, rows in prepared.tables.items():
             with phases.timed(f"write_{name}"):
                 write_rows(writer, name, rows, batch_id)
             failpoint(f"sample:after:{name}")
@@ -120,7 +151,7 @@ class LagSampling:
         if batch.versions["lag"] // COMPACT_EVERY > last.versions.get("lag", 0) // COMPACT_EVERY:
             writer.remove_sampled_files()
             failpoint("sample:removed:files")
-        self._written = (batch.batch_id, newest_ms)
+        self._written = (batch.batch_id, prepared.newest_ms)
         return batch
 
     def _tables(self, snapshot: Snapshot, positions: pa.Table, samples: pa.Table, history: SampleHistory) -> dict[str, pa.Table]:

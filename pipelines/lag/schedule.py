@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from coordinator_core.log.errors import LogError
 from pipelines.progress import Progress
@@ -12,13 +12,20 @@ from pipelines.tables.writer import TablesWriter
 
 if TYPE_CHECKING:
     from pipelines.lag.cluster_sampling import ClusterSampling
-    from pipelines.lag.sampling import LagSampling
+    from pipelines.lag.sampling import LagSampling, PreparedSample
+
+
+T = TypeVar("T")
+
+#: Time to wait for the end of a batch.
+_WAIT_SECONDS = 1.0
 
 
 class SampleSchedule:
     """Samples of a run: at an interval while it follows the log, otherwise one at its end; none without `sampling`.
 
-    `lock` is held for a sample, so that no batch of records is applied meanwhile.
+    A sample of a running query is prepared while batches of records are applied. `lock` is held to write it, so that no batch is
+    applied meanwhile.
     """
 
     def __init__(
@@ -38,48 +45,71 @@ class SampleSchedule:
         self._progress = progress
         self._due = time.monotonic()
         self._is_failing = False
+        #: A sample that waits for the end of a batch.
+        self._prepared: PreparedSample | None = None
 
     def sample_if_due(self) -> None:
-        """Take a sample if the interval has passed since the last one began and no batch is being applied.
+        """Take a sample if the interval has passed since the last one began, and write it between two batches.
 
-        It never waits for a batch, since the caller also has to notice stop requests.
-        """
-        if self._interval is None or time.monotonic() < self._due or not self._lock.acquire(blocking=False):
-            return
-        try:
-            self._due = time.monotonic() + self._interval
-            self._sample()
-        finally:
-            self._lock.release()
-
-    def query_ended(self, is_done: bool) -> None:
-        """Take the only sample of a run that does not follow the log, unless it was stopped before the end."""
-        if is_done and self._interval is None:
-            with self._lock:
-                self._sample()
-
-    def _sample(self) -> None:
-        """Take a sample now. An outage of the brokers is reported once; the next sample tries again.
+        It waits for a batch for a second at most, since the caller also has to notice stop requests; the next call tries again.
 
         Raises:
             AnotherWriter: another job took over the tables.
         """
-        if self._sampling is None:
+        if self._interval is None or self._sampling is None:
             return
+        if self._prepared is None and time.monotonic() >= self._due:
+            self._prepared = self._prepare(self._sampling, self._interval)
+        if self._prepared is not None and self._lock.acquire(timeout=_WAIT_SECONDS):
+            try:
+                prepared, self._prepared = self._prepared, None
+                self._written(self._sampling.write(self._claim(), prepared))
+            finally:
+                self._lock.release()
+
+    def _prepare(self, sampling: "LagSampling", interval: int) -> "PreparedSample | None":
+        if not self._lock.acquire(blocking=False):
+            return None
         try:
-            batch = self._sampling.sample(self._claim())
+            self._due = time.monotonic() + interval
+            writer = self._claim()
+            root, last = writer.store.root, writer.last
+        finally:
+            self._lock.release()
+        return None if last is None else self._asked(lambda: sampling.prepare(root, last))
+
+    def query_ended(self, is_done: bool) -> None:
+        """Take the only sample of a run that does not follow the log, unless it was stopped before the end.
+
+        Raises:
+            AnotherWriter: another job took over the tables.
+        """
+        sampling = self._sampling
+        if sampling is None or not is_done or self._interval is not None:
+            return
+        with self._lock:
+            batch = self._asked(lambda: sampling.sample(self._claim()))
+            if batch is not None:
+                self._written(batch)
+
+    def _asked(self, ask: Callable[[], T]) -> T | None:
+        """What `ask` returns. An outage of the brokers is reported once; the next sample tries again."""
+        try:
+            found = ask()
         except LogError as error:
             if not self._is_failing:
                 self._progress(f"end offsets cannot be sampled, so lag is not updated: {error}")
             self._is_failing = True
-            return
+            return None
         if self._is_failing:
             self._progress("end offsets are sampled again")
             self._is_failing = False
-        if batch is not None:
-            self._progress(describe_sample(batch))
-            if self._cluster is not None:
-                self._cluster.sample(self._claim())
+        return found
+
+    def _written(self, batch: Batch) -> None:
+        self._progress(describe_sample(batch))
+        if self._cluster is not None:
+            self._cluster.sample(self._claim())
 
 
 def describe_sample(batch: Batch) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import (
+    bench_batches_beside_samples,
     bench_cold_load,
     bench_coordinator,
     bench_lag,
@@ -54,6 +55,13 @@ def test_lag(capsys: pytest.CaptureFixture[str]) -> None:
 def test_samples_of_many_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bench_lag_tables.main(["--offsets", "1k", "--rounds", "1", "--cache", str(tmp_path)])
     assert _rows(capsys) == 6
+
+
+@pytest.mark.slow
+def test_batches_beside_samples(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    few = ["--offsets", "5k", "--groups", "20", "--batches", "4", "--interval", "3"]
+    bench_batches_beside_samples.main([*few, "--cache", str(tmp_path)])
+    assert _rows(capsys) == 2
 
 
 def test_storage_of_samples(capsys: pytest.CaptureFixture[str]) -> None:

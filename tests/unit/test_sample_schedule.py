@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -23,12 +24,22 @@ class Sampling:
     def __init__(self) -> None:
         self.samples = 0
         self.is_down = False
+        self.is_locked: Callable[[], bool] = bool
+        self.on_prepare: Callable[[], object] = bool
 
-    def sample(self, _writer: Any) -> Batch | None:
+    def prepare(self, _root: str, last: Batch) -> Batch:
         if self.is_down:
             raise LogUnreachable("no broker answers at here:1")
+        self.on_prepare()
+        return last
+
+    def write(self, _writer: Any, prepared: Batch) -> Batch:
+        assert self.is_locked()
         self.samples += 1
-        return BATCH
+        return prepared
+
+    def sample(self, writer: Any) -> Batch | None:
+        return self.write(writer, self.prepare("", BATCH))
 
 
 class Run:
@@ -39,12 +50,13 @@ class Run:
         self.lines: list[str] = []
         self.lock = threading.Lock()
         self.sampling = Sampling()
+        self.sampling.is_locked = self.lock.locked
         monkeypatch.setattr("pipelines.lag.schedule.time.monotonic", lambda: self.seconds)
         self.schedule = SampleSchedule(
             cast(LagSampling, self.sampling),
             interval_seconds,
             self.lock,
-            cast(Callable[[], TablesWriter], lambda: None),
+            cast(Callable[[], TablesWriter], lambda: SimpleNamespace(store=SimpleNamespace(root="tables"), last=BATCH)),
             self.lines.append,
         )
 
@@ -68,6 +80,19 @@ def test_a_batch_in_progress_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) 
     with run.lock:
         assert run.at(5) == 0
     assert run.at(6) == 1
+    assert not run.lock.locked()
+
+
+def test_batches_are_applied_while_a_sample_is_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipelines.lag.schedule._WAIT_SECONDS", 0.01)
+    run = Run(monkeypatch, 30)
+    run.sampling.on_prepare = run.lock.acquire
+    assert run.at(5) == 0, "a batch began meanwhile, so the sample waits"
+    assert run.at(6) == 0
+    run.lock.release()
+    run.sampling.on_prepare = lambda: pytest.fail("the sample is prepared already")
+    assert run.at(7) == 1
+    assert run.at(8) == 1
     assert not run.lock.locked()
 
 
