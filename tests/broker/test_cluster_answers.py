@@ -5,12 +5,14 @@ Requests and responses are kafka-python's own messages, so that no product code 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from describe_layouts import DESCRIBE, Reader, array
+from eventually import eventually
 from kafka.protocol.consumer import FetchRequest, FetchResponse, ListOffsetsRequest, ListOffsetsResponse
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
@@ -87,7 +89,7 @@ def sides(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         create_topic(broker.bootstrap, TOPIC, 2)
         for bootstrap in (broker.bootstrap, ours.bootstrap):
             member = Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP, **QUIET})
-            member.commit(offsets=[TopicPartition(TOPIC, 0, 5)], asynchronous=False)
+            eventually("a commit", partial(_has_committed, member), bool)
             member.close()
         yield Sides(era, Side(broker.bootstrap), Side(ours.bootstrap))
 
