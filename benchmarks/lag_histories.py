@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
-from benchmarks.large_tables import ERA, NEWEST_MS, PARTITIONS_PER_TOPIC, TablesShape, group_name, topic_names
+from benchmarks.large_tables import NEWEST_MS, PARTITIONS_PER_TOPIC, TablesShape, group_name, topic_names
+from pipelines.batch.without_records import finish_batch
 from pipelines.phases import Phases
 from pipelines.tables import definitions
 from pipelines.tables.store import TableStore
@@ -37,15 +38,8 @@ def write_lag_history(store: TableStore, shape: TablesShape, days: int, every_ms
     writer = TablesWriter.claim(store)
     writer.begin()
     writer.commit("lag_history", append)
-    writer.finish(
-        Phases(at_ms(NEWEST_MS)),
-        at_ms(NEWEST_MS),
-        era=ERA.name,
-        retention_ms=ERA.default_retention_ms,
-        next_offsets={partition: end for partition, end in shape.next_offsets.items() if end},
-        records_read=0,
-        records_kept=0,
-    )
+    assert writer.last is not None
+    finish_batch(writer, writer.last, Phases(at_ms(NEWEST_MS)), at_ms(NEWEST_MS))
     return len(names) * len(times)
 
 

@@ -12,6 +12,7 @@ from pipelines.dashboard.live.streams import Streams
 from pipelines.dashboard.moments.moment_store import MomentStore
 from pipelines.dashboard.moments.teams import Teams
 from pipelines.dashboard.options import DashboardOptions
+from pipelines.dashboard.pages.kept_pages import GZIP_LEVEL
 from pipelines.dashboard.pages.page_routes import PageRoutes
 from pipelines.dashboard.responses import READ, error_response, json_response, metrics_response
 from pipelines.dashboard.security.viewer import viewer_of
@@ -24,8 +25,6 @@ _ONLY_UNLIMITED = "metrics have all groups, and your role is limited to some: us
 
 #: Share of the memory for rendered pages.
 _PAGES_SHARE = 8
-#: A higher level takes more time than the bytes take on a network.
-_GZIP_LEVEL = 4
 
 
 def make_app(site: Site, options: DashboardOptions, streams: Streams) -> FastAPI:
@@ -87,7 +86,7 @@ class CompressedPages:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._compressing = GZipMiddleware(app, minimum_size=1_000, compresslevel=_GZIP_LEVEL)
+        self._compressing = GZipMiddleware(app, minimum_size=1_000, compresslevel=GZIP_LEVEL)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_metrics = scope["type"] == "http" and scope["path"] == "/metrics"

@@ -7,6 +7,7 @@ import pytest
 from shop_pages import ShopPages
 from status_story import Story
 
+from pipelines.batch.without_records import finish_batch
 from pipelines.dashboard.security.viewer import LOCAL_VIEWER, Viewer
 from pipelines.phases import Phases
 from pipelines.tables.store import TableStore
@@ -88,13 +89,7 @@ def test_a_batch_without_phases_has_an_empty_cell(tmp_path: Path) -> None:
     assert newest is not None
     writer = TablesWriter.claim(store)
     writer.begin()
-    writer.finish(
-        Phases(newest.finished_at),
-        newest.finished_at,
-        era=newest.era,
-        retention_ms=newest.retention_ms,
-        next_offsets=newest.next_offsets,
-    )
+    finish_batch(writer, newest, Phases(newest.finished_at), newest.finished_at)
     pages = ShopPages(story.root)
     assert pages.json("offsets-topic")["batches"][0]["phase_ms"] == {}
     pages.html("offsets-topic").expect_accessible_charts()

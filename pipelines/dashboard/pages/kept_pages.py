@@ -1,4 +1,4 @@
-"""Rendered pages, kept by their entity tag: a page of one batch is drawn once for all viewers who see the same groups."""
+"""Rendered pages, kept by their entity tag: a page of one batch is drawn once for all viewers of the same groups."""
 
 import gzip
 import threading
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pipelines.dashboard.shared_loads import SharedLoads
 
 #: A higher level takes more time than the bytes take on a network.
-_LEVEL = 4
+GZIP_LEVEL = 4
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class KeptPage:
     compressed: bytes = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "compressed", gzip.compress(self.body, _LEVEL, mtime=0))
+        object.__setattr__(self, "compressed", gzip.compress(self.body, GZIP_LEVEL, mtime=0))
 
     @property
     def nbytes(self) -> int:
