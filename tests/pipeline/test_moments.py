@@ -17,6 +17,7 @@ from pipelines.dashboard.moments.kept_queries import KeptQueries
 from pipelines.dashboard.moments.moment import Moment
 from pipelines.dashboard.moments.moment_store import MomentStore
 from pipelines.dashboard.moments.newest_state import NewestState
+from pipelines.dashboard.moments.recent_ages import BEFORE, TREND, ages_between
 from pipelines.dashboard.moments.summary_rows import summary_schema
 from pipelines.errors import RemovedState, UsageError
 from pipelines.maintain import Maintenance, maintain
@@ -204,11 +205,13 @@ def test_lag_after_a_pause_of_the_samples(cluster: Cluster) -> None:
 
 def test_summaries_of_the_next_batch_are_made_while_it_is_loaded(cluster: Cluster) -> None:
     cluster.moment().summaries()
+    cluster.moment().recent_ages(["billing"])
     cluster.story.at(90).sample()
     cluster.site.refresh()
     state = cluster.store.moment("east").state
     assert isinstance(state, NewestState)
     assert state.has_summaries
+    assert state.has_ages
 
 
 def test_rebalances_of_later_batches(cluster: Cluster) -> None:
@@ -216,6 +219,19 @@ def test_rebalances_of_later_batches(cluster: Cluster) -> None:
     cluster.story.at(95).log.group([member(), member("m2")], generation=9, group="billing")
     cluster.story.sample()
     assert summary(cluster.moment())["last_rebalance_at"] == cluster.story.clock()
+
+
+@pytest.mark.parametrize("minutes", [1, 30, 130])
+def test_ages_of_the_last_hour_are_those_of_the_history(cluster: Cluster, minutes: int) -> None:
+    groups = ["billing", "other", "unknown"]
+    for number in range(4):
+        cluster.story.at(100 + number * minutes * 60).end(9 + number).commit(3 + number, group="other").sample()
+        moment = cluster.moment()
+        found = moment.recent_ages(groups)
+        queried = ages_between(moment.query, groups, moment.at - TREND - BEFORE, moment.at)
+        assert found.to_pylist() == queried.to_pylist()
+        assert "other" in found["group_id"].to_pylist()
+    assert moment.recent_ages(["unknown"]).num_rows == 0
 
 
 def test_results_are_kept_up_to_a_limit(cluster: Cluster) -> None:

@@ -1,31 +1,38 @@
 """Lag and age of some groups over time, for small charts."""
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
-from pipelines.dashboard.history.group_history import Queries, with_gaps
-from pipelines.dashboard.history.thinned_series import thinned
-from pipelines.tables.store import is_in, timestamp_literal
+import pyarrow as pa
 
-_SERIES = """
-SELECT group_id, sampled_at AS at, sum(lag) AS lag, max(lag_seconds) AS lag_seconds FROM lag_history
-WHERE {groups} AND sampled_at BETWEEN {start} AND {end} GROUP BY group_id, sampled_at ORDER BY group_id, sampled_at
-"""
+from pipelines.dashboard.history.group_history import with_gaps
+from pipelines.dashboard.history.thinned_series import thinned
+from pipelines.dashboard.moments.moment import Moment
+from pipelines.dashboard.moments.recent_ages import BEFORE, ages_between
+
 #: Points of a small chart.
 _POINTS = 60
-#: A row is at most this long before the span that it holds for.
-_BEFORE = timedelta(minutes=20)
+
+#: Group → points with `at`, `lag` and `lag_seconds`, in the order of time; a point without values begins a gap.
+Series = dict[str, list[dict[str, Any]]]
 
 
-def age_series(tables: Queries, groups: Iterable[str], end: datetime, span: timedelta) -> dict[str, list[dict[str, Any]]]:
-    """Group → points with `at`, `lag` and `lag_seconds`, in the order of time; a point without values begins a gap."""
+def age_series(moment: Moment, groups: Iterable[str], span: timedelta) -> Series:
+    """The points of each group in a span before the moment."""
     names = set(groups)
-    rows = tables.query(
-        _SERIES.format(groups=is_in("group_id", names), start=timestamp_literal(end - span - _BEFORE), end=timestamp_literal(end))
-    ).to_pylist()
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
-    for row in rows:
+    return _points(ages_between(moment.query, names, moment.at - span - BEFORE, moment.at), names)
+
+
+def trends(moment: Moment, groups: Iterable[str]) -> Series:
+    """The points of each group in the last hour."""
+    names = set(groups)
+    return _points(moment.recent_ages(names), names)
+
+
+def _points(rows: pa.Table, names: set[str]) -> Series:
+    found: Series = {name: [] for name in names}
+    for row in rows.to_pylist():
         group = row.pop("group_id")
         # a long list of names is a range in SQL
         if group in found:

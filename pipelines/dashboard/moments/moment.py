@@ -1,7 +1,7 @@
 """The state of a cluster at a time, as pages read it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from pipelines.dashboard.moments.kept_queries import Query
+from pipelines.dashboard.moments.recent_ages import BEFORE, TREND, ages_between
 from pipelines.dashboard.moments.teams import Teams
 from pipelines.tables.store import Batch
 
@@ -47,6 +48,13 @@ class BatchState(ABC):
     @abstractmethod
     def members(self, group_id: str) -> list[Row]:
         """The rows of `members`."""
+
+    def recent_ages(self, groups: Iterable[str], end: datetime) -> pa.Table:
+        """Samples of these groups in the hour before `end`: `group_id`, `at`, `lag` and `lag_seconds`, by group and time.
+
+        Other groups may be among them.
+        """
+        return ages_between(self.query, groups, end - TREND - BEFORE, end)
 
     @abstractmethod
     def query(self, sql: str) -> pa.Table:
@@ -114,6 +122,10 @@ class Moment:
     def members(self, group_id: str) -> list[Row]:
         """The rows of `members` of a group, by member id."""
         return self.state.members(group_id)
+
+    def recent_ages(self, groups: Iterable[str]) -> pa.Table:
+        """Samples of these groups in the last hour; see BatchState."""
+        return self.state.recent_ages(groups, self.at)
 
     def query(self, sql: str) -> pa.Table:
         """The rows of a reading statement over tables and views at this batch, with plain strings; see BatchState."""

@@ -14,6 +14,7 @@ from pipelines.dashboard.moments.moment import BatchState, Moment
 from pipelines.dashboard.moments.newest_state import NewestState
 from pipelines.dashboard.moments.past_batches import PastBatches
 from pipelines.dashboard.moments.past_state import PastState
+from pipelines.dashboard.moments.recent_ages import NewestAges
 from pipelines.dashboard.moments.summary_times import NewestRebalances
 from pipelines.dashboard.moments.teams import Teams
 from pipelines.errors import RemovedState
@@ -40,6 +41,7 @@ class MomentStore:
         self._lock = threading.Lock()
         self._newest: dict[str, tuple[MemorySnapshot, NewestState]] = {}
         self._rebalances = {cluster: NewestRebalances() for cluster in site.roots}
+        self._ages = {cluster: NewestAges() for cluster in site.roots}
         self._batches = {cluster: PastBatches(root) for cluster, root in site.roots.items()}
         site.on_change(self._prepare)
 
@@ -86,11 +88,11 @@ class MomentStore:
         return state.value.snapshot
 
     def _prepare(self, snapshots: Mapping[str, MemorySnapshot]) -> None:
-        """Make the summaries of new batches in the loading thread, once a page has used those of an earlier one."""
+        """Make in the loading thread what pages have used of an earlier batch."""
         for cluster, snapshot in snapshots.items():
             kept = self._newest.get(cluster)
-            if kept is not None and kept[0] is not snapshot and kept[1].has_summaries:
-                self._newest_state(cluster, snapshot).summaries()
+            if kept is not None and kept[0] is not snapshot:
+                self._newest_state(cluster, snapshot).prepare_like(kept[1])
 
     def _newest_state(self, cluster: str, snapshot: MemorySnapshot) -> NewestState:
         with self._lock:
@@ -98,7 +100,7 @@ class MomentStore:
             if kept is not None and kept[0] is snapshot:
                 return kept[1]
             queries = self._queries(Snapshot(TableStore(self._site.roots[cluster]), snapshot.batch))
-            state = NewestState(snapshot, queries, self._rebalances[cluster])
+            state = NewestState(snapshot, queries, self._rebalances[cluster], self._ages[cluster])
             if kept is None or kept[0].batch.batch_id <= snapshot.batch.batch_id:
                 self._newest[cluster] = snapshot, state
             return state

@@ -1,7 +1,7 @@
 """The newest batch, from the snapshot in memory."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 import pyarrow as pa
@@ -9,6 +9,7 @@ import pyarrow as pa
 from pipelines.dashboard.moments.kept_queries import KeptQueries, Query
 from pipelines.dashboard.moments.moment import BatchState, Row
 from pipelines.dashboard.moments.partition_decisions import with_decisions
+from pipelines.dashboard.moments.recent_ages import NewestAges, RecentAges
 from pipelines.dashboard.moments.summary_rows import STATUS_COLUMNS, lag_sums, summary_rows
 from pipelines.dashboard.moments.summary_times import NewestRebalances, last_commits
 from pipelines.snapshots.memory_snapshot import MemorySnapshot
@@ -17,11 +18,12 @@ from pipelines.snapshots.memory_snapshot import MemorySnapshot
 class NewestState(BatchState):
     """Answers from memory, except for queries."""
 
-    def __init__(self, snapshot: MemorySnapshot, queries: KeptQueries, rebalances: NewestRebalances) -> None:
+    def __init__(self, snapshot: MemorySnapshot, queries: KeptQueries, rebalances: NewestRebalances, ages: NewestAges) -> None:
         self.batch = snapshot.batch
         self._snapshot = snapshot
         self._queries = queries
         self._rebalances = rebalances
+        self._ages = ages
         self._lock = threading.Lock()
         self._summaries: pa.Table | None = None
 
@@ -29,10 +31,22 @@ class NewestState(BatchState):
     def sampled_at(self) -> datetime | None:
         return self._snapshot.sampled_at
 
+    def prepare_like(self, earlier: "NewestState") -> None:
+        """Make what pages have asked an earlier state for, so that the first page of this one does not wait for it."""
+        if earlier.has_summaries:
+            self.summaries()
+        if earlier.has_ages:
+            self._recent_ages()
+
     @property
     def has_summaries(self) -> bool:
         """True once a page has asked for them."""
         return self._summaries is not None
+
+    @property
+    def has_ages(self) -> bool:
+        """True once a page has asked for ages of the last hour."""
+        return self._ages.batch_id >= self.batch.batch_id
 
     def summaries(self) -> pa.Table:
         with self._lock:
@@ -63,6 +77,12 @@ class NewestState(BatchState):
     def members(self, group_id: str) -> list[Row]:
         rows: list[Row] = self._snapshot.members.of(group_id).to_pylist()
         return rows
+
+    def recent_ages(self, groups: Iterable[str], end: datetime) -> pa.Table:
+        return self._recent_ages().of(groups, end)
+
+    def _recent_ages(self) -> RecentAges:
+        return self._ages.until(self._queries, self.batch, self._snapshot.lag_at)
 
     def query(self, sql: str) -> pa.Table:
         return self._queries.query(sql)

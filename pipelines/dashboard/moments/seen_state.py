@@ -1,6 +1,6 @@
 """A state as a viewer with a limited role sees it: groups outside of the role do not exist."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -65,6 +65,9 @@ class SeenState(BatchState):
 
     def members(self, group_id: str) -> list[Row]:
         return self._state.members(group_id) if self._viewer.may_see(group_id) else []
+
+    def recent_ages(self, groups: Iterable[str], end: datetime) -> pa.Table:
+        return seen_rows(self._state.recent_ages(self._viewer.visible(groups), end), self._viewer)
 
     def query(self, sql: str) -> pa.Table:
         return seen_rows(self._state.query(sql), self._viewer)

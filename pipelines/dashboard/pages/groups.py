@@ -1,22 +1,20 @@
 """The list of groups: search, filters, order, pages of 100 rows, CSV."""
 
-from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.dashboard.charts.sparkline import sparkline
-from pipelines.dashboard.history.age_series import age_series
+from pipelines.dashboard.history.age_series import trends
 from pipelines.dashboard.moments.moment import Moment
+from pipelines.dashboard.moments.recent_ages import TREND
 from pipelines.dashboard.pages.group_filter import FILTERS, SORTS, filtered, page_of, sorted_groups
 from pipelines.dashboard.pages.page import Query
 from pipelines.dashboard.words.reasons import reasons
 
 Row = dict[str, Any]
 
-#: Span of the small charts.
-TREND = timedelta(hours=1)
 #: Topics that the filter offers; others can be typed into the URL.
 _MOST_TOPICS = 500
 
@@ -35,7 +33,7 @@ def groups_page(moment: Moment, query: Query) -> Row:
         "total": summaries.num_rows,
         "found": found.num_rows,
         "groups": listed,
-        "trends": age_series(moment, [row["group_id"] for row in listed], moment.at, TREND) if listed else {},
+        "trends": trends(moment, [row["group_id"] for row in listed]) if listed else {},
         "next": last,
         "offered": {
             "status": _values(summaries["status"]),

@@ -41,7 +41,7 @@ def overview_page(moment: Moment) -> Row:
         "attention": group_rows(moment, needing.slice(0, _MOST_ROWS)),
         "ages": [
             {"group_id": group, "lag_seconds": ages[group], "points": points}
-            for group, points in _in_order(age_series(moment, ages, moment.at, _DAY), ages)
+            for group, points in _in_order(age_series(moment, ages, _DAY), ages)
         ],
         "last_day": recent_events(moment, moment.at, _DAY),
     }
