@@ -11,6 +11,7 @@ import uvicorn
 
 from coordinator_core.service.addresses import Endpoint
 from pipelines.dashboard.app import make_app
+from pipelines.dashboard.freed_memory import return_freed_memory
 from pipelines.dashboard.live.streams import Streams
 from pipelines.dashboard.options import DashboardOptions
 from pipelines.dashboard.security.guard import guarded
@@ -31,6 +32,7 @@ def serve(options: DashboardOptions, progress: Progress) -> None:
     Raises:
         DashboardError: the address is in use or not of this machine.
     """
+    return_freed_memory()
     site = Site(options.roots, options.metrics, options.poll_seconds, progress)
     server = DashboardServer(options, site, progress, prints_address=True)
     site.start()
