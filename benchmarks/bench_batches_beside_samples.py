@@ -8,8 +8,9 @@ import argparse
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,9 @@ from coordinator_core.health import EndOffsetSample, samples_table
 from pipelines.batch.apply import BatchApplier
 from pipelines.lag.sampling import LagSampling
 from pipelines.lag.schedule import SampleSchedule
+
+#: Topic → partitions → the rows of a sample.
+Ends = Callable[[Mapping[str, set[int]]], pa.Table]
 
 _COMMITTED = 10_000_000
 _CHANGED = 1_000
@@ -53,8 +57,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--offsets", "--records", type=count, default=count("1M"), help="offsets in the tables (default 1M)")
     parser.add_argument("--groups", type=counts, default=counts("20,1000"), help="groups per batch (default 20,1000)")
-    parser.add_argument("--batches", type=int, default=30, help="batches of a case (default 30)")
-    parser.add_argument("--interval", type=int, default=15, help="seconds between samples (default 15)")
+    parser.add_argument("--batches", type=int, default=45, help="batches of a case (default 45)")
+    parser.add_argument("--interval", type=int, default=30, help="seconds between samples (default 30)")
+    parser.add_argument("--stopped", type=int, default=5, help="percent of the topics whose groups have stopped (default 5)")
     parser.add_argument("--cache", type=Path, default=cache_folder(), help="folder of generated tables")
     options = parser.parse_args(arguments)
     print_machine()
@@ -69,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             batches.times.clear()
             batches.run(options.batches)
             alone, batches.times = [end - due for due, end in batches.times], []
-            beside, seconds = _beside_samples(batches, applier, options.batches, options.interval)
+            beside, seconds = _beside_samples(batches, applier, ends(options.stopped), options)
             rows += [
                 (short(options.offsets), groups, "without samples", *_quantiles(alone), ""),
                 (short(options.offsets), groups, "beside samples", *_quantiles(beside), f"{np.median(seconds):.1f}"),
@@ -77,12 +82,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print_table(("offsets", "groups of a batch", "batches", "number", "median s", "worst s", "a sample takes, s"), rows)
 
 
-def _beside_samples(batches: Batches, applier: BatchApplier, number: int, interval: int) -> tuple[list[float], list[float]]:
+def _beside_samples(
+    batches: Batches, applier: BatchApplier, ends: Ends, options: argparse.Namespace
+) -> tuple[list[float], list[float]]:
     """Seconds of the batches that were due during a sample, and of the samples, without the first one of the process."""
-    sampling = LagSampling(_ends)
+    sampling = LagSampling(ends)
     sampling.sample(applier.claim())
-    schedule = SampleSchedule(sampling, interval, applier.lock, applier.claim, lambda _line: None)
-    thread = threading.Thread(target=batches.run, args=(number,))
+    schedule = SampleSchedule(sampling, options.interval, applier.lock, applier.claim, lambda _line: None)
+    thread = threading.Thread(target=batches.run, args=(options.batches,))
     thread.start()
     samples: list[tuple[float, float]] = []
     while thread.is_alive():
@@ -96,13 +103,19 @@ def _beside_samples(batches: Batches, applier: BatchApplier, number: int, interv
     return during, [stop - start for start, stop in samples]
 
 
-def _ends(wanted: Mapping[str, set[int]]) -> pa.Table:
-    at = NEWEST_MS + int(time.monotonic() * 1000)
-    return samples_table(
-        EndOffsetSample(topic, topic, partition, at, at + 20, 0, _COMMITTED + 1_000, None, 1)
-        for topic, partitions in wanted.items()
-        for partition in partitions
-    )
+def ends(stopped: int) -> Ends:
+    """Answers for partitions: in `stopped` percent of the topics all groups are 1,000 records behind, in the others none is."""
+
+    def answer(wanted: Mapping[str, set[int]]) -> pa.Table:
+        at = NEWEST_MS + int(time.monotonic() * 1000)
+        latest = {topic: _COMMITTED + (1_000 if crc32(topic.encode()) % 100 < stopped else 0) for topic in wanted}
+        return samples_table(
+            EndOffsetSample(topic, topic, partition, at, at + 20, 0, latest[topic], None, 1)
+            for topic, partitions in wanted.items()
+            for partition in partitions
+        )
+
+    return answer
 
 
 def _quantiles(seconds: Sequence[float]) -> tuple[str, str, str]:

@@ -1,9 +1,10 @@
 """One server of the dashboard for the run, and a browser for each module."""
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
-from browser_pages import launched
+from browser_pages import Window, launched
 from dashboards import Dashboard, dashboard
 from page_tables import write_page_tables
 from playwright.sync_api import Browser
@@ -14,6 +15,13 @@ def browser() -> Iterator[Browser]:
     """A browser without a window. Playwright keeps an event loop in the thread, in which later modules could not run theirs."""
     with launched() as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def window(browser: Browser) -> Iterator[Window]:
+    """A window of that browser."""
+    with closing(Window(browser)) as made:
+        yield made
 
 
 @pytest.fixture(scope="session")

@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 
 import pytest
-from browser_pages import NARROW, View, opened
+from browser_pages import NARROW, View, Window
 from dashboards import Dashboard, dashboard
 from page_rules import findings
 from page_tables import HOSTILE, MANY_MEMBERS, MANY_PARTITIONS, write_extreme_tables
-from playwright.sync_api import Browser
 
 from pipelines.dashboard.pages.links import Links
 
@@ -38,15 +37,15 @@ def extreme(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dashboard]:
 
 
 @pytest.mark.parametrize("name", _PATHS)
-def test_an_extreme_page_keeps_the_rules(browser: Browser, extreme: Dashboard, name: str) -> None:
+def test_an_extreme_page_keeps_the_rules(window: Window, extreme: Dashboard, name: str) -> None:
     found = {}
     for view in _VIEWS:
-        with opened(browser, view, extreme.url + _PATHS[name]) as visit:
+        with window.opened(view, extreme.url + _PATHS[name]) as visit:
             found[str(view)] = findings(visit)
     assert {view: each for view, each in found.items() if each} == {}
 
 
-def test_all_partitions_and_members_are_listed(browser: Browser, extreme: Dashboard) -> None:
+def test_all_partitions_and_members_are_listed(window: Window, extreme: Dashboard) -> None:
     for name, rows in (("200 partitions", MANY_PARTITIONS), ("65 members", MANY_MEMBERS - 20)):
-        with opened(browser, View(width=NARROW), extreme.url + _PATHS[name]) as visit:
+        with window.opened(View(width=NARROW), extreme.url + _PATHS[name]) as visit:
             assert visit.page.locator("#rows tbody tr").count() == rows

@@ -5,11 +5,10 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
-from browser_pages import View, opened
+from browser_pages import View, Window
 from dashboards import Dashboard, dashboard
 from page_rules import VIEWS, duplicate_titles, findings
 from page_tables import CLUSTER
-from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.browser
 
@@ -41,11 +40,11 @@ VARIANTS = (
 )
 
 
-def check(browser: Browser, url: str, status: int) -> None:
+def check(window: Window, url: str, status: int) -> None:
     """Fail with what breaks the rules, and the views in which it does."""
     found: dict[str, list[str]] = defaultdict(list)
     for view in VIEWS:
-        with opened(browser, view, url, status) as visit:
+        with window.opened(view, url, status) as visit:
             for finding in findings(visit):
                 found[finding].append(str(view))
     if found:
@@ -60,19 +59,19 @@ def two_clusters(page_tables: str) -> Iterator[Dashboard]:
 
 
 @pytest.mark.parametrize(("path", "status"), [*PATHS.items(), *((path, 200) for path in VARIANTS)])
-def test_a_page_keeps_the_rules(browser: Browser, server: Dashboard, path: str, status: int) -> None:
-    check(browser, server.url + path, status)
+def test_a_page_keeps_the_rules(window: Window, server: Dashboard, path: str, status: int) -> None:
+    check(window, server.url + path, status)
 
 
 @pytest.mark.parametrize("path", ["/", "/c/mirror/groups"])
-def test_pages_of_two_clusters_keep_the_rules(browser: Browser, two_clusters: Dashboard, path: str) -> None:
-    check(browser, two_clusters.url + path, 200)
+def test_pages_of_two_clusters_keep_the_rules(window: Window, two_clusters: Dashboard, path: str) -> None:
+    check(window, two_clusters.url + path, 200)
 
 
-def test_titles_are_unique_and_links_lead_to_pages(browser: Browser, server: Dashboard) -> None:
+def test_titles_are_unique_and_links_lead_to_pages(window: Window, server: Dashboard) -> None:
     titles, links = [], set()
     for path, status in PATHS.items():
-        with opened(browser, View(), server.url + path, status) as visit:
+        with window.opened(View(), server.url + path, status) as visit:
             titles.append(visit.page.title())
             links |= set(visit.page.eval_on_selector_all("a[href]", "links => links.map((each) => each.href.split('#')[0])"))
     assert duplicate_titles(titles) == []

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import genuine
 import pytest
-from browser_pages import View, opened
+from browser_pages import View, Window
 from dashboards import dashboard
 from demo_process import demo_with_dashboard
 from page_walk import walked
-from playwright.sync_api import Browser
 
 from pipelines.query.engine import Snapshot
 
@@ -34,10 +33,10 @@ def tables(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return folder / "tables"
 
 
-def test_pages_of_a_log(browser: Browser, tables: Path) -> None:
+def test_pages_of_a_log(window: Window, tables: Path) -> None:
     with dashboard(f"real={tables}") as server:
-        found = dict(walked(browser, f"{server.url}/c/real/", _MOST_PAGES))
-        with opened(browser, View(), f"{server.url}/c/real/groups?sort=group") as visit:
+        found = dict(walked(window, f"{server.url}/c/real/", _MOST_PAGES))
+        with window.opened(View(), f"{server.url}/c/real/groups?sort=group") as visit:
             listed = visit.page.locator("table.groups tbody th a").all_inner_texts()
             lags = visit.page.locator("table.groups tbody td[data-label=lag]").all_inner_texts()
     assert {page: findings for page, findings in found.items() if findings} == {}
@@ -60,7 +59,7 @@ def demo(tmp_path: Path) -> Iterator[str]:
         assert running.wait() == 0
 
 
-def test_pages_of_a_live_demo(browser: Browser, demo: str) -> None:
-    found = dict(walked(browser, f"{demo}/c/tables/", _MOST_PAGES))
+def test_pages_of_a_live_demo(window: Window, demo: str) -> None:
+    found = dict(walked(window, f"{demo}/c/tables/", _MOST_PAGES))
     assert {page: findings for page, findings in found.items() if findings} == {}
     assert any("/groups/checkout" in page for page in found)

@@ -5,9 +5,10 @@ with launched() as browser, opened(browser, view("dark", 390), url) as visit:
 """
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from chromium import chromium
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Response, sync_playwright
@@ -51,12 +52,21 @@ class Visit:
     status: int | None = None
     errors: list[str] = field(default_factory=list)
 
-    def _watch(self) -> "Visit":
-        self.page.on("console", self._on_console)
-        self.page.on("pageerror", lambda error: self.errors.append(f"exception: {error}"))
-        self.page.on("requestfailed", self._on_failure)
-        self.page.on("response", self._on_response)
-        return self
+    @contextmanager
+    def _watched(self) -> Iterator["Visit"]:
+        handlers: dict[Any, Callable[..., None]] = {
+            "console": self._on_console,
+            "pageerror": lambda error: self.errors.append(f"exception: {error}"),
+            "requestfailed": self._on_failure,
+            "response": self._on_response,
+        }
+        for event, handler in handlers.items():
+            self.page.on(event, handler)
+        try:
+            yield self
+        finally:
+            for event, handler in handlers.items():
+                self.page.remove_listener(event, handler)
 
     def _on_console(self, message: ConsoleMessage) -> None:
         # violations of the Content Security Policy are among them; failed requests are reported with their addresses
@@ -92,19 +102,41 @@ def launched() -> Iterator[Browser]:
 @contextmanager
 def opened(browser: Browser, view: View, url: str, expected: int = 200) -> Iterator[Visit]:
     """A page in a context of its own, after its load event. A status other than `expected` is one of its errors."""
-    context = browser.new_context(
-        viewport={"width": view.width, "height": view.height},
+    with closing(_page(browser, view.javascript)) as page, _loaded(page, view, url, expected) as visit:
+        yield visit
+
+
+class Window:
+    """Loads pages one after the other in one tab: Chromium needs longer to open a tab than to load a page."""
+
+    def __init__(self, browser: Browser) -> None:
+        self._pages = {javascript: _page(browser, javascript) for javascript in (True, False)}
+
+    def close(self) -> None:
+        """Close the tab."""
+        for page in self._pages.values():
+            page.close()
+
+    def opened(self, view: View, url: str, expected: int = 200) -> AbstractContextManager[Visit]:
+        """The same as the function `opened`; one page at a time."""
+        return _loaded(self._pages[view.javascript], view, url, expected)
+
+
+def _page(browser: Browser, javascript: bool) -> Page:
+    """A page whose context closes with it."""
+    page = browser.new_page(java_script_enabled=javascript, locale="en-GB", timezone_id="UTC")
+    page.set_default_timeout(_TIMEOUT_MS)
+    return page
+
+
+@contextmanager
+def _loaded(page: Page, view: View, url: str, expected: int) -> Iterator[Visit]:
+    page.set_viewport_size({"width": view.width, "height": view.height})
+    page.emulate_media(
         color_scheme="dark" if view.theme == "dark" else "light",
         reduced_motion="reduce" if view.reduced_motion else "no-preference",
         forced_colors="active" if view.forced_colors else "none",
-        java_script_enabled=view.javascript,
-        locale="en-GB",
-        timezone_id="UTC",
     )
-    try:
-        context.set_default_timeout(_TIMEOUT_MS)
-        visit = Visit(context.new_page(), view, expected)._watch()
-        visit.page.goto(url)
+    with Visit(page, view, expected)._watched() as visit:
+        page.goto(url)
         yield visit
-    finally:
-        context.close()

@@ -5,23 +5,22 @@ from collections import deque
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from browser_pages import DESKTOP, PHONE, View, opened
+from browser_pages import DESKTOP, PHONE, View, Window
 from page_rules import findings
-from playwright.sync_api import Browser
 
 _VIEWS = tuple(View(theme, width) for theme in ("light", "dark") for width in (DESKTOP, PHONE))
 #: Parameters whose values are pages of their own; others are orders, filters, spans and times.
 _PAGES_IN_QUERIES = re.compile(r"tab=\w+")
 
 
-def walked(browser: Browser, url: str, most: int) -> Iterator[tuple[str, list[str]]]:
+def walked(window: Window, url: str, most: int) -> Iterator[tuple[str, list[str]]]:
     """Every page from `url` on, up to `most`, with what breaks the rules. Pages of a cluster only, each once per tab."""
     waiting, seen = deque([url]), {url}
     while waiting:
         page = waiting.popleft()
         found: list[str] = []
         for view in _VIEWS:
-            with opened(browser, view, page) as visit:
+            with window.opened(view, page) as visit:
                 found += [f"{finding} ({view})" for finding in findings(visit)]
                 links = visit.page.eval_on_selector_all("a[href]", "links => links.map((each) => each.href)")
         yield page, found
