@@ -20,6 +20,9 @@ from coordinator_core.sources.topic_offsets import TopicOffsetsSampler
 from pipelines.lag.sample_history import SampleHistory
 from pipelines.private.kafka.broker import PrivateBroker
 
+#: Called with the number of a round of requests and its responses.
+Received = Callable[[int, dict[int, Any]], object]
+
 _PARTITIONS_PER_TOPIC = 100
 #: Small index files, and threads that create the folders of the partitions.
 _PROPERTIES = {"log.index.size.max.bytes": "4096", "num.recovery.threads.per.data.dir": "2"}
@@ -105,19 +108,21 @@ class _Recorded(ExitStack):
     def __init__(self) -> None:
         super().__init__()
         self.responses: list[Any] = []
-        metadata, send_all = KafkaConnection.metadata, KafkaConnection.send_all
+        metadata, send_in_order = KafkaConnection.metadata, KafkaConnection.send_in_order
 
         def keep_metadata(connection: KafkaConnection, topics: Sequence[str] | None) -> Any:
             self.responses.append(metadata(connection, topics))
             return self.responses[-1]
 
-        def keep_all(connection: KafkaConnection, requests: Mapping[int, RequestFor]) -> dict[int, Any]:
-            answers = send_all(connection, requests)
-            self.responses.extend(answers.values())
-            return answers
+        def keep_rounds(connection: KafkaConnection, rounds: Sequence[Mapping[int, RequestFor]], received: Received) -> None:
+            def keep(number: int, answers: dict[int, Any]) -> None:
+                self.responses.extend(answers.values())
+                received(number, answers)
+
+            send_in_order(connection, rounds, keep)
 
         self.enter_context(mock.patch.object(KafkaConnection, "metadata", keep_metadata))
-        self.enter_context(mock.patch.object(KafkaConnection, "send_all", keep_all))
+        self.enter_context(mock.patch.object(KafkaConnection, "send_in_order", keep_rounds))
 
 
 class _Copies:
@@ -147,12 +152,13 @@ class _Copies:
         MetadataRequest(topics=names).encode(version=12)
         return self._answer()
 
-    def send_all(self, requests: Mapping[int, RequestFor]) -> dict[int, Any]:
-        for request in requests.values():
-            message = request(None)
-            assert isinstance(message, ListOffsetsRequest)
-            message.encode(version=9)
-        return dict.fromkeys(requests, self._answer())
+    def send_in_order(self, rounds: Sequence[Mapping[int, RequestFor]], received: Received) -> None:
+        for number, requests in enumerate(rounds):
+            for request in requests.values():
+                message = request(None)
+                assert isinstance(message, ListOffsetsRequest)
+                message.encode(version=9)
+            received(number, dict.fromkeys(requests, self._answer()))
 
     def _answer(self) -> Any:
         self._next += 1

@@ -61,7 +61,17 @@ class KafkaConnection:
 
     def send_all(self, requests: Mapping[int, RequestFor]) -> dict[int, Any]:
         """Send requests to several brokers in parallel. Returns node id → response, or the LogError of that broker."""
-        return dict(self._run(self._send_all, requests))
+        answers: dict[int, Any] = self._run(self._send_all, requests)
+        return answers
+
+    def send_in_order(
+        self, rounds: Sequence[Mapping[int, RequestFor]], received: Callable[[int, dict[int, Any]], object]
+    ) -> None:
+        """Send several rounds of requests, each like `send_all`, without waiting for the responses of the round before.
+
+        `received` is called with the number and the responses of each round, in order. Brokers work on the next round meanwhile.
+        """
+        self._run(self._send_in_order, rounds, received)
 
     def send_any(self, request: RequestFor) -> Any:
         """Send a request that any broker can answer. Returns the response, or the LogError of that broker."""
@@ -83,9 +93,19 @@ class KafkaConnection:
         except Exception as error:
             raise self._translated(error) from None
 
-    async def _send_all(self, requests: Mapping[int, RequestFor]) -> list[tuple[int, Any]]:
-        futures = [(node, self._manager.call_soon(self._answer, node, request)) for node, request in requests.items()]
-        return [(node, await future) for node, future in futures]
+    async def _send_all(self, requests: Mapping[int, RequestFor]) -> dict[int, Any]:
+        return await _responses(self._sent(requests))
+
+    async def _send_in_order(
+        self, rounds: Sequence[Mapping[int, RequestFor]], received: Callable[[int, dict[int, Any]], object]
+    ) -> None:
+        sent = [self._sent(requests) for requests in rounds]
+        for number, futures in enumerate(sent):
+            received(number, await _responses(futures))
+
+    def _sent(self, requests: Mapping[int, RequestFor]) -> dict[int, Any]:
+        """Node id → the future of its response."""
+        return {node: self._manager.call_soon(self._answer, node, request) for node, request in requests.items()}
 
     async def _answer(self, node: int | str, request: RequestFor) -> Any:
         try:
@@ -147,6 +167,10 @@ class KafkaConnection:
         if isinstance(error, (OSError, ssl.SSLError)) and not isinstance(error, kafka.errors.KafkaError):
             return LogMisconfigured(f"TLS cannot be set up: {text}")
         return LogUnreachable(_PLAIN_WORDS.get(text, text))
+
+
+async def _responses(futures: Mapping[int, Any]) -> dict[int, Any]:
+    return {node: await future for node, future in futures.items()}
 
 
 #: Error text of the library for a closed connection → its meaning.

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,7 @@ from coordinator_core.health.sample_columns import NONE, nullable
 from coordinator_core.health.sample_tables import END_OFFSETS_SCHEMA
 from coordinator_core.log.errors import LogError
 from coordinator_core.sources.cluster_metadata import ClusterMetadata
-from coordinator_core.sources.kafka_connection import borrow_connection, give_back
+from coordinator_core.sources.kafka_connection import KafkaConnection, borrow_connection, give_back
 from coordinator_core.sources.kafka_options import parse_address
 from coordinator_core.sources.kafka_requests import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, offsets_request
 from coordinator_core.sources.kafka_topic import NO_ANSWER, NO_EPOCH, TRANSIENT_ERRORS, BrokerError, Leader, Topic, reason_of
@@ -22,6 +22,25 @@ from coordinator_core.sources.topic_leaders import leaders_from
 
 #: A leader that has moved is looked up again this many times; sampling never waits for one.
 _ROUNDS = 3
+
+#: Node id → topic → partition → its leader.
+Leaders = Mapping[int, Mapping[str, Mapping[int, Leader]]]
+
+
+class _Field(NamedTuple):
+    """A column of the samples, and what ListOffsets is asked for."""
+
+    name: str
+    position: int
+    isolation: int
+
+
+#: The last stable offset is requested for all topics: without it, the first transaction that hangs is not seen.
+_FIELDS = (
+    _Field("log_start", EARLIEST, READ_UNCOMMITTED),
+    _Field("log_end", LATEST, READ_UNCOMMITTED),
+    _Field("last_stable", LATEST, READ_COMMITTED),
+)
 
 #: The leader did not answer, or left the partition out of its response.
 _NO_ANSWER = -1
@@ -50,7 +69,7 @@ class TopicOffsetsSampler:
 
         Returns a row per partition with the columns of `END_OFFSETS_SCHEMA`, by topic and partition. A partition without an
         answer has the reason, and the others are complete: a topic that is missing, not authorized or without a leader, or a
-        broker that does not answer. The requests of all leaders run in parallel, so all rows have the same times. Raises LogError
+        broker that does not answer. The requests of all leaders run in parallel, and a leader gets the next one while it answers. Raises LogError
         only if no broker answers at all.
         """
         self._metadata = []
@@ -69,26 +88,7 @@ class TopicOffsetsSampler:
                 answers.begin(leaders.topics, leaders.errors)
                 for node in silent & leaders.by_node.keys():
                     answers.fail(leaders.by_node[node])
-                # The last stable offset is requested for all topics: without it, the first transaction that hangs is not seen.
-                for field, position, isolation in (
-                    ("log_start", EARLIEST, READ_UNCOMMITTED),
-                    ("log_end", LATEST, READ_UNCOMMITTED),
-                    ("last_stable", LATEST, READ_COMMITTED),
-                ):
-                    requests = {
-                        node: offsets_request(partitions, position, isolation)
-                        for node, partitions in leaders.by_node.items()
-                        if node not in silent
-                    }
-                    if not requests:
-                        break
-                    asked_at_ms = self._now_ms()
-                    for node, response in connection.send_all(requests).items():
-                        if isinstance(response, LogError):
-                            silent.add(node)
-                            answers.fail(leaders.by_node[node])
-                        else:
-                            answers.take(field, leaders.by_node[node], response, (asked_at_ms, self._now_ms()))
+                silent |= self._request(connection, _without(leaders.by_node, silent), answers)
                 missing = answers.missing()
                 if not missing:
                     break
@@ -96,10 +96,35 @@ class TopicOffsetsSampler:
             give_back(self._servers, self._options, connection)
         return answers.table()
 
+    def _request(self, connection: KafkaConnection, leaders: Leaders, answers: "_Answers") -> set[int]:
+        """Request the offsets of partitions by leader, and store the answers. Returns the leaders that did not answer."""
+        silent: set[int] = set()
+        asked_at_ms = self._now_ms()
+
+        def received(number: int, responses: Mapping[int, Any]) -> None:
+            for node, response in responses.items():
+                if isinstance(response, LogError):
+                    silent.add(node)
+                    answers.fail(leaders[node])
+                else:
+                    answers.take(_FIELDS[number].name, leaders[node], response, (asked_at_ms, self._now_ms()))
+
+        if leaders:
+            rounds = [
+                {node: offsets_request(wanted, field.position, field.isolation) for node, wanted in leaders.items()}
+                for field in _FIELDS
+            ]
+            connection.send_in_order(rounds, received)
+        return silent
+
     def cluster_metadata(self) -> ClusterMetadata | None:
         """Brokers and replicas as of the last sample; None if it made no request."""
         found = [ClusterMetadata.of(response) for response in self._metadata]
         return reduce(ClusterMetadata.updated, found) if found else None
+
+
+def _without(leaders: Leaders, nodes: set[int]) -> Leaders:
+    return {node: wanted for node, wanted in leaders.items() if node not in nodes}
 
 
 class _Answers:
