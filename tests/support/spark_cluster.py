@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pyspark
 from eventually import eventually
-from processes import family
+from processes import family, session_states
 
 _SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
-_HOST = "127.0.0.1"
+_MASTER_HOST = "127.0.0.1"
 _MASTER_STARTED = re.compile(r"Starting Spark master at (spark://\S+)")
 _WORKER_REGISTERED = re.compile(r"Successfully registered with master")
 _EXECUTOR = b"CoarseGrainedExecutorBackend"
@@ -35,14 +35,14 @@ _DAEMON = {
 class Daemon:
     """A master or worker. Its log is a file."""
 
-    def __init__(self, folder: Path, class_name: str, arguments: list[str], environment: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, class_name: str, host: str, arguments: list[str], environment: Mapping[str, str]) -> None:
         folder.mkdir(parents=True)
         self.log = folder / "log"
         # the programs of this test must not reach the executors: their environment is that of their worker
         inherited = {
             name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK_", "NUMBA_", "VIRTUAL_ENV"))
         }
-        command = [str(_SPARK_CLASS), class_name, "--host", _HOST, "--port", "0", "--webui-port", "0", *arguments]
+        command = [str(_SPARK_CLASS), class_name, "--host", host, "--port", "0", "--webui-port", "0", *arguments]
         with self.log.open("w") as output:
             self.process = subprocess.Popen(
                 command,
@@ -58,29 +58,43 @@ class Daemon:
         found = eventually(
             f"{self.log} has {line.pattern!r}",
             lambda: line.search(self.log.read_text()),
-            unless=lambda: self.log.read_text() if self.process.poll() is not None else None,
+            unless=lambda: self.log.read_text() if not self.is_running else None,
         )
         assert found is not None
         return found
 
     def kill(self) -> None:
-        """Kill the daemon and its descendants at once, as the loss of their machine does."""
-        for pid in family(self.process.pid) if self.process.poll() is None else ():
+        """Kill the daemon and its executors at once, as the loss of their machine does."""
+        for pid in session_states(self.process.pid):
             _signal(pid, signal.SIGKILL)
         self.process.wait(_STOP_SECONDS)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the daemon has not ended."""
+        return self.process.poll() is None
 
 
 class Worker(Daemon):
     """A worker, with the executors that it has started."""
 
-    def __init__(self, folder: Path, master: str, cores: int, memory: str, environment: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, host: str, arguments: list[str], environment: Mapping[str, str]) -> None:
         self.work = folder / "work"
-        arguments = ["--cores", str(cores), "--memory", memory, "--work-dir", str(self.work), master]
-        super().__init__(folder, "org.apache.spark.deploy.worker.Worker", arguments, environment)
+        options = ["--work-dir", str(self.work), *arguments]
+        super().__init__(folder, "org.apache.spark.deploy.worker.Worker", host, options, environment)
 
     def executors(self) -> list[int]:
         """Process ids of the JVMs of its executors."""
-        return [pid for pid in family(self.process.pid) if _EXECUTOR in _command(pid)]
+        return [pid for pid in session_states(self.process.pid) if _EXECUTOR in _command(pid)]
+
+    def halted(self) -> list[int]:
+        """Process ids of Python workers that halt at a failpoint."""
+        return [pid for pid, state in session_states(self.process.pid).items() if state == "T"]
+
+    def resume(self) -> None:
+        """Let halted Python workers continue."""
+        for pid in self.halted():
+            _signal(pid, signal.SIGCONT)
 
     def kill_executor(self) -> int:
         """Kill an executor and its Python workers; return the process id of its JVM."""
@@ -95,7 +109,7 @@ class SparkCluster:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.master = Daemon(folder / "master", "org.apache.spark.deploy.master.Master", [], {})
+        self.master = Daemon(folder / "master", "org.apache.spark.deploy.master.Master", _MASTER_HOST, [], {})
         self.workers: list[Worker] = []
         self.address = ""
 
@@ -104,10 +118,20 @@ class SparkCluster:
         self.address = self.master.wait_for(_MASTER_STARTED)[1]
 
     def add_worker(self, cores: int = 1, memory: str = "1g", environment: Mapping[str, str] | None = None) -> Worker:
-        """Start a worker; `environment` is that of its executors, beside the one of this process."""
-        worker = Worker(self._folder / f"worker-{len(self.workers)}", self.address, cores, memory, environment or {})
+        """Start a worker on a host of its own: Spark starts no speculative copy of a task on the host of the first attempt.
+
+        `environment` is that of its executors, beside the one of this process.
+        """
+        number = len(self.workers)
+        arguments = ["--cores", str(cores), "--memory", memory, self.address]
+        worker = Worker(self._folder / f"worker-{number}", f"127.0.0.{number + 2}", arguments, environment or {})
         self.workers.append(worker)
         return worker
+
+    @property
+    def running(self) -> list[Worker]:
+        """The workers that were not killed."""
+        return [worker for worker in self.workers if worker.is_running]
 
     def wait_for_workers(self) -> None:
         """Wait until all workers are registered."""
