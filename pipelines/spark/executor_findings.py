@@ -9,7 +9,7 @@ from typing import Any
 from pipelines.spark.executor_probe import MARK
 from pipelines.version import version_text
 
-_ENVIRONMENT = "bring this environment to every node and name its Python in PYSPARK_PYTHON (docs/deploy-cluster.md)"
+ENVIRONMENT_REMEDY = "bring this environment to every node and name its Python in PYSPARK_PYTHON (docs/deploy-cluster.md)"
 _STORAGE = "the executors need it at the same path: use a shared file system, or an object store for tables"
 
 
@@ -63,16 +63,16 @@ def first_problem(reports: Sequence[ExecutorReport], driver: DriverEnvironment) 
 
 def _problem(report: ExecutorReport, driver: DriverEnvironment) -> str | None:
     if not report.python:
-        return f"{report.error}: {_ENVIRONMENT}"
+        return f"{report.error}: {ENVIRONMENT_REMEDY}"
     interpreter = f"{report.executable} (Python {report.python})"
     if _minor(report.python) != _minor(driver.python):
-        return f"{interpreter}, but the driver has Python {driver.python}: use the same minor version; {_ENVIRONMENT}"
+        return f"{interpreter}, but the driver has Python {driver.python}: use the same minor version; {ENVIRONMENT_REMEDY}"
     if not report.grouplake:
-        return f"{interpreter} has no grouplake ({report.error}): {_ENVIRONMENT}"
+        return f"{interpreter} has no grouplake ({report.error}): {ENVIRONMENT_REMEDY}"
     if report.grouplake != driver.grouplake:
-        return f"{interpreter} has {report.grouplake}, the driver {driver.grouplake}: use the same version; {_ENVIRONMENT}"
+        return f"{interpreter} has {report.grouplake}, the driver {driver.grouplake}: use the same version; {ENVIRONMENT_REMEDY}"
     if report.error:
-        return f"{interpreter} cannot read logs ({report.error}): {_ENVIRONMENT}"
+        return f"{interpreter} cannot read logs ({report.error}): {ENVIRONMENT_REMEDY}"
     if report.pyspark != driver.pyspark:
         return f"PySpark {report.pyspark}, but the driver has {driver.pyspark}: use the same version of Spark on every node"
     for path, problem in report.files.items():
