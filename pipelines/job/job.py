@@ -10,6 +10,7 @@ from coordinator_core.log.errors import LogError
 from pipelines.batch.expiry_sweep import sweep
 from pipelines.errors import TablesError, UsageError
 from pipelines.job.run_options import AVAILABLE_NOW, RunOptions, trigger_arguments
+from pipelines.job.shared_files import shared_files
 from pipelines.job.stop_request import StopRequest
 from pipelines.lag.schedule import SampleSchedule
 from pipelines.progress import Progress
@@ -153,6 +154,7 @@ def _stream(
 
     try:
         session = start_session(options.spark, progress, spark_jars(options, progress), records_classes=True)
+        session.expect_usable_executors(shared_files(options), options.spark["executors_seconds"], progress)
         if session.is_fresh:
             warm_up(session.spark, options)
     except Exception:

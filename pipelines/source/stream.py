@@ -9,6 +9,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from pipelines.job.shared_files import absolute_address
 from pipelines.source.data_source import KAFKA_PREFIX, WARM_UP, ConsumerOffsetsDataSource
 from pipelines.source.ranges import Offsets
 
@@ -41,9 +42,8 @@ def open_stream(
         spark.readStream.format(ConsumerOffsetsDataSource.name())
         .option("era", options.era.name)
         .option("retentionMs", options.retention_ms)
+        .option("tasks", _tasks(spark, options))
     )
-    if options.tasks:
-        reader = reader.option("tasks", options.tasks)
     if options.max_records:
         reader = reader.option("maxRecordsPerBatch", options.max_records)
     if next_offsets is not None:
@@ -52,7 +52,7 @@ def open_stream(
         reader = reader.option("topicId", topic_id)
     for name, value in options.kafka.items():
         reader = reader.option(KAFKA_PREFIX + name, value)
-    return reader.load(f"{options.address}")
+    return reader.load(_path(options))
 
 
 def warm_up(spark: SparkSession, options: "RunOptions") -> None:
@@ -63,15 +63,22 @@ def warm_up(spark: SparkSession, options: "RunOptions") -> None:
     if options.address.is_spark_kafka:
         return
     spark.dataSource.register(ConsumerOffsetsDataSource)
-    reader = spark.read.format(ConsumerOffsetsDataSource.name()).option(WARM_UP, "true")
-    if options.tasks:
-        reader = reader.option("tasks", options.tasks)
+    reader = spark.read.format(ConsumerOffsetsDataSource.name()).option(WARM_UP, "true").option("tasks", _tasks(spark, options))
 
     def read_nothing() -> None:
         try:
-            reader.load(f"{options.address}").toArrow()
+            reader.load(_path(options)).toArrow()
         except (PySparkException, Py4JError, OSError):
             # the stream has the same error, and reports it
             return
 
     threading.Thread(target=read_nothing, name="warm-up", daemon=True).start()
+
+
+def _tasks(spark: SparkSession, options: "RunOptions") -> int:
+    """The number of tasks; by default that of the cores of the executors, or of a local session."""
+    return options.tasks or spark.sparkContext.defaultParallelism
+
+
+def _path(options: "RunOptions") -> str:
+    return f"{absolute_address(options.address)}"

@@ -1,8 +1,9 @@
-"""Launch of the JVM of a local session, with its output captured.
+"""Launch of the driver's JVM, with its output captured.
 
 Java warns about "incubator modules" that Spark's launcher adds, and log4j about its own initialization; neither warning can be
-turned off. The job reports its own progress and errors, so the JVM's output is read and dropped, with two exceptions: marked
-lines of Python workers (`pipelines.source.worker_log`) are printed, and if the JVM does not start, the error has the last lines.
+turned off. The job reports its own progress and errors, so the JVM's output is read and dropped, with three exceptions: marked
+lines of Python workers (`pipelines.source.worker_log`) are printed, lines about executors are counted
+(`pipelines.spark.executor_log`), and if the JVM does not start, the error has the last lines.
 With GROUPLAKE_TRACEBACK=1 the whole output is on standard error.
 """
 
@@ -10,7 +11,7 @@ import os
 import sys
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pyspark import SparkConf, SparkContext
@@ -28,8 +29,8 @@ class JvmError(GrouplakeError):
     """Spark's JVM did not start; the message has its output."""
 
 
-def launch_jvm(settings: Mapping[str, Any], inherited: int | None) -> None:
-    """Start the JVM for the Spark session of this process. It inherits the descriptor `inherited`.
+def launch_jvm(settings: Mapping[str, Any], inherited: int | None, note: Callable[[str], None]) -> None:
+    """Start the JVM for the Spark session of this process. It inherits the descriptor `inherited`; `note` gets lines of its log.
 
     Raises JvmError if the JVM exits during its start.
     """
@@ -41,7 +42,7 @@ def launch_jvm(settings: Mapping[str, Any], inherited: int | None) -> None:
     if os.environ.get("GROUPLAKE_TRACEBACK"):
         gateway = launch_gateway(conf, {"stdout": _STANDARD_ERROR, "pass_fds": descriptors})  # type: ignore[no-untyped-call]  # not annotated
     else:
-        output = _Output()
+        output = _Output(note)
         try:
             gateway = launch_gateway(conf, {"stdout": output.end, "stderr": output.end, "pass_fds": descriptors})  # type: ignore[no-untyped-call]  # not annotated
         except PySparkRuntimeError as error:
@@ -57,8 +58,9 @@ def launch_jvm(settings: Mapping[str, Any], inherited: int | None) -> None:
 class _Output:
     """The last lines written to the pipe `end`. A thread reads them: a full pipe would block the JVM."""
 
-    def __init__(self) -> None:
+    def __init__(self, note: Callable[[str], None] = lambda _line: None) -> None:
         source, self.end = os.pipe()
+        self._note = note
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._reader = threading.Thread(target=self._read, args=(source,), name="output of Spark's JVM", daemon=True)
         self._reader.start()
@@ -79,3 +81,4 @@ class _Output:
                     print(line.removeprefix(MARK).rstrip(), file=sys.stderr, flush=True)
                 elif line.strip():
                     self._lines.append(line.strip())
+                    self._note(line)

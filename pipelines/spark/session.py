@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -13,9 +12,12 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from pipelines.cache.jars import resolved_jars, spark_jars, without_spark_jars
-from pipelines.cache.kernels import compile_kernels
+from pipelines.cache.kernels import compile_kernels, use_kernel_cache
 from pipelines.configuration import PROFILES
+from pipelines.progress import Progress
 from pipelines.spark.class_archive import ArchiveUse, ClassArchive, Recording
+from pipelines.spark.executor_log import ExecutorLog
+from pipelines.spark.executors import choose_python, expect_master, expect_usable_executors, is_cluster
 from pipelines.spark.gateway import launch_jvm
 from pipelines.spark.settings_file import SPARK, settings_file
 
@@ -56,10 +58,17 @@ _STOP_LIMIT_SECONDS = 20
 class Session:
     """A Spark session, whether its JVM was started for it, and the recording to finish at its end."""
 
-    def __init__(self, spark: SparkSession, *, is_fresh: bool, recording: Recording | None = None) -> None:
+    def __init__(self, spark: SparkSession, log: ExecutorLog, *, is_fresh: bool, recording: Recording | None = None) -> None:
         self.spark = spark
+        self._log = log
         self.is_fresh = is_fresh
         self._recording = recording
+
+    def expect_usable_executors(self, files: Mapping[str, bool], wait_seconds: int, progress: Progress) -> None:
+        """Check the executors of a cluster, see `pipelines.spark.executors`; a local session has none."""
+        context = self.spark.sparkContext
+        if is_cluster(context.master):
+            expect_usable_executors(context, files, wait_seconds, progress, self._log)
 
     def finish(self, progress: Callable[[str], None], *, is_stopped: bool = False) -> None:
         """Stop the JVM if it records an archive, which it writes at its exit; otherwise do nothing.
@@ -97,17 +106,19 @@ def start_session(
     is_fresh = SparkContext._gateway is None
     launches = is_fresh and "PYSPARK_GATEWAY_PORT" not in os.environ
     is_local = settings["master"].startswith("local")
+    if not is_local:
+        expect_master(settings["master"])
+    # the workers of a local session must find this environment, those of a cluster look for it
+    python = choose_python()
     paths = [Path(jar) for jar in jars]
     if settings["delta_jars"] == "cache":
         paths += without_spark_jars(resolved_jars(*DELTA, progress=progress))
     if is_local and is_fresh:
         compile_kernels(progress)
     progress("starting Spark")
-    archive = ArchiveUse("", None)
+    archive, log = ArchiveUse("", None), ExecutorLog()
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", f"-Dlog4j2.configurationFile={PROFILES / 'spark-log4j2.properties'}")
     if is_local:
-        # the workers of a local session must find this environment
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        os.environ.setdefault("SPARK_SUBMIT_OPTS", f"-Dlog4j2.configurationFile={PROFILES / 'spark-log4j2.properties'}")
         if launches:
             archive = ClassArchive.of((*paths, *spark_jars()), settings["java_options"]).use(records=records_classes)
         mode = _LOCAL_SETTINGS | {
@@ -117,14 +128,19 @@ def start_session(
             "spark.driver.extraClassPath": os.pathsep.join(map(str, paths)),
         }
     else:
-        mode = {"spark.jars": ",".join(map(str, paths))} if paths else {}
+        mode = {"spark.driver.memory": settings["driver_memory"]} if launches else {}
+        if paths:
+            mode["spark.jars"] = ",".join(map(str, paths))
+        if os.path.isabs(python):
+            # compiled functions survive the run; an archive has its own beside the code, since each run unpacks it elsewhere
+            mode["spark.executorEnv.NUMBA_CACHE_DIR"] = str(use_kernel_cache())
     master = {"spark.master": settings["master"]} if settings["master"] else {}
     given = settings["conf"]
     with settings_file(given) as hidden:
         all_settings = {"spark.app.name": "grouplake", **master, **_SETTINGS, **mode, **given}
         shown = {name: value for name, value in all_settings.items() if name not in hidden}
-        if is_local and launches:
-            launch_jvm(shown, archive.descriptor)
+        if launches:
+            launch_jvm(shown, archive.descriptor, log.note)
         builder = SparkSession.builder
         for name, value in shown.items():
             builder = builder.config(name, value)
@@ -134,4 +150,4 @@ def start_session(
             spark.conf.set(name, given[name])
     # the caller gets the error of a query as an exception; Spark's log would repeat it with a stack trace
     spark.sparkContext.setLogLevel("ERROR" if os.environ.get("GROUPLAKE_TRACEBACK") else "OFF")
-    return Session(spark, is_fresh=is_fresh, recording=archive.recording)
+    return Session(spark, log, is_fresh=is_fresh, recording=archive.recording)

@@ -14,6 +14,7 @@ from coordinator_core.log.errors import LogError
 from pipelines.errors import GrouplakeError, TablesError
 from pipelines.job.stop_request import StopRequest, stop_on_signals
 from pipelines.progress import Progress
+from pipelines.spark.executor_findings import ENVIRONMENT_REMEDY
 
 _STOP_CHECK_SECONDS = 1
 
@@ -21,6 +22,8 @@ _STOP_CHECK_SECONDS = 1
 #: (PythonWorkerFactory.createSimpleWorker), but each attempt leaves more of the files in the page cache for the next one.
 _SLOW_WORKER = "Python worker failed to connect back"
 _STARTS = 12
+
+_MISSING_PACKAGE = re.compile(r"No module named '(?:pipelines|coordinator_core)[\w.]*'")
 
 
 def follow(
@@ -126,6 +129,11 @@ def with_short_errors(apply: Callable[[Any, int], None]) -> Callable[[Any, int],
 def short_error(error: BaseException) -> GrouplakeError:
     """The cause of a query's exception in one line, without Spark's stack traces."""
     text = str(error)
+    if missing := _MISSING_PACKAGE.search(text):
+        # all executors of the start were checked
+        return TablesError(
+            f"an executor that joined the cluster later has another environment ({missing[0]}): {ENVIRONMENT_REMEDY}"
+        )
     ours = re.findall(rf"^(?:\w+\.)*(?:{'|'.join(_error_names())}): (.+)$", text, re.MULTILINE)
     if ours:
         return TablesError(ours[0])

@@ -18,6 +18,7 @@ from email import message_from_bytes
 from pathlib import Path
 
 import pytest
+from wheel_environments import ROOT, UV, Distributions, built_distributions, checked, install
 
 from pipelines.cache.jars import cache_folder, resolved_jars
 from pipelines.spark.session import DELTA
@@ -26,9 +27,6 @@ from pipelines.version import REVISION_FILE, git_revision
 # not among the fast tests: builds fetch setuptools, and `run` starts Spark
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
-ROOT = Path(__file__).parents[2]
-UV = Path(sys.executable).with_name("uv")
-LOCK = ROOT / "requirements.lock"
 LOG = ROOT / "tests" / "data" / "kafka-4.1.1.records.jsonl"
 #: Packages of the user that have the names of two folders of the tree.
 THEIRS = ("conf", "schemas")
@@ -39,21 +37,6 @@ consumer = KafkaConsumer(bootstrap_servers=sys.argv[1], group_id="billing")
 consumer.commit({TopicPartition("orders", 0): OffsetAndMetadata(42, "", -1)})
 consumer.close()
 """
-
-
-def checked(*command: str | Path, cwd: Path | None = None, env: dict[str, str] | None = None) -> str:
-    """Standard output of a command that must succeed."""
-    ended = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=500, check=False)
-    assert ended.returncode == 0, f"{command}\n{ended.stdout}\n{ended.stderr}"
-    return ended.stdout
-
-
-@dataclass(frozen=True)
-class Distributions:
-    """The results of `uv build`: the source archive, and the wheel that is built from it."""
-
-    archive: Path
-    wheel: Path
 
 
 @dataclass(frozen=True)
@@ -71,10 +54,7 @@ class Installation:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Distributions:
-    folder = tmp_path_factory.mktemp("dist")
-    checked(UV, "build", "--quiet", "--out-dir", folder, ROOT)
-    (archive,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
-    return Distributions(archive, wheel)
+    return built_distributions(tmp_path_factory.mktemp("dist"))
 
 
 @pytest.fixture(scope="module")
@@ -86,10 +66,7 @@ def installed(built: Distributions, tmp_path_factory: pytest.TempPathFactory) ->
     for name in THEIRS:
         (site_packages / name).mkdir()
         (site_packages / name / "__init__.py").write_text("OWNER = 'the user'\n")
-    install = (UV, "pip", "install", "--quiet", "--python", environment / "bin" / "python", "--constraint", LOCK, built.wheel)
-    # `make setup` has filled uv's cache; with the registry in reach, uv would build PySpark again for half a minute
-    if subprocess.run([*install, "--offline"], capture_output=True, check=False).returncode != 0:
-        checked(*install)
+    install(built.wheel, environment)
 
     # jars are shared with other runs; the classes that this environment's Spark loads are not reusable
     resolved_jars(*DELTA)

@@ -21,6 +21,19 @@ def family(pid: int) -> set[int]:
     return found
 
 
+def session_states(leader: int) -> dict[int, str]:
+    """The processes of a session and their states, such as "T" for a stopped one; also those whose parent has ended."""
+    found = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, _, session = stat.read_text().rpartition(")")[2].split()[:4]
+        except OSError:
+            continue
+        if int(session) == leader:
+            found[int(stat.parent.name)] = state
+    return found
+
+
 def arguments_and_environments(pid: int) -> dict[int, bytes]:
     """Command line and environment of every process of the family."""
     shown = {}

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from eventually import eventually
+from processes import session_states
 
 from pipelines import failpoints
 
@@ -79,11 +80,11 @@ class RealRun:
 
     def is_halted(self) -> bool:
         """Whether a process of the session halts at a failpoint."""
-        return any(state == "T" for state in _session(self.process.pid).values())
+        return any(state == "T" for state in session_states(self.process.pid).values())
 
     def kill_all(self) -> None:
         """Kill driver, JVM and Python workers together, as a power failure does."""
-        for pid in (*_session(self.process.pid), self.process.pid):
+        for pid in (*session_states(self.process.pid), self.process.pid):
             _kill(pid)
         self.process.wait()
 
@@ -105,19 +106,6 @@ def real_run(arguments: Sequence[str], output: Path, *, fault: str | None = None
         yield run
     finally:
         run.kill_all()
-
-
-def _session(leader: int) -> dict[int, str]:
-    """Processes of a session and their states."""
-    found = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, _, _, session = stat.read_text().rpartition(")")[2].split()[:4]
-        except OSError:
-            continue
-        if int(session) == leader:
-            found[int(stat.parent.name)] = state
-    return found
 
 
 def _kill(pid: int) -> None:

@@ -9,6 +9,8 @@ from benchmarks import (
     bench_batches_beside_samples,
     bench_cold_load,
     bench_coordinator,
+    bench_executors,
+    bench_kept_keys,
     bench_lag,
     bench_lag_storage,
     bench_lag_tables,
@@ -107,6 +109,20 @@ def test_coordinator(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 @pytest.mark.spark
 def test_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bench_memory.main([*_TOY, "--batch-records", "2k", "--cache", str(tmp_path)])
+    assert _rows(capsys) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_executors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bench_executors.main([*_TOY, "--cores", "1", "--rounds", "1", "--cache", str(tmp_path)])
+    assert _rows(capsys) == 3 + 4
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_kept_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bench_kept_keys.main(["--kept", "1k,2k", "--bulk-rows", "1500", "--cache", str(tmp_path)])
     assert _rows(capsys) == 2
 
 

@@ -7,7 +7,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from pipelines.errors import TablesError
-from pipelines.spark.streaming_query import follow
+from pipelines.spark.streaming_query import follow, short_error
 
 SLOW = "org.apache.spark.SparkException: Python worker failed to connect back."
 
@@ -102,3 +102,15 @@ def test_a_query_that_is_started_again_is_ready_after_that() -> None:
 
 def test_a_query_that_ends_first_was_never_ready() -> None:
     assert readiness(FollowingQuery(("Initializing sources", None))) == []
+
+
+def test_an_executor_without_our_packages_is_reported_with_the_remedy() -> None:
+    text = (
+        "org.apache.spark.SparkException: \nError from python worker:\n"
+        "  /usr/bin/python3: Error while finding module specification for 'pipelines.source.worker_daemon' "
+        "(ModuleNotFoundError: No module named 'pipelines')\nPYTHONPATH was:\n  /opt/spark"
+    )
+    error = short_error(PySparkException(text))
+    assert str(error).startswith(
+        "an executor that joined the cluster later has another environment (No module named 'pipelines'): "
+    )
