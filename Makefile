@@ -18,8 +18,8 @@ help: ## List the targets
 
 setup: $(READY) ## Create .venv with the locked versions
 
-$(READY): requirements.lock pyproject.toml deploy/check-machine.sh
-	@deploy/check-machine.sh $(PYTHON)
+$(READY): requirements.lock pyproject.toml tools/check-machine.sh
+	@tools/check-machine.sh $(PYTHON)
 	@echo "creating $(VENV) with the locked versions (about a minute, once)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
