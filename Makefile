@@ -18,8 +18,8 @@ help: ## List the targets
 
 setup: $(READY) ## Create .venv with the locked versions
 
-$(READY): requirements.lock pyproject.toml deploy/check-machine.sh
-	@deploy/check-machine.sh $(PYTHON)
+$(READY): requirements.lock pyproject.toml tools/check-machine.sh
+	@tools/check-machine.sh $(PYTHON)
 	@echo "creating $(VENV) with the locked versions (about a minute, once)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
@@ -78,8 +78,9 @@ wheel: $(READY) ## Build the wheel and the source archive in dist/
 	@$(BIN)/uv build --quiet --python $(BIN)/python
 	@ls dist/*.whl
 
-lock: $(READY) ## Resolve the dependencies of pyproject.toml into requirements.lock
+lock: $(READY) ## Resolve the dependencies of pyproject.toml into requirements.lock, and those of the image
 	@$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --group dev --all-extras pyproject.toml -o requirements.lock
+	@$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --no-annotate --python-version 3.12 --extra dashboard -c requirements.lock pyproject.toml -o deploy/container/requirements.lock
 
 clean: ## Remove .venv and caches
 	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info

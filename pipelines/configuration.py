@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pipelines.credentials import resolve
 from pipelines.errors import UsageError
 
 PROFILES = Path(__file__).parent / "conf"
 DEFAULTS = PROFILES / "local.toml"
 #: Default of an integer that depends on `era` in the same section. Such a key takes this text or an integer.
 OF_ERA = "era"
-_FROM_ENVIRONMENT = "env:"
 _TYPES = {str: "a string", int: "an integer", bool: "true or false", float: "a fraction", list: "a list", dict: "a section"}
 
 #: Sections with arbitrary keys: settings of Spark, options of the Java client, names of topics, names of roles, values of claims.
@@ -109,9 +109,9 @@ def _require_value(value: Any, default: Any, where: str) -> None:
 def _resolve(value: Any, environment: Mapping[str, str], section: tuple[str, ...]) -> Any:
     if isinstance(value, dict):
         return {key: _resolve(part, environment, (*section, key)) for key, part in value.items()}
-    if isinstance(value, str) and value.startswith(_FROM_ENVIRONMENT):
-        variable = value.removeprefix(_FROM_ENVIRONMENT)
-        if variable not in environment:
-            raise UsageError(f"configuration {'.'.join(section)}: environment variable {variable} is not set")
-        return environment[variable]
-    return value
+    if not isinstance(value, str):
+        return value
+    try:
+        return resolve(section[-1], value, environment)
+    except ValueError as error:
+        raise UsageError(f"configuration {'.'.join(section)}: {error}") from error

@@ -19,6 +19,7 @@ from coordinator_core.service.process import Addresses, CannotListen, Until, rai
 from coordinator_core.service.settings import Fsync, ServiceSettings
 from pipelines.configuration import OF_ERA
 from pipelines.errors import GrouplakeError, UsageError
+from pipelines.service_manager import notify_ready, notify_stopping
 
 
 class CoordinatorError(GrouplakeError):
@@ -86,13 +87,16 @@ async def until_signalled(address: Endpoint, admin: Endpoint | None) -> str:
     """Print the ready line, then wait for SIGTERM or SIGINT. Returns the name of the signal."""
     signal_name = signalled()
     print_ready_line(address, admin)
-    return await signal_name
+    received = await signal_name
+    notify_stopping()
+    return received
 
 
 def print_ready_line(address: Endpoint, admin: Endpoint | None) -> None:
-    """Print on standard output that connections are accepted: the line that a supervising process waits for."""
+    """Report that connections are accepted, to systemd and by the line on standard output that a supervising process waits for."""
     where = "" if admin is None else f", http://{admin}/health and /metrics"
     print(f"listening on {address}{where}", flush=True)
+    notify_ready()
 
 
 def _open(options: CoordinatorOptions, event_log: EventLog) -> SegmentLog:

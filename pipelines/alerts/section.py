@@ -7,11 +7,10 @@ from typing import Any, TypeVar
 
 from coordinator_core.alerts import Labels, is_label_name, labels_of
 from pipelines.alerts.durations import parse_duration_ms
+from pipelines.credentials import is_kept_elsewhere, resolve
 from pipelines.errors import UsageError
 
 T = TypeVar("T")
-
-_FROM_ENVIRONMENT = "env:"
 
 
 class Section:
@@ -21,7 +20,7 @@ class Section:
         if not isinstance(values, dict):
             raise UsageError(f"{where} is a section, not a value")
         self.where = where
-        #: Values that came from the environment, which no message may contain.
+        #: Values that are kept elsewhere, which no message may contain.
         self.secrets: list[str] = []
         self._values: dict[str, Any] = values
         self._environment = environment
@@ -47,7 +46,7 @@ class Section:
         return self._values.get(key)
 
     def text(self, key: str, default: str | None = None) -> str:
-        """A text; required without a default, and not empty unless the default is. `env:NAME` is read from the environment."""
+        """A text; required without a default, and not empty unless the default is. References are resolved."""
         value = self.raw(key)
         if value is None:
             if default is None:
@@ -58,13 +57,11 @@ class Section:
         return self._resolved(key, value)
 
     def _resolved(self, key: str, value: str) -> str:
-        if not value.startswith(_FROM_ENVIRONMENT):
-            return value
-        variable = value.removeprefix(_FROM_ENVIRONMENT)
-        if variable not in self._environment:
-            raise self.fail(key, f"names the environment variable {variable}, which is not set")
-        found = self._environment[variable]
-        if found:
+        try:
+            found = resolve(key, value, self._environment)
+        except ValueError as error:
+            raise self.fail(key, f"cannot be resolved: {error}") from error
+        if found and is_kept_elsewhere(value):
             self.secrets.append(found)
         return found
 

@@ -18,6 +18,7 @@ from pipelines.dashboard.security.guard import guarded
 from pipelines.errors import GrouplakeError
 from pipelines.metrics.site import Site
 from pipelines.progress import Progress
+from pipelines.service_manager import notify_ready, notify_stopping
 
 _SHUTDOWN_SECONDS = 5
 
@@ -104,10 +105,13 @@ class _Server(uvicorn.Server):
         if self._address is not None:
             scheme = "https" if self.config.is_ssl else "http"
             print(f"listening on {scheme}://{self._address}/ (metrics: /metrics)", flush=True)
+            notify_ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         # streams never end by themselves, and uvicorn waits for pending responses
         self._streams.close()
+        if self._address is not None:
+            notify_stopping()
         await super().shutdown(sockets)
 
 

@@ -101,7 +101,7 @@ def test_defaults_are_those_of_the_example(tmp_path: Path) -> None:
         (GENERAL + RULE + RECEIVER.replace('["true"]', '["no-such-program"]'), "'no-such-program', which is not an executable"),
         (GENERAL + RULE + '[receivers.ops]\nkind = "webhook"\nurl = "ftp://x"\n', "url must begin with http:// or https://"),
         (GENERAL + RULE + '[receivers.ops]\nkind = "webhook"\nurl = "http://u:p@x"\n', "url contains a user name"),
-        (GENERAL + RULE + '[receivers.ops]\nkind = "webhook"\nurl = "env:NO"\n', "environment variable NO, which is not set"),
+        (GENERAL + RULE + '[receivers.ops]\nkind = "webhook"\nurl = "env:NO"\n', "environment variable NO is not set"),
         (
             GENERAL + RULE + '[receivers.ops]\nkind = "smtp"\nhost = "x"\nfrom = "a"\nto = ["b@c"]\n',
             "must be mail addresses such as ops@example.org, not 'a'",

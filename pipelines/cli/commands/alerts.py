@@ -76,6 +76,7 @@ def _evaluate(options: Namespace, rules: "AlertRules") -> int:
     from pipelines.alerts.run import alert_evaluator, evaluate_until_stopped
     from pipelines.job.stop_request import stop_on_signals
     from pipelines.progress import print_progress
+    from pipelines.service_manager import notify_ready
     from pipelines.timestamps import now_ms
 
     every_ms = rules.every_ms
@@ -91,6 +92,7 @@ def _evaluate(options: Namespace, rules: "AlertRules") -> int:
         if options.once:
             return 0 if evaluator.evaluate().is_complete else 1
         print_progress(f"ready: {len(rules.rules)} rules every {every_ms / 1000:g} s")
+        notify_ready()
         evaluate_until_stopped(evaluator, every_ms, stop)
     return 0
 

@@ -11,6 +11,7 @@ from pipelines.errors import UsageError
 if TYPE_CHECKING:
     from pipelines.configuration import Configuration
     from pipelines.job.run_options import RunOptions
+    from pipelines.progress import Progress
 
 _MINUTE_MS = 60_000
 
@@ -56,30 +57,34 @@ def _run(options: Namespace) -> int:
     from pipelines.configuration import load_configuration
     from pipelines.metrics.job_metrics import job_metrics, metrics_endpoint
     from pipelines.progress import print_progress
+    from pipelines.service_manager import notify_stopping, with_status
 
     configuration = load_configuration(options.conf)
     run_options = run_options_of(options, configuration)
     listen = metrics_endpoint(options.metrics, configuration.metrics)
     page = dashboard_of_job("grouplake run", options.dashboard, options.tables, configuration, print_progress)
     with page as site, job_metrics(listen, run_options, configuration.metrics, print_progress, site):
-        _run_job(options, configuration, run_options)
+        try:
+            _run_job(options, configuration, run_options, with_status(print_progress))
+        finally:
+            notify_stopping()
     return 0
 
 
-def _run_job(options: Namespace, configuration: "Configuration", run_options: "RunOptions") -> None:
+def _run_job(options: Namespace, configuration: "Configuration", run_options: "RunOptions", progress: "Progress") -> None:
     from pipelines.job import job
-    from pipelines.progress import print_progress
+    from pipelines.service_manager import notify_ready
     from pipelines.timestamps import now_ms
 
     if options.with_coordinator is None:
-        job.run(run_options, print_progress, now_ms)
+        job.run(run_options, progress, now_ms, on_ready=notify_ready)
         return
 
     from pipelines.coordinator import coordinator_options
     from pipelines.job.run_with_coordinator import following, run_with_coordinator
 
     serving = coordinator_options(options.with_coordinator, run_options.address.location, configuration.coordinator)
-    run_with_coordinator(following(run_options, serving, options.trigger), serving, print_progress, now_ms)
+    run_with_coordinator(following(run_options, serving, options.trigger), serving, progress, now_ms)
 
 
 def run_options_of(options: Namespace, configuration: "Configuration") -> "RunOptions":

@@ -1,0 +1,204 @@
+"""A real systemd runs the units of `deploy/systemd`: readiness, credentials, filters, restarts, schedules."""
+
+import os
+import re
+import ssl
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from eventually import eventually
+from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition
+from secured_dashboards import Access
+from systemd_namespace import SystemdNamespace
+from systemd_units import FOLDER, example_files, unit_files
+
+from pipelines.private.kafka.ports import PortReservation
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+COORDINATOR, JOB, ALERTS = "grouplake-coordinator.service", "grouplake-job@east.service", "grouplake-alerts@east.service"
+DASHBOARD, RUN, MAINTAIN = "grouplake-dashboard.service", "grouplake-run@east.service", "grouplake-maintain@east.service"
+TABLES = "/var/lib/grouplake/east"
+COMMAND = "/opt/grouplake/bin/grouplake"
+_RULES = '[alerts]\nevery = "1s"\n[[rules]]\nname = "NoBatch"\non = "batch_age"\nabove = "1h"\n'
+
+
+class Machine:
+    """A machine with every unit installed as docs/deploy.md describes, for the log of its own coordinator."""
+
+    def __init__(self, folder: Path) -> None:
+        (folder / "tls").mkdir()
+        self.access = Access(folder / "tls")
+        self.ports = [PortReservation() for _ in range(3)]
+        coordinator, admin, dashboard = (each.port for each in self.ports)
+        self.coordinator, self.dashboard = f"127.0.0.1:{coordinator}", f"https://127.0.0.1:{dashboard}"
+        examples = example_files()
+        secrets = {
+            "east/username": "reader\n",
+            "east/password": "hunter2\n",
+            "alerts/password": "hunter2\n",
+            "dashboard/tls.crt": self.access.certificate.read_text(),
+            "dashboard/tls.key": self.access.key.read_text(),
+            "dashboard/users": self.access.file.read_text(),
+        }
+        etc = {
+            **examples,
+            "east.env": "SOURCE=segments:/var/lib/grouplake-coordinator\n",
+            "coordinator.env": f"LISTEN={self.coordinator}\n",
+            "coordinator.toml": examples["coordinator.toml"].replace("9404", str(admin)),
+            "dashboard.toml": examples["dashboard.toml"].replace("0.0.0.0:8443", f"127.0.0.1:{dashboard}"),
+            "alerts.toml": _RULES,
+            **{f"secrets/{name}": text for name, text in secrets.items()},
+        }
+        users = (FOLDER / "grouplake.sysusers").read_text()
+        files = {"sysusers.d/grouplake.conf": users, **{f"grouplake/{name}": text for name, text in etc.items()}}
+        (folder / "systemd").mkdir()
+        self.systemd = SystemdNamespace(folder / "systemd", unit_files(), files)
+
+    def prepare(self) -> None:
+        """Create the user, protect the secrets, and fill the cache with what is downloaded on a machine of a user."""
+        self.systemd.run("systemd-sysusers", check=True)
+        self.systemd.run("chmod", "-R", "go=", "/etc/grouplake/secrets", check=True)
+        self.systemd.run("cp", "-a", "/run/cache", "/var/cache/grouplake", check=True)
+
+    def close(self) -> None:
+        """End everything."""
+        self.systemd.close()
+        for port in self.ports:
+            port.release()
+
+    def start(self, unit: str) -> None:
+        """Start a unit; a service of `Type=notify` is ready then, and a oneshot done."""
+        started = self.systemd.run("systemctl", "start", unit)
+        assert started.returncode == 0, f"{unit}: {started.stderr}\n{self.systemd.output(unit)}"
+
+    def commit(self, offset: int) -> None:
+        """Commit an offset at the coordinator, as a client."""
+        consumer = KafkaConsumer(bootstrap_servers=self.coordinator, group_id="billing", enable_auto_commit=False)
+        consumer.commit({TopicPartition("orders", 0): OffsetAndMetadata(offset, "", -1)})
+        consumer.close()
+
+    def committed(self) -> str:
+        """The committed offset in the tables."""
+        query = "SELECT committed_offset FROM offsets"
+        found = self.systemd.run(COMMAND, "sql", "--tables", TABLES, "--format", "csv", query).stdout.split()
+        return found[-1] if len(found) == 2 else ""
+
+    def follows(self, offset: int) -> None:
+        """Wait until the tables have the offset."""
+        eventually(f"offset {offset}", self.committed, lambda value: value == str(offset), patience_seconds=120)
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    machine = Machine(tmp_path_factory.mktemp("machine"))
+    try:
+        machine.prepare()
+        machine.start(COORDINATOR)
+        machine.commit(1)
+        yield machine
+    finally:
+        machine.close()
+
+
+@pytest.fixture(scope="module")
+def job(machine: Machine) -> Machine:
+    machine.start(JOB)
+    return machine
+
+
+def status(machine: Machine, unit: str) -> dict[str, str]:
+    """`/proc/PID/status` of the main process of a unit."""
+    pid = machine.systemd.property(unit, "MainPID")
+    text = machine.systemd.run("cat", f"/proc/{pid}/status", check=True).stdout
+    return {name: value.strip() for name, _, value in (line.partition(":") for line in text.splitlines())}
+
+
+def test_a_started_job_has_read_the_log(job: Machine) -> None:
+    """Without READY=1 the start would wait without end: the unit has no time limit."""
+    assert job.systemd.property(JOB, "ActiveState") == "active"
+    assert "batch 0: " in job.systemd.output(JOB)
+    assert job.systemd.property(JOB, "StatusText").startswith(("ready: following segments:", "batch ", "sample "))
+    job.commit(2)
+    job.follows(2)
+
+
+@pytest.mark.parametrize("unit", [COORDINATOR, JOB])
+def test_services_run_without_privileges_and_under_filters(unit: str, job: Machine) -> None:
+    found = status(job, unit)
+    user = job.systemd.run("id", "-u", "grouplake", check=True).stdout.strip()
+    assert set(found["Uid"].split()) == {user}
+    assert (found["NoNewPrivs"], found["Seccomp"]) == ("1", "2")
+    assert {found[name] for name in ("CapPrm", "CapEff", "CapBnd", "CapAmb")} == {"0" * 16}
+
+
+def test_a_job_that_is_killed_starts_again(job: Machine) -> None:
+    before = job.systemd.property(JOB, "MainPID")
+    job.systemd.run("kill", "-9", before, check=True)
+    job.systemd.until("the restart", lambda: job.systemd.property(JOB, "NRestarts") == "1")
+    job.commit(3)
+    job.follows(3)
+    job.systemd.until("the job is ready", lambda: job.systemd.property(JOB, "ActiveState") == "active")
+    assert job.systemd.property(JOB, "MainPID") != before
+    assert job.systemd.run(COMMAND, "check", "--tables", TABLES).returncode == 0
+
+
+def test_alerts_are_evaluated_beside_the_job(job: Machine) -> None:
+    job.start(ALERTS)
+    assert "ready: 1 rules" in job.systemd.output(ALERTS)
+    job.systemd.until("its tables", lambda: job.systemd.run("test", "-d", f"{TABLES}/alerts").returncode == 0)
+
+
+def test_the_dashboard_reads_only_and_needs_a_token(job: Machine) -> None:
+    job.start(DASHBOARD)
+    request = urllib.request.Request(f"{job.dashboard}/metrics", headers=job.access.bearer())
+    with urllib.request.urlopen(request, timeout=30, context=job.access.context) as response:
+        assert 'grouplake_tables_up{cluster_name="east"} 1' in response.read().decode()
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        urllib.request.urlopen(f"{job.dashboard}/metrics", timeout=30, context=job.access.context)
+    assert status(job, DASHBOARD)["Uid"].split()[0] not in {"0", job.systemd.run("id", "-u", "grouplake").stdout.strip()}
+    assert isinstance(job.access.context, ssl.SSLContext)
+
+
+def test_a_stop_ends_the_job_after_its_batch(job: Machine) -> None:
+    job.systemd.run("systemctl", "stop", JOB, check=True)
+    assert job.systemd.property(JOB, "Result") == "success"
+    assert job.systemd.property(JOB, "ExecMainStatus") == "0"
+    assert job.systemd.output(JOB).rstrip().endswith("stopping")
+
+
+def test_the_timer_starts_runs_and_stops_the_job(job: Machine) -> None:
+    """After the tests of the job, whose tables the runs continue."""
+    job.commit(4)
+    job.start("grouplake-run@east.timer")
+    job.follows(4)
+    job.systemd.until("the end of the run", lambda: job.systemd.property(RUN, "ActiveState") == "inactive")
+    assert job.systemd.property(RUN, "Result") == "success"
+    assert re.fullmatch(r"[1-9]\d*", job.systemd.property("grouplake-run@east.timer", "NextElapseUSecMonotonic").split()[0][0])
+
+
+def test_maintenance_runs_between_scheduled_runs(job: Machine) -> None:
+    job.start(MAINTAIN)
+    assert job.systemd.property(MAINTAIN, "Result") == "success"
+    assert "maintenance" in job.systemd.output(MAINTAIN)
+
+
+def test_a_start_without_its_credentials_fails(machine: Machine) -> None:
+    machine.systemd.run("mv", "/etc/grouplake/secrets/dashboard/tls.key", "/run", check=True)
+    machine.systemd.run("systemctl", "stop", DASHBOARD, check=True)
+    try:
+        assert machine.systemd.run("systemctl", "start", DASHBOARD).returncode != 0
+        assert "cannot read credential" in machine.systemd.output(DASHBOARD)
+        assert machine.systemd.property(DASHBOARD, "NRestarts") == "0"
+    finally:
+        machine.systemd.run("mv", "/run/tls.key", "/etc/grouplake/secrets/dashboard", check=True)
+
+
+def test_the_machine_itself_is_not_changed(machine: Machine) -> None:
+    """The namespace has a root of its own, so that systemd cannot reach files of the machine."""
+    found = machine.systemd.run("findmnt", "-rno", "TARGET,FSTYPE,OPTIONS", check=True).stdout.splitlines()
+    machine_owned = [line.split() for line in found if line.split()[1] not in {"tmpfs", "proc", "devpts", "ramfs", "devtmpfs"}]
+    assert [line for line in machine_owned if not line[2].startswith("ro") and line[0] != "/sys/fs/cgroup"] == []
+    assert not os.path.exists("/var/lib/grouplake-coordinator")
