@@ -5,15 +5,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID
 
-from coordinator_core.codec.uuids import uuid_from_text, uuid_text
-from coordinator_core.log.errors import LogError
 from pipelines.batch.expiry_sweep import sweep
 from pipelines.errors import TablesError, UsageError
+from pipelines.job.log_probe import probe_log
 from pipelines.job.run_options import AVAILABLE_NOW, RunOptions, trigger_arguments
 from pipelines.job.stop_request import StopRequest
 from pipelines.lag.schedule import SampleSchedule
 from pipelines.progress import Progress
-from pipelines.source.address import deleted_records_error, open_source, short_log_error
+from pipelines.source.address import open_source
 from pipelines.tables.store import Batch, TableStore
 from pipelines.tables.stream_checkpoints import checkpoint_location, remove_stale_checkpoints
 from pipelines.tables.writer import TablesWriter, newest_claim
@@ -43,7 +42,8 @@ def run(
     last = _last_batch(store, options)
     topic_id, ends = (store.topic_id() if last else None), None
     if not options.address.is_spark_kafka:
-        topic_id, ends = _probe(options, last.next_offsets if last else {}, topic_id)
+        next_offsets = last.next_offsets if last else {}
+        topic_id, ends = probe_log(options.address, options.kafka, next_offsets, topic_id)
     with writer_lock(store.root, "grouplake run") as is_locked:
         if last is not None:
             store.expect_writable()
@@ -80,30 +80,6 @@ def _last_batch(store: TableStore, options: RunOptions) -> Batch | None:
             f"use --era {last.era}, or another folder"
         )
     return last
-
-
-def _probe(options: RunOptions, next_offsets: Mapping[int, int], topic_id: str | None) -> tuple[str | None, Mapping[int, int]]:
-    """Check before Spark starts that the source is readable and that it still has the offsets at which the tables continue.
-
-    `topic_id` is the id of the topic that the tables were made from, if known. Returns the current id of the topic, if known, and
-    the end offset of each log partition.
-    """
-    try:
-        source = open_source(options.address, options.kafka, uuid_from_text(topic_id) if topic_id else None)
-        try:
-            beginnings, ends = source.earliest_offsets(), source.end_offsets()
-            topic_id = uuid_text(source.topic_id) if source.topic_id else None
-        finally:
-            source.close()
-        for partition, offset in next_offsets.items():
-            if ends.get(partition, 0) < offset:
-                raise short_log_error(options.address, partition, offset, ends.get(partition, 0))
-            if 0 < offset < beginnings.get(partition, 0):
-                raise deleted_records_error(options.address, partition, offset, beginnings[partition])
-    except (LogError, ValueError) as error:
-        # ValueError: the table property holds no topic id, so another program wrote it
-        raise UsageError(str(error)) from error
-    return topic_id, ends
 
 
 def _is_up_to_date(options: RunOptions, last: Batch, ends: Mapping[int, int] | None) -> bool:
