@@ -1,4 +1,4 @@
-"""Application of a micro-batch to the tables: plan, write, and the `batches` row last."""
+"""Application of a batch to the tables: plan, write, and the `batches` row last."""
 
 import gc
 import threading
@@ -9,12 +9,8 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
-from pyspark.sql.functions import col
 
 from coordinator_core.state.era import Era
-from pipelines.batch.bulk import bulk_offset_writes
-from pipelines.batch.collect import collected
 from pipelines.batch.context import BatchContext
 from pipelines.batch.offsets_plan import history_rows, offset_rows, without_superseded
 from pipelines.batch.plan import BatchPlan, plan_batch
@@ -24,20 +20,22 @@ from pipelines.batch.topic_names import NameSource
 from pipelines.errors import TablesError
 from pipelines.failpoints import failpoint
 from pipelines.phases import Phases
-from pipelines.source.changes import Kind, of_kind, table_of
+from pipelines.source.changes import Kind, of_kind
 from pipelines.tables import definitions
 from pipelines.tables.store import Batch, TableStore
 from pipelines.tables.writer import TablesWriter
 from pipelines.writers.delta_rs import DeltaRsWriter
-from pipelines.writers.delta_spark import DeltaSparkWriter
-from pipelines.writers.table_write import TableWrite
+from pipelines.writers.table_write import TableWrite, Writer
+
+#: The writes of offsets and their history, from the plan of the other tables.
+OffsetWrites = Callable[[BatchPlan, BatchContext], tuple[TableWrite, ...]]
 
 
 @dataclass
 class BatchApplier:
-    """The function of `foreachBatch`, with its settings.
+    """Applies change rows that are in the driver.
 
-    `bulk_rows`: with more change rows than this, the commits remain in Spark and delta-spark writes them.
+    `bulk_rows`: with more change rows than this, `SparkBatchApplier` leaves the commits in Spark.
     `on_batch` is called for every complete batch.
     """
 
@@ -53,46 +51,17 @@ class BatchApplier:
     #: Held while a batch is applied; other batches of the job, such as samples, hold it too.
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def __call__(self, changed: DataFrame, _spark_batch_id: int) -> None:
-        """Apply packed change rows exactly once, even if the stream repeats the batch."""
-        with self.lock:
-            self._apply_packed(changed)
-
     def claim(self) -> TablesWriter:
         """Return the claim of the tables, and make it if there is none yet."""
         if self.writer is None:
             self.writer = TablesWriter.claim(self.store)
         return self.writer
 
-    def _apply_packed(self, changed: DataFrame) -> None:
-        phases = Phases(self.clock())
-        with phases.timed("read"):
-            packed_rows = collected(changed)
-            rows = None if packed_rows is None else table_of(packed_rows)
-        if rows is not None and _kept(of_kind(rows, Kind.RANGE)) <= self.bulk_rows:
-            self._apply_collected(rows, phases)
-        else:
-            self._apply_bulk(changed, phases)
-
-    def apply_rows(self, rows: pa.Table) -> None:
-        """Apply unpacked change rows that are already in the driver."""
-        self._apply_collected(rows, Phases(self.clock()))
-
-    def _apply_collected(self, rows: pa.Table, phases: Phases) -> None:
+    def apply_rows(self, rows: pa.Table, phases: Phases | None = None) -> None:
+        """Apply change rows exactly once, even if the same ranges are applied again. `phases` has those of reading the rows."""
         ranges = of_kind(rows, Kind.RANGE)
         if not self._is_applied(ranges):
-            self._apply(rows, None, ranges, phases)
-
-    def _apply_bulk(self, changed: DataFrame, phases: Phases) -> None:
-        changed = changed.persist()
-        try:
-            with phases.timed("read"):
-                rows = table_of(changed.where(col("kind") != str(Kind.COMMIT)).toArrow())
-            ranges = of_kind(rows, Kind.RANGE)
-            if not self._is_applied(ranges):
-                self._apply(rows, changed, ranges, phases)
-        finally:
-            changed.unpersist()
+            self._apply(rows, ranges, phases or Phases(self.clock()), lambda plan, context: _offset_writes(rows, plan, context))
 
     def _is_applied(self, ranges: pa.Table) -> bool:
         """True if the tables contain the batch already: Spark repeats a batch if the job ended before its checkpoint.
@@ -121,17 +90,16 @@ class BatchApplier:
                 )
         return False
 
-    def _apply(self, rows: pa.Table, bulk: DataFrame | None, ranges: pa.Table, phases: Phases) -> None:
+    def _apply(self, rows: pa.Table, ranges: pa.Table, phases: Phases, offset_writes: OffsetWrites) -> None:
         writer = self._claimed
         context = BatchContext(writer.begin(), self.era, self.retention_ms, PreviousBatch(self.store, writer.last))
         with phases.timed("plan"), _no_garbage_collection():
             plan = plan_batch(rows, context, self.name_source)
-            if bulk is not None:
-                offsets = bulk_offset_writes(bulk, plan, context, self.store)
-            else:
-                offsets = _offset_writes(rows, plan, context)
+            offsets = offset_writes(plan, context)
         for write in _in_order((*plan.writes, *offsets)):
-            self._write(write, context, phases)
+            with phases.timed(f"write_{write.table}"):
+                self._writer_of(write, context).write(write)
+            failpoint(f"after:{write.table}")
         if context.batch_id % COMPACT_EVERY == COMPACT_EVERY - 1:
             with phases.timed("compact"):
                 compact_appended(writer)
@@ -142,14 +110,8 @@ class BatchApplier:
         assert self.writer is not None, "ranges are checked first"
         return self.writer
 
-    def _write(self, write: TableWrite, context: BatchContext, phases: Phases) -> None:
-        writer = self._claimed
-        with phases.timed(f"write_{write.table}"):
-            if isinstance(write.rows, DataFrame):
-                DeltaSparkWriter(writer, write.rows.sparkSession).write(write)
-            else:
-                DeltaRsWriter(writer, context.previous.scanned_rows).write(write)
-        failpoint(f"after:{write.table}")
+    def _writer_of(self, _write: TableWrite, context: BatchContext) -> Writer:
+        return DeltaRsWriter(self._claimed, context.previous.scanned_rows)
 
     def _finish(self, ranges: pa.Table, phases: Phases) -> None:
         writer = self._claimed
@@ -161,12 +123,13 @@ class BatchApplier:
             retention_ms=self.retention_ms,
             next_offsets={**(writer.last.next_offsets if writer.last else {}), **dict(offsets)},
             records_read=pc.sum(ranges["records_read"]).as_py() or 0,
-            records_kept=_kept(ranges),
+            records_kept=kept_rows(ranges),
         )
         self.on_batch(batch)
 
 
-def _kept(ranges: pa.Table) -> int:
+def kept_rows(ranges: pa.Table) -> int:
+    """Number of offsets that the ranges change."""
     return pc.sum(ranges["commits"]).as_py() or 0
 
 

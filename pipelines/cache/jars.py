@@ -95,6 +95,11 @@ def _download(
     remove_unused(KIND)
 
 
+def is_resolved(name: str, dependencies: tuple[str, ...]) -> bool:
+    """True if the folder of `resolved_jars` is complete, so that it would download nothing."""
+    return _is_complete(cache_folder() / name, dependencies)
+
+
 def _marker_text(dependencies: tuple[str, ...]) -> str:
     return "".join(f"{dependency}\n" for dependency in dependencies)
 

@@ -15,6 +15,7 @@ from pipelines.cli.commands import (
     dashboard,
     demo,
     diff,
+    doctor,
     example,
     lag,
     maintain,
@@ -32,7 +33,7 @@ CONTENTS: tuple[tuple[str, tuple[Command, ...]], ...] = (
     ("read", (sql.COMMAND, lag.COMMAND, diff.COMMAND, check.COMMAND, catalog.COMMAND, show.COMMAND)),
     ("watch", (dashboard.COMMAND, credential.COMMAND, alerts.COMMAND)),
     ("serve Kafka clients", (coordinator.COMMAND,)),
-    ("this machine", (cache.COMMAND, completion.COMMAND)),
+    ("this machine", (doctor.COMMAND, cache.COMMAND, completion.COMMAND)),
 )
 
 

@@ -2,23 +2,29 @@
 
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
-from coordinator_core.codec.uuids import uuid_from_text, uuid_text
-from coordinator_core.log.errors import LogError
+from pipelines.batch.apply import BatchApplier
 from pipelines.batch.expiry_sweep import sweep
 from pipelines.errors import TablesError, UsageError
+from pipelines.job.log_probe import probe_log
+from pipelines.job.run_in_driver import fits_driver, run_in_driver
 from pipelines.job.run_options import AVAILABLE_NOW, RunOptions, trigger_arguments
 from pipelines.job.shared_files import shared_files
 from pipelines.job.stop_request import StopRequest
+from pipelines.job.stored_position import known_epochs
 from pipelines.lag.schedule import SampleSchedule
 from pipelines.progress import Progress
-from pipelines.source.address import deleted_records_error, open_source, short_log_error
+from pipelines.source.address import open_source
+from pipelines.source.position import Position
+from pipelines.tables.location import local_folder
 from pipelines.tables.store import Batch, TableStore
 from pipelines.tables.stream_checkpoints import checkpoint_location, remove_stale_checkpoints
 from pipelines.tables.writer import TablesWriter, newest_claim
 from pipelines.tables.writer_lock import writer_lock
+
+Applier = TypeVar("Applier", bound=BatchApplier)
 
 
 def run(
@@ -44,7 +50,8 @@ def run(
     last = _last_batch(store, options)
     topic_id, ends = (store.topic_id() if last else None), None
     if not options.address.is_spark_kafka:
-        topic_id, ends = _probe(options, last.next_offsets if last else {}, topic_id)
+        next_offsets = last.next_offsets if last else {}
+        topic_id, ends = probe_log(options.address, options.kafka, next_offsets, topic_id)
     with writer_lock(store.root, "grouplake run") as is_locked:
         if last is not None:
             store.expect_writable()
@@ -60,6 +67,8 @@ def run(
             take_last_sample = _sample_of(options, store, writer, progress, clock_ms)
             if on_ready is not None:
                 on_ready()
+        elif last is not None and fits_driver(options, last.next_offsets, ends):
+            writer, take_last_sample = _read_in_driver(options, store, last, topic_id, progress, writer, clock_ms, stop, on_ready)
         else:
             writer, take_last_sample = _stream(
                 options, store, last, topic_id, trigger, progress, writer, clock_ms, stop, on_ready
@@ -81,30 +90,6 @@ def _last_batch(store: TableStore, options: RunOptions) -> Batch | None:
             f"use --era {last.era}, or another folder"
         )
     return last
-
-
-def _probe(options: RunOptions, next_offsets: Mapping[int, int], topic_id: str | None) -> tuple[str | None, Mapping[int, int]]:
-    """Check before Spark starts that the source is readable and that it still has the offsets at which the tables continue.
-
-    `topic_id` is the id of the topic that the tables were made from, if known. Returns the current id of the topic, if known, and
-    the end offset of each log partition.
-    """
-    try:
-        source = open_source(options.address, options.kafka, uuid_from_text(topic_id) if topic_id else None)
-        try:
-            beginnings, ends = source.earliest_offsets(), source.end_offsets()
-            topic_id = uuid_text(source.topic_id) if source.topic_id else None
-        finally:
-            source.close()
-        for partition, offset in next_offsets.items():
-            if ends.get(partition, 0) < offset:
-                raise short_log_error(options.address, partition, offset, ends.get(partition, 0))
-            if 0 < offset < beginnings.get(partition, 0):
-                raise deleted_records_error(options.address, partition, offset, beginnings[partition])
-    except (LogError, ValueError) as error:
-        # ValueError: the table property holds no topic id, so another program wrote it
-        raise UsageError(str(error)) from error
-    return topic_id, ends
 
 
 def _is_up_to_date(options: RunOptions, last: Batch, ends: Mapping[int, int] | None) -> bool:
@@ -131,6 +116,41 @@ def _report_torn_ends(options: RunOptions, progress: Progress) -> None:
             progress(str(end))
 
 
+def _read_in_driver(
+    options: RunOptions,
+    store: TableStore,
+    last: Batch,
+    topic_id: str | None,
+    progress: Progress,
+    writer: TablesWriter | None,
+    clock_ms: Callable[[], int],
+    stop: StopRequest | None,
+    on_ready: Callable[[], None] | None,
+) -> tuple[TablesWriter | None, Callable[[], None]]:
+    """Read and apply the new records without Spark. Returns the writer, and the call that takes the last sample of the run."""
+    applier = _applier(BatchApplier, options, store, progress, writer)
+    schedule = _sample_schedule(options, applier.lock, applier.claim, progress, clock_ms)
+    folder = local_folder(store.root) if writer is None else None
+    is_done = run_in_driver(options, applier, last.next_offsets, topic_id, folder, progress, stop)
+    if is_done and on_ready is not None:
+        on_ready()
+    return applier.writer, lambda: schedule.query_ended(is_done)
+
+
+def _applier(
+    kind: type[Applier], options: RunOptions, store: TableStore, progress: Progress, writer: TablesWriter | None
+) -> Applier:
+    return kind(
+        store=store,
+        era=options.era,
+        retention_ms=options.retention_ms,
+        name_source=lambda: _names(options),
+        bulk_rows=options.bulk_rows,
+        on_batch=lambda batch: progress(describe_batch(batch)),
+        writer=writer,
+    )
+
+
 def _stream(
     options: RunOptions,
     store: TableStore,
@@ -147,7 +167,7 @@ def _stream(
     if stop is not None and stop.is_requested:
         return writer, _no_sample
     # Spark takes seconds to import: every check that needs no Spark is done before
-    from pipelines.batch.apply import BatchApplier
+    from pipelines.batch.apply_in_spark import SparkBatchApplier
     from pipelines.source.stream import open_stream, spark_jars, warm_up
     from pipelines.spark.session import start_session
     from pipelines.spark.streaming_query import follow, with_short_errors
@@ -162,21 +182,13 @@ def _stream(
         if stop is None or not stop.is_requested:
             raise
         return writer, _no_sample
-    applier = BatchApplier(
-        store=store,
-        era=options.era,
-        retention_ms=options.retention_ms,
-        name_source=lambda: _names(options),
-        bulk_rows=options.bulk_rows,
-        on_batch=lambda batch: progress(describe_batch(batch)),
-        writer=writer,
-    )
+    applier = _applier(SparkBatchApplier, options, store, progress, writer)
     schedule = _sample_schedule(options, applier.lock, applier.claim, progress, clock_ms)
     # jobs without a lock must not share a checkpoint: Spark might end the wrong one
     checkpoint = checkpoint_location(store, writer.generation if writer else None)
 
     def start() -> Any:
-        stream = open_stream(session.spark, options, last.next_offsets if last else None, topic_id)
+        stream = open_stream(session.spark, options, _position(store, last, writer) if last else None, topic_id)
         written = stream.writeStream.foreachBatch(with_short_errors(applier)).option("checkpointLocation", checkpoint)
         return written.trigger(**trigger).start()
 
@@ -201,6 +213,12 @@ def _stream(
     if is_done or is_ready:
         session.finish(progress, is_stopped=not is_done)
     return applier.writer, lambda: schedule.query_ended(is_done)
+
+
+def _position(store: TableStore, last: Batch, writer: TablesWriter | None) -> Position:
+    """The position of the tables, with the leader epochs that an earlier run has kept under the lock."""
+    folder = local_folder(store.root) if writer is None else None
+    return Position(last.next_offsets, known_epochs(folder, last.next_offsets) if folder is not None else {})
 
 
 def _no_sample() -> None:

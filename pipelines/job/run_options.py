@@ -36,6 +36,8 @@ class RunOptions:
     now_ms: int | None = None
     max_records: int = 0
     tasks: int = 0
+    #: A run with AVAILABLE_NOW that finds at most this many new offsets reads them in the driver; 0: with Spark.
+    driver_records: int = 0
     #: Seconds between samples of end offsets; 0 for no samples.
     lag_interval_seconds: int = 0
     status: StatusSettings = DEFAULT_SETTINGS

@@ -10,8 +10,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from pipelines.job.shared_files import absolute_address
-from pipelines.source.data_source import KAFKA_PREFIX, WARM_UP, ConsumerOffsetsDataSource
-from pipelines.source.ranges import Offsets
+from pipelines.source.data_source import ConsumerOffsetsDataSource
+from pipelines.source.log_reading import KAFKA_PREFIX, WARM_UP
+from pipelines.source.position import Position
 
 if TYPE_CHECKING:
     from pipelines.job.run_options import RunOptions
@@ -26,17 +27,15 @@ def spark_jars(options: "RunOptions", progress: Callable[[str], None]) -> tuple[
     return connector_jars(options.spark["kafka_token_provider"], progress)
 
 
-def open_stream(
-    spark: SparkSession, options: "RunOptions", next_offsets: Offsets | None, topic_id: str | None = None
-) -> DataFrame:
-    """Packed change rows from `next_offsets` on; an existing checkpoint of the stream takes precedence.
+def open_stream(spark: SparkSession, options: "RunOptions", start: Position | None, topic_id: str | None = None) -> DataFrame:
+    """Packed change rows from `start` on; an existing checkpoint of the stream takes precedence.
 
     A topic with another id than `topic_id` ends the stream.
     """
     if options.address.is_spark_kafka:
         from pipelines.source.spark_kafka import open_spark_kafka
 
-        return open_spark_kafka(spark, options, next_offsets)
+        return open_spark_kafka(spark, options, start.offsets if start else None)
     spark.dataSource.register(ConsumerOffsetsDataSource)
     reader = (
         spark.readStream.format(ConsumerOffsetsDataSource.name())
@@ -46,8 +45,8 @@ def open_stream(
     )
     if options.max_records:
         reader = reader.option("maxRecordsPerBatch", options.max_records)
-    if next_offsets is not None:
-        reader = reader.option("startingOffsets", json.dumps({str(p): o for p, o in next_offsets.items()}))
+    if start is not None:
+        reader = reader.option("startingOffsets", json.dumps(start.to_json()))
     if topic_id is not None:
         reader = reader.option("topicId", topic_id)
     for name, value in options.kafka.items():

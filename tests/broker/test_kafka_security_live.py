@@ -3,7 +3,6 @@
 import base64
 import json
 import logging
-import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
+from server_certificates import self_made_certificate
 
 from coordinator_core.log.errors import AuthenticationFailed, LogMisconfigured, LogUnreachable, NotAuthorized
 from coordinator_core.sources.kafka import KafkaSource
@@ -36,28 +36,6 @@ class SecureBroker:
         given = {"security_protocol": "SASL_SSL", "ssl_cafile": str(self.certificate)} | options
         with KafkaSource(f"kafka://{self.bootstrap}/{topic}", given, connect_limit_seconds=2) as log:
             return [offset for columns in log.read_columns(0, 0, log.end_offsets()[0]) for offset in columns.offset.tolist()]
-
-
-def self_made_certificate(folder: Path) -> tuple[Path, Path]:
-    """A certificate for 127.0.0.1, and the same with its key in the one file that brokers need."""
-    key, certificate, both = folder / "key.pem", folder / "certificate.pem", folder / "both.pem"
-    subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"]
-    command = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "rsa:2048",
-        "-nodes",
-        "-keyout",
-        str(key),
-        "-out",
-        str(certificate),
-        *subject,
-    ]
-    subprocess.run(command, check=True, capture_output=True)
-    both.write_text(key.read_text() + certificate.read_text())
-    return certificate, both
 
 
 def unsigned_token(user: str) -> str:

@@ -40,8 +40,16 @@ SHORTEST = 3.0
 #: Kills are spread over this multiple of a run's duration, so that some runs complete and the log grows on.
 SPREAD = 1.25
 
-#: Failpoints of the job that are reached once in a run with a batch and a sweep; the first is in a Python worker.
+#: Failpoints of the job that are reached once in a run with a batch and a sweep; the first is in a Python worker, or
+#: in the driver without Spark.
 POINTS = ("source:read=STOP", "claimed", "after:offsets", "before:batches", "after:batches", "sweep:after:offsets")
+
+#: How a batch is read and written → the configuration that makes it so. The first batch of new tables is read by Spark.
+WAYS = {
+    "without Spark": "",
+    "in the driver": "[job]\ndriver_records = 0\n",
+    "by Spark": "[job]\ndriver_records = 0\nbulk_rows = 1\n",
+}
 
 
 class Following:
@@ -51,7 +59,6 @@ class Following:
         self.tables, self._calm = folder / "tables", folder / "undisturbed"
         self._folder = folder
         self._log = CrashLog(folder / "log", seed)
-        (folder / "bulk.toml").write_text("[job]\nbulk_rows = 1\n")
         self.commands: list[RealRun] = []
         self.compared = 0
 
@@ -63,13 +70,14 @@ class Following:
         workload.apply(self._calm, last - steps, last)
 
     @contextmanager
-    def run(self, fault: str | None = None, *, by_spark: bool) -> Iterator[RealRun]:
+    def run(self, fault: str | None = None, *, way: str) -> Iterator[RealRun]:
         """A run of the job."""
-        conf = ["--conf", str(self._folder / "bulk.toml")] if by_spark else []
+        conf = self._folder / f"{way}.toml"
+        conf.write_text(WAYS[way])
         now = str(self._log.time_ms(len(self._log.ends)))
         source = ["--source", self._log.address, "--tables", str(self.tables)]
         output = self._folder / f"output-{len(self.commands)}"
-        run = RealRun(["run", *source, "--expiry", "apply", "--now", now, *conf], output, fault=fault)
+        run = RealRun(["run", *source, "--expiry", "apply", "--now", now, "--conf", str(conf)], output, fault=fault)
         self.commands.append(run)
         try:
             yield run
@@ -77,9 +85,9 @@ class Following:
             run.kill_all()
             raise
 
-    def finish(self, *, by_spark: bool) -> None:
+    def finish(self, *, way: str) -> None:
         """Do the remaining work."""
-        with self.run(by_spark=by_spark) as run:
+        with self.run(way=way) as run:
             assert run.wait() == 0, run.output
 
     def compare(self) -> None:
@@ -120,21 +128,21 @@ def job(tmp_path: Path) -> Iterator[Following]:
 
 
 @pytest.mark.timeout(3_600)
-@pytest.mark.parametrize("by_spark", [False, True], ids=["in the driver", "by Spark"])
-def test_named_steps(by_spark: bool, job: Following) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_named_steps(way: str, job: Following) -> None:
     job.grow(2)
-    job.finish(by_spark=by_spark)
+    job.finish(way=way)
     job.compare()
     job.grow(2)
     for point in POINTS:
-        with job.run(point, by_spark=by_spark) as run:
+        with job.run(point, way=way) as run:
             if point.endswith("=STOP"):
                 assert run.wait_until(run.is_halted)
                 run.kill_all()
             else:
                 assert run.wait() == -signal.SIGKILL, run.output
         assert check(str(job.tables)) == []
-    job.finish(by_spark=by_spark)
+    job.finish(way=way)
     job.compare()
 
 
@@ -149,8 +157,8 @@ def test_random_moments(job: Following) -> None:
         job.grow(1)
         has_ended = False
         while killed.total() < JOBS and not has_ended:
-            by_spark, before, delay = draw.random() < 0.5, max(1, job.commits()), draw.random() * SPREAD * longest
-            with job.run(by_spark=by_spark) as run:
+            way, before, delay = draw.choice(list(WAYS)), max(1, job.commits()), draw.random() * SPREAD * longest
+            with job.run(way=way) as run:
                 run.wait_until(partial(job.has_more_commits_than, before))
                 began = time.monotonic()
                 has_ended = run.has_ended_after(delay)
@@ -165,7 +173,7 @@ def test_random_moments(job: Following) -> None:
                     longest *= 1.1
                     print(f"kill {killed.total()}: {how}, {delay:.2f} s after the claim of step {job.steps}", flush=True)
         if not has_ended:
-            job.finish(by_spark=False)
+            job.finish(way="in the driver")
         job.compare()
     seen.stop()
     states = job.states()

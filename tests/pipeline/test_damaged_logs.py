@@ -18,7 +18,7 @@ from pipelines.job.run_options import RunOptions
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 from pipelines.source.changes import SCHEMA
-from pipelines.source.data_source import SourceOptions, read_ranges
+from pipelines.source.log_reading import SourceOptions, read_ranges
 from pipelines.source.ranges import ranges
 from pipelines.tables.store import Batch, TableStore
 from pipelines.tables.writer import TablesWriter

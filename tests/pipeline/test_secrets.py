@@ -19,7 +19,8 @@ from pipelines.configuration import Configuration, load_configuration
 from pipelines.errors import UsageError
 from pipelines.job.run_options import RunOptions
 from pipelines.source.address import parse_address
-from pipelines.source.data_source import KAFKA_PREFIX, ConsumerOffsetsDataSource, SourceOptions
+from pipelines.source.data_source import ConsumerOffsetsDataSource
+from pipelines.source.log_reading import KAFKA_PREFIX, SourceOptions
 from pipelines.source.spark_kafka import jvm_settings
 from pipelines.source.stream import open_stream
 from pipelines.spark import streaming_query

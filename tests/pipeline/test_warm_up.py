@@ -6,7 +6,8 @@ import sys
 import pytest
 from pyspark.sql import SparkSession
 
-from pipelines.source.data_source import WARM_UP, ConsumerOffsetsDataSource
+from pipelines.source.data_source import ConsumerOffsetsDataSource
+from pipelines.source.log_reading import WARM_UP
 
 _LOADED = """
 from pipelines.source.warm_up import load_kernels

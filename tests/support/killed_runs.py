@@ -20,7 +20,7 @@ from pipelines.errors import UsageError
 from pipelines.maintain import Maintenance, maintain
 from pipelines.query.engine import Snapshot
 from pipelines.source.changes import SCHEMA
-from pipelines.source.data_source import SourceOptions, read_ranges
+from pipelines.source.log_reading import SourceOptions, read_ranges
 from pipelines.source.ranges import Offsets, ranges
 from pipelines.tables.store import Batch, TableStore
 from pipelines.tables.writer import TablesWriter

@@ -11,13 +11,14 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 from coordinator_core.codec.uuids import uuid_text
 from coordinator_core.log.errors import LogTruncated, TopicRecreated
 from coordinator_core.segment_log.settings import SegmentLogSettings
-from pipelines.source.data_source import LogStreamReader, SourceOptions
+from pipelines.source.data_source import LogStreamReader
+from pipelines.source.log_reading import SourceOptions
 from pipelines.source.position import Position
 
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipelines.source.data_source.time.sleep", lambda _seconds: None)
+    monkeypatch.setattr("pipelines.source.log_stream.time.sleep", lambda _seconds: None)
 
 
 @pytest.fixture

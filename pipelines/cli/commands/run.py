@@ -122,6 +122,7 @@ def run_options_of(options: Namespace, configuration: "Configuration") -> "RunOp
         lag_counted_partitions=configuration.lag["counted_partitions"],
         lag_narrowed_partitions=configuration.lag["narrowed_partitions"],
         tasks=section["tasks"],
+        driver_records=section["driver_records"],
         spark=configuration.spark,
         kafka=configuration.kafka_options,
         kafka_jvm=configuration.kafka["jvm"],

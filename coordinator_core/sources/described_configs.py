@@ -1,0 +1,41 @@
+"""Settings of topics and brokers by name, from DescribeConfigs."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from kafka.protocol.admin import DescribeConfigsRequest
+
+from coordinator_core.log.errors import LogError
+from coordinator_core.sources.kafka_connection import KafkaConnection, RequestFor
+from coordinator_core.sources.kafka_topic import BrokerError, error_name
+
+_TOPIC, _BROKER = 2, 4
+
+
+def topic_configs(connection: KafkaConnection, topic: str, keys: Iterable[str]) -> dict[str, str] | str:
+    """Settings of a topic that have a value, or the reason why they cannot be read: the user needs the ACL DescribeConfigs.
+
+    Raises LogError if no broker answers.
+    """
+    return _settings(connection.send_any(_request(_TOPIC, topic, keys)))
+
+
+def broker_configs(connection: KafkaConnection, node: int, keys: Iterable[str]) -> dict[str, str] | str:
+    """The same for a broker, which answers only itself: the user needs the ACL DescribeConfigs on the cluster."""
+    return _settings(connection.send_all({node: _request(_BROKER, str(node), keys)})[node])
+
+
+def _request(kind: int, name: str, keys: Iterable[str]) -> RequestFor:
+    resource = DescribeConfigsRequest.DescribeConfigsResource(
+        resource_type=kind, resource_name=name, configuration_keys=list(keys)
+    )
+    return lambda _versions: DescribeConfigsRequest(resources=[resource], include_synonyms=False, include_documentation=False)
+
+
+def _settings(response: Any) -> dict[str, str] | str:
+    if isinstance(response, LogError):
+        raise response
+    (result,) = response.results
+    if result.error_code != BrokerError.NONE:
+        return error_name(result.error_code)
+    return {each.name: each.value for each in result.configs or () if each.value is not None}

@@ -1,0 +1,64 @@
+"""`grouplake doctor`: check what a job needs."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+
+from pipelines.cli.command import Command
+from pipelines.cli.options import ERAS, add_conf, era_named, folder, positive
+
+_MINUTE_MS = 60_000
+
+_EXAMPLES = """examples:
+  grouplake doctor
+  grouplake doctor --conf production.toml --source kafka://broker1:9092,broker2:9092 --tables /data/groups
+  grouplake doctor --source segments:/var/lib/kafka/data --tables /data/groups --format json
+  grouplake doctor --conf production.toml --rules alerts.toml
+
+Each finding is ok, a warning or a problem, with what to do. Checks that need an option which is missing are left out and named.
+Exit codes: 0 no problem (warnings do not count), 1 a problem, 2 bad usage or configuration. Nothing is changed, and Spark is not
+started: a file is written into the folder of tables, and removed.
+"""
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--source", metavar="ADDRESS", help="source address of the job, as in grouplake run")
+    parser.add_argument("--tables", type=folder, metavar="DIR", help="folder (or object-store URI) of the tables")
+    parser.add_argument("--era", help=f"broker generation of the job: {', '.join(ERAS)} (default 4)")
+    parser.add_argument("--retention-minutes", type=positive, metavar="N", help="offsets.retention.minutes of the job")
+    parser.add_argument("--rules", metavar="FILE", help="file of alert rules of grouplake alerts")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
+    add_conf(parser)
+
+
+def _run(options: Namespace) -> int:
+    from pipelines.configuration import load_configuration
+    from pipelines.doctor.checks import left_out, run_checks
+    from pipelines.doctor.report import Summary, write_json, write_left_out, write_text
+    from pipelines.doctor.subject import Subject
+    from pipelines.source.address import parse_address
+    from pipelines.timestamps import now_ms
+
+    configuration = load_configuration(options.conf)
+    era = era_named(options.era or configuration.job["era"])
+    minutes = options.retention_minutes or configuration.job["retention_minutes"]
+    subject = Subject(
+        configuration=configuration,
+        era=era,
+        retention_ms=minutes * _MINUTE_MS or era.default_retention_ms,
+        clock_ms=now_ms,
+        address=parse_address(options.source) if options.source else None,
+        tables=options.tables,
+        rules=options.rules,
+    )
+    summary = Summary()
+    results = summary.counted(run_checks(subject))
+    if options.format == "json":
+        write_json(results, sys.stdout)
+    else:
+        write_text(results, sys.stdout)
+        write_left_out(left_out(subject), sys.stdout)
+        print(summary)
+    return summary.exit_code
+
+
+COMMAND = Command("doctor", "check brokers, permissions, tables and this machine", _EXAMPLES, _add_arguments, _run)

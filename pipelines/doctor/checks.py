@@ -1,0 +1,125 @@
+"""The table of all checks."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from coordinator_core.log.errors import LogError
+from pipelines.doctor import (
+    brokers,
+    certificates,
+    clocks,
+    group_topics,
+    interfaces,
+    log_position,
+    machine,
+    object_store,
+    offsets_topic,
+    tables,
+)
+from pipelines.doctor.finding import Finding, Mark, failed
+from pipelines.doctor.subject import Subject
+from pipelines.errors import GrouplakeError
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a check needs: an option, and a condition on its value. Without an option the check is not reported as left out."""
+
+    option: str
+    is_met: Callable[[Subject], bool]
+
+
+NOTHING = Need("", lambda _: True)
+# Spark's own Kafka source is opened by Spark alone
+LOG = Need("--source", lambda subject: subject.address is not None and not subject.address.is_spark_kafka)
+BROKERS = Need("--source", lambda subject: subject.address is not None and subject.address.scheme == "kafka")
+SPARK_KAFKA = Need("", lambda subject: subject.address is not None and subject.address.is_spark_kafka)
+TABLES = Need("--tables", lambda subject: subject.tables is not None)
+FOLDER = Need("--tables", lambda subject: subject.is_local)
+STORE = Need("--tables", lambda subject: subject.tables is not None and not subject.is_local)
+RULES = Need("--rules", lambda subject: subject.rules is not None)
+
+
+@dataclass(frozen=True)
+class Check:
+    """A check, with the area and the name that its findings are listed under.
+
+    `stops_area`: after a problem the rest of the area is left out, because it would find the same again.
+    """
+
+    area: str
+    name: str
+    function: Callable[[Subject], Iterator[Finding]]
+    needs: Need = NOTHING
+    stops_area: bool = False
+
+
+#: All checks, in the order in which they run and are printed.
+CHECKS: tuple[Check, ...] = (
+    Check("machine", "Python", machine.python),
+    Check("machine", "Java", machine.java),
+    Check("machine", "jars", machine.jars),
+    Check("machine", "memory", machine.memory),
+    Check("source", "connector", brokers.of_spark, SPARK_KAFKA),
+    Check("source", "bootstrap servers", brokers.bootstrap_servers, BROKERS, stops_area=True),
+    Check("source", "advertised listeners", brokers.advertised_listeners, BROKERS, stops_area=True),
+    Check("source", "permissions", offsets_topic.describe_and_read, BROKERS, stops_area=True),
+    Check("source", "settings", offsets_topic.settings, BROKERS),
+    Check("source", "topics of groups", group_topics.describe, BROKERS),
+    Check("source", "topics of groups", group_topics.describe_configs, BROKERS),
+    Check("source", "clock", clocks.brokers, BROKERS),
+    Check("source", "position", log_position.position, LOG),
+    Check("tables", "folder", tables.folder, FOLDER, stops_area=True),
+    Check("tables", "object store", object_store.access, STORE, stops_area=True),
+    Check("tables", "layout", tables.layout, TABLES, stops_area=True),
+    Check("tables", "writer", tables.writer, FOLDER),
+    Check("tables", "last batch", tables.last_batch, TABLES),
+    Check("tables", "quarantine", tables.quarantine, TABLES),
+    Check("tables", "clock", clocks.store, FOLDER),
+    Check("certificates", "files", certificates.files),
+    Check("certificates", "servers", certificates.of_brokers, BROKERS),
+    Check("interfaces", "dashboard", interfaces.dashboard),
+    Check("interfaces", "alert rules", interfaces.rules, RULES, stops_area=True),
+    Check("interfaces", "certificates", certificates.of_receivers, RULES),
+)
+
+
+@dataclass(frozen=True)
+class Result:
+    """A finding of a check."""
+
+    check: Check
+    finding: Finding
+
+
+def run_checks(subject: Subject, checks: Iterable[Check] = CHECKS) -> Iterator[Result]:
+    """Run the checks that the subject has everything for, and yield their findings as they are found.
+
+    An error of a check, raised by the code that the job uses too, is a problem.
+    """
+    stopped: set[str] = set()
+    for check in checks:
+        if check.area in stopped or not check.needs.is_met(subject):
+            continue
+        for finding in _findings(check, subject):
+            if finding.mark is Mark.PROBLEM and check.stops_area:
+                stopped.add(check.area)
+            yield Result(check, finding)
+
+
+def _findings(check: Check, subject: Subject) -> Iterator[Finding]:
+    try:
+        yield from check.function(subject)
+    except (GrouplakeError, LogError) as error:
+        yield failed(error)
+
+
+def left_out(subject: Subject, checks: Iterable[Check] = CHECKS) -> dict[str, list[str]]:
+    """Missing option → names of the checks that did not run without it."""
+    given = {"--source": subject.address, "--tables": subject.tables, "--rules": subject.rules}
+    found: dict[str, list[str]] = {}
+    for check in checks:
+        option = check.needs.option
+        if option and given[option] is None and check.name not in found.setdefault(option, []):
+            found[option].append(check.name)
+    return found

@@ -1,0 +1,24 @@
+"""Checks of an object store: address, credentials and access."""
+
+from collections.abc import Iterator
+
+from pipelines.doctor.finding import Finding, ok, problem
+from pipelines.doctor.subject import Subject
+from pipelines.errors import GrouplakeError
+from pipelines.tables.store import first_line
+
+_REMEDY = "check the address, the credentials and the endpoint in the environment (AWS_…, AZURE_…, GOOGLE_…), and the network"
+
+
+def access(subject: Subject) -> Iterator[Finding]:
+    """Read the newest version of `batches`, with the credentials that the job would use."""
+    try:
+        has_tables = subject.store.exists()
+        batch = subject.last
+    except GrouplakeError as error:
+        yield problem(str(error), _REMEDY)
+    except Exception as error:  # object_store's errors reach Python as OSError, ValueError and others
+        yield problem(f"{subject.tables} cannot be read: {first_line(error)}", _REMEDY)
+    else:
+        found = f"batch {batch.batch_id}" if batch else "tables without a batch" if has_tables else "no tables yet"
+        yield ok(f"{subject.tables} answers: {found}")

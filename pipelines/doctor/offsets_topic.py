@@ -1,0 +1,101 @@
+"""Checks of the topic that is read: permissions, settings, and the position of the tables in it."""
+
+from collections.abc import Iterator, Mapping
+
+from coordinator_core.log.errors import NotAuthorized
+from coordinator_core.sources.described_configs import broker_configs, topic_configs
+from coordinator_core.sources.kafka import KafkaSource
+from coordinator_core.sources.kafka_connection import borrow_connection, give_back
+from coordinator_core.sources.kafka_options import parse_address
+from pipelines.doctor.finding import Finding, ok, problem, warning
+from pipelines.doctor.subject import Subject
+
+_MINUTE_MS = 60_000
+_KEYS = ("cleanup.policy", "retention.ms", "segment.bytes", "min.insync.replicas", "compression.type")
+_BROKER_RETENTION = "offsets.retention.minutes"
+
+
+def describe_and_read(subject: Subject) -> Iterator[Finding]:
+    """The ACLs Describe and Read on the topic, by doing both."""
+    address = subject.address
+    assert address is not None
+    try:
+        source = KafkaSource(str(address), subject.kafka)
+    except NotAuthorized:
+        yield problem(f"not authorized to describe topic {address.topic}", _acls(address.topic, "Describe", "Read"))
+        return
+    with source:
+        ends, starts = source.end_offsets(), source.earliest_offsets()
+        filled = [partition for partition in ends if ends[partition] > starts[partition]]
+        try:
+            for partition in filled[:1]:
+                for _ in source.read_columns(partition, ends[partition] - 1, ends[partition]):
+                    pass
+        except NotAuthorized:
+            yield problem(f"not authorized to read topic {address.topic}, only to describe it", _acls(address.topic, "Read"))
+            return
+    if filled:
+        yield ok(f"topic {address.topic}: {len(ends)} partitions, may be described and read")
+    else:
+        yield warning(
+            f"topic {address.topic}: {len(ends)} partitions without records, so Read was not tried",
+            "check again after a group has committed",
+        )
+
+
+def settings(subject: Subject) -> Iterator[Finding]:
+    """Settings of the topic that decide what can be read from it, and for how long."""
+    address = subject.address
+    assert address is not None
+    servers = parse_address(str(address)).servers
+    connection = borrow_connection(servers, subject.kafka)
+    try:
+        found = topic_configs(connection, address.topic, _KEYS)
+        if isinstance(found, str):
+            yield warning(
+                f"settings of topic {address.topic} cannot be read: {found}",
+                "optional: " + _acls(address.topic, "DescribeConfigs"),
+            )
+        else:
+            yield from _judged(address.topic, found)
+        (node,) = [broker.node_id for broker in connection.metadata(()).brokers or ()][:1]
+        yield from _retention(broker_configs(connection, node, (_BROKER_RETENTION,)), subject)
+    finally:
+        give_back(servers, subject.kafka, connection)
+
+
+def _judged(topic: str, found: Mapping[str, str]) -> Iterator[Finding]:
+    policy = {part.strip() for part in found.get("cleanup.policy", "delete").split(",")}
+    described = ", ".join(f"{name} {found[name]}" for name in _KEYS if name in found and name != "retention.ms")
+    if "delete" in policy:
+        days = int(found.get("retention.ms", "-1")) / 86_400_000
+        kept = "records" if days < 0 else f"records older than {days:g} days"
+        yield problem(
+            f"topic {topic}: cleanup.policy is {found.get('cleanup.policy')}: brokers delete {kept}, current offsets too",
+            f"set cleanup.policy of {topic} to compact, Kafka's default for it",
+        )
+    else:
+        yield ok(f"topic {topic}: {described}")
+
+
+def _retention(found: Mapping[str, str] | str, subject: Subject) -> Iterator[Finding]:
+    """The broker's offset retention against that of the job."""
+    minutes = subject.retention_ms // _MINUTE_MS
+    if isinstance(found, str) or _BROKER_RETENTION not in found:
+        reason = f": {found}" if isinstance(found, str) else ""
+        yield warning(
+            f"{_BROKER_RETENTION} of the brokers cannot be read{reason}; the job uses {minutes}",
+            "optional: allow DescribeConfigs on the cluster, or compare job.retention_minutes with the brokers' setting yourself",
+        )
+    elif int(found[_BROKER_RETENTION]) != minutes:
+        yield problem(
+            f"{_BROKER_RETENTION} of the brokers is {found[_BROKER_RETENTION]}, the job uses {minutes}",
+            f"times of expiry are wrong: set job.retention_minutes (or --retention-minutes) to {found[_BROKER_RETENTION]}",
+        )
+    else:
+        yield ok(f"{_BROKER_RETENTION} is {minutes}, as in the job")
+
+
+def _acls(topic: str, *operations: str) -> str:
+    flags = " ".join(f"--operation {operation}" for operation in operations)
+    return f"kafka-acls --add --allow-principal User:… {flags} --topic {topic}"

@@ -1,0 +1,45 @@
+"""What the checks look at: the options of the job, and the time."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from coordinator_core.state.era import Era
+from pipelines.configuration import Configuration
+from pipelines.source.address import SourceAddress
+from pipelines.tables.location import local_folder
+from pipelines.tables.store import Batch, TableStore
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Options of a job. Without an address, a folder of tables or a file of rules the checks of it are left out."""
+
+    configuration: Configuration
+    era: Era
+    retention_ms: int
+    clock_ms: Callable[[], int]
+    address: SourceAddress | None = None
+    tables: str | None = None
+    rules: str | None = None
+
+    @cached_property
+    def kafka(self) -> dict[str, str]:
+        """Connection options of the source that differ from their defaults. May hold secrets."""
+        return self.configuration.kafka_options
+
+    @property
+    def is_local(self) -> bool:
+        """True if the tables are in a folder, not in an object store."""
+        return self.tables is not None and local_folder(self.tables) is not None
+
+    @cached_property
+    def store(self) -> TableStore:
+        """The tables."""
+        assert self.tables is not None
+        return TableStore(self.tables)
+
+    @cached_property
+    def last(self) -> Batch | None:
+        """The last batch; None without tables or batches."""
+        return self.store.last_batch() if self.tables is not None and self.store.exists() else None

@@ -1,0 +1,142 @@
+"""Checks of the folder of tables: access, space, layout, writer, last batch, quarantine."""
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from pipelines.doctor.finding import Finding, ok, problem, warning
+from pipelines.doctor.subject import Subject
+from pipelines.query.engine import Snapshot
+from pipelines.tables.location import local_folder
+from pipelines.tables.writer import expect_known_tables
+from pipelines.tables.writer_lock import FILE
+
+_GIB = 2**30
+#: A batch needs less than this; a first load of ten million offsets takes about a GiB.
+_LEAST_BYTES, _FEW_BYTES = 100 * 2**20, 2 * _GIB
+#: Age of the last batch that most schedules exceed only after a failure.
+_OLD_BATCH = timedelta(days=1)
+_LOCK_TEXT_BYTES = 4_096
+
+
+def folder_of(subject: Subject) -> Path:
+    """The folder of the tables, which is local."""
+    assert subject.tables is not None
+    found = local_folder(subject.tables)
+    assert found is not None
+    return found
+
+
+def folder(subject: Subject) -> Iterator[Finding]:
+    """Access to the folder, and free space on its file system."""
+    path = folder_of(subject)
+    existing = next(each for each in (path, *path.absolute().parents) if each.exists())
+    if not existing.is_dir():
+        yield problem(f"{existing} is a file", "name a folder with --tables")
+        return
+    if not os.access(existing, os.R_OK | os.W_OK | os.X_OK):
+        yield problem(
+            f"cannot write into {existing}", "give the user of the job this folder (chown), or mount the file system writable"
+        )
+        return
+    yield ok(f"{path} is writable" if path.exists() else f"{path} does not exist; the first run creates it in {existing}")
+    usage = shutil.disk_usage(existing)
+    found = f"{usage.free / _GIB:.1f} of {usage.total / _GIB:.1f} GiB are free"
+    remedy = "free space: `grouplake maintain`, a lower maintain.history_days, or a larger disk"
+    if usage.free < _LEAST_BYTES:
+        yield problem(found, remedy)
+    elif usage.free < _FEW_BYTES:
+        yield warning(found, remedy)
+    else:
+        yield ok(found)
+
+
+def layout(subject: Subject) -> Iterator[Finding]:
+    """The tables were made by this version or an older one, with the same era."""
+    last = subject.last
+    if last is None:
+        return
+    expect_known_tables(subject.store, last)
+    if last.era != subject.era.name:
+        yield problem(
+            f"the tables were made with era {last.era}, not {subject.era.name}",
+            f'set job.era = "{last.era}" (or --era {last.era}), or use another folder',
+        )
+    else:
+        yield ok(f"the layout of the tables is known, era {last.era}")
+
+
+def writer(subject: Subject) -> Iterator[Finding]:
+    """The process that has the lock."""
+    file = folder_of(subject) / FILE
+    holder = _holder(file) if file.exists() else None
+    if holder is None:
+        yield ok("no process writes the tables")
+    else:
+        yield ok(f"the tables are being written by {holder}")
+
+
+def _holder(file: Path) -> str | None:
+    """The process that has the lock, None if it is free. The text of a free lock is that of a killed process, or empty."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        text = os.pread(descriptor, _LOCK_TEXT_BYTES, 0).decode(errors="replace").strip()
+        if not text:
+            return None
+        # shared, so that a job that starts at this moment is disturbed only after a kill left a text
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        command, _, process = text.partition("\n")
+        return f"`{command}` ({process})"
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    return None
+
+
+def last_batch(subject: Subject) -> Iterator[Finding]:
+    """The newest batch and its age."""
+    last = subject.last
+    if last is None:
+        yield ok("no batch yet")
+        return
+    finished = last.finished_at.astimezone(UTC)
+    age = datetime.fromtimestamp(subject.clock_ms() / 1000, UTC) - finished
+    found = f"the last batch is {last.batch_id}, finished {finished:%Y-%m-%dT%H:%M:%SZ}, {in_words(age)} ago"
+    if age > _OLD_BATCH:
+        yield warning(found, "check that the job is scheduled, and its last output")
+    else:
+        yield ok(found)
+
+
+def quarantine(subject: Subject) -> Iterator[Finding]:
+    """Rows of `quarantine`: what could not be decoded is missing in the other tables."""
+    if subject.last is None:
+        return
+    reasons = "SELECT reason, count(*) AS n FROM quarantine GROUP BY reason ORDER BY n DESC"
+    found = Snapshot(subject.store, subject.last).query(reasons)
+
+    if not found.num_rows:
+        yield ok("quarantine is empty")
+        return
+    row = found.to_pylist()[0]
+    yield warning(
+        f"quarantine has {sum(found['n'].to_pylist()):,} rows; most frequent: {row['reason']} ({row['n']:,})",
+        f'read them: grouplake sql --tables {subject.tables} "SELECT * FROM quarantine"; report new record layouts as a bug',
+    )
+
+
+def in_words(age: timedelta) -> str:
+    """A duration in its largest unit."""
+    seconds = age.total_seconds()
+    for unit, length in (("days", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} s"

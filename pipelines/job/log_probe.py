@@ -1,0 +1,36 @@
+"""Checks of the log before a run: it is readable, and has the offsets at which the tables continue."""
+
+from collections.abc import Mapping
+
+from coordinator_core.codec.uuids import uuid_from_text, uuid_text
+from coordinator_core.log.errors import LogError
+from pipelines.errors import UsageError
+from pipelines.source.address import SourceAddress, deleted_records_error, open_source, short_log_error
+
+
+def probe_log(
+    address: SourceAddress, kafka_options: Mapping[str, str], next_offsets: Mapping[int, int], topic_id: str | None
+) -> tuple[str | None, Mapping[int, int]]:
+    """Return the current id of the topic, if known, and the end offset of each log partition.
+
+    `topic_id` is the id of the topic that the tables were made from, if known.
+
+    Raises:
+        UsageError: the log cannot be read, or lacks an offset of `next_offsets`.
+    """
+    try:
+        source = open_source(address, kafka_options, uuid_from_text(topic_id) if topic_id else None)
+        try:
+            beginnings, ends = source.earliest_offsets(), source.end_offsets()
+            topic_id = uuid_text(source.topic_id) if source.topic_id else None
+        finally:
+            source.close()
+        for partition, offset in next_offsets.items():
+            if ends.get(partition, 0) < offset:
+                raise short_log_error(address, partition, offset, ends.get(partition, 0))
+            if 0 < offset < beginnings.get(partition, 0):
+                raise deleted_records_error(address, partition, offset, beginnings[partition])
+    except (LogError, ValueError) as error:
+        # ValueError: the table property holds no topic id, so another program wrote it
+        raise UsageError(str(error)) from error
+    return topic_id, ends

@@ -1,0 +1,63 @@
+"""The position of the tables with the leader epochs of the log, which a run without Spark keeps for the next run.
+
+The row of `batches` has the offsets alone. Leader epochs show that a log was truncated and has grown again (KIP-320). Spark keeps
+them in its checkpoint, which a run without Spark removes, because it would have another position than the tables. The file
+`_position.json` beside the tables has the positions before and after that run. Only a position with the offsets of the tables
+counts, so a file that is stale, torn or missing costs this check and nothing else.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from pipelines.failpoints import failpoint
+from pipelines.source.position import Position
+from pipelines.source.ranges import Offsets
+
+FILE = "_position.json"
+_CHECKPOINT = "_checkpoint"
+#: Of Spark's log of offsets: the last entry may be of a batch that was not applied.
+_NEWEST = 2
+
+
+def known_epochs(folder: Path, next_offsets: Offsets) -> Mapping[int, int]:
+    """Leader epochs in which the log contained all records below `next_offsets`; empty if they are unknown."""
+    for position in (*_own(folder), *_of_spark(folder)):
+        if all(position.offsets.get(partition) == offset for partition, offset in next_offsets.items()):
+            return position.epochs
+    return {}
+
+
+def replace_checkpoint(folder: Path, begin: Position, end: Position) -> None:
+    """Keep the positions before and after a batch without Spark, and remove Spark's checkpoint.
+
+    Called before the batch is applied: after a kill at any moment, the tables are at one of the positions, and a stream of Spark
+    that starts later starts at the position of the tables.
+    """
+    draft = folder / f"{FILE}.tmp"
+    draft.write_text(json.dumps([begin.to_json(), end.to_json()]))
+    os.replace(draft, folder / FILE)
+    failpoint("position:written")
+    shutil.rmtree(folder / _CHECKPOINT, ignore_errors=True)
+    if (folder / _CHECKPOINT).exists():
+        raise OSError(f"cannot remove {folder / _CHECKPOINT}, Spark's checkpoint of an earlier position")
+
+
+def _own(folder: Path) -> Iterator[Position]:
+    try:
+        for value in json.loads((folder / FILE).read_text()):
+            yield Position.from_json(value)
+    except (OSError, ValueError, AttributeError, TypeError):
+        return
+
+
+def _of_spark(folder: Path) -> Iterator[Position]:
+    """Positions in the log of offsets of Spark's checkpoint: its version, metadata of the batch, and a line per source."""
+    entries = [entry for entry in (folder / _CHECKPOINT / "offsets").glob("[0-9]*") if entry.name.isdigit()]
+    for entry in sorted(entries, key=lambda entry: -int(entry.name))[:_NEWEST]:
+        try:
+            yield Position.from_json(json.loads(entry.read_text().splitlines()[-1]))
+        except (OSError, ValueError, AttributeError, TypeError, IndexError):
+            continue
