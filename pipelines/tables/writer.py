@@ -202,19 +202,32 @@ class TablesWriter:
         Raises:
             AnotherWriter: another job took over the tables.
         """
-        self.expect_claim()
         for name in definitions.SAMPLED:
-            table = self.store.table(name)
-            known = self._left.get(name)
-            if table.version() != known:
-                continue
-            try:
-                table.vacuum(retention_hours=definitions.SAMPLED_HOURS, dry_run=False, enforce_retention_duration=False)
-            except DeltaError as error:
-                raise TablesError(f"cannot remove files of {self.store.path(name)}: {first_line(error)}") from error
-            # a vacuum commits versions without changes
-            if self._has_files_of(name, self.store.table(name), known):
-                self._left[name] = self.store.table(name).version()
+            self.remove_unneeded_files(name, definitions.SAMPLED_HOURS)
+
+    def remove_unneeded_files(self, name: str, hours: int, *, full: bool = False) -> int:
+        """Remove the files of a table that no version of the last `hours` has; between two batches. Returns their number.
+
+        `full` also removes old files that no commit names.
+
+        Raises:
+            AnotherWriter: another job took over the tables.
+            TablesError: the files cannot be removed.
+        """
+        self.expect_claim()
+        table = self.store.table(name)
+        known = self._left.get(name, table.version())
+        if table.version() != known:
+            # a late write of another job, which the next commit rolls back
+            return 0
+        try:
+            removed = table.vacuum(retention_hours=hours, dry_run=False, enforce_retention_duration=False, full=full)
+        except DeltaError as error:
+            raise TablesError(f"cannot remove files of {self.store.path(name)}: {first_line(error)}") from error
+        # a vacuum commits versions without changes
+        if name in self._left and self._has_files_of(name, self.store.table(name), known):
+            self._left[name] = self.store.table(name).version()
+        return len(removed)
 
     def expect_claim(self) -> DeltaTable:
         """Return table `batches` after checking that this writer's claim is the newest.
