@@ -7,7 +7,7 @@ tables; the next commit of the current writer there detects the unexpected versi
 """
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction, write_deltalake
@@ -17,6 +17,8 @@ from pipelines.errors import AnotherWriter, TablesError, UsageError
 from pipelines.failpoints import failpoint
 from pipelines.phases import Phases
 from pipelines.tables import definitions
+from pipelines.tables.layout import LAYOUT, expect_writable, grouplake_version, layout_of, store_layout
+from pipelines.tables.migration import add_missing_columns
 from pipelines.tables.store import APP_ID, Batch, TableStore, first_line
 
 #: Application id of the transactions on `batches` with which writers claim the tables; their version is the writer epoch.
@@ -75,7 +77,7 @@ class TablesWriter:
     def claim(cls, store: TableStore) -> "TablesWriter":
         """Take over the tables from the previous writer, and roll back the commits of a batch without a `batches` row.
 
-        Tables that are new in this version of Grouplake are created.
+        Tables and columns that are new in this version of Grouplake are created.
 
         Raises:
             UsageError: a newer version of Grouplake wrote the tables.
@@ -84,6 +86,7 @@ class TablesWriter:
         while True:
             batches = store.table("batches")
             version, last = batches.version(), store.last_batch_of(batches)
+            expect_writable(batches, store.root)
             expect_known_tables(store, last)
             generation = max(newest_claim(batches), last.generation if last else 0) + 1
             properties = CommitProperties(app_transactions=[Transaction(WRITER_ID, generation)], max_commit_retries=0)
@@ -98,6 +101,8 @@ class TablesWriter:
             store.create()
         writer = cls(store, generation, last, version + 1)
         writer._roll_back()
+        if layout_of(store.table("batches"), store.root) < LAYOUT:
+            writer._migrate()
         return writer
 
     def begin(self) -> int:
@@ -167,6 +172,7 @@ class TablesWriter:
             next_offsets=next_offsets,
             versions=dict(self._versions),
             phase_ms=phases.ms,
+            written_by=grouplake_version(),
         )
         failpoint("before:batches")
         properties = CommitProperties(app_transactions=[Transaction(APP_ID, batch.batch_id)], max_commit_retries=0)
@@ -261,6 +267,24 @@ class TablesWriter:
                 table, named = self.store.table(name), self._versions[name]
             self._versions[name] = table.version()
         self._left = dict(self._versions)
+
+    def _migrate(self) -> None:
+        """Bring the tables to the present layout, and write a row of `batches` with their versions.
+
+        A later rollback restores the columns of the version that it restores, so no batch may begin before that row.
+        """
+        phases = Phases(datetime.now(UTC))
+        with phases.timed("migrate"):
+            changed = add_missing_columns(self.store)
+        self.expect_claim()
+        for name in self._left.keys() & set(changed):
+            self._left[name] = self.store.table(name).version()
+        last = self.last
+        if last is not None:
+            self.begin()
+            self.finish(phases, datetime.now(UTC), era=last.era, retention_ms=last.retention_ms, next_offsets=last.next_offsets)
+        # last: a migration that is interrupted before is repeated
+        store_layout(self.store.table("batches"), self.store.root)
 
     def _has_files_of(self, name: str, table: DeltaTable, version: int) -> bool:
         """True if a table has the files of `version`: vacuum commits versions without changes."""
