@@ -44,7 +44,7 @@ def run(
     topic_id, ends = (store.topic_id() if last else None), None
     if not options.address.is_spark_kafka:
         topic_id, ends = _probe(options, last.next_offsets if last else {}, topic_id)
-    with writer_lock(store.root, "grouplake run") as is_locked:
+    with writer_lock(options.tables, "grouplake run") as is_locked:
         if last is not None:
             store.expect_writable()
         else:

@@ -64,6 +64,13 @@ class FolderFiles:
             else:
                 (self._folder / name).unlink()
 
+    def remove_empty(self, folder: str) -> None:
+        """Remove a folder that has no files any more; an object store has none."""
+        if self._folder is not None:
+            for where, _, _ in sorted(os.walk(self._folder / folder), reverse=True):
+                with suppress(OSError):
+                    Path(where).rmdir()
+
     def sizes(self, under: str = "") -> dict[str, int]:
         """Size in bytes of every file below `under`, by name; none without that folder."""
         with self._errors("list", under):

@@ -20,6 +20,7 @@ from pipelines.tables import definitions
 from pipelines.tables.containment import expect_own_files, expect_own_log
 from pipelines.tables.layout import expect_readable, store_layout
 from pipelines.tables.location import local_folder
+from pipelines.tables.pointer import Pointer
 from pipelines.timestamps import to_us
 
 #: Application id of the transactions that write rows of `batches`; their version is the batch id.
@@ -57,16 +58,21 @@ class Batch:
 
 
 class TableStore:
-    """The tables under one folder or object-store URI. With `any_layout`, also those of layouts that this version cannot read."""
+    """The tables under one folder or object-store URI; `root` is where `grouplake rebuild` has left them, if it has.
 
-    def __init__(self, root: str, *, any_layout: bool = False) -> None:
-        self.root = root.rstrip("/") or "/"
+    With `any_layout`, also tables of layouts that this version cannot read.
+    """
+
+    def __init__(self, folder: str, *, any_layout: bool = False) -> None:
+        self._folder = folder.rstrip("/") or "/"
+        self._pointer = Pointer(self._folder)
+        self.root = self._pointer.present
         self._any_layout = any_layout
         self._open: dict[str, DeltaTable] = {}
 
     def path(self, name: str) -> str:
         """Location of table `name`."""
-        return f"{self.root}/{name}"
+        return f"{self._folder if name in definitions.ALERTS else self.root}/{name}"
 
     def uri(self, name: str) -> str:
         """Location of table `name` as a URI, which Spark does not look for in its default file system."""
@@ -108,7 +114,10 @@ class TableStore:
                 failpoint(f"created:{table.name}")
 
     def table(self, name: str) -> DeltaTable:
-        """Return table `name` at its newest version."""
+        """Return table `name` at its newest version. With `batches`, tables that were rebuilt meanwhile are found."""
+        if name == "batches" and self._pointer.look():
+            self.root = self._pointer.present
+            self._open.clear()
         if name not in self._open or _is_removed(self._open[name]):
             self._open[name] = self._load(name)
         elif not _is_newest(self._open[name]):

@@ -83,19 +83,7 @@ class TablesWriter:
             UsageError: a newer version of Grouplake wrote the tables.
             TablesError: the tables cannot be restored to the last batch.
         """
-        while True:
-            batches = store.table("batches")
-            version, last = batches.version(), store.last_batch_of(batches)
-            expect_writable(batches, store.root)
-            expect_known_tables(store, last)
-            generation = max(newest_claim(batches), last.generation if last else 0) + 1
-            properties = CommitProperties(app_transactions=[Transaction(WRITER_ID, generation)], max_commit_retries=0)
-            try:
-                batches.create_write_transaction([], "append", batches.schema(), commit_properties=properties)
-                break
-            except CommitFailedError as error:
-                if store.table("batches").version() == version:
-                    raise TablesError(f"cannot write {store.path('batches')}: {first_line(error)}") from error
+        generation, last, version = cls.fence(store)
         failpoint("claimed")
         if last is None or set(definitions.WRITE_ORDER[:-1]) - set(last.versions):
             store.create()
@@ -104,6 +92,27 @@ class TablesWriter:
         if layout_of(store.table("batches"), store.root) < LAYOUT:
             writer._migrate()
         return writer
+
+    @staticmethod
+    def fence(store: TableStore, *, any_layout: bool = False) -> tuple[int, Batch | None, int]:
+        """Commit a claim, after which no earlier writer can finish a batch.
+
+        Returns its writer epoch, the last batch, and the version of `batches` before the claim. Raises as `claim` does.
+        """
+        while True:
+            batches = store.table("batches")
+            version, last = batches.version(), store.last_batch_of(batches)
+            if not any_layout:
+                expect_writable(batches, store.root)
+                expect_known_tables(store, last)
+            generation = max(newest_claim(batches), last.generation if last else 0) + 1
+            properties = CommitProperties(app_transactions=[Transaction(WRITER_ID, generation)], max_commit_retries=0)
+            try:
+                batches.create_write_transaction([], "append", batches.schema(), commit_properties=properties)
+                return generation, last, version
+            except CommitFailedError as error:
+                if store.table("batches").version() == version:
+                    raise TablesError(f"cannot write {store.path('batches')}: {first_line(error)}") from error
 
     def begin(self) -> int:
         """Begin a batch and return its id. `commit` rolls back the commits of a failed batch in the tables that it writes."""

@@ -22,7 +22,7 @@ from pipelines.tables import definitions
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(sys.executable).with_name("grouplake")
 COMMANDS = (
-    *("demo", "example", "run", "maintain", "backup", "restore", "sql", "lag", "diff", "check", "catalog", "show"),
+    *("demo", "example", "run", "maintain", "backup", "restore", "rebuild", "sql", "lag", "diff", "check", "catalog", "show"),
     *("dashboard", "credential", "alerts", "coordinator", "cache", "completion"),
 )
 Captured = pytest.CaptureFixture[str]
