@@ -1,23 +1,30 @@
-"""`grouplake maintain`: compacts the tables and removes old history and files. Like the job, it is a writer of the tables."""
+"""Maintenance: compacts the tables and removes old history and files. Like the job, it is a writer of the tables."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError
 
 from coordinator_core.health import DEFAULT_KEEP, KeepRule
 from pipelines.batch.without_records import finish_batch
 from pipelines.failpoints import failpoint
+from pipelines.lag.settings import lag_keep
 from pipelines.phases import Phases
 from pipelines.tables import definitions
 from pipelines.tables.leaf_order import order_leaves
 from pipelines.tables.leaves import has_leaves
 from pipelines.tables.store import Batch, TableStore, timestamp_literal
-from pipelines.tables.writer import TablesWriter, stamped
+from pipelines.tables.writer import Change, TablesWriter, stamped
 from pipelines.tables.writer_lock import writer_lock
 from pipelines.thinning import THINNED, thin_table
+
+if TYPE_CHECKING:
+    from pipelines.configuration import Configuration
 
 #: Histories with an age limit. `quarantine` has none: an operator decides about its rows.
 _AGING = ("offset_history", "group_history", "membership_history", "ownership_history")
@@ -26,6 +33,9 @@ _AGING = ("offset_history", "group_history", "membership_history", "ownership_hi
 _DELETED_FILE_RETENTION_HOURS = 7 * 24
 
 _STATE_AND_HISTORY = definitions.WRITE_ORDER[:-1]
+
+#: Phase → its past participle, in names of failpoints.
+_DONE = {"age": "aged", "thin": "thinned", "compact": "compacted"}
 
 
 @dataclass(frozen=True)
@@ -37,6 +47,24 @@ class Maintenance:
     target_file_mb: int
     keep: tuple[KeepRule, ...] = DEFAULT_KEEP
 
+    @classmethod
+    def of(cls, configuration: "Configuration") -> "Maintenance":
+        """The limits in the sections `maintain` and `lag`.
+
+        Raises:
+            UsageError: `lag.keep` is invalid.
+        """
+        section = configuration.maintain
+        return cls(section["history_days"], section["vacuum_hours"], section["target_file_mb"], lag_keep(configuration.lag))
+
+
+class Step(NamedTuple):
+    """A change of one table in a maintenance batch, and the phase whose duration it adds to."""
+
+    phase: str
+    table: str
+    change: Change
+
 
 def maintain(root: str, limits: Maintenance, now: datetime, progress: Callable[[str], None]) -> None:
     """Delete old history, compact every table, write checkpoints, and remove unneeded files.
@@ -47,15 +75,20 @@ def maintain(root: str, limits: Maintenance, now: datetime, progress: Callable[[
         UsageError: there are no tables, or they are not writable.
         AnotherWriter: a job is writing them.
     """
-    store = TableStore(root)
-    store.table("batches")
+    TableStore(root).table("batches")
     with writer_lock(root, "grouplake maintain"):
-        store.expect_writable()
-        writer = TablesWriter.claim(store)
-        if writer.last is not None:
-            progress(describe_maintenance(_compacted(writer, writer.last, limits, now, progress)))
-        for name in definitions.WRITE_ORDER:
-            _tidy(writer, name, limits.vacuum_hours, progress)
+        maintain_locked(root, limits, now, progress)
+
+
+def maintain_locked(root: str, limits: Maintenance, now: datetime, progress: Callable[[str], None]) -> None:
+    """The work of `maintain`, for a process that has the lock or needs none."""
+    store = TableStore(root)
+    store.expect_writable()
+    writer = TablesWriter.claim(store)
+    if writer.last is not None:
+        progress(describe_maintenance(_compacted(writer, writer.last, limits, now, progress)))
+    for name in definitions.WRITE_ORDER:
+        tidy(writer, name, limits.vacuum_hours, progress)
 
 
 def describe_maintenance(batch: Batch) -> str:
@@ -63,28 +96,65 @@ def describe_maintenance(batch: Batch) -> str:
     return f"batch {batch.batch_id}: maintenance, {(batch.finished_at - batch.started_at).total_seconds():.1f} s"
 
 
+def steps(limits: Maintenance, now: datetime, progress: Callable[[str], None]) -> Iterator[Step]:
+    """The changes of all tables but `batches`, in the order of a maintenance batch."""
+    oldest = timestamp_literal(now - timedelta(days=limits.history_days))
+    for name in _AGING:
+        yield Step("age", name, partial(_age, oldest))
+    for name in THINNED:
+        yield Step("thin", name, partial(thin_table, name, limits.keep, now, limits.target_file_mb << 20))
+    for name in _STATE_AND_HISTORY:
+        yield Step("compact", name, partial(_compact, name, limits, progress))
+
+
+def compact_batches(
+    writer: TablesWriter, last: Batch, limits: Maintenance, now: datetime, progress: Callable[[str], None]
+) -> None:
+    """Remove the oldest rows of `batches` and compact it. Readers and writers open its newest version, which needs no row.
+
+    A row or claim that another commit adds meanwhile is kept.
+    """
+    table = writer.expect_claim()
+    # a conflict with such a commit: the next maintenance removes the rows
+    with suppress(CommitFailedError):
+        table.delete(f"finished_at < {timestamp_literal(_oldest_batch(limits, now))} AND batch_id < {last.batch_id}")
+    _compact("batches", limits, progress, writer.expect_claim(), "")
+
+
+def tidy(writer: TablesWriter, name: str, vacuum_hours: int, progress: Callable[[str], None]) -> int:
+    """Write a checkpoint of a table; remove files and log entries that no version of the last `vacuum_hours` needs.
+
+    Returns the number of removed files.
+    """
+    writer.store.table(name).create_checkpoint()
+    failpoint(f"maintain:checkpoint:{name}")
+    if name in definitions.SAMPLED:
+        vacuum_hours = min(vacuum_hours, definitions.SAMPLED_HOURS)
+    removed = writer.remove_unneeded_files(name, vacuum_hours, full=_may_list_files(vacuum_hours))
+    failpoint(f"maintain:vacuumed:{name}")
+    writer.store.table(name).cleanup_metadata()
+    progress(f"{name}: {removed} unneeded files removed")
+    return removed
+
+
 def _compacted(writer: TablesWriter, last: Batch, limits: Maintenance, now: datetime, progress: Callable[[str], None]) -> Batch:
     """Write a maintenance batch: old history is deleted, other rows keep their content in new files."""
     writer.begin()
     phases = Phases(datetime.now(UTC))
-    oldest = timestamp_literal(now - timedelta(days=limits.history_days))
-    for name in _AGING:
-        with phases.timed("age"):
-            writer.commit(name, partial(_age, oldest))
-        failpoint(f"maintain:aged:{name}")
-    for name in THINNED:
-        with phases.timed("thin"):
-            writer.commit(name, partial(thin_table, name, limits.keep, now, limits.target_file_mb << 20))
-        failpoint(f"maintain:thinned:{name}")
-    for name in _STATE_AND_HISTORY:
-        with phases.timed("compact"):
-            writer.commit(name, partial(_compact, name, limits, progress))
-        failpoint(f"maintain:compacted:{name}")
+    for step in steps(limits, now, progress):
+        with phases.timed(step.phase):
+            writer.commit(step.table, step.change)
+        failpoint(f"maintain:{_DONE[step.phase]}:{step.table}")
     with phases.timed("compact"):
-        # no writer restores an older version of `batches`, and a row or claim that is committed meanwhile is kept
-        _compact("batches", limits, progress, writer.expect_claim(), "")
+        compact_batches(writer, last, limits, now, progress)
     failpoint("maintain:compacted:batches")
     return finish_batch(writer, last, phases, datetime.now(UTC))
+
+
+def _oldest_batch(limits: Maintenance, now: datetime) -> datetime:
+    """Age limit of `batches`: histories and samples name batches, and `--as-of` needs the versions in their rows."""
+    kept = max((rule.age_ms for rule in limits.keep), default=0)
+    return now - max(timedelta(days=limits.history_days), timedelta(hours=limits.vacuum_hours), timedelta(milliseconds=kept))
 
 
 def _age(oldest: str, table: DeltaTable, stamp: str) -> bool:
@@ -100,22 +170,6 @@ def _compact(name: str, limits: Maintenance, progress: Callable[[str], None], ta
         removed, added = metrics["numFilesRemoved"], metrics["numFilesAdded"]
     progress(f"{name}: {removed} files → {added}")
     return removed > 0
-
-
-def _tidy(writer: TablesWriter, name: str, vacuum_hours: int, progress: Callable[[str], None]) -> None:
-    """Write a checkpoint of a table; remove files and log entries that no version of the last `vacuum_hours` needs."""
-    table = writer.store.table(name)
-    table.create_checkpoint()
-    failpoint(f"maintain:checkpoint:{name}")
-    writer.expect_claim()
-    if name in definitions.SAMPLED:
-        vacuum_hours = min(vacuum_hours, definitions.SAMPLED_HOURS)
-    removed = table.vacuum(
-        retention_hours=vacuum_hours, dry_run=False, enforce_retention_duration=False, full=_may_list_files(vacuum_hours)
-    )
-    failpoint(f"maintain:vacuumed:{name}")
-    table.cleanup_metadata()
-    progress(f"{name}: {len(removed)} unneeded files removed")
 
 
 def _may_list_files(vacuum_hours: int) -> bool:

@@ -79,6 +79,14 @@ def thin_table(name: str, rules: Sequence[KeepRule], now: datetime, file_bytes: 
     return True
 
 
+def removable_share(name: str, rules: Sequence[KeepRule], now: datetime, table: DeltaTable) -> float:
+    """Share of the rows of a table that `thin_table` would remove."""
+    rows = kept = 0
+    for _, remain in _thinned(name, table, list(_parts(name, table)), to_ms(now), rules):
+        rows, kept = rows + len(remain), kept + int(remain.sum())
+    return 1 - kept / rows if rows else 0.0
+
+
 def _parts(name: str, table: DeltaTable) -> Iterator[tuple[str, str]]:
     """Ranges of the first column with about as many rows as fit into memory."""
     first = THINNED[name].order[0]

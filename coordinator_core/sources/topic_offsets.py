@@ -69,8 +69,8 @@ class TopicOffsetsSampler:
 
         Returns a row per partition with the columns of `END_OFFSETS_SCHEMA`, by topic and partition. A partition without an
         answer has the reason, and the others are complete: a topic that is missing, not authorized or without a leader, or a
-        broker that does not answer. The requests of all leaders run in parallel, and a leader gets the next one while it answers. Raises LogError
-        only if no broker answers at all.
+        broker that does not answer. The requests of all leaders run in parallel; a leader gets the next one while it answers.
+        Raises LogError only if no broker answers at all.
         """
         self._metadata = []
         answers = _Answers(wanted, self._now_ms())

@@ -65,6 +65,16 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def seconds(text: str) -> int:
+    """Argument type: a duration such as `90s`, `30m` or `1h`, or 0, in seconds."""
+    from pipelines.alerts.durations import parse_duration_ms
+
+    try:
+        return parse_duration_ms(text) // 1_000 if text != "0" else 0
+    except ValueError as error:
+        raise ArgumentTypeError(f"{text!r} is not a duration such as 90s, 30m, 1h or 1d, or 0") from error
+
+
 def time_ms(text: str) -> int:
     """Argument type: a time in ms since the epoch."""
     if not text.isascii() or not text.isdigit() or int(text) > _LAST_MS:

@@ -6,6 +6,7 @@ from typing import NoReturn
 from pipelines.cli.command import Command
 from pipelines.cli.commands import (
     alerts,
+    backup,
     cache,
     catalog,
     check,
@@ -19,6 +20,8 @@ from pipelines.cli.commands import (
     example,
     lag,
     maintain,
+    rebuild,
+    restore,
     run,
     show,
     sql,
@@ -30,6 +33,7 @@ from pipelines.version import version_text
 CONTENTS: tuple[tuple[str, tuple[Command, ...]], ...] = (
     ("try it", (demo.COMMAND, example.COMMAND)),
     ("write tables", (run.COMMAND, maintain.COMMAND)),
+    ("back up and upgrade tables", (backup.COMMAND, restore.COMMAND, rebuild.COMMAND)),
     ("read", (sql.COMMAND, lag.COMMAND, diff.COMMAND, check.COMMAND, catalog.COMMAND, show.COMMAND)),
     ("watch", (dashboard.COMMAND, credential.COMMAND, alerts.COMMAND)),
     ("serve Kafka clients", (coordinator.COMMAND,)),

@@ -8,13 +8,13 @@ from uuid import UUID
 from pipelines.batch.apply import BatchApplier
 from pipelines.batch.expiry_sweep import sweep
 from pipelines.errors import TablesError, UsageError
+from pipelines.job.between_batches import BetweenBatches
 from pipelines.job.log_probe import probe_log
 from pipelines.job.run_in_driver import fits_driver, run_in_driver
 from pipelines.job.run_options import AVAILABLE_NOW, RunOptions, trigger_arguments
 from pipelines.job.shared_files import shared_files
 from pipelines.job.stop_request import StopRequest
 from pipelines.job.stored_position import known_epochs
-from pipelines.lag.schedule import SampleSchedule
 from pipelines.progress import Progress
 from pipelines.source.address import open_source
 from pipelines.source.position import Position
@@ -52,7 +52,7 @@ def run(
     if not options.address.is_spark_kafka:
         next_offsets = last.next_offsets if last else {}
         topic_id, ends = probe_log(options.address, options.kafka, next_offsets, topic_id)
-    with writer_lock(store.root, "grouplake run") as is_locked:
+    with writer_lock(options.tables, "grouplake run") as is_locked:
         if last is not None:
             store.expect_writable()
         else:
@@ -64,22 +64,20 @@ def run(
         last = writer.last if writer else _last_batch(store, options)
         if last is not None and _is_up_to_date(options, last, ends):
             progress(f"up to date: {options.address} has no records after batch {last.batch_id}")
-            take_last_sample = _sample_of(options, store, writer, progress, clock_ms)
+            end_run = _idle_run(options, store, writer, progress, clock_ms)
             if on_ready is not None:
                 on_ready()
         elif last is not None and fits_driver(options, last.next_offsets, ends):
-            writer, take_last_sample = _read_in_driver(options, store, last, topic_id, progress, writer, clock_ms, stop, on_ready)
+            writer, end_run = _read_in_driver(options, store, last, topic_id, progress, writer, clock_ms, stop, on_ready)
         else:
-            writer, take_last_sample = _stream(
-                options, store, last, topic_id, trigger, progress, writer, clock_ms, stop, on_ready
-            )
+            writer, end_run = _stream(options, store, last, topic_id, trigger, progress, writer, clock_ms, stop, on_ready)
         _report_torn_ends(options, progress)
         if options.expiry == "apply":
             now_ms = options.now_ms if options.now_ms is not None else clock_ms()
             swept = sweep(store, options.era, options.retention_ms, now_ms, writer)
             if swept is not None:
                 progress(describe_sweep(swept))
-        take_last_sample()
+        end_run()
 
 
 def _last_batch(store: TableStore, options: RunOptions) -> Batch | None:
@@ -102,12 +100,18 @@ def _is_up_to_date(options: RunOptions, last: Batch, ends: Mapping[int, int] | N
     return all(last.next_offsets.get(partition, 0) >= end for partition, end in ends.items())
 
 
-def _sample_of(
+def _idle_run(
     options: RunOptions, store: TableStore, writer: TablesWriter | None, progress: Progress, clock_ms: Callable[[], int]
 ) -> Callable[[], None]:
-    """The call that takes the sample of a run that has nothing to read."""
-    schedule = _sample_schedule(options, threading.Lock(), lambda: writer or TablesWriter.claim(store), progress, clock_ms)
-    return lambda: schedule.query_ended(True)
+    """The call that ends a run that has nothing to read: its sample, and maintenance that is due."""
+
+    def claim() -> TablesWriter:
+        nonlocal writer
+        writer = writer or TablesWriter.claim(store)
+        return writer
+
+    between = BetweenBatches(options, threading.Lock(), claim, progress, clock_ms)
+    return lambda: between.query_ended(True)
 
 
 def _report_torn_ends(options: RunOptions, progress: Progress) -> None:
@@ -127,14 +131,14 @@ def _read_in_driver(
     stop: StopRequest | None,
     on_ready: Callable[[], None] | None,
 ) -> tuple[TablesWriter | None, Callable[[], None]]:
-    """Read and apply the new records without Spark. Returns the writer, and the call that takes the last sample of the run."""
+    """Read and apply the new records without Spark. Returns the writer, and the call that ends the run."""
     applier = _applier(BatchApplier, options, store, progress, writer)
-    schedule = _sample_schedule(options, applier.lock, applier.claim, progress, clock_ms)
+    between = BetweenBatches(options, applier.lock, applier.claim, progress, clock_ms)
     folder = local_folder(store.root) if writer is None else None
     is_done = run_in_driver(options, applier, last.next_offsets, topic_id, folder, progress, stop)
     if is_done and on_ready is not None:
         on_ready()
-    return applier.writer, lambda: schedule.query_ended(is_done)
+    return applier.writer, lambda: between.query_ended(is_done)
 
 
 def _applier(
@@ -163,9 +167,9 @@ def _stream(
     stop: StopRequest | None,
     on_ready: Callable[[], None] | None,
 ) -> tuple[TablesWriter | None, Callable[[], None]]:
-    """Run the streaming query. Returns the writer, if a claim was made, and the call that takes the last sample of the run."""
+    """Run the streaming query. Returns the writer, if a claim was made, and the call that ends the run."""
     if stop is not None and stop.is_requested:
-        return writer, _no_sample
+        return writer, _nothing_left
     # Spark takes seconds to import: every check that needs no Spark is done before
     from pipelines.batch.apply_in_spark import SparkBatchApplier
     from pipelines.source.stream import open_stream, spark_jars, warm_up
@@ -181,9 +185,9 @@ def _stream(
         # a signal to the whole process group also ends the JVM, at any moment of its start
         if stop is None or not stop.is_requested:
             raise
-        return writer, _no_sample
+        return writer, _nothing_left
     applier = _applier(SparkBatchApplier, options, store, progress, writer)
-    schedule = _sample_schedule(options, applier.lock, applier.claim, progress, clock_ms)
+    between = BetweenBatches(options, applier.lock, applier.claim, progress, clock_ms)
     # jobs without a lock must not share a checkpoint: Spark might end the wrong one
     checkpoint = checkpoint_location(store, writer.generation if writer else None)
 
@@ -204,15 +208,17 @@ def _stream(
 
     remove_stale_checkpoints(session.spark, store, newest_claim(store.table("batches")), progress)
     try:
-        is_done = follow(start, progress, stop, ready, schedule.sample_if_due)
+        is_done = follow(start, progress, stop, ready, between.every_second)
     except TablesError:
         # a job that took over has removed this job's checkpoint: report that instead of Spark's message
         if applier.writer is not None:
             applier.writer.expect_claim()
         raise
+    finally:
+        between.stop()
     if is_done or is_ready:
         session.finish(progress, is_stopped=not is_done)
-    return applier.writer, lambda: schedule.query_ended(is_done)
+    return applier.writer, lambda: between.query_ended(is_done)
 
 
 def _position(store: TableStore, last: Batch, writer: TablesWriter | None) -> Position:
@@ -221,26 +227,8 @@ def _position(store: TableStore, last: Batch, writer: TablesWriter | None) -> Po
     return Position(last.next_offsets, known_epochs(folder, last.next_offsets) if folder is not None else {})
 
 
-def _no_sample() -> None:
-    """The last sample of a run that was stopped before its query began."""
-
-
-def _sample_schedule(
-    options: RunOptions,
-    lock: threading.Lock,
-    claim: Callable[[], TablesWriter],
-    progress: Progress,
-    clock_ms: Callable[[], int],
-) -> SampleSchedule:
-    """The samples of end offsets of a run."""
-    sampling = None
-    if options.lag_interval_seconds:
-        from pipelines.lag.source_sampling import open_sampling
-
-        sampling = open_sampling(options, progress, clock_ms)
-    lag, cluster = sampling or (None, None)
-    interval = None if options.trigger == AVAILABLE_NOW else options.lag_interval_seconds
-    return SampleSchedule(lag, interval, lock, claim, progress, cluster)
+def _nothing_left() -> None:
+    """The end of a run that was stopped before its query began."""
 
 
 def _names(options: RunOptions) -> dict[UUID, tuple[str, str]]:

@@ -3,12 +3,15 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from coordinator_core.health import DEFAULT_SETTINGS, StatusSettings
 from coordinator_core.state.era import Era
 from pipelines.errors import UsageError
 from pipelines.source.address import SourceAddress
+
+if TYPE_CHECKING:
+    from pipelines.maintain import Maintenance
 
 #: Trigger of a job that reads up to the current end of the log and ends.
 AVAILABLE_NOW = "available-now"
@@ -44,6 +47,10 @@ class RunOptions:
     #: Partitions per sample whose records are counted, and whose append times are searched for.
     lag_counted_partitions: int = 0
     lag_narrowed_partitions: int = 0
+    #: Limits of maintenance by the job, None for a job that does not answer requests for it.
+    maintenance: "Maintenance | None" = None
+    #: Seconds between two maintenances; 0 for maintenance on request only.
+    maintain_every_seconds: int = 0
 
 
 def trigger_arguments(trigger: str) -> dict[str, Any]:

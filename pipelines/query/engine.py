@@ -211,6 +211,11 @@ class Snapshot:
             return f"no table {name} under {self._store.root}: `grouplake alerts` creates it"
         if name not in definitions.WRITE_ORDER or self._has(name):
             return None
+        if not self.batch.versions:
+            return (
+                f"batch {self.batch.batch_id} was written before the tables under {self._store.root} were rebuilt: "
+                "its tables are only in the folder that `grouplake rebuild` has replaced"
+            )
         return (
             f"batch {self.batch.batch_id} under {self._store.root} has no table {name}: an earlier version of Grouplake "
             "wrote it; the next `grouplake run` adds the table"

@@ -63,7 +63,8 @@ class SnapshotLoader:
         self._store = TableStore(root)
         self._loaded: dict[str, _Loaded] = {}
         self._last: Batch | None = None
-        self._batches_version = -1
+        #: Folder and version of `batches` that `_last` was read from.
+        self._seen = ("", -1)
         #: Newest batch that was searched for maintenance, and the result.
         self._maintained: tuple[int, datetime | None] = (-1, None)
 
@@ -72,9 +73,13 @@ class SnapshotLoader:
         if self._last is None and not self._store.exists():
             return None
         batches = self._store.table("batches")
-        if batches.version() != self._batches_version:
+        seen = (self._store.root, batches.version())
+        if seen != self._seen:
+            if seen[0] != self._seen[0]:
+                # rebuilt tables have versions of their own
+                self._loaded.clear()
             self._last = self._store.last_batch_of(batches)
-            self._batches_version = batches.version()
+            self._seen = seen
         return self._last
 
     def load(self, batch: Batch) -> MemorySnapshot:

@@ -67,7 +67,7 @@ class Session:
     def expect_usable_executors(self, files: Mapping[str, bool], wait_seconds: int, progress: Progress) -> None:
         """Check the executors of a cluster, see `pipelines.spark.executors`; a local session has none."""
         context = self.spark.sparkContext
-        if is_cluster(context.master):
+        if is_cluster(context.master or ""):
             expect_usable_executors(context, files, wait_seconds, progress, self._log)
 
     def finish(self, progress: Callable[[str], None], *, is_stopped: bool = False) -> None:

@@ -14,6 +14,7 @@ from pipelines.tables.leaves import (
     in_leaves,
     leaves_of,
     open_leaf,
+    read_columns,
     replace_leaves,
     sorted_rows,
     write_leaf,
@@ -61,7 +62,7 @@ def _merged(table: DeltaTable, name: str, run: list[Leaf]) -> Iterator[pa.Table]
     schema = definitions.table(name).schema
     waiting = schema.empty_table()
     for leaf, following in zip(run, [*run[1:], None], strict=True):
-        rows = open_leaf(table, leaf).read(columns=schema.names, use_threads=False).select(schema.names).cast(schema)
+        rows = read_columns(open_leaf(table, leaf), schema).cast(schema)
         waiting = sorted_rows(name, pa.concat_tables([waiting, rows])).combine_chunks()
         if following is None:
             yield from in_leaves(waiting)

@@ -106,6 +106,16 @@ def open_leaf(table: DeltaTable, leaf: Leaf, *, dictionaries: Sequence[str] = ()
     return pq.ParquetFile(pa.OSFile(str(_directory(table) / unquote(leaf.path))), read_dictionary=dictionaries)
 
 
+def read_columns(file: pq.ParquetFile, schema: pa.Schema) -> pa.Table:
+    """The columns of `schema` in a file, null where the file is older than the column."""
+    present = [name for name in schema.names if name in file.schema_arrow.names]
+    found = file.read(columns=present, use_threads=False)
+    for field in schema:
+        if field.name not in found.schema.names:
+            found = found.append_column(field.with_nullable(True), pa.nulls(found.num_rows, field.type))
+    return found.select(schema.names)
+
+
 def matched_columns(name: str) -> list[str]:
     """Columns of table `name` that a merge compares: the key and `log_offset`."""
     return [column for column in definitions.table(name).schema.names if column in (*definitions.KEYS[name], "log_offset")]
@@ -121,8 +131,7 @@ def find_rows(table: DeltaTable, leaves: Iterable[Leaf], columns: pa.Schema, fir
         numbers = _rows_with(file, first, firsts)
         if not len(numbers):
             return LeafRows(leaf, numbers, columns.empty_table())
-        found = file.read(columns=columns.names, use_threads=False).select(columns.names)
-        return LeafRows(leaf, numbers, found.take(pa.array(numbers)).cast(columns))
+        return LeafRows(leaf, numbers, read_columns(file, columns).take(pa.array(numbers)).cast(columns))
 
     with leaf_threads() as threads:
         return list(threads.map(find, leaves))

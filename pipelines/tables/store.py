@@ -5,7 +5,7 @@ All access is through delta-rs, so that reading and checking need no JVM.
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,9 @@ from pipelines.errors import RemovedState, TablesError, UsageError
 from pipelines.failpoints import failpoint
 from pipelines.tables import definitions
 from pipelines.tables.containment import expect_own_files, expect_own_log
+from pipelines.tables.layout import expect_readable, store_layout
 from pipelines.tables.location import local_folder
+from pipelines.tables.pointer import Pointer
 from pipelines.timestamps import to_us
 
 #: Application id of the transactions that write rows of `batches`; their version is the batch id.
@@ -46,24 +48,31 @@ class Batch:
     next_offsets: Mapping[int, int]
     versions: Mapping[str, int]
     phase_ms: Mapping[str, int]
+    written_by: str | None = None
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> "Batch":
-        """Build a batch from a row of `batches`."""
+        """Build a batch from a row of `batches`, which may have fewer or more columns in a folder of another layout."""
         maps = {name: dict(row[name]) for name in ("next_offsets", "versions", "phase_ms")}
-        return cls(**{**row, **maps})
+        return cls(**{field.name: row[field.name] for field in fields(cls) if field.name in row} | maps)
 
 
 class TableStore:
-    """The tables under one folder or object-store URI."""
+    """The tables under one folder or object-store URI; `root` is where `grouplake rebuild` has left them, if it has.
 
-    def __init__(self, root: str) -> None:
-        self.root = root.rstrip("/") or "/"
+    With `any_layout`, also tables of layouts that this version cannot read.
+    """
+
+    def __init__(self, folder: str, *, any_layout: bool = False) -> None:
+        self._folder = folder.rstrip("/") or "/"
+        self._pointer = Pointer(self._folder)
+        self.root = self._pointer.present
+        self._any_layout = any_layout
         self._open: dict[str, DeltaTable] = {}
 
     def path(self, name: str) -> str:
         """Location of table `name`."""
-        return f"{self.root}/{name}"
+        return f"{self._folder if name in definitions.ALERTS else self.root}/{name}"
 
     def uri(self, name: str) -> str:
         """Location of table `name` as a URI, which Spark does not look for in its default file system."""
@@ -99,10 +108,16 @@ class TableStore:
                 except (DeltaError, OSError) as error:
                     if not DeltaTable.is_deltatable(self.path(table.name)):
                         raise UsageError(f"cannot create table {self.path(table.name)}: {first_line(error)}") from error
+                if table.name == "batches":
+                    # as a property in the statement of creation, delta-rs rejects it
+                    store_layout(DeltaTable(self.path(table.name)), self.root)
                 failpoint(f"created:{table.name}")
 
     def table(self, name: str) -> DeltaTable:
-        """Return table `name` at its newest version."""
+        """Return table `name` at its newest version. With `batches`, tables that were rebuilt meanwhile are found."""
+        if name == "batches" and self._pointer.look():
+            self.root = self._pointer.present
+            self._open.clear()
         if name not in self._open or _is_removed(self._open[name]):
             self._open[name] = self._load(name)
         elif not _is_newest(self._open[name]):
@@ -133,6 +148,8 @@ class TableStore:
                 raise TablesError(f"cannot open table {name} under {self.root}: {first_line(error)}") from error
             raise UsageError(f"no table {name} under {self.root}: is this a folder that `grouplake run` wrote?") from error
         expect_own_files(self.path(name), found)
+        if name == "batches" and not self._any_layout:
+            expect_readable(found, self.root)
         return found
 
     def topic_id(self) -> str | None:

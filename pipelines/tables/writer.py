@@ -7,7 +7,7 @@ tables; the next commit of the current writer there detects the unexpected versi
 """
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction, write_deltalake
@@ -17,6 +17,8 @@ from pipelines.errors import AnotherWriter, TablesError, UsageError
 from pipelines.failpoints import failpoint
 from pipelines.phases import Phases
 from pipelines.tables import definitions
+from pipelines.tables.layout import LAYOUT, expect_writable, grouplake_version, layout_of, store_layout
+from pipelines.tables.migration import add_missing_columns
 from pipelines.tables.store import APP_ID, Batch, TableStore, first_line
 
 #: Application id of the transactions on `batches` with which writers claim the tables; their version is the writer epoch.
@@ -75,30 +77,42 @@ class TablesWriter:
     def claim(cls, store: TableStore) -> "TablesWriter":
         """Take over the tables from the previous writer, and roll back the commits of a batch without a `batches` row.
 
-        Tables that are new in this version of Grouplake are created.
+        Tables and columns that are new in this version of Grouplake are created.
 
         Raises:
             UsageError: a newer version of Grouplake wrote the tables.
             TablesError: the tables cannot be restored to the last batch.
         """
-        while True:
-            batches = store.table("batches")
-            version, last = batches.version(), store.last_batch_of(batches)
-            expect_known_tables(store, last)
-            generation = max(newest_claim(batches), last.generation if last else 0) + 1
-            properties = CommitProperties(app_transactions=[Transaction(WRITER_ID, generation)], max_commit_retries=0)
-            try:
-                batches.create_write_transaction([], "append", batches.schema(), commit_properties=properties)
-                break
-            except CommitFailedError as error:
-                if store.table("batches").version() == version:
-                    raise TablesError(f"cannot write {store.path('batches')}: {first_line(error)}") from error
+        generation, last, version = cls.fence(store)
         failpoint("claimed")
         if last is None or set(definitions.WRITE_ORDER[:-1]) - set(last.versions):
             store.create()
         writer = cls(store, generation, last, version + 1)
         writer._roll_back()
+        if layout_of(store.table("batches"), store.root) < LAYOUT:
+            writer._migrate()
         return writer
+
+    @staticmethod
+    def fence(store: TableStore, *, any_layout: bool = False) -> tuple[int, Batch | None, int]:
+        """Commit a claim, after which no earlier writer can finish a batch.
+
+        Returns its writer epoch, the last batch, and the version of `batches` before the claim. Raises as `claim` does.
+        """
+        while True:
+            batches = store.table("batches")
+            version, last = batches.version(), store.last_batch_of(batches)
+            if not any_layout:
+                expect_writable(batches, store.root)
+                expect_known_tables(store, last)
+            generation = max(newest_claim(batches), last.generation if last else 0) + 1
+            properties = CommitProperties(app_transactions=[Transaction(WRITER_ID, generation)], max_commit_retries=0)
+            try:
+                batches.create_write_transaction([], "append", batches.schema(), commit_properties=properties)
+                return generation, last, version
+            except CommitFailedError as error:
+                if store.table("batches").version() == version:
+                    raise TablesError(f"cannot write {store.path('batches')}: {first_line(error)}") from error
 
     def begin(self) -> int:
         """Begin a batch and return its id. `commit` rolls back the commits of a failed batch in the tables that it writes."""
@@ -167,6 +181,7 @@ class TablesWriter:
             next_offsets=next_offsets,
             versions=dict(self._versions),
             phase_ms=phases.ms,
+            written_by=grouplake_version(),
         )
         failpoint("before:batches")
         properties = CommitProperties(app_transactions=[Transaction(APP_ID, batch.batch_id)], max_commit_retries=0)
@@ -202,19 +217,32 @@ class TablesWriter:
         Raises:
             AnotherWriter: another job took over the tables.
         """
-        self.expect_claim()
         for name in definitions.SAMPLED:
-            table = self.store.table(name)
-            known = self._left.get(name)
-            if table.version() != known:
-                continue
-            try:
-                table.vacuum(retention_hours=definitions.SAMPLED_HOURS, dry_run=False, enforce_retention_duration=False)
-            except DeltaError as error:
-                raise TablesError(f"cannot remove files of {self.store.path(name)}: {first_line(error)}") from error
-            # a vacuum commits versions without changes
-            if self._has_files_of(name, self.store.table(name), known):
-                self._left[name] = self.store.table(name).version()
+            self.remove_unneeded_files(name, definitions.SAMPLED_HOURS)
+
+    def remove_unneeded_files(self, name: str, hours: int, *, full: bool = False) -> int:
+        """Remove the files of a table that no version of the last `hours` has; between two batches. Returns their number.
+
+        `full` also removes old files that no commit names.
+
+        Raises:
+            AnotherWriter: another job took over the tables.
+            TablesError: the files cannot be removed.
+        """
+        self.expect_claim()
+        table = self.store.table(name)
+        known = self._left.get(name, table.version())
+        if table.version() != known:
+            # a late write of another job, which the next commit rolls back
+            return 0
+        try:
+            removed = table.vacuum(retention_hours=hours, dry_run=False, enforce_retention_duration=False, full=full)
+        except DeltaError as error:
+            raise TablesError(f"cannot remove files of {self.store.path(name)}: {first_line(error)}") from error
+        # a vacuum commits versions without changes
+        if name in self._left and self._has_files_of(name, self.store.table(name), known):
+            self._left[name] = self.store.table(name).version()
+        return len(removed)
 
     def expect_claim(self) -> DeltaTable:
         """Return table `batches` after checking that this writer's claim is the newest.
@@ -248,6 +276,24 @@ class TablesWriter:
                 table, named = self.store.table(name), self._versions[name]
             self._versions[name] = table.version()
         self._left = dict(self._versions)
+
+    def _migrate(self) -> None:
+        """Bring the tables to the present layout, and write a row of `batches` with their versions.
+
+        A later rollback restores the columns of the version that it restores, so no batch may begin before that row.
+        """
+        phases = Phases(datetime.now(UTC))
+        with phases.timed("migrate"):
+            changed = add_missing_columns(self.store)
+        self.expect_claim()
+        for name in self._left.keys() & set(changed):
+            self._left[name] = self.store.table(name).version()
+        last = self.last
+        if last is not None:
+            self.begin()
+            self.finish(phases, datetime.now(UTC), era=last.era, retention_ms=last.retention_ms, next_offsets=last.next_offsets)
+        # last: a migration that is interrupted before is repeated
+        store_layout(self.store.table("batches"), self.store.root)
 
     def _has_files_of(self, name: str, table: DeltaTable, version: int) -> bool:
         """True if a table has the files of `version`: vacuum commits versions without changes."""

@@ -6,6 +6,7 @@ lock does not: hosts that share a bucket, or a file system without locks.
 
 import fcntl
 import os
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,8 @@ FILE = "_writer.lock"
 
 #: Bytes to read: more than this module writes.
 _LONGEST = 4_096
+
+_PROCESS = re.compile(r"pid ([0-9]{1,9}) on (\S+) since ")
 
 
 @contextmanager
@@ -48,6 +51,32 @@ def writer_lock(root: str, command: str, file: str = FILE, what: str = "tables")
         if is_locked:
             os.truncate(lock, 0)
         os.close(lock)
+
+
+def lock_holder(root: str) -> str | None:
+    """Command and process in the lock file of a local folder, None without a living holder.
+
+    Without taking the lock: even for a moment, a job that starts would be refused.
+    """
+    folder = local_folder(root)
+    try:
+        text = "" if folder is None else (folder / FILE).read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return None
+    found = _PROCESS.search(text)
+    if found and found[2] == socket.gethostname() and not _is_alive(int(found[1])):
+        return None
+    return text or None
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _open(path: Path) -> int | None:

@@ -21,6 +21,7 @@ from pipelines.tables.leaves import (
     leaves_of,
     matched_columns,
     open_leaf,
+    read_columns,
     replace_leaves,
     sorted_rows,
     write_leaf,
@@ -117,8 +118,7 @@ class _Merge:
         if change.leaf is None:
             before = self._schema.empty_table()
         else:
-            names = self._schema.names
-            before = _in(self._schema, open_leaf(self._table, change.leaf).read(columns=names, use_threads=False).select(names))
+            before = _in(self._schema, read_columns(open_leaf(self._table, change.leaf), self._schema))
         order = np.arange(before.num_rows)
         # a replaced row keeps its index, so that the leaf remains sorted
         order[change.numbers[~removed]] = before.num_rows + np.arange(len(replacing))

@@ -9,7 +9,8 @@ CREATE TABLE batches (
   records_kept BIGINT NOT NULL COMMENT 'Records left after the reduction to the last per key',
   next_offsets MAP<INT, BIGINT> NOT NULL COMMENT 'Log partition → first offset of the next batch',
   versions MAP<STRING, BIGINT> NOT NULL COMMENT 'Table → Delta version of this batch',
-  phase_ms MAP<STRING, BIGINT> NOT NULL COMMENT 'Phase → duration in milliseconds'
+  phase_ms MAP<STRING, BIGINT> NOT NULL COMMENT 'Phase → duration in milliseconds',
+  written_by STRING COMMENT 'Version of Grouplake that wrote the batch; null before layout 1.1'
 )
 USING DELTA
 COMMENT 'Batches and the table versions that belong together'

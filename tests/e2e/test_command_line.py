@@ -22,7 +22,7 @@ from pipelines.tables import definitions
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(sys.executable).with_name("grouplake")
 COMMANDS = (
-    *("demo", "example", "run", "maintain", "sql", "lag", "diff", "check", "catalog", "show"),
+    *("demo", "example", "run", "maintain", "backup", "restore", "rebuild", "sql", "lag", "diff", "check", "catalog", "show"),
     *("dashboard", "credential", "alerts", "coordinator", "doctor", "cache", "completion"),
 )
 Captured = pytest.CaptureFixture[str]
@@ -54,6 +54,7 @@ def test_help_is_a_table_of_contents(capsys: Captured) -> None:
     assert re.findall(r"^(\S.*):$", text, re.MULTILINE) == [
         "try it",
         "write tables",
+        "back up and upgrade tables",
         "read",
         "watch",
         "serve Kafka clients",

@@ -1,4 +1,4 @@
-"""`grouplake maintain`: compact the tables."""
+"""`grouplake maintain`, alone or beside a job."""
 
 from argparse import ArgumentParser, Namespace
 from datetime import UTC, datetime
@@ -19,14 +19,12 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 def _run(options: Namespace) -> int:
     from pipelines.configuration import load_configuration
-    from pipelines.lag.settings import lag_keep
     from pipelines.maintain import Maintenance
-    from pipelines.maintain import maintain as keep_small
+    from pipelines.maintenance.beside_job import maintain_beside_job
     from pipelines.progress import print_progress
 
-    configuration = load_configuration(options.conf)
-    limits = Maintenance(**configuration.maintain, keep=lag_keep(configuration.lag))
-    keep_small(options.tables, limits, datetime.now(UTC), print_progress)
+    limits = Maintenance.of(load_configuration(options.conf))
+    maintain_beside_job(options.tables, limits, lambda: datetime.now(UTC), print_progress)
     return 0
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.cli.command import Command
 from pipelines.cli.dashboard_extra import add_dashboard, dashboard_of_job
-from pipelines.cli.options import ERAS, add_conf, add_source, add_tables, era_named, positive, time_ms
+from pipelines.cli.options import ERAS, add_conf, add_source, add_tables, era_named, positive, seconds, time_ms
 from pipelines.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ _EXAMPLES = """examples:
   grouplake run --source kafka://broker1:9092,broker2:9092/__consumer_offsets --tables /data/groups --conf kafka --trigger 10s
   grouplake run --with-coordinator 0.0.0.0:9092 --source segments:/var/lib/grouplake --tables /data/groups --conf coordinator.toml
   grouplake run --source kafka://broker1:9092/__consumer_offsets --tables /data/groups --trigger 10s --dashboard 127.0.0.1:8080
+  grouplake run --source kafka://broker1:9092/__consumer_offsets --tables /data/groups --trigger 10s --maintain-every 1h
   grouplake run --source jsonl:dump.jsonl --tables out --era 0.10 --expiry apply --now 1795229230560
 """
 
@@ -48,6 +49,12 @@ def _add_arguments(parser: ArgumentParser) -> None:
         help="observe (default): only the broker expires offsets; apply: expire them in the tables",
     )
     parser.add_argument("--now", type=time_ms, metavar="MS", help="time of the sweep, ms since the epoch (default: now)")
+    parser.add_argument(
+        "--maintain-every",
+        type=seconds,
+        metavar="TIME",
+        help="maintain the tables at this interval, such as 1h (default: maintain.every_seconds)",
+    )
     parser.add_argument("--metrics", metavar="HOST:PORT", help="serve /metrics for Prometheus (default: metrics.listen)")
     add_dashboard(parser, "serve the page of `grouplake dashboard` from this process")
     add_conf(parser)
@@ -95,6 +102,7 @@ def run_options_of(options: Namespace, configuration: "Configuration") -> "RunOp
     """
     from pipelines.job.run_options import RunOptions
     from pipelines.lag.settings import status_settings
+    from pipelines.maintain import Maintenance
     from pipelines.source.address import parse_address
 
     section = configuration.job
@@ -107,6 +115,7 @@ def run_options_of(options: Namespace, configuration: "Configuration") -> "RunOp
         from pipelines.coordinator import coordinator_config
 
         minutes = coordinator_config(configuration.coordinator).offsets_retention_minutes
+    every = configuration.maintain["every_seconds"] if options.maintain_every is None else options.maintain_every
     return RunOptions(
         address=parse_address(options.source),
         tables=options.tables,
@@ -121,6 +130,8 @@ def run_options_of(options: Namespace, configuration: "Configuration") -> "RunOp
         status=status_settings(configuration.status),
         lag_counted_partitions=configuration.lag["counted_partitions"],
         lag_narrowed_partitions=configuration.lag["narrowed_partitions"],
+        maintenance=Maintenance.of(configuration),
+        maintain_every_seconds=every,
         tasks=section["tasks"],
         driver_records=section["driver_records"],
         spark=configuration.spark,

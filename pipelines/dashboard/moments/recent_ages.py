@@ -27,7 +27,7 @@ _SCHEMA = pa.schema([("group_id", _NAMES), ("at", TIMESTAMP), ("lag", pa.int64()
 
 
 def ages_between(query: Query, groups: Iterable[str], start: datetime, end: datetime) -> pa.Table:
-    """Rows with `group_id`, `at`, `lag` and `lag_seconds`, by group and time. Other groups may be among them if many are asked for."""
+    """Rows with `group_id`, `at`, `lag` and `lag_seconds`, by group and time; of other groups too if there are many."""
     return query(_AGES.format(condition=f"{is_in('group_id', groups)} AND {_between(start, end)}"))
 
 

@@ -1,0 +1,46 @@
+"""`grouplake rebuild`: write the tables anew and switch readers to them."""
+
+from argparse import ArgumentParser, Namespace
+
+from pipelines.cli.command import Command
+from pipelines.cli.options import add_conf, add_tables
+
+_EXAMPLES = """examples:
+  grouplake rebuild --tables /data/groups
+  grouplake rebuild --tables /data/groups --source kafka://broker1:9092 --conf kafka
+  grouplake rebuild --tables /data/groups --delete-old
+
+With --source the current state is loaded from the log; histories and samples always come from the old tables, since a
+compacted log does not have them. Stop the job before, and start it afterwards: it continues at its position.
+"""
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    add_tables(parser)
+    parser.add_argument("--source", metavar="ADDRESS", help="kafka://HOST:PORT[,…]/TOPIC, segments:DIR or jsonl:FILE")
+    parser.add_argument("--delete-old", action="store_true", help="only delete the tables that an earlier rebuild has replaced")
+    add_conf(parser)
+
+
+def _run(options: Namespace) -> int:
+    from pipelines.configuration import load_configuration
+    from pipelines.errors import UsageError
+    from pipelines.progress import print_progress
+    from pipelines.rebuild.log_state import LogState
+    from pipelines.rebuild.rebuild import delete_old, rebuild
+    from pipelines.source.address import parse_address
+
+    if options.delete_old:
+        if options.source is not None:
+            raise UsageError("--delete-old only deletes: use it without --source (see grouplake rebuild --help)")
+        delete_old(options.tables, print_progress)
+        return 0
+    load_state = None
+    if options.source is not None:
+        kafka = load_configuration(options.conf).kafka_options
+        load_state = LogState(parse_address(options.source), kafka, print_progress).load
+    rebuild(options.tables, load_state, print_progress)
+    return 0
+
+
+COMMAND = Command("rebuild", "write the tables anew, after a change of their layout or a loss", _EXAMPLES, _add_arguments, _run)

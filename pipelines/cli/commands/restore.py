@@ -1,0 +1,44 @@
+"""`grouplake restore`: write the tables of a backup into an empty folder."""
+
+from argparse import ArgumentParser, Namespace
+
+from pipelines.cli.command import Command
+from pipelines.cli.options import add_conf, add_tables, folder
+
+_EXAMPLES = """examples:
+  grouplake restore --from /backup/groups --tables /data/groups
+  grouplake restore --from /backup/groups --tables /data/groups --backup 20260301T100000Z-4711
+  grouplake restore --from /backup/groups --tables /data/groups --source kafka://broker1:9092
+
+With --source the log is compared with the position of the tables: whether `grouplake run` can continue there.
+"""
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--from", dest="backups", type=folder, required=True, metavar="DIR", help="folder (or object-store URI) of the backups"
+    )
+    add_tables(parser)
+    parser.add_argument("--backup", metavar="ID", help="id of the backup (default: the newest; see grouplake backup --list)")
+    parser.add_argument("--source", metavar="ADDRESS", help="source of the tables, as for grouplake run")
+    add_conf(parser)
+
+
+def _run(options: Namespace) -> int:
+    from pipelines.backup.log_position import expect_log_from
+    from pipelines.backup.restore import restore
+    from pipelines.configuration import load_configuration
+    from pipelines.progress import print_progress
+    from pipelines.source.address import parse_address
+
+    address = None if options.source is None else parse_address(options.source)
+    kafka = load_configuration(options.conf).kafka_options
+    backup, findings = restore(options.tables, options.backups, options.backup, print_progress)
+    for found in findings:
+        print(f"{found.rule}: broken {found.count} times, for example {found.example}")
+    if address is not None:
+        print_progress(expect_log_from(address, kafka, backup))
+    return 1 if findings else 0
+
+
+COMMAND = Command("restore", "write the tables of a backup into an empty folder", _EXAMPLES, _add_arguments, _run)

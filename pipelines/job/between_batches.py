@@ -1,0 +1,61 @@
+"""Work of a run between batches of records, and at its end: samples of end offsets, and maintenance."""
+
+import threading
+from collections.abc import Callable
+
+from pipelines.job.run_options import AVAILABLE_NOW, RunOptions
+from pipelines.lag.schedule import SampleSchedule
+from pipelines.maintenance.schedule import MaintenanceSchedule
+from pipelines.progress import Progress
+from pipelines.tables.writer import TablesWriter
+
+
+class BetweenBatches:
+    """Both schedules of a run. `lock` is held while a batch is applied; `claim` is called with it."""
+
+    def __init__(
+        self,
+        options: RunOptions,
+        lock: threading.Lock,
+        claim: Callable[[], TablesWriter],
+        progress: Progress,
+        clock_ms: Callable[[], int],
+    ) -> None:
+        self._follows = options.trigger != AVAILABLE_NOW
+        sampling = None
+        if options.lag_interval_seconds:
+            from pipelines.lag.source_sampling import open_sampling
+
+            sampling = open_sampling(options, progress, clock_ms)
+        lag, cluster = sampling or (None, None)
+        interval = options.lag_interval_seconds if self._follows else None
+        self._samples = SampleSchedule(lag, interval, lock, claim, progress, cluster)
+        self._maintenance = None
+        if options.maintenance is not None:
+            limits, every = options.maintenance, options.maintain_every_seconds
+            self._maintenance = MaintenanceSchedule(options.tables, limits, every, lock, claim, progress, clock_ms)
+
+    def every_second(self) -> None:
+        """Take a sample and start maintenance, as far as they are due.
+
+        Raises:
+            AnotherWriter: another job took over the tables.
+        """
+        self._samples.sample_if_due()
+        if self._maintenance is not None:
+            self._maintenance.maintain_if_due()
+
+    def stop(self) -> None:
+        """Wait for maintenance in progress, which ends with the present table."""
+        if self._maintenance is not None:
+            self._maintenance.stop()
+
+    def query_ended(self, is_done: bool) -> None:
+        """Take the sample of a run that does not follow the log, and maintain if that is due; nothing after a stop.
+
+        Raises:
+            AnotherWriter: another job took over the tables.
+        """
+        self._samples.query_ended(is_done)
+        if self._maintenance is not None and is_done and not self._follows:
+            self._maintenance.query_ended()
