@@ -14,9 +14,8 @@ from pipelines.progress import Progress
 from pipelines.tables.store import TableStore, query
 from pipelines.tables.writer import TablesWriter
 
-#: Phases of a batch that ends a maintenance, by the job and by `grouplake maintain`; batches of single tables have fewer.
-_IS_MAINTENANCE = """array_has(map_keys(phase_ms), 'tidy')
-    OR (array_has(map_keys(phase_ms), 'age') AND array_has(map_keys(phase_ms), 'thin'))"""
+#: Phase of a batch that ends a maintenance, by the job or by `grouplake maintain`.
+_IS_MAINTENANCE = "array_has(map_keys(phase_ms), 'age')"
 
 
 class MaintenanceSchedule:

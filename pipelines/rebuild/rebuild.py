@@ -82,7 +82,7 @@ def delete_old(root: str, progress: Progress) -> None:
     files = FolderFiles(root)
     present = pointed_folder(files)
     if present is None:
-        raise UsageError(f"the tables under {root} were not rebuilt: there are no old ones to delete")
+        raise UsageError(f"the tables under {root} were not rebuilt: nothing to delete")
     with writer_lock(root, "grouplake rebuild"):
         replaced = {path.partition("/")[0] for path in files.sizes()} - {present}
         for folder in sorted(replaced & {*definitions.WRITE_ORDER, "_checkpoint"}) + sorted(filter(REBUILT.fullmatch, replaced)):
