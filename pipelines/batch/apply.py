@@ -68,8 +68,11 @@ class BatchApplier:
         phases = Phases(self.clock())
         with phases.timed("read"):
             packed_rows = collected(changed)
-            rows = None if packed_rows is None else table_of(packed_rows)
-        if rows is not None and _kept(of_kind(rows, Kind.RANGE)) <= self.bulk_rows:
+            # unpacked rows take twice the memory: only rows that stay in the driver are unpacked
+            fits = packed_rows is not None and _kept(table_of(of_kind(packed_rows, Kind.RANGE))) <= self.bulk_rows
+            rows = table_of(packed_rows) if fits else None
+        del packed_rows
+        if rows is not None:
             self._apply_collected(rows, phases)
         else:
             self._apply_bulk(changed, phases)
