@@ -25,8 +25,11 @@ class SparkBatchApplier(BatchApplier):
         phases = Phases(self.clock())
         with phases.timed("read"):
             packed_rows = collected(changed)
-            rows = None if packed_rows is None else table_of(packed_rows)
-        if rows is not None and kept_rows(of_kind(rows, Kind.RANGE)) <= self.bulk_rows:
+            # unpacked rows take twice the memory: only rows that stay in the driver are unpacked
+            fits = packed_rows is not None and kept_rows(table_of(of_kind(packed_rows, Kind.RANGE))) <= self.bulk_rows
+            rows = table_of(packed_rows) if fits else None
+        del packed_rows
+        if rows is not None:
             self.apply_rows(rows, phases)
         else:
             self._apply_bulk(changed, phases)

@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -128,12 +128,7 @@ def start_session(
             "spark.driver.extraClassPath": os.pathsep.join(map(str, paths)),
         }
     else:
-        mode = {"spark.driver.memory": settings["driver_memory"]} if launches else {}
-        if paths:
-            mode["spark.jars"] = ",".join(map(str, paths))
-        if os.path.isabs(python):
-            # compiled functions survive the run; an archive has its own beside the code, since each run unpacks it elsewhere
-            mode["spark.executorEnv.NUMBA_CACHE_DIR"] = str(use_kernel_cache())
+        mode = _cluster_settings(settings, paths, python, launches=launches)
     master = {"spark.master": settings["master"]} if settings["master"] else {}
     given = settings["conf"]
     with settings_file(given) as hidden:
@@ -151,3 +146,16 @@ def start_session(
     # the caller gets the error of a query as an exception; Spark's log would repeat it with a stack trace
     spark.sparkContext.setLogLevel("ERROR" if os.environ.get("GROUPLAKE_TRACEBACK") else "OFF")
     return Session(spark, log, is_fresh=is_fresh, recording=archive.recording)
+
+
+def _cluster_settings(settings: Mapping[str, Any], jars: Sequence[Path], python: str, *, launches: bool) -> dict[str, Any]:
+    """Settings of a session with executors; `launches`: the JVM is not that of `spark-submit`."""
+    mode = {}
+    if launches:
+        mode |= {"spark.driver.memory": settings["driver_memory"], "spark.driver.extraJavaOptions": settings["java_options"]}
+    if jars:
+        mode["spark.jars"] = ",".join(map(str, jars))
+    if os.path.isabs(python):
+        # compiled functions survive the run; an archive has its own beside the code, since each run unpacks it elsewhere
+        mode["spark.executorEnv.NUMBA_CACHE_DIR"] = str(use_kernel_cache())
+    return mode

@@ -56,8 +56,6 @@ def test_a_run_that_follows_the_log(runs: ClusterRuns) -> None:
 @pytest.mark.parametrize("by_spark", [False, True])
 def test_an_executor_that_is_killed_in_the_middle_of_a_batch(runs: ClusterRuns, by_spark: bool) -> None:
     runs.grow()
-    runs.finish()
-    runs.grow()
     first, second = runs.cluster.running
     with runs.run(by_spark=by_spark, **HALTS) as run:
         assert run.wait_until(lambda: bool(first.halted() and second.halted())), run.output
@@ -80,8 +78,6 @@ def test_a_worker_that_is_lost_in_the_middle_of_a_batch(runs: ClusterRuns) -> No
 
 @pytest.mark.parametrize("by_spark", [False, True])
 def test_a_slow_task_is_overtaken_by_its_speculative_copy(runs: ClusterRuns, by_spark: bool, tmp_path: Path) -> None:
-    runs.grow()
-    runs.finish()
     runs.grow()
     events = tmp_path / "events"
     events.mkdir()

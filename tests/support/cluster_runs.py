@@ -14,8 +14,15 @@ from table_contents import contents
 
 from pipelines.query.check import check
 
-#: Small executors, and a driver that is reached on loopback.
-_CONF = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.executor.memory": "512m"}
+#: Small executors that start fast, and a driver that is reached on loopback.
+_CONF = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.executor.memory": "512m",
+    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.shuffle.partitions": "2",
+}
 
 
 def written_conf(
