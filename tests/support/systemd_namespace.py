@@ -40,7 +40,9 @@ class SystemdNamespace:
         self._log = folder / "systemd.log"
         self._cgroup = _new_cgroup()
         arguments = [folder / "root", ROOT, site.getsitepackages()[0], sys.base_prefix, cache_root(), folder]
-        enter = f'echo 0 > {self._cgroup}/cgroup.procs && exec unshare --pid --fork --kill-child --mount --cgroup --ipc --uts "$@"'
+        enter = (
+            f'echo 0 > {self._cgroup}/cgroup.procs && exec unshare --pid --fork --kill-child --mount --cgroup --ipc --uts "$@"'
+        )
         with self._log.open("w") as log:
             self._process = subprocess.Popen(
                 ["bash", "-c", enter, "bash", "bash", str(_BOOT), *map(str, arguments)],
