@@ -93,7 +93,7 @@ async def until_signalled(address: Endpoint, admin: Endpoint | None) -> str:
 
 
 def print_ready_line(address: Endpoint, admin: Endpoint | None) -> None:
-    """Report that connections are accepted: to systemd, and by the line for which a supervising process waits."""
+    """Report that connections are accepted: to systemd, and by the line on standard output that a supervisor waits for."""
     where = "" if admin is None else f", http://{admin}/health and /metrics"
     print(f"listening on {address}{where}", flush=True)
     notify_ready()
