@@ -1,6 +1,7 @@
 """`grouplake doctor` without a broker: each problem of machine, tables, log, certificates and interfaces, caused."""
 
 import os
+import re
 import socket
 import ssl
 import threading
@@ -22,6 +23,7 @@ from pipelines import timestamps
 from pipelines.cli import main
 from pipelines.doctor import clocks, machine, tables
 from pipelines.doctor.certificate_expiry import expiry_of, expiry_of_file
+from pipelines.doctor.checks import CHECKS
 from pipelines.doctor.finding import Mark
 from pipelines.private.kafka.ports import PortReservation
 from pipelines.tables.store import TableStore
@@ -80,6 +82,13 @@ def test_text_names_remedies_and_what_was_left_out(tmp_path: Path, capsys: Captu
     assert lines[-1].startswith("1 problem, ")
     # after a problem with the folder its tables are not looked for
     assert not any("last batch" in line for line in lines)
+
+
+def test_every_check_is_described() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "doctor.md").read_text()
+    rows = re.findall(r"^\| (\w+) \| ([^|]+?)( \*)? \| [^|]+ \|$", page.partition("\n## Checks\n")[2], re.MULTILINE)
+    described = [(area, name, bool(star)) for area, name, star in rows if area != "area"]
+    assert described == list(dict.fromkeys((check.area, check.name, check.stops_area) for check in CHECKS))
 
 
 @pytest.mark.parametrize(
