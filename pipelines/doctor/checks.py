@@ -14,6 +14,7 @@ from pipelines.doctor import (
     machine,
     object_store,
     offsets_topic,
+    spark,
     tables,
 )
 from pipelines.doctor.finding import Finding, Mark, failed
@@ -37,6 +38,7 @@ SPARK_KAFKA = Need("", lambda subject: subject.address is not None and subject.a
 TABLES = Need("--tables", lambda subject: subject.tables is not None)
 FOLDER = Need("--tables", lambda subject: subject.is_local)
 STORE = Need("--tables", lambda subject: subject.tables is not None and not subject.is_local)
+SPARK = Need("--spark", lambda subject: subject.starts_spark)
 RULES = Need("--rules", lambda subject: subject.rules is not None)
 
 
@@ -81,6 +83,7 @@ CHECKS: tuple[Check, ...] = (
     Check("interfaces", "dashboard", interfaces.dashboard),
     Check("interfaces", "alert rules", interfaces.rules, RULES, stops_area=True),
     Check("interfaces", "certificates", certificates.of_receivers, RULES),
+    Check("spark", "session and executors", spark.session, SPARK),
 )
 
 
@@ -116,7 +119,12 @@ def _findings(check: Check, subject: Subject) -> Iterator[Finding]:
 
 def left_out(subject: Subject, checks: Iterable[Check] = CHECKS) -> dict[str, list[str]]:
     """Missing option → names of the checks that did not run without it."""
-    given = {"--source": subject.address, "--tables": subject.tables, "--rules": subject.rules}
+    given = {
+        "--source": subject.address,
+        "--tables": subject.tables,
+        "--rules": subject.rules,
+        "--spark": subject.starts_spark or None,
+    }
     found: dict[str, list[str]] = {}
     for check in checks:
         option = check.needs.option

@@ -6,6 +6,7 @@ from functools import cached_property
 
 from coordinator_core.state.era import Era
 from pipelines.configuration import Configuration
+from pipelines.progress import Progress, print_progress
 from pipelines.source.address import SourceAddress
 from pipelines.tables.location import local_folder
 from pipelines.tables.store import Batch, TableStore
@@ -22,6 +23,9 @@ class Subject:
     address: SourceAddress | None = None
     tables: str | None = None
     rules: str | None = None
+    starts_spark: bool = False
+    #: Lines of steps that take long.
+    progress: Progress = print_progress
 
     @cached_property
     def kafka(self) -> dict[str, str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from pipelines.doctor.finding import Finding, ok, problem, warning
 from pipelines.doctor.subject import Subject
 from pipelines.query.engine import Snapshot
+from pipelines.tables.layout import expect_writable, layout_of
 from pipelines.tables.location import local_folder
 from pipelines.tables.writer import expect_known_tables
 from pipelines.tables.writer_lock import FILE
@@ -59,6 +60,8 @@ def layout(subject: Subject) -> Iterator[Finding]:
     last = subject.last
     if last is None:
         return
+    batches = subject.store.table("batches")
+    expect_writable(batches, subject.store.root)
     expect_known_tables(subject.store, last)
     if last.era != subject.era.name:
         yield problem(
@@ -66,7 +69,7 @@ def layout(subject: Subject) -> Iterator[Finding]:
             f'set job.era = "{last.era}" (or --era {last.era}), or use another folder',
         )
     else:
-        yield ok(f"the layout of the tables is known, era {last.era}")
+        yield ok(f"layout {layout_of(batches, subject.store.root)}, era {last.era}")
 
 
 def writer(subject: Subject) -> Iterator[Finding]:

@@ -178,7 +178,8 @@ def _stream(
 
     try:
         session = start_session(options.spark, progress, spark_jars(options, progress), records_classes=True)
-        session.expect_usable_executors(shared_files(options), options.spark["executors_seconds"], progress)
+        files = shared_files(options.address, options.kafka, options.tables)
+        session.expect_usable_executors(files, options.spark["executors_seconds"], progress)
         if session.is_fresh:
             warm_up(session.spark, options)
     except Exception:

@@ -1,9 +1,9 @@
 """Files and folders of a run that its tasks open, so that every executor of a cluster needs them at the same path."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from pipelines.job.run_options import RunOptions
 from pipelines.source.address import SourceAddress
 from pipelines.tables.location import local_folder
 
@@ -14,12 +14,12 @@ _FILES = ("ssl_cafile", "ssl_certfile", "ssl_keyfile", "sasl_oauth_token_file")
 _WRITTEN = "offsets"
 
 
-def shared_files(options: RunOptions) -> dict[str, bool]:
+def shared_files(address: SourceAddress, kafka: Mapping[str, str], tables: str) -> dict[str, bool]:
     """Absolute paths, and whether the executors write to them."""
-    paths = [] if options.address.topic else [Path(options.address.location)]
-    paths += [Path(options.kafka[name]) for name in _FILES if options.kafka.get(name)]
-    tables = local_folder(options.tables)
-    written = {} if tables is None else {str((tables / _WRITTEN).absolute()): True}
+    paths = [] if address.topic else [Path(address.location)]
+    paths += [Path(kafka[name]) for name in _FILES if kafka.get(name)]
+    folder = local_folder(tables)
+    written = {} if folder is None else {str((folder / _WRITTEN).absolute()): True}
     return {**{str(path.absolute()): False for path in paths}, **written}
 
 

@@ -41,7 +41,11 @@ def test_killed_at_named_steps(points: tuple[str, ...], tmp_path: Path) -> None:
     (tables / "_checkpoint" / "offsets").mkdir(parents=True)
     log.grow()
     workload.apply(calm, 0, 1)
-    arguments = ["run", "--source", log.address, "--tables", str(tables), "--expiry", "apply", "--now", str(log.time_ms(2))]
+    conf = tmp_path / "job.toml"
+    # a sample has times of its own, which the undisturbed tables do not have
+    conf.write_text("[lag]\ninterval_seconds = 0\n")
+    arguments = ["run", "--source", log.address, "--tables", str(tables), "--conf", str(conf)]
+    arguments += ["--expiry", "apply", "--now", str(log.time_ms(2))]
     for number, point in enumerate(points):
         with real_run(arguments, tmp_path / f"output-{number}", fault=point) as run:
             assert run.wait() == -signal.SIGKILL, run.output

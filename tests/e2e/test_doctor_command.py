@@ -1,6 +1,7 @@
 """`grouplake doctor` without a broker: each problem of machine, tables, log, certificates and interfaces, caused."""
 
 import os
+import re
 import socket
 import ssl
 import threading
@@ -22,8 +23,10 @@ from pipelines import timestamps
 from pipelines.cli import main
 from pipelines.doctor import clocks, machine, tables
 from pipelines.doctor.certificate_expiry import expiry_of, expiry_of_file
+from pipelines.doctor.checks import CHECKS
 from pipelines.doctor.finding import Mark
 from pipelines.private.kafka.ports import PortReservation
+from pipelines.tables.layout import LAYOUT, PROPERTY
 from pipelines.tables.store import TableStore
 from pipelines.tables.writer_lock import FILE, writer_lock
 
@@ -61,7 +64,7 @@ def test_a_sound_machine_and_sound_tables(doctor: Doctor, tmp_path: Path) -> Non
     found = doctor.examine("--tables", str(tmp_path / "tables"))
     assert found.code == 0
     assert found.marks("tables") == dict.fromkeys(("folder", "layout", "writer", "last batch", "quarantine", "clock"), "ok")
-    assert found.of("tables", "layout") == [("ok", "the layout of the tables is known, era 4")]
+    assert found.of("tables", "layout") == [("ok", f"layout {LAYOUT}, era 4")]
     assert found.of("tables", "quarantine") == [("ok", "quarantine is empty")]
     ((_, last),) = found.of("tables", "last batch")
     assert last.startswith("the last batch is 1, finished ")
@@ -75,11 +78,19 @@ def test_text_names_remedies_and_what_was_left_out(tmp_path: Path, capsys: Captu
     lines = capsys.readouterr().out.splitlines()
     at = lines.index(f"  problem  {tmp_path / 'file'} is a file")
     assert lines[at + 1] == "           → name a folder with --tables"
-    assert lines[-3].startswith("not checked without --source: bootstrap servers, ")
-    assert lines[-2] == "not checked without --rules: alert rules, certificates"
+    assert lines[-4].startswith("not checked without --source: bootstrap servers, ")
+    assert lines[-3] == "not checked without --rules: alert rules, certificates"
+    assert lines[-2] == "not checked without --spark: session and executors"
     assert lines[-1].startswith("1 problem, ")
     # after a problem with the folder its tables are not looked for
     assert not any("last batch" in line for line in lines)
+
+
+def test_every_check_is_described() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "doctor.md").read_text()
+    rows = re.findall(r"^\| (\w+) \| ([^|]+?)( \*)? \| [^|]+ \|$", page.partition("\n## Checks\n")[2], re.MULTILINE)
+    described = [(area, name, bool(star)) for area, name, star in rows if area != "area"]
+    assert described == list(dict.fromkeys((check.area, check.name, check.stops_area) for check in CHECKS))
 
 
 @pytest.mark.parametrize(
@@ -200,6 +211,14 @@ def test_tables_that_cannot_be_opened(doctor: Doctor, tmp_path: Path) -> None:
     assert doctor.examine("--tables", str(tmp_path)).marks("tables")["layout"] == "problem"
 
 
+def test_tables_of_a_newer_version(doctor: Doctor, tmp_path: Path) -> None:
+    store = small_tables(tmp_path)
+    store.table("batches").alter.set_table_properties({PROPERTY: "1.999"}, raise_if_not_exists=False)
+    ((mark, found),) = doctor.examine("--tables", str(tmp_path)).of("tables", "layout")
+    assert mark == "problem"
+    assert "layout 1.999" in found
+
+
 def test_rows_in_quarantine(doctor: Doctor, tmp_path: Path) -> None:
     log = Log(partition=0)
     log.raw(b"\x00\x63", b"?")
@@ -270,6 +289,12 @@ def test_settings_of_the_connection_that_contradict(settings: str, expected: str
 
 def test_a_source_of_spark_is_not_opened(doctor: Doctor) -> None:
     assert doctor.examine("--source", "spark-kafka://127.0.0.1:1").marks("source") == {"connector": "warning"}
+
+
+def test_a_master_that_is_not_there(capsys: Captured, closed_port: int, tmp_path: Path) -> None:
+    arguments = conf(tmp_path, f'[spark]\nmaster = "spark://127.0.0.1:{closed_port}"\ndelta_jars = "provided"\n')
+    assert main(["doctor", *arguments, "--spark"]) == 1
+    assert f"problem  no Spark master answers at spark://127.0.0.1:{closed_port} (" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("days", "mark"), [(0, "ok"), (390, "warning"), (401, "problem")])

@@ -19,6 +19,7 @@ from benchmarks import (
     bench_pages,
     bench_reader,
     bench_sampling,
+    bench_scheduled_run,
 )
 from benchmarks.arguments import counts, short
 from benchmarks.logs import LogShape, generated_log
@@ -57,6 +58,12 @@ def test_lag(capsys: pytest.CaptureFixture[str]) -> None:
 def test_samples_of_many_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bench_lag_tables.main(["--offsets", "1k", "--rounds", "1", "--cache", str(tmp_path)])
     assert _rows(capsys) == 6
+
+
+@pytest.mark.slow
+def test_scheduled_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bench_scheduled_run.main(["--offsets", "1k", "--records", "100", "--rounds", "1", "--cache", str(tmp_path)])
+    assert _rows(capsys) == 1
 
 
 @pytest.mark.slow

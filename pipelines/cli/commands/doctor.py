@@ -15,8 +15,8 @@ _EXAMPLES = """examples:
   grouplake doctor --conf production.toml --rules alerts.toml
 
 Each finding is ok, a warning or a problem, with what to do. Checks that need an option which is missing are left out and named.
-Exit codes: 0 no problem (warnings do not count), 1 a problem, 2 bad usage or configuration. Nothing is changed, and Spark is not
-started: a file is written into the folder of tables, and removed.
+Exit codes: 0 no problem (warnings do not count), 1 a problem, 2 bad usage or configuration. Nothing is changed: a file is written
+into the folder of tables, and removed. Spark is started with --spark only.
 """
 
 
@@ -26,6 +26,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--era", help=f"broker generation of the job: {', '.join(ERAS)} (default 4)")
     parser.add_argument("--retention-minutes", type=positive, metavar="N", help="offsets.retention.minutes of the job")
     parser.add_argument("--rules", metavar="FILE", help="file of alert rules of grouplake alerts")
+    parser.add_argument("--spark", action="store_true", help="also start Spark, and check the executors of a cluster")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
     add_conf(parser)
 
@@ -49,6 +50,7 @@ def _run(options: Namespace) -> int:
         address=parse_address(options.source) if options.source else None,
         tables=options.tables,
         rules=options.rules,
+        starts_spark=options.spark,
     )
     summary = Summary()
     results = summary.counted(run_checks(subject))
