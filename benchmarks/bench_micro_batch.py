@@ -1,7 +1,7 @@
 """Latency from the append of 1,000 changed offsets to the row in `batches`, by number of offsets in the tables.
 
 A running `grouplake run` follows a folder of segments; the benchmark appends to them and waits for the line that the job prints
-when the row is visible. For comparison, the same job writes every batch with Spark's MERGE.
+when the row is visible. For comparison, executors write the files of every batch.
 """
 
 import argparse
@@ -32,8 +32,8 @@ _BATCH = re.compile(r"batch \d+: ([\d,]+) records read")
 #: Uncounted batches before the measurement: the first one starts workers and compiles.
 _WARM_UP = 4
 
-#: Every batch exceeds this `bulk_rows`, so Spark writes it with MERGE.
-_SPARK_MERGE = "[job]\nbulk_rows = 0\n"
+#: Every batch exceeds this `bulk_rows`, so executors write its files.
+_BY_EXECUTORS = "[job]\nbulk_rows = 0\n"
 
 
 @dataclass
@@ -171,7 +171,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--groups", type=counts, default=counts("20,1000"), help="groups per batch")
     parser.add_argument("--changed", type=count, default=1000, help="changed offsets per batch")
     parser.add_argument("--rounds", type=int, default=10, help="measured batches")
-    parser.add_argument("--merge-rounds", type=int, default=3, help="measured batches with Spark's MERGE; 0: none")
+    parser.add_argument("--merge-rounds", type=int, default=3, help="measured batches whose files executors write; 0: none")
     parser.add_argument(
         "--steady",
         type=count,
@@ -194,7 +194,10 @@ def cases(options: argparse.Namespace, many: TableStore | None, scratch: Path) -
     for size in options.offsets:
         shape = TablesShape(size)
         for groups in options.groups:
-            for label, conf, rounds in (("files", "", options.rounds), ("Spark MERGE", _SPARK_MERGE, options.merge_rounds)):
+            for label, conf, rounds in (
+                ("files", "", options.rounds),
+                ("files of executors", _BY_EXECUTORS, options.merge_rounds),
+            ):
                 if rounds:
                     store = copied(large_tables(shape.offsets, options.cache), scratch / "tables")
                     found = measured(store, shape, scratch, groups, options.changed, rounds, conf)

@@ -32,8 +32,9 @@ from pipelines.configuration import load_configuration
 from pipelines.phases import Phases
 from pipelines.source.changes import SCHEMA, Kind, rows
 from pipelines.tables import definitions
-from pipelines.tables.leaves import in_leaves, leaf_threads, replace_leaves, write_leaf
+from pipelines.tables.leaves import in_leaves, replace_leaves, write_leaf
 from pipelines.tables.store import TableStore
+from pipelines.tables.table_files import file_threads, files_of
 from pipelines.tables.writer import TablesWriter, stamped
 from pipelines.timestamps import TIMESTAMP, at_ms
 from pipelines.writers.delta_rs import DeltaRsWriter
@@ -128,9 +129,10 @@ def large_tables(size: int, folder: Path, committed: int | None = None) -> Table
 
 def _add_offsets(table: DeltaTable, shape: TablesShape, stamp: str) -> bool:
     schema = definitions.table("offsets").schema
-    with leaf_threads() as threads:
+    files = files_of(table.table_uri)
+    with file_threads(files) as threads:
         chunks = (_rows(schema, columns) for columns in _in_order(shape))
-        added = [threads.submit(write_leaf, table, leaf) for rows in chunks for leaf in in_leaves(rows)]
+        added = [threads.submit(write_leaf, files, leaf) for rows in chunks for leaf in in_leaves(rows)]
         replace_leaves(table, [], [one.result() for one in added], stamp)
     return True
 

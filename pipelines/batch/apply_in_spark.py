@@ -9,12 +9,12 @@ from pipelines.batch.collect import collected
 from pipelines.batch.context import BatchContext
 from pipelines.phases import Phases
 from pipelines.source.changes import Kind, of_kind, table_of
-from pipelines.writers.delta_spark import DeltaSparkWriter
+from pipelines.writers.bulk_writer import BulkWriter
 from pipelines.writers.table_write import TableWrite, Writer
 
 
 class SparkBatchApplier(BatchApplier):
-    """The function of `foreachBatch`. With more than `bulk_rows` change rows delta-spark writes the offsets."""
+    """The function of `foreachBatch`. With more than `bulk_rows` change rows the executors write the offsets."""
 
     def __call__(self, changed: DataFrame, _spark_batch_id: int) -> None:
         """Apply packed change rows exactly once, even if the stream repeats the batch."""
@@ -41,11 +41,11 @@ class SparkBatchApplier(BatchApplier):
                 rows = table_of(changed.where(col("kind") != str(Kind.COMMIT)).toArrow())
             ranges = of_kind(rows, Kind.RANGE)
             if not self._is_applied(ranges):
-                self._apply(rows, ranges, phases, lambda plan, context: bulk_offset_writes(changed, plan, context, self.store))
+                self._apply(rows, ranges, phases, lambda plan, context: bulk_offset_writes(changed, plan, context))
         finally:
             changed.unpersist()
 
     def _writer_of(self, write: TableWrite, context: BatchContext) -> Writer:
         if isinstance(write.rows, DataFrame):
-            return DeltaSparkWriter(self._claimed, write.rows.sparkSession)
+            return BulkWriter(self._claimed, write.rows.sparkSession)
         return super()._writer_of(write, context)

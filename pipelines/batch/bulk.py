@@ -10,19 +10,20 @@ from pyspark.sql.functions import coalesce, col, lit, when
 from pipelines.batch.context import BatchContext
 from pipelines.batch.offsets_plan import KEY, history_rows, offset_rows
 from pipelines.batch.plan import BatchPlan
-from pipelines.source.changes import DDL, SCHEMA, Kind, unpacked
+from pipelines.source.changes import DDL, SCHEMA, Kind, spark_type, unpacked
 from pipelines.tables import definitions
-from pipelines.tables.store import TableStore
+from pipelines.tables.leaves import leaves_of
+from pipelines.writers.executor_tasks import ReadTask
 from pipelines.writers.table_write import DELETED, EFFECTIVE_OFFSET, TableWrite, source_names
 
 
-def bulk_offset_writes(changed: DataFrame, plan: BatchPlan, context: BatchContext, store: TableStore) -> tuple[TableWrite, ...]:
+def bulk_offset_writes(changed: DataFrame, plan: BatchPlan, context: BatchContext) -> tuple[TableWrite, ...]:
     """Build writes of `offsets` and `offset_history` for the executors; `changed` are packed change rows."""
     spark = changed.sparkSession
     commits = changed.where(col("kind") == str(Kind.COMMIT)).mapInArrow(unpacked, DDL)
     return (
         TableWrite("offsets", _offset_rows(commits, plan, context)),
-        TableWrite("offset_history", _history_rows(spark, commits, plan, context, store)),
+        TableWrite("offset_history", _history_rows(spark, commits, plan, context)),
     )
 
 
@@ -35,15 +36,12 @@ def _offset_rows(commits: DataFrame, plan: BatchPlan, context: BatchContext) -> 
     return _with_small(rows, small, commits, plan)
 
 
-def _history_rows(
-    spark: SparkSession, commits: DataFrame, plan: BatchPlan, context: BatchContext, store: TableStore
-) -> DataFrame:
+def _history_rows(spark: SparkSession, commits: DataFrame, plan: BatchPlan, context: BatchContext) -> DataFrame:
     schema = definitions.table("offset_history").schema
     if context.previous.batch is None:
         with_previous = commits.withColumn("previous_offset", lit(None).cast("bigint"))
     else:
-        reader = spark.read.format("delta").option("versionAsOf", context.previous.version("offsets"))
-        previous = reader.load(store.path("offsets")).select(*KEY, col("committed_offset").alias("previous_offset"))
+        previous = _stored(spark, context, (*KEY, "committed_offset")).withColumnRenamed("committed_offset", "previous_offset")
         with_previous = commits.join(previous, list(KEY), "left")
     went_back = coalesce(col("rewound"), lit(False)) | coalesce(col("first_offset") < col("previous_offset"), lit(False))
     rows = with_previous.withColumns(
@@ -51,6 +49,16 @@ def _history_rows(
     ).select(schema.names)
     small = history_rows(SCHEMA.empty_table(), plan.tombstones, plan.resolved, context)
     return _with_small(rows, small, commits, plan)
+
+
+def _stored(spark: SparkSession, context: BatchContext, columns: tuple[str, ...]) -> DataFrame:
+    """Columns of `offsets` as the last batch left it, read by the executors."""
+    table = context.previous.table("offsets")
+    schema = pa.schema([definitions.table("offsets").schema.field(name).with_nullable(True) for name in columns])
+    ddl = ", ".join(f"{name} {spark_type(schema.field(name).type)}" for name in columns)
+    paths = pa.table({"path": pa.array([leaf.path for leaf in leaves_of(table)], pa.string())})
+    files = spark.createDataFrame(paths).repartition(spark.sparkContext.defaultParallelism)
+    return files.mapInArrow(ReadTask(table.table_uri, schema), ddl)
 
 
 def _with_small(rows: DataFrame, small: pa.Table, commits: DataFrame, plan: BatchPlan) -> DataFrame:

@@ -14,6 +14,7 @@ from deltalake import DeltaTable
 from pipelines.tables import definitions
 from pipelines.tables.leaves import ScannedRows, find_rows, has_leaves, leaves_of, matched_columns
 from pipelines.tables.store import MAX_LITERALS, Batch, TableStore, is_in, query
+from pipelines.tables.table_files import files_of
 
 _TOPIC_ID = "part['topic_id']"
 
@@ -33,11 +34,11 @@ class PreviousBatch:
         if self.batch is None:
             return pa.schema([schema.field(name) for name in names]).empty_table()
         wanted = {column: list(set(given)) for column, given in values.items()}
-        if list(wanted) == schema.names[:1] and has_leaves(pinned := self._pinned(table)):
+        if list(wanted) == schema.names[:1] and has_leaves(pinned := self.table(table)):
             return self._from_leaves(table, pinned, wanted[schema.names[0]], names).select(names)
         conditions = " AND ".join(is_in(column, given) for column, given in wanted.items()) or "TRUE"
         selected = sorted({*names, *wanted})
-        found = query({table: self._pinned(table)}, f"SELECT {', '.join(selected)} FROM {table} WHERE {conditions}")
+        found = query({table: self.table(table)}, f"SELECT {', '.join(selected)} FROM {table} WHERE {conditions}")
         for column, given in wanted.items():
             if len(given) > MAX_LITERALS:
                 found = found.filter(pc.is_in(found[column], pa.array(given, schema.field(column).type)))
@@ -52,7 +53,7 @@ class PreviousBatch:
         read = {*names, *matched_columns(table)}
         columns = pa.schema([field.with_nullable(True) for field in schema if field.name in read])
         leaves = [leaf for leaf in leaves_of(pinned) if leaf.may_hold(ordered)]
-        found = find_rows(pinned, leaves, columns, pa.array(ordered, columns.field(0).type))
+        found = find_rows(files_of(pinned.table_uri), leaves, columns, pa.array(ordered, columns.field(0).type))
         self._scanned[table] = ScannedRows(frozenset(firsts), {one.leaf.path: one for one in found})
         return pa.concat_tables([columns.empty_table(), *(one.rows for one in found)])
 
@@ -64,14 +65,15 @@ class PreviousBatch:
         parts = " UNION ALL ".join(f"SELECT group_id, unnest({column}) AS part FROM members" for column in ("assigned", "target"))
         condition = f"part['topic'] IS NULL AND {is_in(_TOPIC_ID, wanted)}"
         sql = f"SELECT DISTINCT group_id FROM ({parts}) parts WHERE {condition}"
-        groups: list[str] = query({"members": self._pinned("members")}, sql)["group_id"].to_pylist()
+        groups: list[str] = query({"members": self.table("members")}, sql)["group_id"].to_pylist()
         return groups
 
     def version(self, table: str) -> int:
         """Version of `table` in the last batch, 0 before the first."""
         return self.batch.versions.get(table, 0) if self.batch else 0
 
-    def _pinned(self, table: str) -> DeltaTable:
+    def table(self, table: str) -> DeltaTable:
+        """Return `table` at its version in the last batch, only to be read."""
         newest = self._store.table(table)
         version = self.version(table)
         return newest if newest.version() == version else self._store.at(table, version)

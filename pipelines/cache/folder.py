@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 IVY = "ivy"
+CHECKPOINTS = "checkpoints"
 
 #: Kinds that Grouplake creates, with their content. Other folders of the root are listed and cleared as well.
 KINDS = {
@@ -21,6 +22,7 @@ KINDS = {
     IVY: "dependency metadata of the jars, in Ivy's format",
     "classes": "class data archives (CDS) of Spark's JVM",
     "kernels": "functions compiled by Numba",
+    CHECKPOINTS: "checkpoints of jobs on object stores, removed by the next job",
 }
 
 #: The value of `grouplake cache --clear` that stands for every kind.

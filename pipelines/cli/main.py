@@ -9,6 +9,7 @@ from pipelines.cache.kernels import use_kernel_cache
 from pipelines.cli.parser import parser
 from pipelines.cli.without_pandas import without_pandas
 from pipelines.errors import GrouplakeError
+from pipelines.tables.object_stores import reason_of
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,6 +37,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # the reader closed the pipe, as `head` does; without this, Python reports the error again when it flushes at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        # delta-rs reports an object store's answer as an OSError without a number
+        if error.errno is not None or os.environ.get("GROUPLAKE_TRACEBACK"):
+            raise
+        print(f"grouplake: {reason_of(error)}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         return 130
 

@@ -59,10 +59,13 @@ def run(
             store.create()
         if topic_id is not None:
             store.remember_topic_id(topic_id)
-        # with a lock the first batch claims the tables, so a run that finds nothing new writes nothing
-        writer = None if is_locked else TablesWriter.claim(store)
-        last = writer.last if writer else _last_batch(store, options)
-        if last is not None and _is_up_to_date(options, last, ends):
+        last = _last_batch(store, options)
+        # a run that finds nothing new writes nothing: with a lock the first batch claims the tables
+        is_up_to_date = last is not None and _is_up_to_date(options, last, ends)
+        writer = None if is_locked or is_up_to_date else TablesWriter.claim(store)
+        if writer is not None:
+            last = writer.last
+        if last is not None and is_up_to_date:
             progress(f"up to date: {options.address} has no records after batch {last.batch_id}")
             end_run = _idle_run(options, store, writer, progress, clock_ms)
             if on_ready is not None:
@@ -207,7 +210,7 @@ def _stream(
         if on_ready is not None:
             on_ready()
 
-    remove_stale_checkpoints(session.spark, store, newest_claim(store.table("batches")), progress)
+    remove_stale_checkpoints(store, newest_claim(store.table("batches")), progress)
     try:
         is_done = follow(start, progress, stop, ready, between.every_second)
     except TablesError:

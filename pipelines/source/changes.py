@@ -117,8 +117,14 @@ _SPARK_TYPES = {
     _PARTITIONS: "ARRAY<INT>",
 }
 
+
+def spark_type(arrow_type: pa.DataType) -> str:
+    """The type of Spark's DDL for a type of change rows."""
+    return _SPARK_TYPES[arrow_type]
+
+
 #: The same schema as Spark DDL.
-DDL = ", ".join(f"{field.name} {_SPARK_TYPES[field.type]}" for field in SCHEMA)
+DDL = ", ".join(f"{field.name} {spark_type(field.type)}" for field in SCHEMA)
 
 #: Packed change rows: rows of one kind in Arrow's IPC stream format, without empty columns.
 PACKED_SCHEMA = pa.schema([("kind", pa.string()), ("rows", pa.binary())])

@@ -15,6 +15,7 @@ from pipelines.errors import GrouplakeError, TablesError
 from pipelines.job.stop_request import StopRequest, stop_on_signals
 from pipelines.progress import Progress
 from pipelines.spark.executor_findings import ENVIRONMENT_REMEDY
+from pipelines.tables.object_stores import reason_of
 
 _STOP_CHECK_SECONDS = 1
 
@@ -122,6 +123,8 @@ def with_short_errors(apply: Callable[[Any, int], None]) -> Callable[[Any, int],
             apply(changed, batch_id)
         except (PySparkException, Py4JError) as error:
             raise short_error(error) from None
+        except OSError as error:
+            raise TablesError(f"cannot write the tables: {reason_of(error)}") from None
         except Exception:
             raise
         except BaseException as error:

@@ -19,6 +19,7 @@ from pipelines.tables.leaves import (
     sorted_rows,
     write_leaf,
 )
+from pipelines.tables.table_files import TableFiles, files_of
 
 #: A leaf with fewer rows is merged with its neighbour.
 _SMALL = LEAF_ROWS // 2
@@ -33,8 +34,9 @@ def order_leaves(table: DeltaTable, name: str, stamp: str) -> tuple[int, int]:
     runs = [run for run in _runs(leaves_of(table)) if len(run) > 1 or run[0].rows > MAX_LEAF_ROWS]
     if not runs:
         return 0, 0
+    files = files_of(table.table_uri)
     removed = [leaf for run in runs for leaf in run]
-    added = [write_leaf(table, rows) for run in runs for rows in _merged(table, name, run)]
+    added = [write_leaf(files, rows) for run in runs for rows in _merged(files, name, run)]
     replace_leaves(table, removed, added, stamp, changes_rows=False)
     return len(removed), len(added)
 
@@ -57,12 +59,12 @@ def _runs(leaves: list[Leaf]) -> list[list[Leaf]]:
     return runs
 
 
-def _merged(table: DeltaTable, name: str, run: list[Leaf]) -> Iterator[pa.Table]:
+def _merged(files: TableFiles, name: str, run: list[Leaf]) -> Iterator[pa.Table]:
     """Yield the rows of a run as new leaves. Only rows that may interleave with those of later leaves are in memory."""
     schema = definitions.table(name).schema
     waiting = schema.empty_table()
     for leaf, following in zip(run, [*run[1:], None], strict=True):
-        rows = read_columns(open_leaf(table, leaf), schema).cast(schema)
+        rows = read_columns(open_leaf(files, leaf.path), schema).cast(schema)
         waiting = sorted_rows(name, pa.concat_tables([waiting, rows])).combine_chunks()
         if following is None:
             yield from in_leaves(waiting)

@@ -3,8 +3,8 @@
 The range of the first column decides which leaf may have a row. delta-rs' merge scatters the rows of every file that it rewrites,
 so that after a few batches each file spans all groups and each batch rewrites the whole table (docs/adr/0012). Here a batch
 replaces only the files with its groups, one by one, and the order of the files is kept. The format is plain Delta of protocol
-1/2: Parquet files, and a commit that creates the log file of the next version unless it exists (the protocol's mutual exclusion
-on a local file system).
+1/2: Parquet files, and a commit that creates the log file of the next version unless it exists. In a local folder this module
+does that, in an object store delta-rs does, with a conditional put.
 """
 
 import itertools
@@ -12,11 +12,9 @@ import json
 import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, unquote
 from uuid import uuid4
 
 import numpy as np
@@ -24,11 +22,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError
+from deltalake.transaction import AddAction, RemoveAction
 
 from coordinator_core.log.force import force
 from pipelines.tables import definitions
-from pipelines.tables.location import local_folder
-from pipelines.tables.writer import CommitConflict, checkpoint_when_due
+from pipelines.tables.store import first_line
+from pipelines.tables.table_files import LocalFiles, TableFiles, file_threads, files_of
+from pipelines.tables.writer import WITHOUT_HOOKS, CommitConflict, checkpoint_when_due, stamped
 from pipelines.timestamps import now_ms
 
 #: Rows of a new leaf. Small leaves are cheap to replace, but a query opens every leaf whose range may match.
@@ -78,16 +79,11 @@ class ScannedRows:
     by_path: Mapping[str, LeafRows]
 
 
-def leaf_threads() -> ThreadPoolExecutor:
-    """Create one thread per core: Arrow reads and writes without Python's global lock."""
-    return ThreadPoolExecutor(max_workers=os.cpu_count())
-
-
 def has_leaves(table: DeltaTable) -> bool:
-    """True if the files of `table` can be replaced as leaves: in a local folder, with protocol 1/2, without partitions."""
+    """True if the files of `table` can be replaced as leaves: with protocol 1/2, without partitions."""
     protocol = table.protocol()
     is_plain = protocol.min_reader_version == 1 and protocol.min_writer_version <= 2
-    return is_plain and not table.metadata().partition_columns and local_folder(table.table_uri) is not None
+    return is_plain and not table.metadata().partition_columns
 
 
 def leaves_of(table: DeltaTable) -> list[Leaf]:
@@ -101,9 +97,9 @@ def leaves_of(table: DeltaTable) -> list[Leaf]:
     return sorted(found, key=lambda leaf: (leaf.low is not None, leaf.low or "", leaf.high or "", leaf.path))
 
 
-def open_leaf(table: DeltaTable, leaf: Leaf, *, dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
+def open_leaf(files: TableFiles, path: str, *, dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
     """Open the file of a leaf; the columns `dictionaries` are read as dictionaries."""
-    return pq.ParquetFile(pa.OSFile(str(_directory(table) / unquote(leaf.path))), read_dictionary=dictionaries)
+    return pq.ParquetFile(files.open(path), read_dictionary=dictionaries)
 
 
 def read_columns(file: pq.ParquetFile, schema: pa.Schema) -> pa.Table:
@@ -121,19 +117,19 @@ def matched_columns(name: str) -> list[str]:
     return [column for column in definitions.table(name).schema.names if column in (*definitions.KEYS[name], "log_offset")]
 
 
-def find_rows(table: DeltaTable, leaves: Iterable[Leaf], columns: pa.Schema, firsts: pa.Array) -> list[LeafRows]:
+def find_rows(files: TableFiles, leaves: Iterable[Leaf], columns: pa.Schema, firsts: pa.Array) -> list[LeafRows]:
     """Find the rows of leaves whose first column, which is also that of `columns`, has one of the values `firsts`."""
     first = columns.names[0]
     texts = [field.name for field in columns if pa.types.is_string(field.type)]
 
     def find(leaf: Leaf) -> LeafRows:
-        file = open_leaf(table, leaf, dictionaries=texts)
+        file = open_leaf(files, leaf.path, dictionaries=texts)
         numbers = _rows_with(file, first, firsts)
         if not len(numbers):
             return LeafRows(leaf, numbers, columns.empty_table())
         return LeafRows(leaf, numbers, read_columns(file, columns).take(pa.array(numbers)).cast(columns))
 
-    with leaf_threads() as threads:
+    with file_threads(files) as threads:
         return list(threads.map(find, leaves))
 
 
@@ -153,14 +149,14 @@ def in_leaves(rows: pa.Table) -> list[pa.Table]:
     return [rows.slice(start, end - start) for start, end in itertools.pairwise(ends)]
 
 
-def write_leaf(table: DeltaTable, rows: pa.Table) -> dict[str, Any]:
+def write_leaf(files: TableFiles, rows: pa.Table) -> dict[str, Any]:
     """Write a file, not visible to readers yet, and return the `add` action for its commit."""
     path = f"part-00000-{uuid4()}-c000.snappy.parquet"
-    file = _directory(table) / path
     texts = [field.name for field in rows.schema if pa.types.is_string(field.type)]
     # offsets and times ascend or repeat: their differences need a fraction of the space and of the time
     numbers = [field.name for field in rows.schema if pa.types.is_integer(field.type) or pa.types.is_timestamp(field.type)]
-    with pa.OSFile(str(file), "wb") as sink:
+
+    def write(sink: pa.NativeFile) -> None:
         pq.write_table(
             rows,
             sink,
@@ -170,12 +166,13 @@ def write_leaf(table: DeltaTable, rows: pa.Table) -> dict[str, Any]:
             write_statistics=rows.schema.names[:_INDEXED_COLUMNS],
             store_schema=False,
         )
-    found = file.stat()
+
+    size, time_ms = files.write(path, write)
     return {
-        "path": quote(path),
+        "path": path,
         "partitionValues": {},
-        "size": found.st_size,
-        "modificationTime": int(found.st_mtime * 1000),
+        "size": size,
+        "modificationTime": time_ms,
         "stats": json.dumps(_statistics(rows), ensure_ascii=False, separators=(",", ":")),
     }
 
@@ -191,26 +188,56 @@ def replace_leaves(
     Raises:
         CommitConflict: that version exists already; the table was not changed, and the files `added` are unused.
     """
+    files = files_of(table.table_uri)
+    if isinstance(files, LocalFiles):
+        _commit_locally(table, files.folder, removed, added, stamp, changes_rows)
+    else:
+        _commit_to_store(table, removed, added, stamp, changes_rows)
+    table.update_incremental()
+    checkpoint_when_due(table)
+
+
+def _commit_locally(
+    table: DeltaTable, folder: Path, removed: Iterable[Leaf], added: Iterable[Mapping[str, Any]], stamp: str, changes_rows: bool
+) -> None:
+    """Commit without delta-rs, which lists the log first: 20 ms after 10,000 commits (docs/adr/0012)."""
     version, now = table.version() + 1, now_ms()
-    info: dict[str, Any] = {
-        "timestamp": now,
-        "operation": "MERGE" if changes_rows else "OPTIMIZE",
-        "operationParameters": {},
-        "readVersion": version - 1,
-        "userMetadata": stamp,
-    }
     removals = [
         {"path": leaf.path, "deletionTimestamp": now, "dataChange": changes_rows, "size": leaf.size, "partitionValues": {}}
         for leaf in removed
     ]
+    info: dict[str, Any] = {
+        "timestamp": now,
+        "operation": ("MERGE" if removals else "WRITE") if changes_rows else "OPTIMIZE",
+        "operationParameters": {},
+        "readVersion": version - 1,
+        "userMetadata": stamp,
+    }
     actions: list[Mapping[str, Any]] = [
         {"commitInfo": info},
         *({"remove": one} for one in removals),
         *({"add": {**one, "dataChange": changes_rows}} for one in added),
     ]
-    _put(_directory(table) / "_delta_log" / f"{version:020}.json", "".join(f"{_json(action)}\n" for action in actions))
-    table.update_incremental()
-    checkpoint_when_due(table)
+    _put(folder / "_delta_log" / f"{version:020}.json", "".join(f"{_json(action)}\n" for action in actions))
+
+
+def _commit_to_store(
+    table: DeltaTable, removed: Iterable[Leaf], added: Iterable[Mapping[str, Any]], stamp: str, changes_rows: bool
+) -> None:
+    """Commit with delta-rs, which knows how each store makes a PUT conditional."""
+    now = now_ms()
+    adds = [AddAction(one["path"], one["size"], {}, one["modificationTime"], changes_rows, one["stats"]) for one in added]
+    removals = [RemoveAction(leaf.path, changes_rows, now, leaf.size, {}) for leaf in removed]
+    try:
+        table.create_write_transaction(
+            [*removals, *adds],
+            "append",
+            table.schema(),
+            commit_properties=stamped(stamp),
+            post_commithook_properties=WITHOUT_HOOKS,
+        )
+    except CommitFailedError as error:
+        raise CommitConflict(f"{table.table_uri}: {first_line(error)}") from error
 
 
 def _put(path: Path, text: str) -> None:
@@ -243,16 +270,14 @@ def _statistics(rows: pa.Table) -> dict[str, Any]:
 
 def sorted_rows(table: str, rows: pa.Table) -> pa.Table:
     """Sort rows of a merged table in the order of its leaves."""
+    return sorted_by_key(rows, definitions.KEYS[table])
+
+
+def sorted_by_key(rows: pa.Table, key: Sequence[str]) -> pa.Table:
+    """Sort rows by their first column, which decides about their leaf, then by the rest of the key."""
     first = rows.schema.names[0]
-    others = [name for name in definitions.KEYS[table] if name != first]
-    return rows.sort_by([(name, "ascending") for name in (first, *others)])
+    return rows.sort_by([(name, "ascending") for name in (first, *(name for name in key if name != first))])
 
 
 def _json(action: Mapping[str, Any]) -> str:
     return json.dumps(action, ensure_ascii=False, separators=(",", ":"))
-
-
-def _directory(table: DeltaTable) -> Path:
-    folder = local_folder(table.table_uri)
-    assert folder is not None
-    return folder

@@ -20,6 +20,7 @@ from pipelines.tables import definitions
 from pipelines.tables.containment import expect_own_files, expect_own_log
 from pipelines.tables.layout import expect_readable, store_layout
 from pipelines.tables.location import local_folder
+from pipelines.tables.object_stores import reason_of
 from pipelines.tables.pointer import Pointer
 from pipelines.timestamps import to_us
 
@@ -81,11 +82,14 @@ class TableStore:
 
     def exists(self) -> bool:
         """True if the tables exist: `batches` is created last."""
-        return DeltaTable.is_deltatable(self.path("batches"))
+        return self.has("batches")
 
     def has(self, name: str) -> bool:
-        """True if table `name` exists."""
-        return DeltaTable.is_deltatable(self.path(name))
+        """True if table `name` exists. Raises UsageError if the store cannot be read."""
+        try:
+            return DeltaTable.is_deltatable(self.path(name))
+        except (DeltaError, OSError) as error:
+            raise UsageError(f"cannot read {self.path(name)}: {reason_of(error)}") from error
 
     def expect_writable(self) -> None:
         """Raise UsageError if the tables are in a local folder that this user cannot write into."""
@@ -96,7 +100,7 @@ class TableStore:
     def create(self) -> None:
         """Create the missing tables."""
         for table in definitions.tables().values():
-            if not DeltaTable.is_deltatable(self.path(table.name)):
+            if not self.has(table.name):
                 try:
                     DeltaTable.create(
                         self.path(table.name),
@@ -106,7 +110,7 @@ class TableStore:
                         mode="ignore",
                     )
                 except (DeltaError, OSError) as error:
-                    if not DeltaTable.is_deltatable(self.path(table.name)):
+                    if not self.has(table.name):
                         raise UsageError(f"cannot create table {self.path(table.name)}: {first_line(error)}") from error
                 if table.name == "batches":
                     # as a property in the statement of creation, delta-rs rejects it
@@ -147,6 +151,8 @@ class TableStore:
             if not isinstance(error, TableNotFoundError):
                 raise TablesError(f"cannot open table {name} under {self.root}: {first_line(error)}") from error
             raise UsageError(f"no table {name} under {self.root}: is this a folder that `grouplake run` wrote?") from error
+        except OSError as error:
+            raise TablesError(f"cannot open table {name} under {self.root}: {reason_of(error)}") from error
         expect_own_files(self.path(name), found)
         if name == "batches" and not self._any_layout:
             expect_readable(found, self.root)
@@ -264,5 +270,5 @@ def gone(what: str) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """First line of an error of delta-rs, without the context in further lines."""
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    """First line of an error of delta-rs, without the context in further lines, with the reason of an object store."""
+    return reason_of(error)

@@ -1,7 +1,8 @@
 """Advisory lock for one writer at a time in a local folder, released when the process ends (docs/adr/0009).
 
 It stops a second job before any write. The claim in the log of `batches` (`pipelines.tables.writer`) excludes the writers that a
-lock does not: hosts that share a bucket, or a file system without locks.
+lock does not: hosts that share a bucket, or a file system without locks. In an object store the claim relies on conditional
+writes, so a store without them is refused here.
 """
 
 import fcntl
@@ -14,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pipelines.errors import AnotherWriter
+from pipelines.tables.conditional_writes import expect_conditional_writes
 from pipelines.tables.location import local_folder
 
 FILE = "_writer.lock"
@@ -33,7 +35,9 @@ def writer_lock(root: str, command: str, file: str = FILE, what: str = "tables")
 
     Raises:
         AnotherWriter: another process has the lock; the message names it.
+        UsageError: an object store that is not writable or has no conditional writes.
     """
+    expect_conditional_writes(root)
     folder = local_folder(root)
     lock = None if folder is None else _open(folder / file)
     if lock is None:

@@ -1,7 +1,7 @@
 """Writer of micro-batches, in the driver, without a Spark job (docs/adr/0003, docs/adr/0012).
 
-delta-rs does the appends. Merges replace leaves of the table; delta-rs merges tables without leaves, such as those in an object
-store.
+delta-rs does the appends. Merges replace leaves of the table; delta-rs merges tables without leaves, which another program has
+changed.
 """
 
 from collections.abc import Callable

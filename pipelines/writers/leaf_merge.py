@@ -1,6 +1,7 @@
 """Merge of rows into the leaves of a table: every file with one of the keys is replaced by a file with the new rows."""
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,15 +18,14 @@ from pipelines.tables.leaves import (
     ScannedRows,
     find_rows,
     in_leaves,
-    leaf_threads,
     leaves_of,
-    matched_columns,
     open_leaf,
     read_columns,
     replace_leaves,
-    sorted_rows,
+    sorted_by_key,
     write_leaf,
 )
+from pipelines.tables.table_files import TableFiles, file_threads, files_of
 from pipelines.writers.table_write import DELETED, EFFECTIVE_OFFSET, TableWrite
 
 _LOG_OFFSET = "log_offset"
@@ -52,29 +52,35 @@ def merge_into_leaves(table: DeltaTable, write: TableWrite, stamp: str, scanned_
     Raises:
         CommitConflict: the table has a newer version than `table`; it was not changed.
     """
-    merge = _Merge(table, write)
-    changes = merge.plan(scanned_rows)
-    if not changes:
+    definition = definitions.table(write.table)
+    merge = LeafMerge(files_of(table.table_uri), definition.schema, definition.key, write.rows)
+    removed, added = merge.replaced(leaves_of(table), scanned_rows)
+    if not removed and not added:
         return False
-    with leaf_threads() as threads:
-        added = [action for actions in threads.map(merge.rewrite, changes) for action in actions]
-    replace_leaves(table, [change.leaf for change in changes if change.leaf is not None], added, stamp)
+    replace_leaves(table, removed, added, stamp)
     return True
 
 
-class _Merge:
-    def __init__(self, table: DeltaTable, write: TableWrite) -> None:
-        self._table, self._name, self._schema = table, write.table, definitions.table(write.table).schema
-        rows = sorted_rows(write.table, write.rows).combine_chunks()
-        self._firsts = rows[self._schema.names[0]].to_pylist()
-        self._keys = rows.select(definitions.KEYS[write.table])
+class LeafMerge:
+    """Merge of source rows into leaves of a table with this schema and key, up to the commit."""
+
+    def __init__(self, files: TableFiles, schema: pa.Schema, key: Sequence[str], rows: pa.Table) -> None:
+        self._files, self._schema, self._key = files, schema, key
+        rows = sorted_by_key(rows, key).combine_chunks()
+        self._firsts = rows[schema.names[0]].to_pylist()
+        self._keys = rows.select(key)
         self._deleted = rows[DELETED].to_numpy()
         self._effective = rows[EFFECTIVE_OFFSET].to_numpy()
-        self._source = rows.select(self._schema.names)
+        self._source = rows.select(schema.names)
 
-    def plan(self, scanned_rows: ScannedRows | None) -> list[_Change]:
-        """Compute the changes of leaves."""
-        leaves = leaves_of(self._table)
+    def replaced(self, leaves: list[Leaf], scanned_rows: ScannedRows | None = None) -> tuple[list[Leaf], list[dict[str, Any]]]:
+        """Write the new files. Returns the leaves that they replace and their `add` actions; without a change, none."""
+        changes = self._plan(leaves, scanned_rows)
+        with file_threads(self._files) as threads:
+            added = [action for actions in threads.map(self._rewrite, changes) for action in actions]
+        return [change.leaf for change in changes if change.leaf is not None], added
+
+    def _plan(self, leaves: list[Leaf], scanned_rows: ScannedRows | None) -> list[_Change]:
         found = [one for one in self._found(leaves, scanned_rows) if len(one.numbers)]
         rows = pa.concat_tables([one.rows for one in found]) if found else self._keys.slice(0, 0)
         sources = matching_rows(rows, self._keys)
@@ -96,10 +102,11 @@ class _Merge:
         """Find the rows of the leaves that may match rows of the write."""
         wanted = [leaf for leaf in leaves if leaf.may_hold(self._firsts)]
         seen = scanned_rows.by_path if scanned_rows and scanned_rows.firsts.issuperset(self._firsts) else {}
-        schema = pa.schema([self._schema.field(name).with_nullable(True) for name in matched_columns(self._name)])
+        compared = (*self._key, _LOG_OFFSET)
+        schema = pa.schema([field.with_nullable(True) for field in self._schema if field.name in compared])
         unseen = [leaf for leaf in wanted if leaf.path not in seen]
         first = self._source[0].unique()
-        found = {one.leaf.path: one for one in find_rows(self._table, unseen, schema, first)}
+        found = {one.leaf.path: one for one in find_rows(self._files, unseen, schema, first)}
         return [seen.get(leaf.path) or found[leaf.path] for leaf in wanted]
 
     def _insert(self, numbers: list[int], leaves: list[Leaf], by_path: dict[str, _Change]) -> None:
@@ -110,7 +117,7 @@ class _Merge:
             leaf = known[max(0, bisect_right(lows, self._firsts[number]) - 1)] if known else None
             by_path.setdefault(leaf.path if leaf else "", _Change(leaf)).inserted.append(number)
 
-    def rewrite(self, change: _Change) -> list[dict[str, Any]]:
+    def _rewrite(self, change: _Change) -> list[dict[str, Any]]:
         """Write the files that replace a leaf."""
         removed = self._deleted[change.sources]
         replacing = change.sources[~removed]
@@ -118,7 +125,7 @@ class _Merge:
         if change.leaf is None:
             before = self._schema.empty_table()
         else:
-            before = _in(self._schema, read_columns(open_leaf(self._table, change.leaf), self._schema))
+            before = _in(self._schema, read_columns(open_leaf(self._files, change.leaf.path), self._schema))
         order = np.arange(before.num_rows)
         # a replaced row keeps its index, so that the leaf remains sorted
         order[change.numbers[~removed]] = before.num_rows + np.arange(len(replacing))
@@ -126,8 +133,8 @@ class _Merge:
         new = np.arange(len(replacing), added.num_rows)
         rows = _picked(pa.concat_tables([before, added]), np.concatenate([order, before.num_rows + new]))
         if change.inserted or rows.num_rows > MAX_LEAF_ROWS:
-            rows = sorted_rows(self._name, rows).combine_chunks()
-        return [write_leaf(self._table, part) for part in in_leaves(rows)]
+            rows = sorted_by_key(rows, self._key).combine_chunks()
+        return [write_leaf(self._files, part) for part in in_leaves(rows)]
 
 
 def matching_rows(rows: pa.Table, keys: pa.Table) -> np.ndarray:

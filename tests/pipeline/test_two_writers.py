@@ -22,8 +22,9 @@ from pipelines.query.check import check
 from pipelines.tables import definitions
 from pipelines.tables.store import TableStore, query
 from pipelines.tables.writer import TablesWriter
+from pipelines.writers.bulk_writer import BulkWriter
 from pipelines.writers.delta_rs import DeltaRsWriter
-from pipelines.writers.delta_spark import DeltaSparkWriter
+from pipelines.writers.executor_tasks import WrittenFiles
 from pipelines.writers.table_write import TableWrite
 
 if TYPE_CHECKING:
@@ -213,26 +214,25 @@ def test_a_late_write_is_taken_back_and_the_write_repeated(prepared: Copies) -> 
 
 
 @pytest.mark.spark
-def test_spark_does_not_write_beside_another_job(
+def test_files_of_executors_are_not_committed_after_another_job(
     prepared: Copies, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Spark appends at the next free version and reports no conflict."""
     root = prepared()
     writer = TablesWriter.claim(TableStore(str(root)))
     writer.begin()
     version = writer.version("group_history")
-    real_write = DeltaSparkWriter._write
+    real_append = BulkWriter._appended
     late = iter([history_row("of another job")])
 
-    def write(self: DeltaSparkWriter, *arguments: Any) -> None:
+    def append(self: BulkWriter, *arguments: Any, **options: Any) -> WrittenFiles:
         for rows in late:
             write_deltalake(str(root / "group_history"), rows, mode="append")
-        real_write(self, *arguments)
+        return real_append(self, *arguments, **options)
 
-    monkeypatch.setattr(DeltaSparkWriter, "_write", write)
+    monkeypatch.setattr(BulkWriter, "_appended", append)
     ours = spark.createDataFrame(history_row("ours"))
-    # theirs, ours after it, both rolled back, ours again
-    assert DeltaSparkWriter(writer, spark).write(TableWrite("group_history", ours)) == version + 4
+    # theirs, taken back, ours
+    assert BulkWriter(writer, spark).write(TableWrite("group_history", ours)) == version + 3
     assert added(root) == ["ours"]
     assert DeltaTable(str(root / "group_history")).history(1)[0]["userMetadata"] == "grouplake generation 2, batch 1, attempt 2"
 

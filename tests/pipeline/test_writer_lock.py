@@ -100,8 +100,6 @@ def test_without_locks_the_work_continues(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(fcntl, "flock", flock)
     with writer_lock(str(tmp_path), "grouplake run") as is_locked:
         assert not is_locked
-    with writer_lock("s3://bucket/groups", "grouplake run") as is_locked:
-        assert not is_locked
 
 
 def test_addresses_of_local_folders() -> None:

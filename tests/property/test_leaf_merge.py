@@ -19,6 +19,7 @@ from pipelines.tables import definitions, leaf_order, leaves
 from pipelines.tables.leaf_order import order_leaves
 from pipelines.tables.leaves import ScannedRows, find_rows, has_leaves, leaves_of, matched_columns, replace_leaves
 from pipelines.tables.store import query
+from pipelines.tables.table_files import files_of
 from pipelines.tables.writer import CommitConflict
 from pipelines.writers import leaf_merge
 from pipelines.writers.leaf_merge import merge_into_leaves
@@ -59,7 +60,7 @@ def table(root: str) -> DeltaTable:
 
 def scanned_rows(opened: DeltaTable, firsts: set[str]) -> ScannedRows:
     columns = pa.schema([SCHEMA.field(name) for name in matched_columns("offsets")])
-    found = find_rows(opened, leaves_of(opened), columns, pa.array(sorted(firsts)))
+    found = find_rows(files_of(opened.table_uri), leaves_of(opened), columns, pa.array(sorted(firsts)))
     return ScannedRows(frozenset(firsts), {one.leaf.path: one for one in found})
 
 
@@ -111,7 +112,7 @@ def test_merging_is_updating_a_dictionary_unless_something_newer_is_there(
                 assert contents(root) == expected
                 assert all(high <= low for (_, high), (low, _) in itertools.pairwise(ranges(opened)))
         wanted = pa.array(["b", "z" * 40])
-        found = find_rows(opened, leaves_of(opened), pa.schema([SCHEMA.field(name) for name in KEY]), wanted)
+        found = find_rows(files_of(opened.table_uri), leaves_of(opened), pa.schema([SCHEMA.field(name) for name in KEY]), wanted)
         rows = [tuple(r.values()) for one in found for r in one.rows.to_pylist()]
         assert sorted(rows) == sorted(key for key in expected if key[0] in wanted.to_pylist())
 

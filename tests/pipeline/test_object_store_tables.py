@@ -1,0 +1,238 @@
+"""All tables in object stores, without Spark: commands, throttling, expiring credentials, long listings."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+
+import obstore
+import pyarrow as pa
+import pytest
+from crash_log import CrashLog
+from dashboards import dashboard
+from log_builder import Log
+from object_stores import StoreServer
+from obstore.store import from_url
+from store_proxy import CREDENTIALS, store_proxy, temporary_key
+from store_roots import SERVERS, Servers, lead_to, running_servers
+from table_contents import contents_of
+from table_logs import change_table
+
+from coordinator_core.state.era import Era
+from pipelines.batch.apply import BatchApplier
+from pipelines.cli import main
+from pipelines.errors import AnotherWriter
+from pipelines.maintain import Maintenance, maintain
+from pipelines.query.check import check
+from pipelines.query.engine import Snapshot
+from pipelines.tables.store import TableStore
+from pipelines.tables.table_files import files_of
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+ERA = Era.named("4")
+STEPS = 3
+_COMMIT = b'{"commitInfo":{"timestamp":1,"operation":"WRITE","operationParameters":{}}}\n'
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[Servers]:
+    with running_servers() as running:
+        yield running
+
+
+@pytest.fixture
+def s3(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> StoreServer:
+    lead_to(servers.of("s3"), monkeypatch)
+    return servers.of("s3")
+
+
+@pytest.fixture(params=SERVERS)
+def server(request: pytest.FixtureRequest, servers: Servers, monkeypatch: pytest.MonkeyPatch) -> StoreServer:
+    lead_to(servers.of(request.param), monkeypatch)
+    return servers.of(request.param)
+
+
+def applier(root: str) -> BatchApplier:
+    return BatchApplier(TableStore(root), ERA, ERA.default_retention_ms, dict, bulk_rows=1_000_000)
+
+
+@pytest.fixture(scope="module")
+def batches(tmp_path_factory: pytest.TempPathFactory) -> list[pa.Table]:
+    """Change rows of a log with records for every table, one batch a step."""
+    log = CrashLog(tmp_path_factory.mktemp("log"), 1)
+    log.grow(STEPS)
+    found, starts = [], dict.fromkeys(log.ends[0], 0)
+    for step, ends in enumerate(log.ends):
+        rows = []
+        for partition, end in ends.items():
+            one = Log(partition)
+            one.records = [record for record in log.records(step) if record.partition == partition]
+            rows.append(change_table(one, ERA, starts[partition], end))
+        found.append(pa.concat_tables(rows))
+        starts = dict(ends)
+    return found
+
+
+@pytest.fixture(scope="module")
+def undisturbed(batches: list[pa.Table], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same tables in a local folder."""
+    root = tmp_path_factory.mktemp("local") / "prod"
+    write(str(root), batches)
+    return root
+
+
+def write(root: str, batches: list[pa.Table]) -> None:
+    TableStore(root).create()
+    writing = applier(root)
+    for rows in batches:
+        writing.apply_rows(rows)
+
+
+def apply_forever(writing: BatchApplier, rows: pa.Table) -> None:
+    """Apply a batch that is applied already, with a check of the claim."""
+    while True:
+        writing.apply_rows(rows)
+        writing.claim().expect_claim()
+
+
+def contents(root: str) -> dict[str, list[str]]:
+    return contents_of(Snapshot.open(root))
+
+
+def test_commands_print_the_same_as_for_a_folder(
+    server: StoreServer, batches: list[pa.Table], undisturbed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root, conf = server.new_root(), tmp_path / "conf.toml"
+    conf.write_text("[maintain]\nhistory_days = 100_000\n")
+    write(root, batches)
+    assert contents(root) == contents(str(undisturbed))
+    commands = (
+        ["sql", "SELECT * FROM committed_offsets ORDER BY 1, 2, 3", "--format", "csv"],
+        ["lag", "--all-groups", "--state"],
+        ["check"],
+    )
+    printed = []
+    for tables in (root, str(undisturbed)):
+        for name, *arguments in commands:
+            assert main([name, "--tables", tables, *arguments]) == 0
+        printed.append(capsys.readouterr().out.replace(tables, "ROOT"))
+    assert printed[0] == printed[1]
+    assert main(["maintain", "--tables", root, "--conf", str(conf)]) == 0
+    assert contents(root) == contents(str(undisturbed))
+    with dashboard(f"prod={root}") as page:
+        groups = page.get("/c/prod/groups.csv").text
+    assert "p0-classic" in groups
+    assert "p1-classic" in groups
+
+
+def test_two_jobs_race_for_the_tables(
+    servers: Servers, batches: list[pa.Table], undisturbed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both apply all batches at the same time, and start again when they are fenced. On Azurite; see `object_stores`."""
+    lead_to(servers.of("azure"), monkeypatch)
+    root = servers.of("azure").new_root()
+    TableStore(root).create()
+
+    def job(_number: int) -> int:
+        takeovers = 0
+        while True:
+            writing = applier(root)
+            try:
+                for rows in batches:
+                    writing.apply_rows(rows)
+                return takeovers
+            except AnotherWriter:
+                takeovers += 1
+                if takeovers == 2:
+                    # two jobs that always start again could take over from each other without an end
+                    return takeovers
+
+    with ThreadPoolExecutor(2) as threads:
+        takeovers = list(threads.map(job, range(2)))
+    if min(takeovers) == 2:
+        applier_alone = applier(root)
+        for rows in batches:
+            applier_alone.apply_rows(rows)
+    assert contents(root) == contents(str(undisturbed))
+    assert check(root) == []
+
+
+def test_a_throttled_store(
+    s3: StoreServer, batches: list[pa.Table], undisturbed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = s3.new_root()
+    with store_proxy(s3.endpoint, "throttles", tmp_path / "proxy") as proxy:
+        lead_to(s3.behind(proxy.address), monkeypatch)
+        write(root, batches)
+        assert contents(root) == contents(str(undisturbed))
+        maintain(root, Maintenance(history_days=100_000, vacuum_hours=1, target_file_mb=8), datetime.now(UTC), lambda _line: None)
+        assert check(root) == []
+        assert proxy.answers.count("503 SlowDown") > 100
+
+
+def test_keys_that_expire_in_mid_run(
+    s3: StoreServer,
+    batches: list[pa.Table],
+    undisturbed: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    root = s3.new_root()
+    write(root, batches[:1])
+    with store_proxy(s3.endpoint, "expires", tmp_path / "proxy") as proxy:
+        lead_to(s3.behind(proxy.address), monkeypatch)
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", temporary_key(2))
+        writing = applier(root)
+        with pytest.raises(Exception, match="ExpiredToken"):
+            apply_forever(writing, batches[0])
+        assert main(["maintain", "--tables", root]) in (1, 2)
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith("grouplake: ")
+        assert "ExpiredToken" in line
+    # a job with new keys continues
+    lead_to(s3, monkeypatch)
+    for rows in batches:
+        applier(root).apply_rows(rows)
+    assert contents(root) == contents(str(undisturbed))
+
+
+def test_keys_of_a_container_are_renewed(
+    s3: StoreServer, batches: list[pa.Table], undisturbed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = s3.new_root()
+    with store_proxy(s3.endpoint, "expires", tmp_path / "proxy") as proxy:
+        lead_to(s3.behind(proxy.address), monkeypatch)
+        monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+        monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+        monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", proxy.address + CREDENTIALS)
+        # with an endpoint of its own, delta-rs otherwise looks for keys in variables only
+        monkeypatch.setenv("AWS_FORCE_CREDENTIAL_LOAD", "true")
+        write(root, batches)
+        assert contents(root) == contents(str(undisturbed))
+        assert proxy.answers.count("200 key") > 2
+        assert "400 ExpiredToken" not in proxy.answers
+
+
+def test_listings_of_more_than_a_thousand_keys(server: StoreServer, batches: list[pa.Table], undisturbed: Path) -> None:
+    """The log of a table without a checkpoint, and the files that `maintain` removes."""
+    root, many = server.new_root(), 1_050
+    write(root, batches[:1])
+    objects = from_url(root)
+    end = TableStore(root).table("quarantine").version()
+    with ThreadPoolExecutor(8) as threads:
+        commits = [f"quarantine/_delta_log/{end + number + 1:020}.json" for number in range(many)]
+        list(threads.map(lambda key: obstore.put(objects, key, _COMMIT), commits))
+        unused = [f"offsets/part-00000-{number:036}-c000.snappy.parquet" for number in range(many)]
+        list(threads.map(lambda key: obstore.put(objects, key, b""), unused))
+    assert TableStore(root).table("quarantine").version() == end + many
+    writing = applier(root)
+    for rows in batches:
+        writing.apply_rows(rows)
+    assert contents(root) == contents(str(undisturbed))
+    table = TableStore(root).table("offsets")
+    removed = table.vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False, full=True)
+    assert len([path for path in removed if "part-00000-0000" in path]) == many
+    assert contents(root) == contents(str(undisturbed))
+    assert files_of(table.table_uri).threads == 16

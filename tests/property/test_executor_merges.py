@@ -1,0 +1,138 @@
+"""Merges of tasks, each in a range of groups of its own, against one merge in the driver. Without Spark."""
+
+import itertools
+import json
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipelines.tables import definitions, leaves
+from pipelines.tables.leaf_ranges import LeafRun, RunLookup, leaf_runs, range_starts
+from pipelines.tables.leaves import Leaf, leaves_of, replace_leaves, sorted_by_key
+from pipelines.tables.store import query
+from pipelines.writers import executor_tasks, leaf_merge
+from pipelines.writers.executor_tasks import AppendTask, MergeTask, WrittenFiles
+from pipelines.writers.leaf_merge import merge_into_leaves
+from pipelines.writers.table_write import DELETED, EFFECTIVE_OFFSET, TableWrite, source_schema
+
+OFFSETS = definitions.table("offsets")
+SCHEMA = source_schema("offsets")
+
+groups = st.sampled_from(["", "a", "aa", "b", "c", "d", "é", "m", "n", "o", "z" * 40, "\U0001f600"])
+keys = st.tuples(groups, st.sampled_from(["t", "u"]), st.integers(0, 3))
+writes = st.dictionaries(keys, st.tuples(st.integers(0, 9), st.booleans()), min_size=1, max_size=40)
+
+
+def rows_of(write: dict[tuple[str, str, int], tuple[int, bool]]) -> pa.Table:
+    rows: list[dict[str, Any]] = [
+        {
+            "group_id": group,
+            "topic": topic,
+            "partition": partition,
+            "committed_offset": offset,
+            "metadata": "",
+            "log_partition": 0,
+            "log_offset": offset,
+            "batch_id": 0,
+            EFFECTIVE_OFFSET: offset,
+            DELETED: is_removal,
+        }
+        for (group, topic, partition), (offset, is_removal) in write.items()
+    ]
+    return pa.Table.from_pylist(rows, SCHEMA)
+
+
+def merge_by_tasks(table: DeltaTable, rows: pa.Table, count: int) -> None:
+    """Merge as `BulkWriter` does: rows by range, sorted, each range in a task."""
+    runs = leaf_runs(leaves_of(table))
+    lows: list[str | None] = ["", *range_starts(runs, count), None]
+    files = WrittenFiles()
+    task = MergeTask(table.table_uri, OFFSETS.schema, OFFSETS.key, runs)
+    for low, high in itertools.pairwise(lows):
+        own = [str(low) <= group and (high is None or group < high) for group in rows["group_id"].to_pylist()]
+        part = sorted_by_key(rows.filter(pa.array(own)), OFFSETS.key)
+        found = WrittenFiles.of(results(task(part.to_batches(max_chunksize=3))))
+        files.added += found.added
+        files.removed += found.removed
+    assert len(set(files.removed)) == len(files.removed), "two tasks replace the same leaf"
+    by_path = {leaf.path: leaf for leaf in leaves_of(table)}
+    if files.added or files.removed:
+        replace_leaves(table, [by_path[path] for path in files.removed], files.added, "")
+
+
+def results(batches: Iterable[pa.RecordBatch]) -> pa.Table:
+    return pa.Table.from_batches(batches, pa.schema([("added", pa.string()), ("removed", pa.string())]))
+
+
+def contents(table: DeltaTable) -> list[dict[str, Any]]:
+    columns = "group_id, topic, partition, committed_offset"
+    rows = query({"offsets": DeltaTable(table.table_uri)}, f"SELECT {columns} FROM offsets ORDER BY 1, 2, 3")
+    return list(rows.to_pylist())
+
+
+@settings(max_examples=25)
+@given(
+    writes=st.lists(writes, min_size=1, max_size=3),
+    leaf_rows=st.integers(1, 4),
+    task_rows=st.integers(2, 9),
+    count=st.integers(1, 5),
+)
+def test_tasks_merge_as_the_driver_does(
+    writes: list[dict[tuple[str, str, int], tuple[int, bool]]], leaf_rows: int, task_rows: int, count: int
+) -> None:
+    sizes: dict[str, Any] = {"LEAF_ROWS": leaf_rows, "MAX_LEAF_ROWS": 2 * leaf_rows}
+    with (
+        mock.patch.multiple(leaves, **sizes),
+        mock.patch.multiple(leaf_merge, MAX_LEAF_ROWS=2 * leaf_rows),
+        mock.patch.multiple(executor_tasks, TASK_ROWS=task_rows),
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        one, many = (DeltaTable.create(f"{folder}/{name}", schema=OFFSETS.schema) for name in ("one", "many"))
+        for write in writes:
+            rows = rows_of(write)
+            merge_into_leaves(one, TableWrite("offsets", rows), "")
+            merge_by_tasks(many, rows, count)
+            assert contents(many) == contents(one)
+
+
+def test_sorted_rows_become_leaves(tmp_path: Path) -> None:
+    rows = rows_of({(f"g{number:05}", "t", 0): (1, False) for number in range(20_000)}).select(OFFSETS.schema.names)
+    for name, is_sorted, sizes in (("leaves", True, [4_000] * 5), ("files", False, [20_000])):
+        (tmp_path / name).mkdir()
+        batches = rows.to_batches(max_chunksize=999)
+        files = WrittenFiles.of(results(AppendTask(str(tmp_path / name), OFFSETS.schema, is_sorted)(batches)))
+        assert [json.loads(one["stats"])["numRecords"] for one in files.added] == sizes
+        assert files.removed == []
+
+
+def leaf(low: str | None, high: str | None, rows: int = 1) -> Leaf:
+    return Leaf(f"{low}-{high}", 1, rows, low, high)
+
+
+def test_runs_of_leaves() -> None:
+    found = leaf_runs([leaf("a", "c"), leaf("c", "d"), leaf("e", "g"), leaf("f", "f"), leaf("h", "i")])
+    assert [(run.low, run.high, run.rows) for run in found] == [("a", "d", 2), ("e", "g", 2), ("h", "i", 1)]
+    # a file without statistics may have any row
+    assert [(run.low, run.high, run.rows) for run in leaf_runs([leaf(None, None), leaf("a", "c")])] == [("", None, 2)]
+
+
+def test_ranges_have_similar_numbers_of_rows() -> None:
+    runs = [LeafRun(f"{number:02}", f"{number:02}", (leaf("", "", 10),)) for number in range(12)]
+    assert range_starts(runs, 3) == ["04", "08"]
+    assert range_starts(runs[:2], 8) == ["01"]
+    assert range_starts(runs[:1], 8) == []
+    assert range_starts([], 8) == []
+
+
+def test_rows_are_separable_between_runs_and_after_them() -> None:
+    lookup = RunLookup(leaf_runs([leaf("b", "d"), leaf("f", "h")]))
+    separable = {("a", "aa"), ("a", "b"), ("d", "e"), ("e", "ee"), ("e", "f"), ("d", "f"), ("h", "i"), ("a", "z")}
+    pairs = {*separable, ("b", "c"), ("c", "d"), ("f", "g"), ("a", "a"), ("e", "e")}
+    assert {pair for pair in pairs if lookup.is_separable(*pair)} == separable

@@ -1,0 +1,161 @@
+"""Object stores on loopback: Azurite, which is Microsoft's emulator of Azure, and the S3 server of moto.
+
+Azurite locks while it checks the condition of a conditional write; moto does not, so only Azurite proves mutual exclusion.
+"""
+
+import base64
+import hashlib
+import hmac
+import http.client
+import itertools
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from email.utils import formatdate
+from pathlib import Path
+
+import pytest
+from eventually import eventually
+
+from pipelines.cache.folder import cache_root, hold
+from pipelines.private.kafka.ports import PortReservation
+from pipelines.progress import Progress
+
+#: The newest release for Node.js 20.
+AZURITE = "azurite@3.35.0"
+
+_INSTALL_SECONDS = 500
+_END_SECONDS = 30
+
+#: Account and key of every emulator, from Microsoft's documentation.
+_ACCOUNT = "devstoreaccount1"
+_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+_API_VERSION = "2021-12-02"
+
+_numbers = itertools.count()
+
+
+@dataclass(frozen=True)
+class StoreServer:
+    """A running store: its address, and the environment with which clients find it."""
+
+    name: str
+    endpoint: str
+    environment: Mapping[str, str]
+
+    def new_root(self) -> str:
+        """URI of a folder in a new bucket. No two tests share one, because clients of a process are kept by their URI."""
+        bucket = f"bucket-{next(_numbers)}"
+        if self.name == "s3":
+            _request(self.endpoint, "PUT", f"/{bucket}", {})
+            return f"s3://{bucket}/kafka/prod"
+        path = f"/{_ACCOUNT}/{bucket}?restype=container"
+        _request(self.endpoint, "PUT", path, _signed(f"/{_ACCOUNT}/{_ACCOUNT}/{bucket}\nrestype:container"))
+        return f"abfss://{bucket}@{_ACCOUNT}.dfs.core.windows.net/kafka/prod"
+
+    def behind(self, proxy: str) -> "StoreServer":
+        """The same store for clients of a proxy."""
+        changed = {name: value.replace(self.endpoint, proxy) for name, value in self.environment.items()}
+        return StoreServer(self.name, self.endpoint, changed)
+
+
+@contextmanager
+def moto_server() -> Iterator[StoreServer]:
+    """An S3 server without persistence."""
+    reserved = PortReservation()
+    port = reserved.port
+    endpoint = f"http://127.0.0.1:{port}"
+    environment = {
+        "AWS_ENDPOINT_URL": endpoint,
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": "test-key",
+        "AWS_SECRET_ACCESS_KEY": "test-secret",
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }
+    code = f"from moto.server import main; main(['-H', '127.0.0.1', '-p', '{port}'])"
+    with _running([sys.executable, "-c", code], reserved):
+        yield StoreServer("s3", endpoint, environment)
+
+
+@contextmanager
+def azurite() -> Iterator[StoreServer]:
+    """A blob server of Azurite in memory. Skips the test if Node.js is not installed."""
+    reserved = PortReservation()
+    port = reserved.port
+    endpoint = f"http://127.0.0.1:{port}"
+    main = azurite_folder() / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"
+    options = ["--blobPort", str(port), "--skipApiVersionCheck", "--loose", "--silent", "--inMemoryPersistence"]
+    with _running([_toolchain("node"), str(main), *options, "--disableTelemetry"], reserved):
+        yield StoreServer("azure", endpoint, {"AZURE_STORAGE_USE_EMULATOR": "true", "AZURITE_BLOB_STORAGE_URL": endpoint})
+
+
+def azurite_folder(progress: Progress | None = None) -> Path:
+    """Folder of Azurite with its packages, installed once."""
+    npm = _toolchain("npm")
+    folder = cache_root() / "clients" / AZURITE
+    hold(folder)
+    if not folder.exists():
+        if progress:
+            progress(f"installing {AZURITE} (about 20 s, once)")
+        partial = folder.with_name(f"{folder.name}.{os.getpid()}.partial")
+        partial.mkdir(parents=True)
+        options = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error"]
+        subprocess.run(
+            [npm, "install", *options, AZURITE], cwd=partial, timeout=_INSTALL_SECONDS, check=True, capture_output=True
+        )
+        try:
+            partial.rename(folder)
+        except OSError:
+            # another process was faster
+            shutil.rmtree(partial)
+    return folder
+
+
+def _toolchain(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"{name} is not installed: Azurite needs Node.js 20 or newer, with npm")
+    return found
+
+
+@contextmanager
+def _running(command: list[str], reserved: PortReservation) -> Iterator[None]:
+    port = reserved.port
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            eventually(f"port {port} accepts connections", lambda: _accepts(port), lambda accepts: accepts)
+            yield
+        finally:
+            process.terminate()
+            process.wait(_END_SECONDS)
+            reserved.release()
+
+
+def _accepts(port: int) -> bool:
+    with socket.socket() as one:
+        return one.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _signed(resource: str) -> dict[str, str]:
+    """Headers of a request without a body, signed with the emulator's key."""
+    named = {"x-ms-date": formatdate(usegmt=True), "x-ms-version": _API_VERSION}
+    text = "\n".join(["PUT", *[""] * 11, *(f"{name}:{value}" for name, value in named.items()), resource])
+    signature = base64.b64encode(hmac.new(base64.b64decode(_KEY), text.encode(), hashlib.sha256).digest()).decode()
+    return {**named, "Authorization": f"SharedKey {_ACCOUNT}:{signature}"}
+
+
+def _request(endpoint: str, method: str, path: str, headers: Mapping[str, str]) -> None:
+    connection = http.client.HTTPConnection(endpoint.removeprefix("http://"), timeout=60)
+    try:
+        connection.request(method, path, headers=dict(headers))
+        answer = connection.getresponse()
+        body = answer.read()
+        assert answer.status in (200, 201), body
+    finally:
+        connection.close()
