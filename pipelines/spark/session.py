@@ -67,7 +67,7 @@ class Session:
     def expect_usable_executors(self, files: Mapping[str, bool], wait_seconds: int, progress: Progress) -> None:
         """Check the executors of a cluster, see `pipelines.spark.executors`; a local session has none."""
         context = self.spark.sparkContext
-        if is_cluster(context.master):
+        if is_cluster(context.master or ""):
             expect_usable_executors(context, files, wait_seconds, progress, self._log)
 
     def finish(self, progress: Callable[[str], None], *, is_stopped: bool = False) -> None:
@@ -150,7 +150,7 @@ def start_session(
 
 def _cluster_settings(settings: Mapping[str, Any], jars: Sequence[Path], python: str, *, launches: bool) -> dict[str, Any]:
     """Settings of a session with executors; `launches`: the JVM is not that of `spark-submit`."""
-    mode = {}
+    mode: dict[str, Any] = {}
     if launches:
         mode |= {"spark.driver.memory": settings["driver_memory"], "spark.driver.extraJavaOptions": settings["java_options"]}
     if jars:
