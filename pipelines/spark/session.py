@@ -150,7 +150,7 @@ def start_session(
 
 def _cluster_settings(settings: Mapping[str, Any], jars: Sequence[Path], python: str, *, launches: bool) -> dict[str, Any]:
     """Settings of a session with executors; `launches`: the JVM is not that of `spark-submit`."""
-    mode = {}
+    mode: dict[str, Any] = {}
     if launches:
         mode |= {"spark.driver.memory": settings["driver_memory"], "spark.driver.extraJavaOptions": settings["java_options"]}
     if jars:

@@ -3,11 +3,11 @@
 import json
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from cluster_runs import ClusterRuns, resume_until_ended, written_conf
+from cluster_runs import NO_CONF, ClusterRuns, resume_until_ended, written_conf
 from real_runs import real_run
 from spark_cluster import SparkCluster, spark_cluster
 
@@ -57,7 +57,7 @@ def test_a_run_that_follows_the_log(runs: ClusterRuns) -> None:
 def test_an_executor_that_is_killed_in_the_middle_of_a_batch(runs: ClusterRuns, by_spark: bool) -> None:
     runs.grow()
     first, second = runs.cluster.running
-    with runs.run(by_spark=by_spark, **HALTS) as run:
+    with runs.run(by_spark=by_spark, conf=HALTS) as run:
         assert run.wait_until(lambda: bool(first.halted() and second.halted())), run.output
         killed = first.kill_executor()
         resume_until_ended(run, (first, second))
@@ -69,7 +69,7 @@ def test_a_worker_that_is_lost_in_the_middle_of_a_batch(runs: ClusterRuns) -> No
     runs.grow()
     lost = runs.cluster.add_worker()
     runs.cluster.wait_for_workers()
-    with runs.run(by_spark=True, **HALTS) as run:
+    with runs.run(by_spark=True, conf=HALTS) as run:
         assert run.wait_until(lambda: all(worker.halted() for worker in runs.cluster.running)), run.output
         lost.kill()
         resume_until_ended(run, runs.cluster.running)
@@ -92,7 +92,7 @@ def test_a_slow_task_is_overtaken_by_its_speculative_copy(runs: ClusterRuns, by_
         "spark.eventLog.compress": "false",
         "spark.eventLog.dir": events.as_uri(),
     }
-    with runs.run(by_spark=by_spark, **HALTS, **speculation) as run:
+    with runs.run(by_spark=by_spark, conf={**HALTS, **speculation}) as run:
         assert run.wait_until(lambda: bool(slow.halted())), run.output
         # the worker that halts never continues: without the copy of its task the batch would not end
         resume_until_ended(run, (fast,))
@@ -108,10 +108,15 @@ def speculative_tasks(events: Path) -> int:
 
 
 def refused(
-    cluster: SparkCluster, folder: Path, *, python: str | None = None, executors_seconds: int = 60, **conf: str
+    cluster: SparkCluster,
+    folder: Path,
+    conf: Mapping[str, str] = NO_CONF,
+    *,
+    python: str | None = None,
+    executors_seconds: int = 60,
 ) -> tuple[int, str]:
     """Exit code and output of a run that must not start its stream."""
-    path = written_conf(folder, cluster.address, executors_seconds=executors_seconds, **conf)
+    path = written_conf(folder, cluster.address, conf, executors_seconds=executors_seconds)
     source = ["--source", f"jsonl:{LOG}", "--tables", str(folder / "tables"), "--conf", str(path)]
     with pytest.MonkeyPatch.context() as patch:
         if python is not None:
@@ -135,13 +140,13 @@ def test_an_environment_without_the_package_is_reported_in_one_line(cluster: Spa
 
 
 def test_executors_that_cannot_start_are_reported_after_the_second_attempt(cluster: SparkCluster, tmp_path: Path) -> None:
-    code, output = refused(cluster, tmp_path, **{"spark.executor.extraJavaOptions": "-Xnosuch"})
+    code, output = refused(cluster, tmp_path, {"spark.executor.extraJavaOptions": "-Xnosuch"})
     assert code == 1, output
     assert output.splitlines()[1:] == ["waiting for executors", output.splitlines()[-1]]
     assert "grouplake: executors cannot start: Command exited with code 1; the reason is in their logs" in output
 
 
 def test_a_cluster_without_resources_is_reported(cluster: SparkCluster, tmp_path: Path) -> None:
-    code, output = refused(cluster, tmp_path, executors_seconds=3, **{"spark.executor.memory": "64g"})
+    code, output = refused(cluster, tmp_path, {"spark.executor.memory": "64g"}, executors_seconds=3)
     assert code == 1, output
     assert "grouplake: no executor within 3 s: the cluster has no free cores or no worker with enough memory" in output

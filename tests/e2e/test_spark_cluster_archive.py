@@ -107,7 +107,7 @@ def test_a_relative_python_that_the_driver_lacks(tmp_path: Path, variables: dict
     conf = tmp_path / "cluster.toml"
     conf.write_text('[spark]\nmaster = "local-cluster[1,1,1024]"\n')
     source = ["--source", f"jsonl:{ROOT / 'tests' / 'data' / 'kafka-4.1.1.records.jsonl'}"]
-    command = [Path(sys.executable).with_name("grouplake"), "run", *source, "--tables", "tables", "--conf", conf]
+    command = [str(Path(sys.executable).with_name("grouplake")), "run", *source, "--tables", "tables", "--conf", str(conf)]
     python = {"PYSPARK_PYTHON": "./environment/bin/python"}
     ended = subprocess.run(
         command, cwd=tmp_path, env={**variables, **python}, capture_output=True, text=True, timeout=60, check=False

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 from crash_log import CrashLog
 from eventually import eventually
@@ -25,14 +26,17 @@ _CONF = {
 }
 
 
+NO_CONF: Mapping[str, str] = MappingProxyType({})
+
+
 def written_conf(
     folder: Path,
     master: str,
+    conf: Mapping[str, str] = NO_CONF,
     *,
     job: Mapping[str, object] | None = None,
     executors_seconds: int = 60,
     kafka_token_provider: str = "",
-    **conf: str,
 ) -> Path:
     """A configuration file for a cluster; `conf` are settings of Spark."""
     path = folder / f"cluster-{len(list(folder.glob('cluster-*.toml')))}.toml"
@@ -77,16 +81,16 @@ class ClusterRuns:
         return self._log.ends[-1]
 
     @contextmanager
-    def run(self, *arguments: str, by_spark: bool = False, **conf: str) -> Iterator[RealRun]:
+    def run(self, *arguments: str, by_spark: bool = False, conf: Mapping[str, str] = NO_CONF) -> Iterator[RealRun]:
         """A run of the job; `by_spark`: its batches are written by the executors."""
-        path = written_conf(self.folder, self.cluster.address, job={"bulk_rows": 1} if by_spark else {}, **conf)
+        path = written_conf(self.folder, self.cluster.address, conf, job={"bulk_rows": 1} if by_spark else {})
         command = ["run", "--source", self.source, "--tables", str(self.tables), "--conf", str(path)]
         with real_run([*command, "--expiry", "apply", "--now", str(self.now_ms), *arguments], path.with_suffix(".output")) as run:
             yield run
 
-    def finish(self, *arguments: str, by_spark: bool = False, **conf: str) -> None:
+    def finish(self, *, by_spark: bool = False) -> None:
         """A run that nothing disturbs."""
-        with self.run(*arguments, by_spark=by_spark, **conf) as run:
+        with self.run(by_spark=by_spark) as run:
             assert run.wait() == 0, run.output + self.cluster.logs_of_executors()[-5000:]
 
     def expect_same_tables(self) -> None:

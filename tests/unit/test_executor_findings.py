@@ -47,17 +47,23 @@ def test_missing_files_are_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "problem"),
+    ("report", "problem"),
     [
-        ({"python": "3.12.1"}, "/env/bin/python (Python 3.12.1), but the driver has Python 3.11.7: use the same minor version"),
-        ({"grouplake": "grouplake 0.2.0"}, "has grouplake 0.2.0, the driver grouplake 0.1.0: use the same version"),
-        ({"error": "ImportError: libz.so.1"}, "cannot read logs (ImportError: libz.so.1)"),
-        ({"pyspark": "4.1.0"}, "PySpark 4.1.0, but the driver has 4.2.0: use the same version of Spark on every node"),
-        ({"python": "", "error": "./env/bin/python does not exist"}, "executor on a: ./env/bin/python does not exist: bring"),
+        (
+            replace(GOOD, python="3.12.1"),
+            "Python 3.12.1), but the driver has Python 3.11.7: use the same minor version",
+        ),
+        (replace(GOOD, grouplake="grouplake 0.2.0"), "has grouplake 0.2.0, the driver grouplake 0.1.0: use the same version"),
+        (replace(GOOD, error="ImportError: libz.so.1"), "cannot read logs (ImportError: libz.so.1)"),
+        (replace(GOOD, pyspark="4.1.0"), "PySpark 4.1.0, but the driver has 4.2.0: use the same version"),
+        (
+            replace(GOOD, python="", error="./env/bin/python does not exist"),
+            "executor on a: ./env/bin/python does not exist: bring",
+        ),
     ],
 )
-def test_differences_from_the_driver(changed: dict[str, str], problem: str) -> None:
-    found = first_problem([GOOD, replace(GOOD, **changed)], DRIVER)
+def test_differences_from_the_driver(report: ExecutorReport, problem: str) -> None:
+    found = first_problem([GOOD, report], DRIVER)
     assert found is not None
     assert problem in found
     assert found.endswith("; 1 of 2 executors have problems")
