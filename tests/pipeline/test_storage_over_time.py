@@ -14,9 +14,9 @@ _LOG_DAYS = 30
 @pytest.mark.timeout(1_800)
 def test_storage_is_bounded_by_maintenance(tmp_path: Path) -> None:
     load = Load(history_days=5, vacuum_hours=24, keep="1d:all 3d:12h 10d:1d")
-    days = {day.day: day for day in simulated(tmp_path / "kept", 100, 10, load)}
+    days = {day.day: day for day in simulated(tmp_path / "kept", 70, 10, load)}
     # after the longest limit nothing grows any more
-    early, late = days[_LOG_DAYS + 20], days[100]
+    early, late = days[_LOG_DAYS + 20], days[70]
     assert late.megabytes < 1.1 * early.megabytes
     assert late.files < 1.1 * early.files
     for name, rows in late.rows.items():
