@@ -46,7 +46,7 @@ def text_of(node: ast.expr) -> str:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.JoinedStr):
-        return "".join(part.value if isinstance(part, ast.Constant) else "…" for part in node.values)
+        return "".join(text_of(part) for part in node.values)
     if isinstance(node, ast.BinOp):
         return text_of(node.left) + text_of(node.right)
     return "…"
