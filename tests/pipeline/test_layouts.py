@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -101,7 +102,7 @@ def next_layout(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _row_with_added(batch: object, schema: pa.Schema) -> pa.Table:
-    row = {name: getattr(batch, name, None) for name in schema.names}
+    row: dict[str, Any] = {name: getattr(batch, name, None) for name in schema.names}
     maps = {name: list(row[name].items()) for name in ("next_offsets", "versions", "phase_ms")}
     return pa.Table.from_pylist([{**row, **maps}], schema)
 

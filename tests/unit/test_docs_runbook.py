@@ -23,12 +23,9 @@ OTHER_METRICS = runpy.run_path(str(Path(__file__).with_name("test_docs_metrics.p
 
 #: Code that runs in operation; demo, examples and the private brokers of tests have messages of their own.
 SOURCES = (
-    *("coordinator_core/sources", "pipelines/coordinator.py", "pipelines/maintain.py"),
-    *(
-        f"pipelines/{name}"
-        for name in ("alerts", "backup", "batch", "cache", "dashboard", "job", "lag", "maintenance", "metrics")
-    ),
-    *(f"pipelines/{name}" for name in ("rebuild", "snapshots", "source", "spark", "tables", "writers")),
+    *("coordinator_core/sources", "pipelines/coordinator.py", "pipelines/maintain.py", "pipelines/alerts", "pipelines/backup"),
+    *(f"pipelines/{name}" for name in ("batch", "cache", "dashboard", "job", "lag", "maintenance", "metrics", "rebuild")),
+    *(f"pipelines/{name}" for name in ("snapshots", "source", "spark", "tables", "writers")),
 )
 #: Errors that end a command with exit code 1, and progress. Usage errors (exit code 2) name value, problem and remedy.
 ERRORS = {
@@ -49,7 +46,7 @@ def text_of(node: ast.expr) -> str:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.JoinedStr):
-        return "".join(part.value if isinstance(part, ast.Constant) else "…" for part in node.values)
+        return "".join(text_of(part) for part in node.values)
     if isinstance(node, ast.BinOp):
         return text_of(node.left) + text_of(node.right)
     return "…"
