@@ -15,7 +15,7 @@ from coordinator_core.state.era import Era
 from pipelines.batch.apply import BatchApplier
 from pipelines.source.address import open_source, parse_address
 from pipelines.source.changes import SCHEMA
-from pipelines.source.data_source import SourceOptions, read_ranges
+from pipelines.source.log_reading import SourceOptions, read_ranges
 from pipelines.source.ranges import ranges
 from pipelines.tables.store import TableStore
 
