@@ -9,6 +9,7 @@ from pipelines.job.shared_files import shared_files
 
 def session(subject: Subject) -> Iterator[Finding]:
     """Start a session with the settings of the job, with the checks that a run makes; it ends with this process."""
+    from pipelines.spark.executors import is_cluster
     from pipelines.spark.session import start_session
 
     settings = subject.configuration.spark
@@ -20,5 +21,5 @@ def session(subject: Subject) -> Iterator[Finding]:
     else:
         files = {}
     started.expect_usable_executors(files, settings["executors_seconds"], subject.progress)
-    if not context.master.startswith("local"):
+    if is_cluster(settings["master"]):
         yield ok("every executor has this environment and the files of the job")

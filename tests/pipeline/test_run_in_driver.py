@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from appended_logs import NOW_MS, commit, folder_of, opened
@@ -39,10 +40,10 @@ def undisturbed(log: CrashLog, root: Path) -> Path:
     return root
 
 
-def run(log: CrashLog, tables: Path, **changed: int) -> list[str]:
+def run(log: CrashLog, tables: Path) -> list[str]:
     """A run that expires as `undisturbed` does."""
     now_ms = log.time_ms(len(log.ends))
-    return run_job(log.address, tables, expiry="apply", now_ms=now_ms, **{"driver_records": 100_000, **changed})
+    return run_job(log.address, tables, expiry="apply", now_ms=now_ms, driver_records=100_000)
 
 
 def test_the_tables_are_those_of_batches_of_spark(log: CrashLog, tmp_path: Path) -> None:
@@ -68,8 +69,8 @@ def test_the_tables_are_those_of_batches_of_spark(log: CrashLog, tmp_path: Path)
         (1, {"trigger": "10s"}, False),
     ],
 )
-def test_runs_that_need_spark(new: int, changed: dict[str, object], expected: bool) -> None:
-    options = run_options("segments:/nowhere", "tables", **{"driver_records": 100, **changed})
+def test_runs_that_need_spark(new: int, changed: dict[str, Any], expected: bool) -> None:
+    options = run_options("segments:/nowhere", "tables", **({"driver_records": 100} | changed))
     assert fits_driver(options, {0: 50, 1: 7}, {0: 50 + new, 1: 7}) is expected
     assert not fits_driver(options, {0: 50}, None)
 
