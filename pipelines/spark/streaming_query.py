@@ -122,6 +122,11 @@ def with_short_errors(apply: Callable[[Any, int], None]) -> Callable[[Any, int],
             apply(changed, batch_id)
         except (PySparkException, Py4JError) as error:
             raise short_error(error) from None
+        except Exception:
+            raise
+        except BaseException as error:
+            # such as a panic of delta-rs: py4j's thread would end without an answer, for which the query would wait without end
+            raise TablesError(f"the batch failed: {type(error).__name__}: {error}") from error
 
     return apply_briefly
 

@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -61,12 +61,31 @@ def python_packages(*requirements: str) -> Path:
     """Folder with Python packages that our own environment does not have."""
 
     def install(folder: Path) -> None:
-        uv = Path(sys.executable).with_name("uv")
-        if not uv.exists():
-            pytest.skip("no uv beside Python: `make setup` installs it")
-        _run([str(uv), "pip", "install", "--quiet", "--python", sys.executable, "--target", str(folder), *requirements], {})
+        _run([_uv(), "pip", "install", "--quiet", "--python", sys.executable, "--target", str(folder), *requirements], {})
 
-    return _made("_".join(requirement.replace("==", "-") for requirement in requirements), install)
+    return _made(_joined(requirements), install)
+
+
+@cache
+def python_environment(*requirements: str) -> Path:
+    """A virtual environment with packages that cannot be in ours: they pin other versions."""
+
+    def create(folder: Path) -> None:
+        _run([_uv(), "venv", "--quiet", "--relocatable", "--python", sys.executable, "--clear", str(folder)], {})
+        _run([_uv(), "pip", "install", "--quiet", "--python", str(folder / "bin" / "python"), *requirements], {})
+
+    return _made(f"environment-{_joined(requirements)}", create)
+
+
+def _joined(requirements: Sequence[str]) -> str:
+    return "_".join(requirement.replace("==", "-") for requirement in requirements)
+
+
+def _uv() -> str:
+    uv = Path(sys.executable).with_name("uv")
+    if not uv.exists():
+        pytest.skip("no uv beside Python: `make setup` installs it")
+    return str(uv)
 
 
 def _go() -> str:

@@ -33,3 +33,17 @@ def test_errors_of_our_own_pass_as_they_are() -> None:
     with pytest.raises(TablesError) as raised:
         raising(error)
     assert raised.value is error
+
+
+class Panic(BaseException):
+    """Like pyo3's PanicException, which is no Exception."""
+
+
+def test_a_panic_of_a_library_ends_the_query_with_its_reason() -> None:
+    """It would end py4j's thread without an answer."""
+
+    def apply(_changed: object, _batch_id: int) -> None:
+        raise Panic("cgroup limits")
+
+    with pytest.raises(TablesError, match=r"the batch failed: Panic: cgroup limits"):
+        with_short_errors(apply)(None, 0)
