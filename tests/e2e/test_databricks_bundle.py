@@ -66,12 +66,9 @@ def test_tasks_start_our_commands_one_at_a_time() -> None:
         assert job["max_concurrent_runs"] == 1
         (task,) = job["tasks"]
         wheel = task["python_wheel_task"]
-        values = {"${var.source}": "kafka://broker1:9093/__consumer_offsets", "${var.tables}": "/data/main"}
-        arguments = [
-            next((word.replace(name, value) for name, value in values.items() if name in word), word)
-            for word in wheel["parameters"]
-        ]
-        assert parser().parse_args(arguments).command is not None
+        text = "\n".join(wheel["parameters"])
+        text = text.replace("${var.source}", "kafka://broker1:9093/__consumer_offsets").replace("${var.tables}", "/data/main")
+        assert parser().parse_args(text.splitlines()).command is not None
         assert (wheel["package_name"], wheel["entry_point"]) == ("grouplake", "grouplake")
 
 
