@@ -1,4 +1,4 @@
-"""Airflow itself loads the DAGs and runs their commands, in an environment of its own."""
+"""Airflow itself loads the DAG and runs its command, in an environment of its own."""
 
 import json
 import os
@@ -67,9 +67,9 @@ def loaded(home: Path) -> dict[str, Any]:
     return found
 
 
-def test_airflow_loads_the_dags(loaded: dict[str, Any]) -> None:
+def test_airflow_loads_the_dag(loaded: dict[str, Any]) -> None:
     assert loaded["errors"] == {}
-    assert set(loaded["dags"]) == {"grouplake_run", "grouplake_maintain"}
+    assert set(loaded["dags"]) == {"grouplake_run"}
 
 
 def test_runs_do_not_overlap_and_are_not_repeated(loaded: dict[str, Any]) -> None:
@@ -100,8 +100,7 @@ def test_a_run_of_the_dag_makes_tables(home: Path, tmp_path: Path) -> None:
         "AIRFLOW_CONN_GROUPLAKE_KAFKA": "generic://reader:hidden@",
     }
     airflow(home, "airflow", "db", "migrate")
-    for dag in ("grouplake_run", "grouplake_maintain"):
-        shown = airflow(home, "airflow", "dags", "test", dag, **variables)
-        assert "hidden" not in shown
+    shown = airflow(home, "airflow", "dags", "test", "grouplake_run", **variables)
+    assert "hidden" not in shown
     checked = subprocess.run([grouplake, "check", "--tables", str(tables)], capture_output=True, timeout=120, check=False)
     assert checked.returncode == 0
