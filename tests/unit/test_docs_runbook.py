@@ -24,10 +24,7 @@ OTHER_METRICS = runpy.run_path(str(Path(__file__).with_name("test_docs_metrics.p
 #: Code that runs in operation; demo, examples and the private brokers of tests have messages of their own.
 SOURCES = (
     *("coordinator_core/sources", "pipelines/coordinator.py", "pipelines/maintain.py"),
-    *(
-        f"pipelines/{name}"
-        for name in ("alerts", "backup", "batch", "cache", "dashboard", "job", "lag", "maintenance", "metrics")
-    ),
+    *(f"pipelines/{name}" for name in ("alerts", "backup", "batch", "cache", "dashboard", "job", "lag", "maintenance", "metrics")),
     *(f"pipelines/{name}" for name in ("rebuild", "snapshots", "source", "spark", "tables", "writers")),
 )
 #: Errors that end a command with exit code 1, and progress. Usage errors (exit code 2) name value, problem and remedy.
@@ -66,9 +63,7 @@ def texts(tree: ast.AST) -> Iterator[str]:
 
 
 def messages() -> set[str]:
-    files = [
-        file for source in SOURCES for file in ((ROOT / source).rglob("*.py") if (ROOT / source).is_dir() else [ROOT / source])
-    ]
+    files = [file for source in SOURCES for file in ((ROOT / source).rglob("*.py") if (ROOT / source).is_dir() else [ROOT / source])]
     found = {re.sub(r"…+", "…", text) for file in files for text in texts(ast.parse(file.read_text(encoding="utf-8")))}
     return {" ".join(text.split()) for text in found if len(re.sub(r"[^A-Za-z]", "", text)) >= LEAST_LETTERS}
 
