@@ -89,7 +89,7 @@ class SystemdNamespace:
         """What the processes of a unit have printed."""
         return self.run("cat", f"/run/output/{unit.rpartition('.')[0]}").stdout
 
-    def until(self, what: str, is_reached: Callable[[], bool], patience_seconds: float = 120) -> None:
+    def until(self, what: str, is_reached: Callable[[], bool], patience_seconds: float = 400) -> None:
         """Wait for a condition. Raises AssertionError with the log of systemd if it is not met."""
         eventually(what, is_reached, unless=self._failure, patience_seconds=patience_seconds, pause_seconds=0.2)
 

@@ -1,4 +1,4 @@
-"""Scheduled runs and nightly maintenance of one cluster, for Airflow 3.
+"""Scheduled runs of one cluster, with maintenance once a day, for Airflow 3.
 
 The commands run on the worker, which needs Grouplake in an environment of its own: Airflow and Grouplake pin other versions of
 the same packages. Variables of Airflow: grouplake_command (/opt/grouplake/bin/grouplake), grouplake_source
@@ -31,28 +31,10 @@ with DAG(
         task_id="run",
         bash_command=(
             "exec '{{ var.value.grouplake_command }}' run --source '{{ var.value.grouplake_source }}' "
-            f"{TABLES} --trigger available-now"
+            f"{TABLES} --trigger available-now --maintain-every 1d"
         ),
         env=SECRETS,
         append_env=True,
         # the next schedule is the retry
         retries=0,
-    )
-
-with DAG(
-    "grouplake_maintain",
-    schedule="17 3 * * *",
-    start_date=datetime(2026, 1, 1, tzinfo=UTC),
-    catchup=False,
-    max_active_runs=1,
-    tags=["grouplake"],
-):
-    BashOperator(
-        task_id="maintain",
-        bash_command=f"exec '{{{{ var.value.grouplake_command }}}}' maintain {TABLES}",
-        env=SECRETS,
-        append_env=True,
-        # refused while a run writes
-        retries=10,
-        retry_delay=timedelta(minutes=1),
     )
