@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import jsonschema  # type: ignore[import-untyped]  # its types are a package of their own, for two calls
+import jsonschema
 import pytest
 import yaml
 from deployment_tools import COMPOSE, DEPLOY, ROOT, go_module
