@@ -73,6 +73,7 @@ CHECKS: tuple[Check, ...] = (
     Check("source", "position", log_position.position, LOG),
     Check("tables", "folder", tables.folder, FOLDER, stops_area=True),
     Check("tables", "object store", object_store.access, STORE, stops_area=True),
+    Check("tables", "conditional writes", object_store.conditional_writes, STORE),
     Check("tables", "layout", tables.layout, TABLES, stops_area=True),
     Check("tables", "writer", tables.writer, FOLDER),
     Check("tables", "last batch", tables.last_batch, TABLES),

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pipelines.doctor.finding import Finding, ok, problem
 from pipelines.doctor.subject import Subject
 from pipelines.errors import GrouplakeError
+from pipelines.tables.conditional_writes import expect_conditional_writes
 from pipelines.tables.store import first_line
 
 _REMEDY = "check the address, the credentials and the endpoint in the environment (AWS_…, AZURE_…, GOOGLE_…), and the network"
@@ -22,3 +23,10 @@ def access(subject: Subject) -> Iterator[Finding]:
     else:
         found = f"batch {batch.batch_id}" if batch else "tables without a batch" if has_tables else "no tables yet"
         yield ok(f"{subject.tables} answers: {found}")
+
+
+def conditional_writes(subject: Subject) -> Iterator[Finding]:
+    """The probe with which a run begins: a second write under the condition that the object does not exist."""
+    assert subject.tables is not None
+    expect_conditional_writes(subject.tables)
+    yield ok("the store is writable, and its conditional writes exclude a second writer")
