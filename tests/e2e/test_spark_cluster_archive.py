@@ -21,6 +21,8 @@ PAGE = ROOT / "docs" / "deploy-cluster.md"
 _LIMIT_SECONDS = 300
 _CONF = """[job]
 bulk_rows = 1
+[lag]
+interval_seconds = 0
 [spark]
 master = ""
 delta_jars = "provided"
