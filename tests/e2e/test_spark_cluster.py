@@ -140,7 +140,7 @@ def test_an_environment_without_the_package_is_reported_in_one_line(cluster: Spa
 
 
 def test_executors_that_cannot_start_are_reported_after_the_second_attempt(cluster: SparkCluster, tmp_path: Path) -> None:
-    code, output = refused(cluster, tmp_path, {"spark.executor.extraJavaOptions": "-Xnosuch"})
+    code, output = refused(cluster, tmp_path, {"spark.executor.extraJavaOptions": "-javaagent:/missing.jar"})
     assert code == 1, output
     assert output.splitlines()[1:] == ["waiting for executors", output.splitlines()[-1]]
     assert "grouplake: executors cannot start: Command exited with code 1; the reason is in their logs" in output
