@@ -1,6 +1,7 @@
 """The entry point of the image: our command, and the driver that Spark on Kubernetes starts."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -44,5 +45,6 @@ def test_a_driver_runs_our_command(tmp_path: Path) -> None:
     spark = ["--master", "local[2]", "--conf", "spark.driver.host=127.0.0.1"]
     done = started("driver", *spark, str(FOLDER / "grouplake_job.py"), *job)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert "batch 0: 190 records read" in done.stderr
+    # spark-submit prints both outputs of Python on its standard output
+    assert re.search(r"^batch 0: 190 records read", done.stdout, re.MULTILINE)
     assert started("check", "--tables", f"{tmp_path}/tables").returncode == 0
