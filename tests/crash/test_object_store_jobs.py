@@ -33,24 +33,25 @@ def contents(root: str) -> dict[str, list[str]]:
     return contents_of(Snapshot.open(root))
 
 
-def command(log: CrashLog, root: str, *more: str) -> list[str]:
-    return ["run", "--source", log.address, "--tables", root, *more]
+#: Samples have times of their own.
+_NO_SAMPLES = "[lag]\ninterval_seconds = 0\n"
+#: Executors write every batch.
+_BULK = "[job]\nbulk_rows = 1\n"
 
 
-@pytest.fixture
-def bulk(tmp_path: Path) -> list[str]:
-    """Arguments with which executors write every batch."""
-    (tmp_path / "bulk.toml").write_text("[job]\nbulk_rows = 1\n")
-    return ["--conf", str(tmp_path / "bulk.toml")]
+def command(log: CrashLog, root: str, *, bulk: bool = False) -> list[str]:
+    conf = log.directory.parent / f"bulk-{bulk}.toml"
+    conf.write_text(_NO_SAMPLES + (_BULK if bulk else ""))
+    return ["run", "--source", log.address, "--tables", root, "--conf", str(conf)]
 
 
-def test_executors_write_the_same_as_in_a_folder(server: StoreServer, bulk: list[str], tmp_path: Path) -> None:
+def test_executors_write_the_same_as_in_a_folder(server: StoreServer, tmp_path: Path) -> None:
     """First an append to empty tables, then a merge."""
     log, root, local = CrashLog(tmp_path / "log", 1), server.new_root(), tmp_path / "tables"
     for step in range(2):
         log.grow()
         for number, tables in enumerate((root, str(local))):
-            with real_run(command(log, tables, *bulk), tmp_path / f"output-{step}-{number}") as run:
+            with real_run(command(log, tables, bulk=True), tmp_path / f"output-{step}-{number}") as run:
                 assert run.wait() == 0, run.output
         assert contents(root) == contents(str(local))
         assert check(root) == []
@@ -59,16 +60,14 @@ def test_executors_write_the_same_as_in_a_folder(server: StoreServer, bulk: list
 
 
 @pytest.mark.parametrize("is_bulk", [False, True])
-def test_a_job_takes_over_from_another(
-    is_bulk: bool, bulk: list[str], servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_takes_over_from_another(is_bulk: bool, servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first job is halted in the middle of a batch; it continues when the second is done. On Azurite."""
     lead_to(servers.of("azure"), monkeypatch)
-    log, root, more = CrashLog(tmp_path / "log", 1), servers.of("azure").new_root(), bulk if is_bulk else []
+    log, root = CrashLog(tmp_path / "log", 1), servers.of("azure").new_root()
     log.grow()
-    with real_run(command(log, root, *more), tmp_path / "first", fault="after:offset_history=STOP") as first:
+    with real_run(command(log, root, bulk=is_bulk), tmp_path / "first", fault="after:offset_history=STOP") as first:
         assert first.wait_until(first.is_halted)
-        with real_run(command(log, root, *more), tmp_path / "second") as second:
+        with real_run(command(log, root, bulk=is_bulk), tmp_path / "second") as second:
             assert second.wait() == 0, second.output
         first.resume()
         assert first.wait() == 1
