@@ -36,7 +36,8 @@ class FolderFiles:
         with self._errors("read", name):
             try:
                 return b"".join(self._opened(name, _LONGEST))
-            except FileNotFoundError:
+            except (FileNotFoundError, NotADirectoryError):
+                # the second one: a file has the name of the folder
                 return None
 
     def chunks(self, name: str) -> Iterator[bytes]:
