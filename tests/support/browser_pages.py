@@ -6,7 +6,7 @@ with launched() as browser, opened(browser, view("dark", 390), url) as visit:
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -117,9 +117,16 @@ class Window:
         for page in self._pages.values():
             page.close()
 
-    def opened(self, view: View, url: str, expected: int = 200) -> AbstractContextManager[Visit]:
+    @contextmanager
+    def opened(self, view: View, url: str, expected: int = 200) -> Iterator[Visit]:
         """The same as the function `opened`; one page at a time."""
-        return _loaded(self._pages[view.javascript], view, url, expected)
+        page = self._pages[view.javascript]
+        try:
+            with _loaded(page, view, url, expected) as visit:
+                yield visit
+        finally:
+            # its event stream would otherwise fail in the next visit, if the server has ended
+            page.goto("about:blank")
 
 
 def _page(browser: Browser, javascript: bool) -> Page:
