@@ -104,7 +104,7 @@ def has_focus(page: Page, selector: str) -> bool:
     return bool(page.evaluate("(selector) => document.activeElement?.matches(selector) ?? false", selector))
 
 
-@pytest.mark.parametrize("focused", ["#events + .events a", ".tabs a >> nth=2", "#as-of"])
+@pytest.mark.parametrize("focused", ["#events + .events a", ".tabs a >> nth=2", "#as-of", "footer p a"])
 def test_a_batch_moves_neither_focus_nor_scroll(visited: Open, feed: Feed, focused: str) -> None:
     with visited(GROUP, View(width=PHONE)) as visit:
         page = visit.page

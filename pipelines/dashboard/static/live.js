@@ -61,8 +61,8 @@ async function update(page, sent, whenChanged) {
     changed += 1;
   }
   moveTime(page, fresh);
-  const footer = fresh.querySelector("footer p");
-  if (footer) page.querySelector("footer p").replaceChildren(...footer.childNodes);
+  const [footer, newest] = [page, fresh].map((each) => each.querySelector("footer p"));
+  if (newest && !footer.contains(page.activeElement)) footer.replaceChildren(...newest.childNodes);
   const now = fresh.getElementById("as-of")?.value ?? "";
   if (changed) status.textContent = `Updated at ${now}: ${changed} ${changed === 1 ? "part" : "parts"} changed.`;
 }

@@ -15,6 +15,11 @@ function isInComposite(element) {
   return element.type === 'radio' || element.closest('[role=tablist], [role=listbox], [role=menu], [role=radiogroup], [role=grid]') !== null;
 }
 
+/** Numbers of controls that a live page has replaced since. */
+function replaced() {
+  return [...window.__controlNumbers].filter(([element]) => !element.isConnected).map(([, number]) => number);
+}
+
 /** The element with the focus: its number, and what is wrong with it. */
 function stop() {
   const element = document.activeElement;
