@@ -104,7 +104,7 @@ def has_focus(page: Page, selector: str) -> bool:
     return bool(page.evaluate("(selector) => document.activeElement?.matches(selector) ?? false", selector))
 
 
-@pytest.mark.parametrize("focused", ["#events + .events a", ".tabs a >> nth=2", "#as-of", "footer p a"])
+@pytest.mark.parametrize("focused", ["#events + .events a", ".tabs a >> nth=2", "#as-of"])
 def test_a_batch_moves_neither_focus_nor_scroll(visited: Open, feed: Feed, focused: str) -> None:
     with visited(GROUP, View(width=PHONE)) as visit:
         page = visit.page
@@ -118,6 +118,14 @@ def test_a_batch_moves_neither_focus_nor_scroll(visited: Open, feed: Feed, focus
         assert page.evaluate("document.activeElement === window.__focused && window.__focused.isConnected")
         assert abs(target.evaluate("(element) => element.getBoundingClientRect().top") - top) <= 1
         assert visit.errors == []
+
+
+def test_the_footer_keeps_the_focus(visited: Open, feed: Feed) -> None:
+    with visited(GROUP) as visit:
+        visit.page.locator("footer p a").first.focus()
+        visit.page.evaluate("window.__focused = document.activeElement")
+        wait_for_update(visit.page, feed)
+        assert visit.page.evaluate("document.activeElement === window.__focused && window.__focused.isConnected")
 
 
 def test_an_update_is_announced_politely(visited: Open, feed: Feed) -> None:
