@@ -15,13 +15,10 @@ from benchmarks.arguments import parser, short
 from benchmarks.report import print_machine, print_table
 from coordinator_core.health import END_OFFSETS_SCHEMA
 from coordinator_core.sources import topic_offsets
-from coordinator_core.sources.kafka_connection import KafkaConnection, RequestFor, close_idle_connections
+from coordinator_core.sources.kafka_connection import KafkaConnection, Received, RequestFor, close_idle_connections
 from coordinator_core.sources.topic_offsets import TopicOffsetsSampler
 from pipelines.lag.sample_history import SampleHistory
 from pipelines.private.kafka.broker import PrivateBroker
-
-#: Called with the number of a round of requests and its responses.
-Received = Callable[[int, dict[int, Any]], object]
 
 _PARTITIONS_PER_TOPIC = 100
 #: Small index files, and threads that create the folders of the partitions.

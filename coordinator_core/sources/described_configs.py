@@ -9,7 +9,8 @@ from coordinator_core.log.errors import LogError
 from coordinator_core.sources.kafka_connection import KafkaConnection, RequestFor
 from coordinator_core.sources.kafka_topic import BrokerError, error_name
 
-_TOPIC, _BROKER = 2, 4
+#: Resource types of Kafka.
+TOPIC, _BROKER = 2, 4
 
 
 def topic_configs(connection: KafkaConnection, topic: str, keys: Iterable[str]) -> dict[str, str] | str:
@@ -17,19 +18,19 @@ def topic_configs(connection: KafkaConnection, topic: str, keys: Iterable[str]) 
 
     Raises LogError if no broker answers.
     """
-    return _settings(connection.send_any(_request(_TOPIC, topic, keys)))
+    return _settings(connection.send_any(configs_request(TOPIC, (topic,), keys)))
 
 
 def broker_configs(connection: KafkaConnection, node: int, keys: Iterable[str]) -> dict[str, str] | str:
     """The same for a broker, which answers only itself: the user needs the ACL DescribeConfigs on the cluster."""
-    return _settings(connection.send_all({node: _request(_BROKER, str(node), keys)})[node])
+    return _settings(connection.send_all({node: configs_request(_BROKER, (str(node),), keys)})[node])
 
 
-def _request(kind: int, name: str, keys: Iterable[str]) -> RequestFor:
-    resource = DescribeConfigsRequest.DescribeConfigsResource(
-        resource_type=kind, resource_name=name, configuration_keys=list(keys)
-    )
-    return lambda _versions: DescribeConfigsRequest(resources=[resource], include_synonyms=False, include_documentation=False)
+def configs_request(resource_type: int, names: Iterable[str], keys: Iterable[str]) -> RequestFor:
+    """A request for the settings `keys` of resources of one type."""
+    kind, wanted = DescribeConfigsRequest.DescribeConfigsResource, list(keys)
+    resources = [kind(resource_type=resource_type, resource_name=name, configuration_keys=wanted) for name in names]
+    return lambda _versions: DescribeConfigsRequest(resources=resources, include_synonyms=False, include_documentation=False)
 
 
 def _settings(response: Any) -> dict[str, str] | str:

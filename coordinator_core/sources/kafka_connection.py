@@ -18,6 +18,8 @@ from coordinator_core.sources.kafka_transport import HANDSHAKE_FAILED, Connectio
 
 #: Builds a request for the API versions of a broker (`BrokerVersionData`).
 RequestFor = Callable[[Any], Any]
+#: Called with the number of a round of requests and its responses by node id.
+Received = Callable[[int, dict[int, Any]], object]
 
 _CONNECT_TIMEOUT_MS = 10_000
 #: The library allocates a response by its length field. Room for the largest batch and the other partitions.
@@ -64,9 +66,7 @@ class KafkaConnection:
         answers: dict[int, Any] = self._run(self._send_all, requests)
         return answers
 
-    def send_in_order(
-        self, rounds: Sequence[Mapping[int, RequestFor]], received: Callable[[int, dict[int, Any]], object]
-    ) -> None:
+    def send_in_order(self, rounds: Sequence[Mapping[int, RequestFor]], received: Received) -> None:
         """Send several rounds of requests, each like `send_all`, without waiting for the responses of the round before.
 
         `received` is called with the number and the responses of each round, in order. Brokers work on the next round meanwhile.
@@ -96,9 +96,7 @@ class KafkaConnection:
     async def _send_all(self, requests: Mapping[int, RequestFor]) -> dict[int, Any]:
         return await _responses(self._sent(requests))
 
-    async def _send_in_order(
-        self, rounds: Sequence[Mapping[int, RequestFor]], received: Callable[[int, dict[int, Any]], object]
-    ) -> None:
+    async def _send_in_order(self, rounds: Sequence[Mapping[int, RequestFor]], received: Received) -> None:
         sent = [self._sent(requests) for requests in rounds]
         for number, futures in enumerate(sent):
             received(number, await _responses(futures))
@@ -141,7 +139,7 @@ class KafkaConnection:
         raise LogUnreachable(f"no broker answers at {self._servers} ({'; '.join(dict.fromkeys(failures))})")
 
     async def _metadata(self, topics: Sequence[str] | None) -> Any:
-        answer = await self._send_any(lambda versions: _metadata_request(versions, topics))
+        answer = await self._send_any(lambda versions: metadata_request(versions, topics))
         if isinstance(answer, LogError):
             raise answer
         # the library needs the brokers only; it would copy every partition
@@ -183,7 +181,8 @@ _PLAIN_WORDS = {
 }
 
 
-def _metadata_request(versions: Any, names: Sequence[str] | None) -> Any:
+def metadata_request(versions: Any, names: Sequence[str] | None) -> Any:
+    """A Metadata request for topics (None: all topics) that creates none."""
     if names is None or versions.api_version(MetadataRequest) < _WITH_AUTO_CREATION_FLAG:
         # Old brokers create a missing topic named in the request, but not in a request for all topics.
         topics = MetadataRequest.ALL_TOPICS

@@ -3,15 +3,13 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from kafka.protocol.admin import DescribeConfigsRequest
-
 from coordinator_core.log.errors import LogError
-from coordinator_core.sources.kafka_connection import RequestFor, borrow_connection, give_back
+from coordinator_core.sources.described_configs import TOPIC, configs_request
+from coordinator_core.sources.kafka_connection import borrow_connection, give_back
 from coordinator_core.sources.kafka_options import parse_address
 from coordinator_core.sources.kafka_topic import BrokerError, reason_of
 
-_TOPIC = 2
-_POLICY, _RETENTION, _TIMESTAMPS = "cleanup.policy", "retention.ms", "message.timestamp.type"
+_KEYS = _POLICY, _RETENTION, _TIMESTAMPS = "cleanup.policy", "retention.ms", "message.timestamp.type"
 #: Bounds the size of a response.
 _TOPICS_PER_REQUEST = 2_000
 
@@ -48,20 +46,14 @@ class TopicSettingsReader:
         connection = borrow_connection(self._servers, self._options)
         try:
             for first in range(0, len(names), _TOPICS_PER_REQUEST):
-                response = connection.send_any(_request(names[first : first + _TOPICS_PER_REQUEST]))
+                wanted = names[first : first + _TOPICS_PER_REQUEST]
+                response = connection.send_any(configs_request(TOPIC, wanted, _KEYS))
                 if isinstance(response, LogError):
                     raise response
                 found |= {result.resource_name: _settings(result) for result in response.results or ()}
         finally:
             give_back(self._servers, self._options, connection)
         return found
-
-
-def _request(topics: Iterable[str]) -> RequestFor:
-    kind = DescribeConfigsRequest.DescribeConfigsResource
-    keys = [_POLICY, _RETENTION, _TIMESTAMPS]
-    resources = [kind(resource_type=_TOPIC, resource_name=name, configuration_keys=keys) for name in topics]
-    return lambda _versions: DescribeConfigsRequest(resources=resources, include_synonyms=False, include_documentation=False)
 
 
 def _settings(result: Any) -> TopicSettings | str:

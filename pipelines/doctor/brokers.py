@@ -2,11 +2,10 @@
 
 import time
 from collections.abc import Iterator
-
-from kafka.protocol.metadata import MetadataRequest
+from functools import partial
 
 from coordinator_core.log.errors import LogError
-from coordinator_core.sources.kafka_connection import KafkaConnection, borrow_connection, give_back
+from coordinator_core.sources.kafka_connection import KafkaConnection, borrow_connection, give_back, metadata_request
 from coordinator_core.sources.kafka_options import parse_address
 from pipelines.doctor.finding import Finding, ok, problem, remedy_for, warning
 from pipelines.doctor.subject import Subject
@@ -43,7 +42,7 @@ def advertised_listeners(subject: Subject) -> Iterator[Finding]:
     try:
         metadata = connection.metadata(())
         brokers = sorted(metadata.brokers or (), key=lambda broker: broker.node_id)
-        answers = connection.send_all({broker.node_id: _no_topics for broker in brokers})
+        answers = connection.send_all({broker.node_id: partial(metadata_request, names=()) for broker in brokers})
         silent = [broker for broker in brokers if isinstance(answers[broker.node_id], LogError)]
         for broker in silent:
             error = answers[broker.node_id]
@@ -57,15 +56,6 @@ def advertised_listeners(subject: Subject) -> Iterator[Finding]:
             yield ok(f"all {len(brokers)} brokers{named} answer at the addresses that they advertise")
     finally:
         give_back(servers, subject.kafka, connection)
-
-
-def _no_topics(_versions: object) -> MetadataRequest:
-    return MetadataRequest(
-        topics=[],
-        allow_auto_topic_creation=False,
-        include_cluster_authorized_operations=False,
-        include_topic_authorized_operations=False,
-    )
 
 
 def _security(subject: Subject) -> str:
