@@ -30,7 +30,7 @@ def no_spark_and_no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("Spark was started")
 
-    monkeypatch.setattr(job, "_stream", refuse)
+    monkeypatch.setattr(job, "run_in_spark", refuse)
     defaults = KafkaSource.__init__.__kwdefaults__
     assert defaults is not None
     monkeypatch.setitem(defaults, "connect_limit_seconds", 0.2)
