@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 UV_VERSION := 0.13.8
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo demo-kafka test test-fast test-slow crash lint types contracts fuzz oracle bench wheel lock clean
+.PHONY: help setup demo demo-kafka test test-fast test-slow crash schedule lint types contracts fuzz oracle bench wheel lock clean
 
 ##@ start here (missing tools are downloaded first)
 
@@ -46,6 +46,9 @@ test-slow: $(READY) ## Tests that take minutes: every broker generation
 
 crash: $(READY) ## SIGKILL at every step and at random moments, two writers in parallel (KILLS=200 JOBS=20 SOAK_MEMBERS=… SOAK_KILLS=…)
 	@CRASH_KILLS=$(or $(KILLS),200) CRASH_JOBS=$(or $(JOBS),20) $(BIN)/python -m pytest -s -m "slow or not slow" tests/crash tests/pipeline/test_two_writers.py
+
+schedule: $(READY) ## systemd's units under load, with kills, restarts and a full disk (MINUTES=60 SEED=1)
+	@SCHEDULE_MINUTES=$(or $(MINUTES),60) SEED=$(or $(SEED),1) $(BIN)/python -m pytest -s -m slow tests/e2e/test_systemd_schedule.py
 
 lint: $(READY) ## ruff: lint rules and format
 	@$(BIN)/ruff check .

@@ -48,8 +48,8 @@ name = "OldBatch"
 on = "batch_age"
 above = "20s"
 """
-#: As an operator would shorten the interval, with `systemctl edit`.
-_OFTEN = "[Timer]\nOnActiveSec=\nOnActiveSec=1s\nOnUnitInactiveSec=\nOnUnitInactiveSec=15s\n"
+#: As an operator would shorten the interval, with `systemctl edit`: an empty value removes both values of the unit.
+_OFTEN = "[Timer]\nOnActiveSec=\nOnActiveSec=1s\nOnUnitInactiveSec=15s\n"
 
 
 class Schedule:

@@ -134,6 +134,8 @@ def build(dockerfile: Path, context: Path, base: Path, folder: Path) -> Stage:
 
 def _copied(base: Path, root: Path) -> Path:
     subprocess.run(["cp", "-a", str(base), str(root)], check=True)
+    # an engine adds the name of the container
+    (root / "etc/hosts").write_text("127.0.0.1 localhost\n")
     if _AUTHORITIES.exists():
         (root / "etc/ssl/certs").mkdir(parents=True, exist_ok=True)
         shutil.copy(_AUTHORITIES, root / "etc/ssl/certs")
