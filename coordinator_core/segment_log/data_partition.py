@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -129,7 +130,6 @@ class DataPartition:
         header: BatchHeader,
         placed: Callable[[int, int], bytes],
         max_timestamp: int,
-        now_ms: int,
         guard: int = NO_GUARD,
         *,
         verification_enabled: bool = True,
@@ -146,7 +146,7 @@ class DataPartition:
             duplicate, update = check_client_batch(self.producers, batch, guard, verification_enabled=verification_enabled)
             if duplicate is not None:
                 return Appended(duplicate.first_offset, True, duplicate.timestamp)
-        self.log.append_bytes(placed(base_offset, self.log.leader_epoch), next_offset, max_timestamp, now_ms)
+        self.log.append_bytes(placed(base_offset, self.log.leader_epoch), next_offset, max_timestamp)
         if update is not None:
             self.producers.update(update)
             if header.is_transactional:
@@ -309,7 +309,7 @@ class DataPartition:
         segments = self.log.segments
         ends = [after.base_offset for after in segments[1:]] + [self.log.end_offset]
         for segment, end in zip(segments, ends, strict=True):
-            if now_ms - segment.largest_timestamp <= retention_ms or end > self.high_watermark or not segment.size:
+            if now_ms - _time_of(segment) <= retention_ms or end > self.high_watermark or not segment.size:
                 break
             start = end
         return start
@@ -321,7 +321,7 @@ class DataPartition:
         start = _NO_OFFSET
         if retention_bytes < 0:
             return start
-        for segment, after in zip(segments, segments[1:], strict=False):
+        for segment, after in pairwise(segments):
             if excess < segment.size or after.base_offset > self.high_watermark:
                 break
             excess -= segment.size
@@ -334,3 +334,8 @@ class DataPartition:
             self._files.take_snapshot(self.producers)
         finally:
             self.log.close()
+
+
+def _time_of(segment: Segment) -> int:
+    """Return the greatest timestamp in ms; without timestamps, the time of the last append."""
+    return segment.largest_timestamp if segment.largest_timestamp >= 0 else int(segment.path.stat().st_mtime * 1000)

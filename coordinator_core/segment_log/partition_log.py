@@ -124,7 +124,7 @@ class PartitionLog:
             bases.append(offset)
             parts.append(batch_bytes(batch, offset, self.leader_epoch, now_ms, self._settings.compression))
             offset += batch.count
-        self.append_bytes(b"".join(parts), offset, now_ms, now_ms)
+        self.append_bytes(b"".join(parts), offset, now_ms)
         for batch, part in zip(batches, parts, strict=True):
             if batch.producer is not None:
                 self._note_aborted(replay_batch(self.producers, memoryview(part)))
@@ -132,7 +132,7 @@ class PartitionLog:
         self.producers.on_high_watermark_updated(offset)
         return bases
 
-    def append_bytes(self, data: bytes, next_offset: int, timestamp: int, now_ms: int) -> None:
+    def append_bytes(self, data: bytes, next_offset: int, timestamp: int) -> None:
         """Append whole batches, which begin at `end_offset` and have the leader epoch of this log, with one write.
 
         `next_offset` follows their last record, `timestamp` is their greatest one in ms. The caller updates `producers`.

@@ -15,7 +15,9 @@ from coordinator_core.wire import (
     log_codec,
     membership_codec,
     offsets_codec,
+    partitions_codec,
     produce_codec,
+    topics_codec,
 )
 from coordinator_core.wire.api_codec import ApiCodec, BadField
 from coordinator_core.wire.errors import Malformed, UnknownApi, UnsupportedVersion
@@ -33,6 +35,8 @@ CODECS: Mapping[AnyApi, ApiCodec] = {
     **configs_codec.CODECS,
     **log_codec.CODECS,
     **produce_codec.CODECS,
+    **topics_codec.CODECS,
+    **partitions_codec.CODECS,
 }
 
 _NO_PEER = Peer()
