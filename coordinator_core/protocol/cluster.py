@@ -46,6 +46,21 @@ class ApiVersionsResponse(Response):
     apis: tuple[ApiVersionRange, ...]
 
 
+class AclOperation(IntEnum):
+    """Operations that a client may be allowed (`AclOperation`)."""
+
+    READ = 3
+    WRITE = 4
+    CREATE = 5
+    DELETE = 6
+    ALTER = 7
+    DESCRIBE = 8
+    CLUSTER_ACTION = 9
+    DESCRIBE_CONFIGS = 10
+    ALTER_CONFIGS = 11
+    IDEMPOTENT_WRITE = 12
+
+
 class Broker(NamedTuple):
     """A broker with its advertised address; the rack exists since Metadata v1."""
 

@@ -65,11 +65,15 @@ class OffsetCommitResponse(Response):
 
 @dataclass(frozen=True, slots=True)
 class TxnMarkerRequest(CoordinatorRequest):
-    """The part of WriteTxnMarkers for this log partition: the transaction of a producer ends."""
+    """The part of WriteTxnMarkers for one partition: the transaction of a producer ends.
+
+    `transaction_version` is the client's, since v2 (KIP-1228), otherwise 0.
+    """
 
     producer: ProducerEpoch
     control_type: ControlType
     coordinator_epoch: int = 0
+    transaction_version: int = 0
 
 
 @dataclass(frozen=True, slots=True)

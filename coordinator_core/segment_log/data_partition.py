@@ -26,6 +26,8 @@ from coordinator_core.segment_log.sparse_index import INDEX_INTERVAL_BYTES
 from coordinator_core.segment_log.topic_config import TopicConfig
 
 _TRIES = 5
+#: Size of a batch with a transaction marker.
+_MARKER_BYTES = 78
 _NO_EPOCH = -1
 _NO_OFFSET = -1
 
@@ -91,6 +93,8 @@ class DataPartition:
             producer_files=ProducerFiles(folder),
         )
         self.high_watermark = self.log.end_offset
+        #: Bytes appended since the partition was opened, and those of them that are visible.
+        self.appended_bytes = self._visible_bytes = 0
         first = self.log.segments[0].base_offset
         self.log_start_offset = max(first, min(log_start_offset, self.log.end_offset))
         self.log.producers.on_high_watermark_updated(self.high_watermark)
@@ -146,7 +150,9 @@ class DataPartition:
             duplicate, update = check_client_batch(self.producers, batch, guard, verification_enabled=verification_enabled)
             if duplicate is not None:
                 return Appended(duplicate.first_offset, True, duplicate.timestamp)
-        self.log.append_bytes(placed(base_offset, self.log.leader_epoch), next_offset, max_timestamp)
+        data = placed(base_offset, self.log.leader_epoch)
+        self.log.append_bytes(data, next_offset, max_timestamp)
+        self.appended_bytes += len(data)
         if update is not None:
             self.producers.update(update)
             if header.is_transactional:
@@ -158,19 +164,21 @@ class DataPartition:
         """Append a transaction marker and return its offset. Raises ProducerRejected, AppendFailed, PartitionFailed."""
         verification = self.producers.verifications.get(marker.producer_id)
         offset = self.log.append_marker(marker, now_ms)
+        self.appended_bytes += _MARKER_BYTES
         # the marker of the previous transaction of version 2 must not end the verification of the next one
         is_previous = marker.transaction_version >= 2 and verification is not None and verification.epoch == marker.epoch
         if not (is_previous and self.producers.rules.ongoing_needs_epoch):
             self.producers.verifications.remove(marker.producer_id)
         return offset
 
-    def advance(self, offset: int) -> bool:
-        """Make the records before `offset` visible; return whether the high watermark has changed."""
+    def advance(self, offset: int, appended_bytes: int) -> int:
+        """Make the records before `offset` visible, at which `appended_bytes` had been appended; return the size of new ones."""
         if offset <= self.high_watermark:
-            return False
+            return 0
         self.high_watermark = offset
         self.producers.on_high_watermark_updated(offset)
-        return True
+        before, self._visible_bytes = self._visible_bytes, appended_bytes
+        return appended_bytes - before
 
     # ---- reads
 

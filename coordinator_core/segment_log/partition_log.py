@@ -129,7 +129,9 @@ class PartitionLog:
             if batch.producer is not None:
                 self._note_aborted(replay_batch(self.producers, memoryview(part)))
         self.producers.map_end_offset = offset
-        self.producers.on_high_watermark_updated(offset)
+        if self.producer_files is None:
+            # without consumers, nothing depends on the high watermark
+            self.producers.on_high_watermark_updated(offset)
         return bases
 
     def append_bytes(self, data: bytes, next_offset: int, timestamp: int) -> None:

@@ -46,8 +46,14 @@ class LogFailed(NamedTuple):
     reason: str
 
 
+class TopicDeleted(NamedTuple):
+    """A topic was deleted, and its committed offsets are to be removed."""
+
+    topic: str
+
+
 class Stop(NamedTuple):
     """The loop ends; this is its last event."""
 
 
-Event = RequestReceived | Elected | Loaded | Resigned | TimerFired | LogFailed | Stop
+Event = RequestReceived | Elected | Loaded | Resigned | TimerFired | LogFailed | TopicDeleted | Stop

@@ -18,7 +18,17 @@ from coordinator_core.coordinator.shard import GroupCoordinatorShard, ShardStatu
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.segment_log.append_batch import AppendBatch
 from coordinator_core.segment_log.errors import AppendFailed, PartitionFailed
-from coordinator_core.service.events import Elected, Event, Loaded, LogFailed, RequestReceived, Resigned, Stop, TimerFired
+from coordinator_core.service.events import (
+    Elected,
+    Event,
+    Loaded,
+    LogFailed,
+    RequestReceived,
+    Resigned,
+    Stop,
+    TimerFired,
+    TopicDeleted,
+)
 from coordinator_core.service.flusher import Flusher
 from coordinator_core.service.loading import load
 from coordinator_core.service.log_interface import PartitionLog
@@ -44,7 +54,7 @@ class PartitionLoop:
         observer: Observer,
         *,
         loader: Executor,
-        flusher: Flusher,
+        flusher: Flusher[int],
         flush_always: bool,
     ) -> None:
         self.shard = shard
@@ -131,6 +141,8 @@ class PartitionLoop:
                 self._timers_due()
             case LogFailed():
                 self._fail(event.reason)
+            case TopicDeleted():
+                self._topic_deleted(event)
             case Stop():
                 self._stopping = True
             case _:
@@ -174,6 +186,10 @@ class PartitionLoop:
     def _timers_due(self) -> None:
         if self.shard.status is ShardStatus.ACTIVE:
             self._take(self.shard.timers_due(self._now_ms()))
+
+    def _topic_deleted(self, event: TopicDeleted) -> None:
+        if self.shard.status is ShardStatus.ACTIVE:
+            self._take(self.shard.topics_deleted(frozenset({event.topic}), self._now_ms()))
 
     def _is_loading(self, epoch: int) -> bool:
         return self.shard.status is ShardStatus.LOADING and self.shard.epoch == epoch

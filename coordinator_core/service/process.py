@@ -17,6 +17,7 @@ from coordinator_core.coordinator.group_counts import GroupCounts, count_groups
 from coordinator_core.coordinator.shard import ShardStatus
 from coordinator_core.protocol.apis import offered_versions
 from coordinator_core.protocol.groups import Node
+from coordinator_core.segment_log.topic_store import TopicStore
 from coordinator_core.service.addresses import Endpoint
 from coordinator_core.service.admin import Admin
 from coordinator_core.service.background import BackgroundTasks
@@ -31,6 +32,8 @@ from coordinator_core.service.observer import Observer
 from coordinator_core.service.request_dispatcher import RequestDispatcher
 from coordinator_core.service.service import CoordinatorService
 from coordinator_core.service.settings import ServiceSettings
+from coordinator_core.service.topic_registry import TopicRegistry
+from coordinator_core.service.topic_service import TopicService
 
 #: macOS has an unlimited hard limit and refuses it as a soft one; setrlimit(2) there names OPEN_MAX instead.
 _OPEN_MAX = 10_240
@@ -77,13 +80,14 @@ def new_member_id(name: str) -> str:
 
 async def serve(
     log: CoordinatorLog,
+    store: TopicStore,
     config: CoordinatorConfig,
     settings: ServiceSettings,
     addresses: Addresses,
     event_log: EventLog,
     until: Until,
 ) -> None:
-    """Serve until `until` returns or raises, then finish requests in progress. The log is flushed and left open.
+    """Serve until `until` returns or raises, then finish requests in progress. Log and topics are flushed and left open.
 
     Raises CannotListen.
     """
@@ -100,16 +104,21 @@ async def serve(
     admin_address = None if addresses.admin is None else await _listening(admin.start(addresses.admin), addresses.admin)
     node = Node(settings.node_id, *(addresses.advertised or address))
     versions = offered_versions(config.era)
-    cluster = Cluster(node, settings.cluster_id, settings.topics, log.partitions, log.topic_id, versions, config)
+    registry = TopicRegistry(
+        settings.cluster_id, settings.declared_topics, log.partitions, log.topic_id, store, service.highest_commits
+    )
+    topics = TopicService(registry, settings, config, clock.now_ms, observer, background, service.cleaner, service.forget_topic)
+    cluster = Cluster(node, settings.cluster_id, registry, versions)
     service.start()
-    await listener.serve(RequestDispatcher(service, cluster, observer))
+    topics.start()
+    await listener.serve(RequestDispatcher(service, cluster, topics, observer))
     reason = "an error"
     try:
         reason = await until(address, admin_address)
     finally:
         event_log.info("stopping", reason=reason, connections=len(listener))
         admin.stopping = True
-        await _end(listener, service, settings.drain_ms / 1000)
+        await _end(listener, service, topics, settings.drain_ms / 1000)
         admin.close()
         event_log.info("stopped")
 
@@ -127,11 +136,12 @@ async def _listening(starting: Awaitable[Endpoint], address: Endpoint) -> Endpoi
         raise CannotListen(f"cannot listen on {address}: {error.strerror or error}") from error
 
 
-async def _end(listener: Listener, service: CoordinatorService, drain_seconds: float) -> None:
+async def _end(listener: Listener, service: CoordinatorService, topics: TopicService, drain_seconds: float) -> None:
     """Accept nothing new, answer requests that wait for the log, answer parked requests NOT_COORDINATOR, close the sockets."""
     give_up = time.monotonic() + drain_seconds
     listener.stop_accepting()
     await service.drain(drain_seconds)
+    await topics.stop()
     await service.stop()
     await listener.wait_closed(max(give_up - time.monotonic(), 0))
 

@@ -6,18 +6,19 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.coordinator.context import MemberIds
 from coordinator_core.coordinator.coordinator import GroupCoordinator
 from coordinator_core.coordinator.describe import merge_lists
-from coordinator_core.coordinator.shard import GroupCoordinatorShard
+from coordinator_core.coordinator.shard import GroupCoordinatorShard, ShardStatus
 from coordinator_core.protocol.api import CoordinatorRequest, GroupRequest, Response
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.groups import ListGroupsRequest, ListGroupsResponse
 from coordinator_core.protocol.offsets import TxnMarkerRequest, TxnMarkerResponse
 from coordinator_core.segment_log.errors import SegmentLogError
 from coordinator_core.service.background import BackgroundTasks
-from coordinator_core.service.events import Elected, LogFailed, RequestReceived, Resigned, Stop
+from coordinator_core.service.events import Elected, LogFailed, RequestReceived, Resigned, Stop, TopicDeleted
 from coordinator_core.service.flusher import Flusher
 from coordinator_core.service.log_interface import CoordinatorLog
 from coordinator_core.service.observer import Observer
@@ -54,8 +55,9 @@ class CoordinatorService:
         self._now_ms = now_ms
         numbers = range(log.partitions)
         self._loader = ThreadPoolExecutor(1, "load")
-        self._flusher = Flusher(log, _FLUSHERS)
-        self._cleaner = ThreadPoolExecutor(1, "clean")
+        self._flusher: Flusher[int] = Flusher(log, _FLUSHERS)
+        #: The thread of the log cleaner.
+        self.cleaner = ThreadPoolExecutor(1, "clean")
         shards = {number: GroupCoordinatorShard(number, config, new_member_id) for number in numbers}
         self._coordinator = GroupCoordinator(config, shards)
         self.loops = {
@@ -114,7 +116,7 @@ class CoordinatorService:
             loop.submit(Resigned(None))
             loop.submit(Stop())
         await asyncio.gather(*self._tasks, *self._background_tasks, return_exceptions=True)
-        self._cleaner.shutdown(wait=True)
+        self.cleaner.shutdown(wait=True)
         await self._flush_dirty()
         self._loader.shutdown(wait=True)
         self._flusher.close()
@@ -166,6 +168,25 @@ class CoordinatorService:
         """Number of log partitions by status: unloaded, loading, active, failed; without zeros."""
         return Counter(loop.status for loop in self.loops.values())
 
+    def highest_commits(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """Return the highest offset that any group has committed, for those of the partitions that have commits."""
+        wanted = list(partitions)
+        highest: dict[TopicPartition, int] = {}
+        for loop in self.loops.values():
+            if loop.shard.status is not ShardStatus.ACTIVE:
+                continue
+            for commits in loop.shard.context.state.offsets.committed.values():
+                for at in wanted:
+                    found = commits.get(at)
+                    if found is not None:
+                        highest[at] = max(found.offset, highest.get(at, 0))
+        return highest
+
+    def forget_topic(self, name: str) -> None:
+        """Remove the committed offsets of a deleted topic."""
+        for loop in self.loops.values():
+            loop.submit(TopicDeleted(name))
+
     # ---- background tasks
 
     def _repeat(self, name: str, interval_ms: int, run: Callable[[], Awaitable[None]]) -> None:
@@ -191,7 +212,7 @@ class CoordinatorService:
 
     async def _clean(self) -> None:
         try:
-            await asyncio.get_running_loop().run_in_executor(self._cleaner, self.log.clean, self._now_ms())
+            await asyncio.get_running_loop().run_in_executor(self.cleaner, self.log.clean, self._now_ms())
         except (SegmentLogError, OSError) as error:
             self._observer.cleaning_failed(str(error))
 

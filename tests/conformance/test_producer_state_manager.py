@@ -30,7 +30,7 @@ def states(tmp_path: Path) -> States:
     return States(tmp_path)
 
 
-class refused:
+class Refused:
     """A context whose body must be refused with this error."""
 
     def __init__(self, error: str) -> None:
@@ -45,12 +45,12 @@ class refused:
         return True
 
 
-def out_of_order() -> refused:
-    return refused("OUT_OF_ORDER_SEQUENCE_NUMBER")
+def out_of_order() -> Refused:
+    return Refused("OUT_OF_ORDER_SEQUENCE_NUMBER")
 
 
-def stale_epoch() -> refused:
-    return refused("INVALID_PRODUCER_EPOCH")
+def stale_epoch() -> Refused:
+    return Refused("INVALID_PRODUCER_EPOCH")
 
 
 def is_late(states: States) -> bool:
@@ -212,7 +212,7 @@ def test_out_of_sequence_after_an_epoch_bump(states: States) -> None:
 def test_plain_batch_in_a_transaction(states: States) -> None:
     """testNonTransactionalAppendWithOngoingTransaction"""
     states.append(0, 0, transactional=True)
-    with refused("INVALID_TXN_STATE"):
+    with Refused("INVALID_TXN_STATE"):
         states.append(1, 1)
 
 
@@ -428,7 +428,7 @@ def test_coordinator_fencing(states: States, version: int) -> None:
     assert states.entry().coordinator_epoch == 1
     states.marker(101, epoch=5 + 2 * bump, coordinator_epoch=1, version=version)
     states.marker(102, epoch=5 + 3 * bump, coordinator_epoch=2, version=version)
-    with refused("TRANSACTION_COORDINATOR_FENCED"):
+    with Refused("TRANSACTION_COORDINATOR_FENCED"):
         states.marker(103, epoch=5 + 4 * bump, coordinator_epoch=1, version=version)
 
 
@@ -439,7 +439,7 @@ def test_coordinator_fencing_after_a_reload(states: States, version: int) -> Non
     states.append(0, 99, transactional=True)
     states.marker(100, epoch=EPOCH + bump, coordinator_epoch=1, version=version)
     states.snapshot()
-    with refused("TRANSACTION_COORDINATOR_FENCED"):
+    with Refused("TRANSACTION_COORDINATOR_FENCED"):
         states.reloaded().marker(101, epoch=EPOCH + 2 * bump, coordinator_epoch=0, version=version)
 
 

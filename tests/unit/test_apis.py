@@ -7,6 +7,7 @@ from coordinator_core.protocol import apis
 from coordinator_core.protocol.api import CoordinatorApi, NodeRequest
 from coordinator_core.protocol.apis import APIS, offered_versions
 from coordinator_core.service.cluster import HANDLERS as CLUSTER_HANDLERS
+from coordinator_core.service.topic_service import HANDLERS as TOPIC_HANDLERS
 from coordinator_core.state.era import ERAS
 from coordinator_core.wire.server_side import CODECS
 
@@ -15,8 +16,9 @@ def test_every_api_has_a_codec_and_a_handler() -> None:
     assert set(CODECS) == set(APIS.values())
     coordinator = {api.request for api in APIS.values() if isinstance(api, CoordinatorApi)}
     assert set(COORDINATOR_HANDLERS) == coordinator
-    assert set(CLUSTER_HANDLERS) == {api.request for api in APIS.values()} - coordinator
-    assert all(issubclass(request, NodeRequest) for request in CLUSTER_HANDLERS)
+    assert CLUSTER_HANDLERS.keys() | TOPIC_HANDLERS.keys() == {api.request for api in APIS.values()} - coordinator
+    assert CLUSTER_HANDLERS.keys() & TOPIC_HANDLERS.keys() == set()
+    assert all(issubclass(request, NodeRequest) for request in (*CLUSTER_HANDLERS, *TOPIC_HANDLERS))
 
 
 def test_versions_are_consistent() -> None:
