@@ -14,7 +14,8 @@ from typing import assert_never, cast
 
 from coordinator_core.coordinator.request_checks import error_response
 from coordinator_core.coordinator.result import CoordinatorResult, Write
-from coordinator_core.coordinator.shard import GroupCoordinatorShard, ShardStatus
+from coordinator_core.coordinator.shard import GroupCoordinatorShard
+from coordinator_core.coordinator_common.results import ShardStatus
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.segment_log.append_batch import AppendBatch
 from coordinator_core.segment_log.errors import AppendFailed, PartitionFailed

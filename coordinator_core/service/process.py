@@ -14,7 +14,7 @@ from typing import Any
 
 from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.coordinator.group_counts import GroupCounts, count_groups
-from coordinator_core.coordinator.shard import ShardStatus
+from coordinator_core.coordinator_common.results import ShardStatus
 from coordinator_core.protocol.apis import offered_versions
 from coordinator_core.protocol.groups import Node
 from coordinator_core.service.addresses import Endpoint
