@@ -16,6 +16,7 @@ from coordinator_core.wire import (
     membership_codec,
     offsets_codec,
     produce_codec,
+    transactions_codec,
 )
 from coordinator_core.wire.api_codec import ApiCodec, BadField
 from coordinator_core.wire.errors import Malformed, UnknownApi, UnsupportedVersion
@@ -33,6 +34,7 @@ CODECS: Mapping[AnyApi, ApiCodec] = {
     **configs_codec.CODECS,
     **log_codec.CODECS,
     **produce_codec.CODECS,
+    **transactions_codec.CODECS,
 }
 
 _NO_PEER = Peer()
