@@ -23,7 +23,7 @@ from coordinator_core.coordinator.context import CoordinatorContext, MemberIds
 from coordinator_core.coordinator.offsets.commit import commit_offsets, commit_transactional_offsets, end_transaction
 from coordinator_core.coordinator.offsets.delete import delete_offsets, topics_deleted
 from coordinator_core.coordinator.offsets.fetch import fetch_offsets
-from coordinator_core.coordinator.request_checks import check_status
+from coordinator_core.coordinator.request_checks import check_status, error_response
 from coordinator_core.coordinator.result import Continuation, CoordinatorResult, ResultBuilder, Write
 from coordinator_core.coordinator.timers import Due, ExpirationTimeout, HeartbeatTimeout, JoinTimeout, SyncTimeout
 from coordinator_core.coordinator_common.results import STATUS_ERRORS, ReplyHandle, ShardStatus
@@ -162,6 +162,10 @@ class GroupCoordinatorShard:
         else:
             result.answer(reply, error)
         return self._close(result)
+
+    def error_response(self, request: CoordinatorRequest, error: ErrorCode) -> Response:
+        """Returns the response to a request that fails as a whole."""
+        return error_response(request, error, self.config.behaviour)
 
     def appended(self, write: Write, base_offset: int, now_ms: int) -> CoordinatorResult:
         """Applies a write that the log has, starting at this offset, and runs its continuations.

@@ -15,6 +15,8 @@ def read_cleaner_offsets(directory: Path, topic: str) -> dict[int, int]:
 
 
 def write_cleaner_offsets(directory: Path, topic: str, offsets: Mapping[int, int]) -> None:
-    """Replace the file, without fsync: if it is lost, the next cleaning only treats more segments as dirty."""
+    """Replace the lines of a topic, without fsync: if they are lost, the next cleaning only treats more segments as dirty."""
+    path = directory / CLEANER_OFFSETS
+    others = [line for line in read_lines(path) if line.rsplit(maxsplit=2)[:1] != [topic]]
     lines = [f"{topic} {partition} {offset}" for partition, offset in sorted(offsets.items())]
-    write_lines(directory / CLEANER_OFFSETS, lines, durable=False)
+    write_lines(path, [*others, *lines], durable=False)

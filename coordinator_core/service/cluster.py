@@ -1,11 +1,11 @@
-"""Responses about the cluster: one node that leads every partition, topics without data, and `__consumer_offsets`.
+"""Responses about the cluster: one node that leads every partition, topics without data, and the coordinators' topics.
 
 The topics of the configuration exist so that members can be assigned partitions. A consumer may list and fetch their offsets.
 A fetch at any offset finds an empty partition that ends at this offset, so that committed offsets are never out of range.
 """
 
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 from uuid import UUID, uuid5
 
 from coordinator_core.codec.messages.offsets import ZERO_UUID
@@ -25,6 +25,7 @@ from coordinator_core.protocol.cluster import (
     FetchPartition,
     FetchRequest,
     FetchResponse,
+    FinalizedFeature,
     ListedOffset,
     ListOffsetsPosition,
     ListOffsetsRequest,
@@ -47,9 +48,13 @@ from coordinator_core.protocol.groups import (
     FindCoordinatorResponse,
     Node,
 )
+from coordinator_core.protocol.internal_topics import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 
-#: `Topic.GROUP_METADATA_TOPIC_NAME`.
-OFFSETS_TOPIC = "__consumer_offsets"
+#: Topic of each kind of coordinator that this node may have.
+_TOPICS: Mapping[CoordinatorType, str] = {
+    CoordinatorType.GROUP: OFFSETS_TOPIC,
+    CoordinatorType.TRANSACTION: TRANSACTION_STATE_TOPIC,
+}
 #: `FetchRequest.INVALID_SESSION_ID`: fetch sessions are not supported.
 _NO_SESSION = 0
 _BROKERS = 1
@@ -61,11 +66,20 @@ _ACKS = frozenset({-1, 0, 1})
 _TOPIC_IDS = UUID("6f9a1c5e-53d8-4c9b-9a3e-2f6f0a7c3b11")
 
 
+class TransactionTopic(NamedTuple):
+    """`__transaction_state`, and the finalized level of the feature `transaction.version`."""
+
+    partitions: int
+    topic_id: UUID
+    version: int
+
+
 class Cluster:
     """Cluster metadata, and the responses made from it.
 
     `node` has the advertised address, `topics` are those of the configuration; `partitions` and `offsets_topic_id` belong to
-    `__consumer_offsets`. `offered` has the served versions of each API, `config` the settings of groups.
+    `__consumer_offsets`. `offered` has the served versions of each API, `config` the settings of groups. `transactions` is None
+    in eras without transactions.
     """
 
     def __init__(
@@ -77,6 +91,7 @@ class Cluster:
         offsets_topic_id: UUID,
         offered: Mapping[int, range],
         config: CoordinatorConfig,
+        transactions: TransactionTopic | None = None,
     ) -> None:
         self._config = config
         self._node = node
@@ -86,6 +101,12 @@ class Cluster:
         self.offered = offered
         self._partitions = {**topics, OFFSETS_TOPIC: partitions}
         self._ids = {name: uuid5(_TOPIC_IDS, f"{cluster_id}/{name}") for name in topics} | {OFFSETS_TOPIC: offsets_topic_id}
+        self._features: tuple[FinalizedFeature, ...] = ()
+        if transactions is not None:
+            self._partitions[TRANSACTION_STATE_TOPIC] = transactions.partitions
+            self._ids[TRANSACTION_STATE_TOPIC] = transactions.topic_id
+            if transactions.version:
+                self._features = (FinalizedFeature("transaction.version", transactions.version),)
         #: Topic id → topic name.
         self.topic_names: Mapping[UUID, str] = {topic_id: name for name, topic_id in self._ids.items()}
 
@@ -96,8 +117,9 @@ class Cluster:
     # ---- `Topology`
 
     def partitions(self, kind: CoordinatorType) -> int | None:
-        """Return the number of partitions of the coordinator's topic; None for other coordinators than those of groups."""
-        return self._partitions[OFFSETS_TOPIC] if kind is CoordinatorType.GROUP else None
+        """Return the number of partitions of the coordinator's topic; None for a coordinator that this node does not have."""
+        topic = _TOPICS.get(kind)
+        return None if topic is None else self._partitions.get(topic)
 
     def leader(self, kind: CoordinatorType, partition: int) -> Node | None:  # noqa: ARG002 - this node leads all of them
         """Return this node."""
@@ -106,12 +128,12 @@ class Cluster:
     # ---- handlers of requests, by API
 
     def find_coordinator(self, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
-        """Find the coordinators of groups: this node."""
+        """Find the coordinators of groups and of transactional ids: this node."""
         return find_coordinators(self, request)
 
     def api_versions(self, request: ApiVersionsRequest) -> ApiVersionsResponse:
         ranges = tuple(ApiVersionRange(api, versions.start, versions.stop - 1) for api, versions in self.offered.items())
-        return ApiVersionsResponse(ErrorCode.NONE if request.valid else ErrorCode.INVALID_REQUEST, ranges)
+        return ApiVersionsResponse(ErrorCode.NONE if request.valid else ErrorCode.INVALID_REQUEST, ranges, self._features)
 
     def metadata(self, request: MetadataRequest) -> MetadataResponse:
         requested = request.topics
@@ -128,7 +150,7 @@ class Cluster:
             return TopicMetadata(name, error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         node = self._node.node_id
         partitions = tuple(PartitionMetadata(number, node, 0, (node,), (node,)) for number in range(self._partitions[name]))
-        return TopicMetadata(name, partitions, topic_id=self._ids[name], is_internal=name == OFFSETS_TOPIC)
+        return TopicMetadata(name, partitions, topic_id=self._ids[name], is_internal=name in INTERNAL_TOPICS)
 
     def describe_cluster(self, request: DescribeClusterRequest) -> DescribeClusterResponse:
         if request.endpoint_type != _BROKERS:
@@ -179,9 +201,13 @@ class Cluster:
             return ProducedPartition(*requested, ErrorCode.INVALID_REQUIRED_ACKS)
         if name is None:
             return ProducedPartition(*requested, ErrorCode.UNKNOWN_TOPIC_ID)
-        if name == OFFSETS_TOPIC or self._has(name, requested.partition):
+        if name in INTERNAL_TOPICS or self._has(name, requested.partition):
             return ProducedPartition(*requested, ErrorCode.INVALID_TOPIC_EXCEPTION, _NO_DATA)
         return ProducedPartition(*requested, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+    def has_partition(self, topic: str, partition: int) -> bool:
+        """Whether this node has the partition, internal topics included."""
+        return 0 <= partition < self._partitions.get(topic, 0)
 
     def _has(self, topic: str, partition: int) -> bool:
         return 0 <= partition < self._declared.get(topic, 0)

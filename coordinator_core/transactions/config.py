@@ -1,14 +1,10 @@
 """Configuration of the transaction coordinator: Kafka's names, Kafka's defaults."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from coordinator_core.transactions.behaviour import TRANSACTION_BEHAVIOURS, TransactionBehaviour
 
 _INT32_MAX = 2**31 - 1
-#: Stands for the default of the era; outside the range of every key.
-_OF_ERA = -(2**31)
 #: Minimum of each key; the maximum is 2³¹ - 1.
 _LOWEST = {
     "transaction_state_log_num_partitions": 1,
@@ -20,14 +16,6 @@ _LOWEST = {
     "message_max_bytes": 1,
 }
 
-#: Defaults that changed over time, by era.
-TRANSACTION_ERA_DEFAULTS: Mapping[str, Mapping[str, int]] = MappingProxyType(
-    {
-        era: MappingProxyType({"transaction_abort_timed_out_transaction_cleanup_interval_ms": interval_ms})
-        for era, interval_ms in {"0.9": 60_000, "0.10": 60_000, "1": 60_000, "2": 60_000, "3": 10_000, "4": 10_000}.items()
-    }
-)
-
 
 @dataclass(frozen=True, slots=True)
 class TransactionConfig:
@@ -38,7 +26,8 @@ class TransactionConfig:
     transaction_state_log_segment_bytes: int = 100 * 1024 * 1024
     transaction_max_timeout_ms: int = 900_000
     transactional_id_expiration_ms: int = 604_800_000
-    transaction_abort_timed_out_transaction_cleanup_interval_ms: int = _OF_ERA
+    #: Brokers before 2.5 scan every minute.
+    transaction_abort_timed_out_transaction_cleanup_interval_ms: int = 10_000
     transaction_remove_expired_transaction_cleanup_interval_ms: int = 3_600_000
     transaction_partition_verification_enable: bool = True
     transaction_two_phase_commit_enable: bool = False
@@ -48,9 +37,6 @@ class TransactionConfig:
     def __post_init__(self) -> None:
         if self.era not in TRANSACTION_BEHAVIOURS:
             raise ValueError(f"era {self.era!r} has no transactions: use {', '.join(TRANSACTION_BEHAVIOURS)}")
-        for key, default in TRANSACTION_ERA_DEFAULTS[self.era].items():
-            if getattr(self, key) == _OF_ERA:
-                object.__setattr__(self, key, default)
         for key, lowest in _LOWEST.items():
             value = getattr(self, key)
             if not lowest <= value <= _INT32_MAX:

@@ -8,6 +8,7 @@ from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.protocol.api import Response, TransactionRequest
 from coordinator_core.protocol.apis import TRANSACTION_APIS
 from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.internal_topics import INTERNAL_TOPICS
 from coordinator_core.protocol.transactions import (
     NO_PRODUCER,
     AddPartitionsToTxnRequest,
@@ -17,11 +18,6 @@ from coordinator_core.protocol.transactions import (
 )
 from coordinator_core.transactions.config import TransactionConfig
 from coordinator_core.transactions.context import TransactionTopology
-
-OFFSETS_TOPIC = "__consumer_offsets"
-TRANSACTION_STATE_TOPIC = "__transaction_state"
-#: Topics that a client may not add by AddPartitionsToTxn (`Topic.isInternal`); AddOffsetsToTxn adds `__consumer_offsets`.
-INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC})
 
 
 def error_response(request: TransactionRequest, error: ErrorCode) -> Response:
@@ -66,7 +62,8 @@ def _check_init(request: InitProducerIdRequest, config: TransactionConfig, _topo
 def _check_add(
     request: AddPartitionsToTxnRequest, _config: TransactionConfig, topology: TransactionTopology
 ) -> Response | ErrorCode | None:
-    """A partition that cannot be added has its own error, and the others are not attempted."""
+    """A partition that cannot be added has its own error, and the others are not attempted. Clients cannot add internal topics:
+    AddOffsetsToTxn adds `__consumer_offsets`."""
     if request.transactional_id is None:
         return ErrorCode.INVALID_REQUEST
     errors = {partition: _partition_error(partition, request, topology) for partition in request.partitions}

@@ -4,10 +4,11 @@ import pytest
 
 from coordinator_core.coordinator.shard import HANDLERS as COORDINATOR_HANDLERS
 from coordinator_core.protocol import apis
-from coordinator_core.protocol.api import CoordinatorApi, NodeRequest
+from coordinator_core.protocol.api import CoordinatorApi, NodeRequest, TransactionApi
 from coordinator_core.protocol.apis import APIS, offered_versions
 from coordinator_core.service.cluster import HANDLERS as CLUSTER_HANDLERS
 from coordinator_core.state.era import ERAS
+from coordinator_core.transactions.shard import HANDLERS as TRANSACTION_HANDLERS
 from coordinator_core.wire.server_side import CODECS
 
 
@@ -15,7 +16,9 @@ def test_every_api_has_a_codec_and_a_handler() -> None:
     assert set(CODECS) == set(APIS.values())
     coordinator = {api.request for api in APIS.values() if isinstance(api, CoordinatorApi)}
     assert set(COORDINATOR_HANDLERS) == coordinator
-    assert set(CLUSTER_HANDLERS) == {api.request for api in APIS.values()} - coordinator
+    transactions = {api.request for api in APIS.values() if isinstance(api, TransactionApi)}
+    assert set(TRANSACTION_HANDLERS) == transactions
+    assert set(CLUSTER_HANDLERS) == {api.request for api in APIS.values()} - coordinator - transactions
     assert all(issubclass(request, NodeRequest) for request in CLUSTER_HANDLERS)
 
 

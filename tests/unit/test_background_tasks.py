@@ -16,12 +16,12 @@ from wire_connection import Wire
 from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.log.partitioner import partition_for
 from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.internal_topics import OFFSETS_TOPIC
 from coordinator_core.segment_log.errors import PartitionFailed
 from coordinator_core.segment_log.segment_log import SegmentLog
 from coordinator_core.segment_log.settings import SegmentLogSettings
 from coordinator_core.service.addresses import Endpoint
 from coordinator_core.service.background import backoff_seconds
-from coordinator_core.service.cluster import OFFSETS_TOPIC
 from coordinator_core.service.connection import Connection
 from coordinator_core.service.event_log import EventLog
 from coordinator_core.service.process import Addresses, serve
