@@ -81,7 +81,7 @@ def _matching(pattern: str, found: Sequence[TransactionMetadata]) -> list[Transa
 
     Compiled on its own first, so that a pattern with an unbalanced parenthesis cannot end the group around it.
     """
-    pc.match_substring_regex(pa.array([], pa.string()), pattern)
+    pc.match_substring_regex(pa.array([""]), pattern)
     ids = pa.array([each.transactional_id for each in found], pa.string())
     matched = pc.match_substring_regex(ids, rf"\A(?:{pattern})\z").to_pylist()
     return [each for each, is_match in zip(found, matched, strict=True) if is_match]

@@ -209,10 +209,10 @@ class TransactionHarness:
 
     def verify(
         self, producer: ProducerEpoch, partitions: Iterable[TopicPartition] = PARTITIONS
-    ) -> dict[TopicPartition, ErrorCode]:
-        errors: Mapping[TopicPartition, ErrorCode] = self.add(
-            producer, partitions, verify_only=True, from_broker=True
-        ).response.errors
+    ) -> Mapping[TopicPartition, ErrorCode]:
+        """The errors of a broker's verification."""
+        response = self.add(producer, partitions, verify_only=True, from_broker=True).response
+        errors: Mapping[TopicPartition, ErrorCode] = response.errors
         return errors
 
     def add_offsets(self, producer: ProducerEpoch, group: str = "group") -> Call:

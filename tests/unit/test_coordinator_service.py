@@ -48,13 +48,13 @@ class Heard(Observer):
     def bug(self, where: str, error: BaseException) -> None:
         self.bugs.append(f"{where}: {error}")
 
-    def group_events(self, _partition: int, group_events: Iterable[GroupEvent]) -> None:
+    def group_events(self, _partition: int | str, group_events: Iterable[GroupEvent]) -> None:
         self.emitted += group_events
 
-    def failed(self, _partition: int, reason: str) -> None:
+    def failed(self, _partition: int | str, reason: str) -> None:
         self.failures.append(reason)
 
-    def append_refused(self, _partition: int, _batches: int, reason: str) -> None:
+    def append_refused(self, _partition: int | str, _batches: int, reason: str) -> None:
         self.refusals.append(reason)
 
 
