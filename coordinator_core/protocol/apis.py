@@ -1,10 +1,10 @@
-"""The table of APIs: everything about an API except its codec (`wire`) and its handler (`coordinator`, `service`)."""
+"""The table of APIs: all about an API except its codec (`wire`) and its handler (`coordinator`, `transactions`, `service`)."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from coordinator_core.protocol.api import AnyApi, Api, CoordinatorApi, Request, SupportedVersions
+from coordinator_core.protocol.api import AnyApi, Api, CoordinatorApi, Request, SupportedVersions, TransactionApi
 from coordinator_core.protocol.cluster import (
     ApiVersionsRequest,
     ApiVersionsResponse,
@@ -70,6 +70,20 @@ from coordinator_core.protocol.topics import (
     DescribeProducersResponse,
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
+)
+from coordinator_core.protocol.transactions import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    DescribeTransactionRequest,
+    DescribeTransactionResponse,
+    EndTxnRequest,
+    EndTxnResponse,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+    ListTransactionsRequest,
+    ListTransactionsResponse,
 )
 from coordinator_core.state.era import ERAS
 
@@ -253,17 +267,51 @@ OFFSET_FOR_LEADER_EPOCH = Api(
     errors=lambda response: (epoch.error for epoch in response.epochs.values()),
 )  # fmt: skip
 
+#: v6 (KIP-939) is not listed by any released broker.
+INIT_PRODUCER_ID = TransactionApi(
+    22, "INIT_PRODUCER_ID", _versions(0, 5, flexible=2, before_4=(None, None, 1, 1, 5)),
+    InitProducerIdRequest, InitProducerIdResponse,
+    first_versions=MappingProxyType({"producer": 3, "producer_fenced": 4}),
+    error_response=lambda _, error: InitProducerIdResponse(error),
+)  # fmt: skip
+
+#: Its request is the part for one transaction; v0–v3 have one.
+ADD_PARTITIONS_TO_TXN = TransactionApi(
+    24, "ADD_PARTITIONS_TO_TXN", _versions(0, 5, flexible=3, before_4=(None, None, 1, 1, 5)),
+    AddPartitionsToTxnRequest, AddPartitionsToTxnResponse,
+    first_versions=MappingProxyType({"producer_fenced": 2, "transactions": 4}),
+    errors=lambda response: response.errors.values(),
+    error_response=lambda request, error: AddPartitionsToTxnResponse(
+        request.transactional_id, dict.fromkeys(request.partitions, error)
+    ),
+)  # fmt: skip
+
+ADD_OFFSETS_TO_TXN = TransactionApi(
+    25, "ADD_OFFSETS_TO_TXN", _versions(0, 4, flexible=3, before_4=(None, None, 1, 1, 4)),
+    AddOffsetsToTxnRequest, AddOffsetsToTxnResponse,
+    first_versions=MappingProxyType({"producer_fenced": 2}),
+    error_response=lambda _, error: AddOffsetsToTxnResponse(error),
+)  # fmt: skip
+
+END_TXN = TransactionApi(
+    26, "END_TXN", _versions(0, 5, flexible=3, before_4=(None, None, 1, 1, 4)),
+    EndTxnRequest, EndTxnResponse,
+    first_versions=MappingProxyType({"producer_fenced": 2, "increments_epoch": 5}),
+    error_response=lambda _, error: EndTxnResponse(error),
+)  # fmt: skip
+
 #: Its request is the part for one partition.
 WRITE_TXN_MARKERS = CoordinatorApi(
     27, "WRITE_TXN_MARKERS", _versions(1, 2, flexible=1, before_4=(None, None, 0, 0, 1)),
     TxnMarkerRequest, TxnMarkerResponse,
+    first_versions=MappingProxyType({"transaction_version": 2}),
     error_response=lambda _, error: TxnMarkerResponse(error),
 )  # fmt: skip
 
 TXN_OFFSET_COMMIT = CoordinatorApi(
     28, "TXN_OFFSET_COMMIT", _versions(0, 5, flexible=3, before_4=(None, None, 1, 2, 4)),
     TxnOffsetCommitRequest, OffsetCommitResponse,
-    first_versions=MappingProxyType({"leader_epoch": 2, "member_id": 3}),
+    first_versions=MappingProxyType({"leader_epoch": 2, "member_id": 3, "transaction_abortable": 4, "adds_partition": 5}),
     errors=lambda response: response.errors.values(),
     error_response=lambda request, error: OffsetCommitResponse(dict.fromkeys(request.offsets, error)),
 )  # fmt: skip
@@ -318,6 +366,19 @@ DESCRIBE_PRODUCERS = Api(
     errors=lambda response: (partition.error for partition in response.partitions.values()),
 )  # fmt: skip
 
+DESCRIBE_TRANSACTIONS = TransactionApi(
+    65, "DESCRIBE_TRANSACTIONS", _versions(0, 0, flexible=0, before_4=(None, None, None, None, 0)),
+    DescribeTransactionRequest, DescribeTransactionResponse,
+    error_response=lambda request, error: DescribeTransactionResponse(error, request.transactional_id),
+)  # fmt: skip
+
+LIST_TRANSACTIONS = TransactionApi(
+    66, "LIST_TRANSACTIONS", _versions(0, 2, flexible=0, before_4=(None, None, None, None, 1)),
+    ListTransactionsRequest, ListTransactionsResponse,
+    first_versions=MappingProxyType({"duration_ms": 1, "pattern": 2}),
+    error_response=lambda _, error: ListTransactionsResponse(error),
+)  # fmt: skip
+
 CONSUMER_GROUP_DESCRIBE = CoordinatorApi(
     69, "CONSUMER_GROUP_DESCRIBE", _versions(0, 1, flexible=0, before_4=(None,) * 5),
     ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse,
@@ -330,6 +391,10 @@ APIS: Mapping[int, AnyApi] = MappingProxyType({api.number: api for api in _TABLE
 #: The coordinator's APIs by the type of the request.
 COORDINATOR_APIS: Mapping[type[Request], CoordinatorApi[Any, Any]] = MappingProxyType(
     {api.request: api for api in APIS.values() if isinstance(api, CoordinatorApi)}
+)
+#: The APIs of the transaction coordinator by the type of the request.
+TRANSACTION_APIS: Mapping[type[Request], TransactionApi[Any, Any]] = MappingProxyType(
+    {api.request: api for api in APIS.values() if isinstance(api, TransactionApi)}
 )
 _APIS_BY_REQUEST: Mapping[type[Request], AnyApi] = MappingProxyType({api.request: api for api in APIS.values()})
 

@@ -40,10 +40,20 @@ class ApiVersionRange(NamedTuple):
     highest: int
 
 
+class FinalizedFeature(NamedTuple):
+    """A feature of the cluster with its level; the node supports the levels 0 up to it."""
+
+    name: str
+    level: int
+
+
 @dataclass(frozen=True, slots=True)
 class ApiVersionsResponse(Response):
+    """`features` are the finalized ones, since v3 (KIP-584)."""
+
     error: ErrorCode
     apis: tuple[ApiVersionRange, ...]
+    features: tuple[FinalizedFeature, ...] = ()
 
 
 class AclOperation(IntEnum):

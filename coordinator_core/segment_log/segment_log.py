@@ -27,7 +27,7 @@ class SegmentLog:
         directory: Path,
         topic: str,
         topic_id: UUID,
-        lock: FolderLock,
+        lock: FolderLock | None,
         partitions: list[PartitionLog],
         settings: SegmentLogSettings,
     ) -> None:
@@ -39,8 +39,17 @@ class SegmentLog:
         self._settings = settings
 
     @classmethod
-    def open(cls, directory: str | Path, topic: str, partitions: int, settings: SegmentLogSettings) -> "SegmentLog":
+    def open(
+        cls,
+        directory: str | Path,
+        topic: str,
+        partitions: int,
+        settings: SegmentLogSettings,
+        beside: "SegmentLog | None" = None,
+    ) -> "SegmentLog":
         """Lock the folder, create missing partitions and recover existing ones.
+
+        `beside` is an open log of another topic in the same folder, whose lock covers this one: it must be closed last.
 
         Raises:
             LogInUse: another process or object holds the lock
@@ -52,7 +61,7 @@ class SegmentLog:
         """
         folder = Path(directory)
         folder.mkdir(parents=True, exist_ok=True)
-        lock = FolderLock(folder)
+        lock = FolderLock(folder) if beside is None else None
         opened: list[PartitionLog] = []
         try:
             _expect_partitions(folder, topic, partitions)
@@ -65,7 +74,8 @@ class SegmentLog:
         except BaseException:
             for partition in opened:
                 partition.close()
-            lock.release()
+            if lock is not None:
+                lock.release()
             raise
         return cls(folder, topic, topic_id, lock, opened, settings)
 
@@ -105,10 +115,11 @@ class SegmentLog:
         return result
 
     def close(self) -> None:
-        """Close all files, without a flush, and release the lock."""
+        """Close all files, without a flush, and release the lock unless it belongs to another log."""
         for partition in self._partitions:
             partition.close()
-        self._lock.release()
+        if self._lock is not None:
+            self._lock.release()
 
 
 def _folder_of(directory: Path, topic: str, partition: int) -> Path:

@@ -1,7 +1,7 @@
 """Responses about the cluster: one node that leads every partition of every topic."""
 
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 from uuid import UUID
 
 from coordinator_core.codec.messages.offsets import ZERO_UUID
@@ -16,6 +16,7 @@ from coordinator_core.protocol.cluster import (
     Broker,
     DescribeClusterRequest,
     DescribeClusterResponse,
+    FinalizedFeature,
     MetadataRequest,
     MetadataResponse,
     PartitionMetadata,
@@ -29,8 +30,14 @@ from coordinator_core.protocol.groups import (
     FindCoordinatorResponse,
     Node,
 )
+from coordinator_core.protocol.internal_topics import OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from coordinator_core.service.topic_registry import TopicRegistry
 
+#: Topic of each kind of coordinator that this node may have.
+_TOPICS: Mapping[CoordinatorType, str] = {
+    CoordinatorType.GROUP: OFFSETS_TOPIC,
+    CoordinatorType.TRANSACTION: TRANSACTION_STATE_TOPIC,
+}
 _BROKERS = 1
 #: `AclEntry.supportedOperations` of topics and of the cluster: without an authorizer, clients may do everything.
 _TOPIC_OPERATIONS = frozenset(
@@ -58,18 +65,32 @@ _CLUSTER_OPERATIONS = frozenset(
 )
 
 
+class TransactionTopic(NamedTuple):
+    """`__transaction_state`, and the finalized level of the feature `transaction.version`."""
+
+    partitions: int
+    topic_id: UUID
+    version: int
+
+
 class Cluster:
     """Cluster metadata, and the responses made from it.
 
     `node` has the advertised address, `topics` has all topics, `offered` the served versions of each API.
+    `transaction_version` is the finalized level of the feature, 0 without transactions.
     """
 
-    def __init__(self, node: Node, cluster_id: str, topics: TopicRegistry, offered: Mapping[int, range]) -> None:
+    def __init__(
+        self, node: Node, cluster_id: str, topics: TopicRegistry, offered: Mapping[int, range], transaction_version: int = 0
+    ) -> None:
         self._node = node
         self._cluster_id = cluster_id
         self._broker = Broker(*node)
         self._topics = topics
         self.offered = offered
+        self._features: tuple[FinalizedFeature, ...] = ()
+        if transaction_version:
+            self._features = (FinalizedFeature("transaction.version", transaction_version),)
 
     @property
     def topic_names(self) -> Mapping[UUID, str]:
@@ -83,8 +104,10 @@ class Cluster:
     # ---- `Topology`
 
     def partitions(self, kind: CoordinatorType) -> int | None:
-        """Return the number of partitions of the coordinator's topic; None for other coordinators than those of groups."""
-        return self._topics.offsets_topic.partitions if kind is CoordinatorType.GROUP else None
+        """Return the number of partitions of the coordinator's topic; None for a coordinator that this node does not have."""
+        name = _TOPICS.get(kind)
+        topic = None if name is None else self._topics.find(name)
+        return None if topic is None else topic.partitions
 
     def leader(self, kind: CoordinatorType, partition: int) -> Node | None:  # noqa: ARG002 - this node leads all of them
         """Return this node."""
@@ -93,12 +116,12 @@ class Cluster:
     # ---- handlers of requests, by API
 
     def find_coordinator(self, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
-        """Find the coordinators of groups: this node."""
+        """Find the coordinators of groups and of transactional ids: this node."""
         return find_coordinators(self, request)
 
     def api_versions(self, request: ApiVersionsRequest) -> ApiVersionsResponse:
         ranges = tuple(ApiVersionRange(api, versions.start, versions.stop - 1) for api, versions in self.offered.items())
-        return ApiVersionsResponse(ErrorCode.NONE if request.valid else ErrorCode.INVALID_REQUEST, ranges)
+        return ApiVersionsResponse(ErrorCode.NONE if request.valid else ErrorCode.INVALID_REQUEST, ranges, self._features)
 
     def metadata(self, request: MetadataRequest) -> MetadataResponse:
         requested = request.topics

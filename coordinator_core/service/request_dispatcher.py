@@ -3,16 +3,19 @@
 from collections.abc import Callable, Sequence
 from time import perf_counter
 
-from coordinator_core.protocol.api import AnyApi, CoordinatorRequest, Response
+from coordinator_core.protocol.api import AnyApi, CoordinatorRequest, Response, TransactionRequest
 from coordinator_core.protocol.apis import APIS
 from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.offsets import TxnOffsetCommitRequest
 from coordinator_core.service.cluster import Cluster
+from coordinator_core.service.marker_router import MarkerRouter
 from coordinator_core.service.observer import Observer
+from coordinator_core.service.offset_commit_verification import OffsetCommitVerification
 from coordinator_core.service.reply_handles import GatheredReplies, ReplyHandle
 from coordinator_core.service.service import CoordinatorService
-from coordinator_core.service.topic_registry import OFFSETS_TOPIC
 from coordinator_core.service.topic_service import HANDLERS as TOPIC_HANDLERS
 from coordinator_core.service.topic_service import TopicService
+from coordinator_core.service.transaction_service import TransactionService
 from coordinator_core.wire import (
     Part,
     PartitionMarker,
@@ -31,13 +34,27 @@ Reply = Callable[[bytes | None, str | None], None]
 
 
 class RequestDispatcher:
-    """Answers frames: one call of the reply per frame, in the event loop, before or after `handle` returns."""
+    """Answers frames: one call of the reply per frame, in the event loop, before or after `handle` returns.
 
-    def __init__(self, service: CoordinatorService, cluster: Cluster, topics: TopicService, observer: Observer) -> None:
+    `transactions` is None in eras without transactions, whose `offered` versions have no request of them.
+    """
+
+    def __init__(
+        self,
+        service: CoordinatorService,
+        cluster: Cluster,
+        topics: TopicService,
+        observer: Observer,
+        markers: MarkerRouter,
+        transactions: TransactionService | None,
+    ) -> None:
         self._service = service
         self._cluster = cluster
         self._topics = topics
         self._observer = observer
+        self._markers = markers
+        self._transactions = transactions
+        self._offset_commits = None if transactions is None else OffsetCommitVerification(service, transactions)
 
     def peer(self, client_host: str) -> Peer:
         """Return the context of requests of this client: its host and the topic names."""
@@ -61,21 +78,20 @@ class RequestDispatcher:
         return write_error_response(header, ErrorCode.UNSUPPORTED_VERSION, self._cluster.offered)
 
     def dispatch(self, part: Part, reply_handle: ReplyHandle) -> None:
-        """Pass one part of a request to the cluster, to the topics or to the coordinator."""
-        if isinstance(part, CoordinatorRequest):
+        """Pass one part of a request to the cluster, to the topics or to a coordinator."""
+        if isinstance(part, TxnOffsetCommitRequest) and self._offset_commits is not None:
+            self._offset_commits.submit(part, reply_handle)
+        elif isinstance(part, CoordinatorRequest):
             self._service.submit(part, reply_handle)
         elif isinstance(part, PartitionMarker):
-            self._end_transaction(part, reply_handle)
+            self._markers.write(part, reply_handle)
+        elif isinstance(part, TransactionRequest):
+            assert self._transactions is not None
+            self._transactions.submit(part, reply_handle)
         elif type(part) in TOPIC_HANDLERS:
             self._topics.handle(part, reply_handle)
         else:
             reply_handle.answer(self._cluster.answer(part))
-
-    def _end_transaction(self, part: PartitionMarker, reply_handle: ReplyHandle) -> None:
-        if part.topic == OFFSETS_TOPIC:
-            self._service.end_transaction(part.partition, part.marker, reply_handle)
-        else:
-            self._topics.write_marker(part.topic, part.partition, part.marker, reply_handle)
 
     def write(self, request: WireRequest, responses: Sequence[Response], started: float, reply: Reply) -> None:
         """Encode the response from the responses to all parts."""

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from coordinator_core.codec.topic_partition import TopicPartition
@@ -14,7 +14,7 @@ from coordinator_core.protocol.api import Api, NodeRequest, Response
 from coordinator_core.protocol.cluster import FetchRequest, FetchResponse, ProduceRequest
 from coordinator_core.protocol.configs import DescribeConfigsRequest, DescribeConfigsResponse, ResourceType
 from coordinator_core.protocol.error_code import ErrorCode
-from coordinator_core.protocol.offsets import TxnMarkerRequest, TxnMarkerResponse
+from coordinator_core.protocol.offsets import TxnMarkerResponse
 from coordinator_core.protocol.topics import DeletedRecords, DeleteRecordsRequest, DeleteRecordsResponse
 from coordinator_core.segment_log.data_partition import DataPartition, OffsetOutOfRange
 from coordinator_core.segment_log.errors import SegmentLogError
@@ -30,6 +30,7 @@ from coordinator_core.service.settings import Fsync, ServiceSettings
 from coordinator_core.service.topic_admin import TopicAdmin
 from coordinator_core.service.topic_reads import describe_producers, ends_of_epochs, fetch_partitions, list_offsets
 from coordinator_core.service.topic_registry import TopicRegistry
+from coordinator_core.wire import PartitionMarker
 
 #: `FetchRequest.INVALID_SESSION_ID`: fetch sessions are not supported.
 _NO_SESSION = 0
@@ -40,7 +41,7 @@ _HIGH_WATERMARK = -1
 class TopicService:
     """Handles requests about the topics of the registry, in the event loop that calls `start`.
 
-    `cleaner` is the thread of the log cleaner, `forget_topic` removes the committed offsets of a deleted topic.
+    `forget_topic` removes the committed offsets of a deleted topic.
     """
 
     def __init__(
@@ -51,7 +52,6 @@ class TopicService:
         now_ms: Callable[[], int],
         observer: Observer,
         background: BackgroundTasks,
-        cleaner: Executor,
         forget_topic: Callable[[str], None],
     ) -> None:
         self.topics = topics
@@ -61,7 +61,7 @@ class TopicService:
         self._observer = observer
         self._background = background
         self._flusher = None if topics.store is None else Flusher(topics.store, _FLUSHERS)
-        self._cleaner = cleaner
+        self._cleaner = ThreadPoolExecutor(1, "clean topics")
         self._forget_topic = forget_topic
         self._dirty: set[DataPartition] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -91,6 +91,7 @@ class TopicService:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._cleaner.shutdown(wait=True)
         if self._flusher is not None:
             await self._flush_dirty()
             self._flusher.close()
@@ -158,11 +159,16 @@ class TopicService:
 
     # ---- transactions
 
-    def write_marker(self, topic: str, partition: int, request: TxnMarkerRequest, reply_handle: ReplyHandle) -> None:
-        """Write a transaction marker to a partition with data; the response has Kafka's error."""
-        found = self.topics.partition(topic, partition)
+    def write_marker(self, part: PartitionMarker, reply_handle: ReplyHandle) -> None:
+        """Write a transaction marker to a partition with data; the response has Kafka's error (`MarkerWriter`).
+
+        A partition without data needs no marker: UNSUPPORTED_FOR_MESSAGE_FORMAT ends the sending.
+        """
+        request, found = part.marker, self.topics.partition(part.topic, part.partition)
         if found is None:
-            reply_handle.answer(TxnMarkerResponse(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+            is_known = self.topics.has_partition(part.topic, part.partition)
+            error = ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT if is_known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            reply_handle.answer(TxnMarkerResponse(error))
             return
         now_ms = self._now_ms()
         marker = Marker(

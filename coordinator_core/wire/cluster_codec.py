@@ -13,6 +13,7 @@ from coordinator_core.protocol.cluster import (
     Broker,
     DescribeClusterRequest,
     DescribeClusterResponse,
+    FinalizedFeature,
     MetadataRequest,
     MetadataResponse,
     PartitionMetadata,
@@ -45,17 +46,43 @@ def _write_versions_response(request: WireRequest, responses: Sequence[ApiVersio
 
 def versions_body(response: ApiVersionsResponse) -> Any:
     """Return the body of an ApiVersions response, also of the response to an unsupported version."""
-    kind = library.ApiVersionsResponse.ApiVersion
-    return library.ApiVersionsResponse(
+    of = library.ApiVersionsResponse
+    return of(
         error_code=response.error,
-        api_keys=[kind(api_key=each.api_key, min_version=each.lowest, max_version=each.highest) for each in response.apis],
+        api_keys=[
+            of.ApiVersion(api_key=each.api_key, min_version=each.lowest, max_version=each.highest) for each in response.apis
+        ],
         throttle_time_ms=0,
+        **_features(response.features),
     )
+
+
+def _features(features: Sequence[FinalizedFeature]) -> dict[str, Any]:
+    """Return the tagged fields of features; without any, these are left out.
+
+    The lowest supported level is 1: clients cannot read 0 before v4 (KAFKA-17011).
+    """
+    if not features:
+        return {}
+    of = library.ApiVersionsResponse
+    return {
+        "supported_features": [
+            of.SupportedFeatureKey(name=each.name, min_version=1, max_version=each.level) for each in features
+        ],
+        "finalized_features_epoch": 0,
+        "finalized_features": [
+            of.FinalizedFeatureKey(name=each.name, min_version_level=each.level, max_version_level=each.level)
+            for each in features
+        ],
+    }
 
 
 def _read_versions_response(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[ApiVersionsResponse]:
     apis = tuple(ApiVersionRange(each.api_key, each.min_version, each.max_version) for each in require(body.api_keys, "api_keys"))
-    return (ApiVersionsResponse(error_of(body.error_code), apis),)
+    finalized = tuple(
+        FinalizedFeature(require(each.name, "feature"), each.max_version_level) for each in body.finalized_features or ()
+    )
+    return (ApiVersionsResponse(error_of(body.error_code), apis, finalized),)
 
 
 def _read_metadata_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:

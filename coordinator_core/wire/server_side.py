@@ -18,6 +18,7 @@ from coordinator_core.wire import (
     partitions_codec,
     produce_codec,
     topics_codec,
+    transactions_codec,
 )
 from coordinator_core.wire.api_codec import ApiCodec, BadField
 from coordinator_core.wire.errors import Malformed, UnknownApi, UnsupportedVersion
@@ -37,6 +38,7 @@ CODECS: Mapping[AnyApi, ApiCodec] = {
     **produce_codec.CODECS,
     **topics_codec.CODECS,
     **partitions_codec.CODECS,
+    **transactions_codec.CODECS,
 }
 
 _NO_PEER = Peer()

@@ -1,6 +1,8 @@
 """The cases of Kafka's `UnifiedLogTest` (4.3) about producers and transactions; each test names the case it mirrors."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from data_partitions import ABORT, COMMIT, EVERYTHING, EXPIRATION_MS, NOW_MS, OnDisk
@@ -22,9 +24,9 @@ def log(tmp_path: Path) -> OnDisk:
     return OnDisk(tmp_path)
 
 
-def refusal(log: OnDisk, *arguments: object, marker: bool = False, **fields: object) -> str:
+def refusal(act: Callable[..., object], *arguments: Any, **fields: Any) -> str:
     with pytest.raises(ProducerRejected) as rejected:
-        (log.marker if marker else log.append)(*arguments, **fields)  # type: ignore[operator]  # both have these parameters
+        act(*arguments, **fields)
     return rejected.value.error.name
 
 
@@ -36,14 +38,14 @@ def test_duplicates(log: OnDisk) -> None:
         repeated = log.append(b"a", b"b", producer=1, sequence=2 * number)
         assert (repeated.base_offset, repeated.is_duplicate) == (base, True)
     for sequence, count in ((0, 2), (10, 1), (9, 2), (11, 1)):
-        assert refusal(log, *[b"a"] * count, producer=1, sequence=sequence) == "OUT_OF_ORDER_SEQUENCE_NUMBER"
+        assert refusal(log.append, *[b"a"] * count, producer=1, sequence=sequence) == "OUT_OF_ORDER_SEQUENCE_NUMBER"
     assert log.at.log.end_offset == end
 
 
 def test_old_epoch(log: OnDisk) -> None:
     """testOldProducerEpoch"""
     log.append(producer=1, epoch=5, sequence=0)
-    assert refusal(log, producer=1, epoch=4, sequence=0) == "INVALID_PRODUCER_EPOCH"
+    assert refusal(log.append, producer=1, epoch=4, sequence=0) == "INVALID_PRODUCER_EPOCH"
 
 
 def test_active_producers(log: OnDisk) -> None:
@@ -196,14 +198,14 @@ def test_old_coordinator_is_fenced(log: OnDisk, data: bool) -> None:
         log.append(producer=1, sequence=1, transactional=True)
     log.marker(1, COMMIT, coordinator_epoch=2)
     end = log.at.log.end_offset
-    assert refusal(log, 1, marker=True, coordinator_epoch=1) == "TRANSACTION_COORDINATOR_FENCED"
+    assert refusal(log.marker, 1, coordinator_epoch=1) == "TRANSACTION_COORDINATOR_FENCED"
     assert log.at.log.end_offset == end
 
 
 def test_marker_of_a_fenced_producer(log: OnDisk) -> None:
     """testEndTxnWithFencedProducerEpoch"""
     log.marker(1, ABORT, epoch=5, coordinator_epoch=1)
-    assert refusal(log, 1, ABORT, marker=True, epoch=4, coordinator_epoch=1) == "INVALID_PRODUCER_EPOCH"
+    assert refusal(log.marker, 1, ABORT, epoch=4, coordinator_epoch=1) == "INVALID_PRODUCER_EPOCH"
 
 
 def test_marker_of_version_2_with_a_bumped_epoch(log: OnDisk) -> None:
@@ -280,7 +282,7 @@ def test_switched_off_verification(log: OnDisk) -> None:
 def test_transactional_batch_without_verification(log: OnDisk, guard: int) -> None:
     """testEnablingVerificationWhenRequestIsAtLogLayer"""
     arguments = {"producer": 1, "sequence": 0, "transactional": True, "verification_enabled": True, "guard": guard}
-    assert refusal(log, **arguments) == "INVALID_TXN_STATE"
+    assert refusal(log.append, **arguments) == "INVALID_TXN_STATE"
     assert log.at.log.end_offset == 0
 
 
@@ -296,7 +298,7 @@ def test_stale_epoch_before_the_verification(log: OnDisk, version: int) -> None:
     log.append(producer=1, epoch=5, sequence=0, transactional=True)
     log.marker(1, epoch=5 + (version == 2), version=version)
     fields = {"producer": 1, "epoch": 4, "sequence": 0, "transactional": True, "verification_enabled": True}
-    assert refusal(log, **fields) == ProducerError.INVALID_PRODUCER_EPOCH.name
+    assert refusal(log.append, **fields) == ProducerError.INVALID_PRODUCER_EPOCH.name
 
 
 def test_state_after_compaction(tmp_path: Path) -> None:

@@ -59,6 +59,21 @@ from coordinator_core.protocol.offsets import (
     TxnMarkerRequest,
     TxnOffsetCommitRequest,
 )
+from coordinator_core.protocol.transactions import (
+    NO_PRODUCER,
+    AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    DescribeTransactionRequest,
+    DescribeTransactionResponse,
+    EndTxnRequest,
+    EndTxnResponse,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+    ListedTransaction,
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+)
 from coordinator_core.wire import PartitionMarker
 from coordinator_core.wire.log_codec import lowest_timestamp
 
@@ -169,6 +184,7 @@ def _txn_commit(version: int) -> st.SearchStrategy[Any]:
     return st.builds(
         TxnOffsetCommitRequest, TEXTS, TEXTS, st.builds(ProducerEpoch, _INT64, _INT16), offsets,
         _since(version, 3, TEXTS, ""), _since(version, 3, _INT32, -1), _since(version, 3, _NULLABLE, None),
+        st.just(version >= 4), st.just(version >= 5),
     )  # fmt: skip
 
 
@@ -195,8 +211,9 @@ def _fetched(version: int) -> st.SearchStrategy[Any]:
     return st.builds(OffsetFetchResponse, _since(version, 2, _ERRORS, ErrorCode.NONE), offsets)
 
 
-def _markers(_version: int) -> st.SearchStrategy[Any]:
-    marker = st.builds(TxnMarkerRequest, st.builds(ProducerEpoch, _INT64, _INT16), st.sampled_from(ControlType), _INT32)
+def _markers(version: int) -> st.SearchStrategy[Any]:
+    producer, kind = st.builds(ProducerEpoch, _INT64, _INT16), st.sampled_from(ControlType)
+    marker = st.builds(TxnMarkerRequest, producer, kind, _INT32, _since(version, 2, _INT8, 0))
     places = st.lists(_places(), min_size=1, max_size=3).map(_in_order)
     return st.dictionaries(marker, places, max_size=3).map(
         lambda each: tuple(PartitionMarker(*place, marker) for marker, places in each.items() for place in places)
@@ -389,6 +406,28 @@ def _versions_told(_version: int) -> st.SearchStrategy[Any]:
     return st.builds(cluster.ApiVersionsResponse, st.just(ErrorCode.NONE), ranges)
 
 
+_PRODUCER = st.builds(ProducerEpoch, _INT64, _INT16)
+
+
+def _txn_partitions() -> st.SearchStrategy[Any]:
+    return st.lists(_places(), max_size=3).map(_in_order)
+
+
+def _add_to_txn(version: int) -> st.SearchStrategy[Any]:
+    if version < 4:
+        one = st.builds(
+            AddPartitionsToTxnRequest, TEXTS, _PRODUCER, _txn_partitions(), knows_producer_fenced=st.just(version >= 2)
+        )
+        return st.tuples(one)
+    return _tuples(
+        st.builds(AddPartitionsToTxnRequest, TEXTS, _PRODUCER, _txn_partitions(), st.booleans(), from_broker=st.just(True))
+    )
+
+
+def _added_to_txn(version: int) -> st.SearchStrategy[Any]:
+    return st.builds(AddPartitionsToTxnResponse, TEXTS if version >= 4 else st.none(), _at_places(_ERRORS))
+
+
 #: API → strategy of one request, or of all parts of a frame, by version.
 _ONE_REQUEST: Mapping[AnyApi, _OfVersion] = {
     apis.JOIN_GROUP: _join,
@@ -420,7 +459,19 @@ _ONE_REQUEST: Mapping[AnyApi, _OfVersion] = {
     ),
     apis.FETCH: _records_wanted,
     apis.PRODUCE: _produce,
-}
+    apis.INIT_PRODUCER_ID: lambda version: st.builds(
+        InitProducerIdRequest, _NULLABLE, _INT32, _since(version, 3, _PRODUCER, NO_PRODUCER),
+        knows_producer_fenced=st.just(version >= 4),
+    ),
+    apis.ADD_OFFSETS_TO_TXN: lambda version: st.builds(AddOffsetsToTxnRequest, TEXTS, _PRODUCER, TEXTS, st.just(version >= 2)),
+    apis.END_TXN: lambda version: st.builds(
+        EndTxnRequest, TEXTS, _PRODUCER, st.booleans(), st.just(version >= 5), st.just(version >= 2)
+    ),
+    apis.LIST_TRANSACTIONS: lambda version: st.builds(
+        ListTransactionsRequest, _FILTERS, st.frozensets(_INT64, max_size=3), _since(version, 1, _INT64, -1),
+        _since(version, 2, _NULLABLE, None),
+    ),
+}  # fmt: skip
 #: APIs whose requests have a part per group.
 _ONE_PART_PER_GROUP = frozenset({apis.DELETE_GROUPS, apis.CONSUMER_GROUP_DESCRIBE})
 _MANY_REQUESTS: Mapping[AnyApi, _OfVersion] = {
@@ -428,6 +479,8 @@ _MANY_REQUESTS: Mapping[AnyApi, _OfVersion] = {
     apis.INCREMENTAL_ALTER_CONFIGS: _alter_configs,
     apis.OFFSET_FETCH: _fetch_parts,
     apis.WRITE_TXN_MARKERS: _markers,
+    apis.ADD_PARTITIONS_TO_TXN: _add_to_txn,
+    apis.DESCRIBE_TRANSACTIONS: lambda _: _tuples(st.builds(DescribeTransactionRequest, TEXTS)),
     apis.DESCRIBE_GROUPS: lambda version: _tuples(
         st.builds(DescribeGroupRequest, TEXTS, st.just(apis.DESCRIBE_GROUPS.has_field(version, "missing_is_error")))
     ),
@@ -474,6 +527,15 @@ _RESPONSES: Mapping[AnyApi, _OfVersion] = {
     apis.DESCRIBE_PRODUCERS: _producers,
     apis.DESCRIBE_LOG_DIRS: _log_dirs,
     apis.INCREMENTAL_ALTER_CONFIGS: lambda _: st.builds(topics.AlterConfigsResponse, _ERRORS, _INT8, TEXTS, _NULLABLE),
+    apis.INIT_PRODUCER_ID: lambda _: st.builds(InitProducerIdResponse, _ERRORS, _PRODUCER),
+    apis.ADD_PARTITIONS_TO_TXN: _added_to_txn,
+    apis.END_TXN: lambda version: st.builds(EndTxnResponse, _ERRORS, _since(version, 5, _PRODUCER, NO_PRODUCER)),
+    apis.DESCRIBE_TRANSACTIONS: lambda _: st.builds(
+        DescribeTransactionResponse, _ERRORS, TEXTS, TEXTS, _INT32, _INT64, _PRODUCER, st.frozensets(_places(), max_size=3)
+    ),
+    apis.LIST_TRANSACTIONS: lambda _: st.builds(
+        ListTransactionsResponse, _ERRORS, _tuples(TEXTS), _tuples(st.builds(ListedTransaction, TEXTS, _INT64, TEXTS))
+    ),
 }
 
 

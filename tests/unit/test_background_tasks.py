@@ -17,6 +17,7 @@ from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.log.partitioner import partition_for
 from coordinator_core.producers.rules import RULES
 from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.internal_topics import OFFSETS_TOPIC
 from coordinator_core.segment_log.errors import PartitionFailed
 from coordinator_core.segment_log.segment_log import SegmentLog
 from coordinator_core.segment_log.settings import SegmentLogSettings
@@ -27,7 +28,6 @@ from coordinator_core.service.connection import Connection
 from coordinator_core.service.event_log import EventLog
 from coordinator_core.service.process import Addresses, serve
 from coordinator_core.service.settings import Fsync, ServiceSettings
-from coordinator_core.service.topic_registry import OFFSETS_TOPIC
 
 HERE = Endpoint("127.0.0.1", 0)
 
