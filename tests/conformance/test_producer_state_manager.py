@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from producer_states import ABORT, COMMIT, EPOCH, EXPIRATION_MS, NEWEST, PRODUCER, States
 
+from coordinator_core.log.record_batch import write_batch
 from coordinator_core.producers.append import (
     AppendOrigin,
     CompletedTransaction,
@@ -18,6 +19,7 @@ from coordinator_core.producers.leader_checks import check_client_batch
 from coordinator_core.producers.rules import ProducerError
 from coordinator_core.producers.snapshot import CorruptSnapshot, read_snapshot, write_snapshot
 from coordinator_core.producers.state_manager import LATE_TRANSACTION_BUFFER_MS
+from coordinator_core.segment_log.producer_replay import replay_batch
 
 MAX_SEQUENCE = (1 << 31) - 1
 MAX_TIMEOUT_MS = 5 * 60 * 1000
@@ -598,3 +600,36 @@ def test_snapshot_round_trip() -> None:
         ProducerStateEntry(11, 12, 13, 123_456),
     ]
     assert read_snapshot(write_snapshot(entries)) == entries
+
+
+def test_truncation_of_all_states(states: States) -> None:
+    """testTruncateFullyAndStartAt"""
+    assert states.files is not None
+    states.append(0, 0)
+    states.append(1, 1)
+    states.snapshot()
+    states.files.remove_before(1 << 62)
+    states.manager.start_at(0)
+    assert (dict(states.manager.entries), states.files.snapshot_offsets()) == ({}, [])
+    states.append(0, 0)
+    states.snapshot()
+    assert states.files.snapshot_offsets() == [1]
+
+
+def test_snapshots_are_found_in_the_folder(states: States, tmp_path: Path) -> None:
+    """testReloadSnapshots"""
+    assert states.files is not None
+    states.append(0, 0)
+    states.snapshot()
+    data = (tmp_path / f"{1:020}.snapshot").read_bytes()
+    (tmp_path / f"{3:020}.snapshot").write_bytes(data)
+    assert states.files.snapshot_offsets() == [1, 3]
+
+
+def test_control_batch_without_records(states: States) -> None:
+    """testAppendEmptyControlBatch; here it leaves no entry, which would expire at once."""
+    batch = write_batch(
+        [], base_offset=15, last_offset=15, producer_id=23_423, producer_epoch=0, transactional=True, control=True
+    )
+    assert replay_batch(states.manager, memoryview(batch)) is None
+    assert (dict(states.manager.entries), states.manager.first_unstable_offset()) == ({}, None)

@@ -13,6 +13,7 @@ from coordinator_core.producers.leader_checks import start_verification
 from coordinator_core.producers.rules import ProducerError
 from coordinator_core.producers.verification import NO_GUARD
 from coordinator_core.segment_log.errors import PartitionFailed
+from coordinator_core.segment_log.topic_config import TopicConfig
 
 VERSIONS = pytest.mark.parametrize("version", [0, 2])
 #: Each append gets a segment of its own.
@@ -384,3 +385,24 @@ def test_leader_epochs(log: OnDisk) -> None:
     ]
     assert log.at.largest_timestamp().offset == 1
     assert [log.at.end_of_epoch(epoch) for epoch in (-1, 0, 1, 2)] == [(-1, -1), (0, 1), (1, 2), (-1, -1)]
+
+
+def test_offset_of_the_states_without_producers(log: OnDisk) -> None:
+    """testProducerIdMapOffsetUpdatedForNonIdempotentData"""
+    log.append(b"plain")
+    log.at.log.roll()
+    assert log.names(".snapshot") == [1]
+
+
+def test_snapshots_of_cleaned_segments(tmp_path: Path) -> None:
+    """testCompactionDeletesProducerStateSnapshots; those of merged segments are removed at the next start."""
+    log = OnDisk(tmp_path, segment_bytes=ONE_BATCH, cleanup_policy="compact")
+    for sequence in range(3):
+        log.append(producer=1, sequence=sequence)
+    log.at.configure(TopicConfig({"cleanup.policy": "compact"}))
+    log.at.log.roll()
+    log.at.log.clean(log.now)
+    log.kill()
+    assert log.names(".log") == [0, 3]
+    assert log.names(".snapshot") == [3]
+    assert log.at.producers.entry(1).last_sequence == 2
