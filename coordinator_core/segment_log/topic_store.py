@@ -127,7 +127,9 @@ class TopicStore:
         sync_folder(self.directory)
         for folder in retired:
             shutil.rmtree(folder, ignore_errors=True)
-        self._start_offsets = {key: offset for key, offset in self._start_offsets.items() if key[0] != name}
+        # a topic of the same name begins without them
+        write_cleaner_offsets(self.directory, name, {})
+        self.store_start_offsets()
 
     def add_partitions(self, name: str, total: int) -> None:
         """Add partitions to a topic, up to this total. Raises OSError."""

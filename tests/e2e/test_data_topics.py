@@ -29,6 +29,8 @@ SETTINGS: dict[str, Any] = {
     "transaction_state_log_num_partitions": 2,
     "group_initial_rebalance_delay_ms": 0,
 }
+#: Its methods have no types.
+SPECS: Any = OffsetSpec
 
 
 def free_port() -> int:
@@ -196,10 +198,10 @@ def test_offsets_agree(coordinator: PrivateCoordinator) -> None:
     def offset(partition: TopicPartition, spec: Any) -> int:
         return int(result(admin.list_offsets({partition: spec}), partition).offset)
 
-    specs = [OffsetSpec.earliest(), OffsetSpec.latest(), OffsetSpec.max_timestamp(), OffsetSpec.for_timestamp(1_700_000_000_004)]
+    specs = [SPECS.earliest(), SPECS.latest(), SPECS.max_timestamp(), SPECS.for_timestamp(1_700_000_000_004)]
     assert [offset(at, spec) for spec in specs] == [0, 10, 9, 4]
     assert result(admin.delete_records([TopicPartition(TOPIC, 0, 3)]), at).low_watermark == 3
-    assert offset(at, OffsetSpec.earliest()) == 3
+    assert offset(at, SPECS.earliest()) == 3
     coordinator.kill()
     coordinator.start()
     coordinator.wait_until_loaded()
@@ -210,4 +212,4 @@ def test_offsets_agree(coordinator: PrivateCoordinator) -> None:
     assert client.get_watermark_offsets(at, 10) == (3, 10)
     client.commit(offsets=[TopicPartition(WITHOUT_DATA, 1, 77)], asynchronous=False)
     client.close()
-    assert offset(empty, OffsetSpec.latest()) == 77
+    assert offset(empty, SPECS.latest()) == 77
