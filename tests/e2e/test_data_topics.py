@@ -42,7 +42,7 @@ def free_port() -> int:
 
 @pytest.fixture
 def coordinator(tmp_path: Any) -> Iterator[PrivateCoordinator]:
-    topics = {TOPIC: {"partitions": PARTITIONS, "data": True}, WITHOUT_DATA: 3}
+    topics: dict[str, Any] = {TOPIC: {"partitions": PARTITIONS, "data": True}, WITHOUT_DATA: 3}
     listen = f"127.0.0.1:{free_port()}"
     with PrivateCoordinator(tmp_path / "log", topics=topics, listen=listen, **SETTINGS) as running:
         running.wait_until_loaded()
