@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 UV_VERSION := 0.13.8
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo demo-kafka test test-fast test-slow crash lint types contracts fuzz oracle bench wheel lock clean
+.PHONY: help setup demo demo-kafka test test-fast test-slow crash schedule lint types contracts fuzz oracle bench wheel lock clean
 
 ##@ start here (missing tools are downloaded first)
 
@@ -47,6 +47,9 @@ test-slow: $(READY) ## Tests that take minutes: every broker generation
 crash: $(READY) ## SIGKILL at every step and at random moments, two writers in parallel (KILLS=200 JOBS=20 SOAK_MEMBERS=… SOAK_KILLS=…)
 	@CRASH_KILLS=$(or $(KILLS),200) CRASH_JOBS=$(or $(JOBS),20) $(BIN)/python -m pytest -s -m "slow or not slow" tests/crash tests/pipeline/test_two_writers.py
 
+schedule: $(READY) ## systemd's units under load, with kills, restarts and a full disk (MINUTES=60 SEED=1)
+	@SCHEDULE_MINUTES=$(or $(MINUTES),60) SEED=$(or $(SEED),1) $(BIN)/python -m pytest -s -m slow tests/e2e/test_systemd_schedule.py
+
 lint: $(READY) ## ruff: lint rules and format
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -80,7 +83,7 @@ wheel: $(READY) ## Build the wheel and the source archive in dist/
 
 lock: $(READY) ## Resolve the dependencies of pyproject.toml into requirements.lock, and those of the image
 	@$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --group dev --all-extras pyproject.toml -o requirements.lock
-	@$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --no-annotate --python-version 3.12 --extra dashboard -c requirements.lock pyproject.toml -o deploy/container/requirements.lock
+	@$(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --no-annotate --python-version 3.11 --extra dashboard -c requirements.lock pyproject.toml -o deploy/container/requirements.lock
 
 clean: ## Remove .venv and caches
 	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info

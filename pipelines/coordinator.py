@@ -11,9 +11,11 @@ from typing import Any, TextIO
 from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.log.compression import Compression
 from coordinator_core.log.errors import LogError
+from coordinator_core.producers.rules import RULES
 from coordinator_core.protocol.internal_topics import OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from coordinator_core.segment_log.segment_log import SegmentLog
 from coordinator_core.segment_log.settings import SegmentLogSettings
+from coordinator_core.segment_log.topic_store import TopicStore
 from coordinator_core.service.addresses import Endpoint, parse_listen_address
 from coordinator_core.service.event_log import LEVELS, EventLog
 from coordinator_core.service.process import Addresses, CannotListen, Until, raise_file_limit, serve, signalled
@@ -86,10 +88,16 @@ def run_coordinator(options: CoordinatorOptions, until: Until, stream: TextIO | 
     raise_file_limit()
     log = _open(options, event_log)
     try:
-        with _transaction_log(options, log, event_log) as transactions:
-            asyncio.run(serve(log, options.config, options.settings, options.addresses, event_log, until, transactions))
-    except CannotListen as error:
-        raise CoordinatorError(str(error)) from error
+        store = _open_topics(options, event_log)
+        try:
+            with _transaction_log(options, log, event_log) as transactions:
+                asyncio.run(
+                    serve(log, store, options.config, options.settings, options.addresses, event_log, until, transactions)
+                )
+        except CannotListen as error:
+            raise CoordinatorError(str(error)) from error
+        finally:
+            store.close()
     finally:
         log.close()
 
@@ -150,6 +158,28 @@ def _opened(
     seconds = round(time.perf_counter() - started, 3)
     event_log.info("log opened", directory=str(log.directory), topic=topic, partitions=log.partitions, seconds=seconds)
     return log
+
+
+def _open_topics(options: CoordinatorOptions, event_log: EventLog) -> TopicStore:
+    started = time.perf_counter()
+    declared = {
+        name: (topic.partitions, topic.config) for name, topic in options.settings.declared_topics.items() if topic.has_data
+    }
+    rules = RULES[options.config.era]
+    try:
+        store = TopicStore(options.directory, declared, rules, options.settings.producer_id_expiration_ms)
+    except LogError as error:
+        raise CoordinatorError(str(error)) from error
+    except OSError as error:
+        raise CoordinatorError(f"segments:{options.directory}: {error}") from error
+    partitions = list(store.partitions())
+    for partition in partitions:
+        if partition.log.cut_tail is not None:
+            event_log.warning("tail cut off", what=str(partition.log.cut_tail))
+    if partitions:
+        seconds = round(time.perf_counter() - started, 3)
+        event_log.info("topics opened", topics=len(store.topics), partitions=len(partitions), seconds=seconds)
+    return store
 
 
 def _checked(kind: Any, section: Mapping[str, Any]) -> Any:

@@ -142,7 +142,7 @@ def _made(directory: Path, topic: str, partitions: int) -> UUID:
     """Create missing folders and metadata files, and return the topic id."""
     paths = [_folder_of(directory, topic, number) / _METADATA for number in range(partitions)]
     known = [parse_topic_id(path.read_text(errors="replace")) for path in paths if path.exists()]
-    topic_id = next((found for found in known if found is not None), None) or _new_topic_id()
+    topic_id = next((found for found in known if found is not None), None) or new_topic_id()
     for path in paths:
         path.parent.mkdir(exist_ok=True)
         if not path.exists() or parse_topic_id(path.read_text(errors="replace")) is None:
@@ -151,7 +151,7 @@ def _made(directory: Path, topic: str, partitions: int) -> UUID:
     return topic_id
 
 
-def _new_topic_id() -> UUID:
+def new_topic_id() -> UUID:
     """Return a random id whose text does not begin with a dash, as Kafka requires."""
     while uuid_text(topic_id := uuid4()).startswith("-"):
         pass

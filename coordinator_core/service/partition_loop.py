@@ -54,7 +54,7 @@ class PartitionLoop(Generic[ResultT]):
         observer: Observer,
         *,
         loader: Executor,
-        flusher: Flusher,
+        flusher: Flusher[int],
         flush_always: bool,
         label: int | str,
         take_effects: Callable[[ResultT], None],

@@ -52,7 +52,7 @@ class PartitionLoops(Generic[ResultT]):
         self._observer = observer
         self._background = background
         self._loader = ThreadPoolExecutor(1, "load")
-        self._flusher = Flusher(log, _FLUSHERS)
+        self._flusher: Flusher[int] = Flusher(log, _FLUSHERS)
         self._cleaner = ThreadPoolExecutor(1, "clean")
         self.by_partition: Mapping[int, PartitionLoop[ResultT]] = {
             number: PartitionLoop(

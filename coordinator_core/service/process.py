@@ -19,7 +19,8 @@ from coordinator_core.coordinator.group_counts import GroupCounts, count_groups
 from coordinator_core.coordinator_common.results import ShardStatus
 from coordinator_core.protocol.apis import TRANSACTION_APIS, offered_versions
 from coordinator_core.protocol.groups import Node
-from coordinator_core.protocol.internal_topics import OFFSETS_TOPIC
+from coordinator_core.protocol.internal_topics import OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
+from coordinator_core.segment_log.topic_store import TopicStore
 from coordinator_core.service.addresses import Endpoint
 from coordinator_core.service.admin import Admin
 from coordinator_core.service.background import BackgroundTasks
@@ -32,9 +33,12 @@ from coordinator_core.service.log_interface import CoordinatorLog
 from coordinator_core.service.marker_router import MarkerRouter
 from coordinator_core.service.metrics import Metrics
 from coordinator_core.service.observer import Observer
+from coordinator_core.service.produce_verification import CoordinatorVerifier
 from coordinator_core.service.request_dispatcher import RequestDispatcher
 from coordinator_core.service.service import CoordinatorService
 from coordinator_core.service.settings import ServiceSettings
+from coordinator_core.service.topic_registry import TopicRegistry
+from coordinator_core.service.topic_service import TopicService
 from coordinator_core.service.transaction_service import TransactionParts, TransactionService
 from coordinator_core.transactions.context import TransactionTopology
 
@@ -84,6 +88,7 @@ def new_member_id(name: str) -> str:
 
 async def serve(
     log: CoordinatorLog,
+    store: TopicStore,
     config: CoordinatorConfig,
     settings: ServiceSettings,
     addresses: Addresses,
@@ -113,29 +118,36 @@ async def serve(
     admin_address = None if addresses.admin is None else await _listening(admin.start(addresses.admin), addresses.admin)
     node = Node(settings.node_id, *(addresses.advertised or address))
     versions = offered_versions(config.era) if transactions is not None else _without_transactions(config.era)
-    topic = None if transactions is None else transactions.topic
-    cluster = Cluster(node, settings.cluster_id, settings.topics, log.partitions, log.topic_id, versions, config, topic)
-    markers = MarkerRouter(service.end_transaction, cluster.has_partition)
+    internal = {OFFSETS_TOPIC: (log.partitions, log.topic_id)}
+    if transactions is not None:
+        internal[TRANSACTION_STATE_TOPIC] = transactions.topic.partitions, transactions.topic.topic_id
+    registry = TopicRegistry(settings.cluster_id, settings.declared_topics, internal, store, service.highest_commits)
+    topics = TopicService(registry, settings, config, clock.now_ms, observer, background, service.forget_topic)
+    version = 0 if transactions is None else transactions.topic.version
+    cluster = Cluster(node, settings.cluster_id, registry, versions, version)
+    markers = MarkerRouter(service.end_transaction, registry.has_partition, topics.write_marker)
     transaction_service = None
     if transactions is not None:
         topology = TransactionTopology(
-            lambda partition: cluster.has_partition(*partition),
+            lambda partition: registry.has_partition(*partition),
             lambda group_id: TopicPartition(OFFSETS_TOPIC, service.partition_for(group_id)),
         )
         transaction_service = TransactionService(
             transactions, settings, clock.now_ms, observer, background, topology, markers.write
         )
         nodes.append(transaction_service)
+        topics.producing.verifier = CoordinatorVerifier(transaction_service)
     for each in nodes:
         each.start()
-    await listener.serve(RequestDispatcher(service, cluster, observer, markers, transaction_service))
+    topics.start()
+    await listener.serve(RequestDispatcher(service, cluster, topics, observer, markers, transaction_service))
     reason = "an error"
     try:
         reason = await until(address, admin_address)
     finally:
         event_log.info("stopping", reason=reason, connections=len(listener))
         admin.stopping = True
-        await _end(listener, nodes, settings.drain_ms / 1000)
+        await _end(listener, nodes, topics, settings.drain_ms / 1000)
         admin.close()
         event_log.info("stopped")
 
@@ -153,14 +165,17 @@ async def _listening(starting: Awaitable[Endpoint], address: Endpoint) -> Endpoi
         raise CannotListen(f"cannot listen on {address}: {error.strerror or error}") from error
 
 
-async def _end(listener: Listener, nodes: Sequence[CoordinatorService | TransactionService], drain_seconds: float) -> None:
+async def _end(
+    listener: Listener, nodes: Sequence[CoordinatorService | TransactionService], topics: TopicService, drain_seconds: float
+) -> None:
     """Accept nothing new, answer requests that wait for the log, answer parked requests NOT_COORDINATOR, close the sockets."""
     give_up = time.monotonic() + drain_seconds
     listener.stop_accepting()
     await drain(nodes, drain_seconds)
-    # transactions first: their markers go to the partitions of groups
+    # transactions first: their markers go to the partitions of groups and of topics
     for each in reversed(nodes):
         await each.stop()
+    await topics.stop()
     await listener.wait_closed(max(give_up - time.monotonic(), 0))
 
 

@@ -1,21 +1,24 @@
 """The coordinator as a service: a loop per log partition, routing of requests, periodic flushes and compaction."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from time import perf_counter
 
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.coordinator.context import MemberIds
 from coordinator_core.coordinator.coordinator import GroupCoordinator
 from coordinator_core.coordinator.describe import merge_lists
 from coordinator_core.coordinator.result import CoordinatorResult, Write
 from coordinator_core.coordinator.shard import GroupCoordinatorShard
+from coordinator_core.coordinator_common.results import ShardStatus
 from coordinator_core.protocol.api import CoordinatorRequest, GroupRequest, Response
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.groups import ListGroupsRequest, ListGroupsResponse
 from coordinator_core.protocol.offsets import TxnMarkerRequest, TxnMarkerResponse
 from coordinator_core.segment_log.append_batch import AppendBatch
 from coordinator_core.service.background import BackgroundTasks
-from coordinator_core.service.events import Elected, RequestReceived, Resigned
+from coordinator_core.service.events import Elected, RequestReceived, Resigned, ShardCalled
 from coordinator_core.service.log_interface import CoordinatorLog
 from coordinator_core.service.observer import Observer
 from coordinator_core.service.partition_loops import PartitionLoops
@@ -146,3 +149,27 @@ class CoordinatorService:
     def partitions_by_status(self) -> Mapping[str, int]:
         """Number of log partitions by status: unloaded, loading, active, failed; without zeros."""
         return self._loops.by_status
+
+    def highest_commits(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """Return the highest offset that any group has committed, for those of the partitions that have commits."""
+        wanted = list(partitions)
+        highest: dict[TopicPartition, int] = {}
+        for shard in self.shards.values():
+            if shard.status is not ShardStatus.ACTIVE:
+                continue
+            for commits in shard.context.state.offsets.committed.values():
+                for at in wanted:
+                    found = commits.get(at)
+                    if found is not None:
+                        highest[at] = max(found.offset, highest.get(at, 0))
+        return highest
+
+    def forget_topic(self, name: str) -> None:
+        """Remove the committed offsets of a deleted topic."""
+        for number, loop in self.loops.items():
+            shard = self.shards[number]
+            loop.submit(ShardCalled("topic deleted", partial(_forget_topic, shard, name)))
+
+
+def _forget_topic(shard: GroupCoordinatorShard, name: str, now_ms: int) -> CoordinatorResult:
+    return shard.topics_deleted(frozenset({name}), now_ms) if shard.status is ShardStatus.ACTIVE else CoordinatorResult()

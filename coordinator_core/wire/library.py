@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 from kafka.protocol.admin import cluster as _cluster
 from kafka.protocol.admin import configs as _configs
 from kafka.protocol.admin import groups as _groups
+from kafka.protocol.admin import topics as _topics
 from kafka.protocol.admin import transactions as _listed_transactions
 from kafka.protocol.api_message import ApiMessage as _ApiMessage
 from kafka.protocol.consumer import fetch as _fetch
@@ -176,3 +177,19 @@ TxnOffsetCommitRequest: Any = _transactions.TxnOffsetCommitRequest
 TxnOffsetCommitResponse: Any = _transactions.TxnOffsetCommitResponse
 WriteTxnMarkersRequest: Any = _transactions.WriteTxnMarkersRequest
 WriteTxnMarkersResponse: Any = _transactions.WriteTxnMarkersResponse
+CreatePartitionsRequest: Any = _topics.CreatePartitionsRequest
+CreatePartitionsResponse: Any = _topics.CreatePartitionsResponse
+CreateTopicsRequest: Any = _topics.CreateTopicsRequest
+CreateTopicsResponse: Any = _topics.CreateTopicsResponse
+DeleteRecordsRequest: Any = _topics.DeleteRecordsRequest
+DeleteRecordsResponse: Any = _topics.DeleteRecordsResponse
+DeleteTopicsRequest: Any = _topics.DeleteTopicsRequest
+DeleteTopicsResponse: Any = _topics.DeleteTopicsResponse
+DescribeLogDirsRequest: Any = _cluster.DescribeLogDirsRequest
+DescribeLogDirsResponse: Any = _cluster.DescribeLogDirsResponse
+DescribeProducersRequest: Any = _listed_transactions.DescribeProducersRequest
+DescribeProducersResponse: Any = _listed_transactions.DescribeProducersResponse
+IncrementalAlterConfigsRequest: Any = _configs.IncrementalAlterConfigsRequest
+IncrementalAlterConfigsResponse: Any = _configs.IncrementalAlterConfigsResponse
+OffsetForLeaderEpochRequest: Any = _offsets.OffsetForLeaderEpochRequest
+OffsetForLeaderEpochResponse: Any = _offsets.OffsetForLeaderEpochResponse

@@ -17,7 +17,8 @@ from pipelines.alerts.alert_rows import alerts_of, alerts_table
 from pipelines.errors import AnotherWriter, TablesError, UsageError
 from pipelines.failpoints import failpoint
 from pipelines.tables import definitions
-from pipelines.tables.store import TableStore, first_line, timestamp_literal
+from pipelines.tables.object_stores import reason_of
+from pipelines.tables.store import TableStore, timestamp_literal
 from pipelines.tables.writer import WITHOUT_HOOKS
 from pipelines.timestamps import at_ms
 
@@ -57,7 +58,7 @@ class AlertStore:
             try:
                 self._history.restore(self._history.version() - 1)
             except (DeltaError, CommitFailedError) as error:
-                raise TablesError(f"cannot restore table alert_history under {self.root}: {first_line(error)}") from error
+                raise TablesError(f"cannot restore table alert_history under {self.root}: {reason_of(error)}") from error
 
     def load(self) -> dict[AlertKey, Alert]:
         """The alerts at the opened version."""
@@ -93,7 +94,7 @@ class AlertStore:
         except (DeltaError, OSError) as error:
             if self._newest_version(name) != known:
                 raise AnotherWriter(f"another process evaluates alerts into {self.root}: one at a time") from error
-            raise TablesError(f"cannot write table {name} under {self.root}: {first_line(error)}") from error
+            raise TablesError(f"cannot write table {name} under {self.root}: {reason_of(error)}") from error
         return table
 
     def _newest_version(self, name: str) -> int | None:
@@ -120,7 +121,7 @@ class AlertStore:
                 table.vacuum(retention_hours=_VACUUM_HOURS, dry_run=False, enforce_retention_duration=False)
                 table.cleanup_metadata()
         except (DeltaError, OSError) as error:
-            raise TablesError(f"cannot compact the tables of alerts under {self.root}: {first_line(error)}") from error
+            raise TablesError(f"cannot compact the tables of alerts under {self.root}: {reason_of(error)}") from error
 
 
 def _create(store: TableStore, name: str) -> None:
@@ -137,4 +138,4 @@ def _create(store: TableStore, name: str) -> None:
         )
     except (DeltaError, OSError) as error:
         if not DeltaTable.is_deltatable(store.path(name)):
-            raise UsageError(f"cannot create table {store.path(name)}: {first_line(error)}") from error
+            raise UsageError(f"cannot create table {store.path(name)}: {reason_of(error)}") from error

@@ -35,6 +35,9 @@ from pipelines.tables.writer_lock import writer_lock
 
 LOCK = "_alerts.lock"
 
+#: Pause between looks for tables that do not exist yet.
+_LOOK_SECONDS = 1
+
 _REPORT = pa.schema(
     {"rule": pa.string(), "labels": pa.string(), "value": pa.string(), "condition": pa.string(), "action": pa.string()}
 )
@@ -54,6 +57,19 @@ def alert_evaluator(
     TableStore(root).table("batches")
     with writer_lock(state_root, "grouplake alerts", LOCK, "alerts"):
         yield AlertEvaluator(root, rules, AlertStore(state_root), clock_ms, EvaluationLog(progress))
+
+
+def wait_for_tables(root: str, stop: StopRequest, progress: Progress) -> bool:
+    """Wait until the first run of the job has made the tables; False after a stop request."""
+    stopped = threading.Event()
+    stop.on_request(stopped.set)
+    store = TableStore(root)
+    if not store.exists():
+        progress(f"waiting for the tables under {root}, which the first run makes")
+        while not store.exists():
+            if stopped.wait(_LOOK_SECONDS):
+                return False
+    return True
 
 
 def evaluate_until_stopped(evaluator: AlertEvaluator, every_ms: int, stop: StopRequest) -> None:

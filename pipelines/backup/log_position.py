@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 
 from pipelines.backup.manifest import Manifest
-from pipelines.errors import TablesError, UsageError
+from pipelines.errors import GrouplakeError, TablesError, UsageError
 from pipelines.job.log_probe import probe_log
 from pipelines.source.address import SourceAddress
+from pipelines.source.ranges import new_offsets
 
 
 def expect_log_from(address: SourceAddress, kafka: Mapping[str, str], backup: Manifest) -> str:
@@ -19,7 +20,7 @@ def expect_log_from(address: SourceAddress, kafka: Mapping[str, str], backup: Ma
         raise UsageError(f"{address} cannot be compared without Spark: use kafka:// for the same cluster, or leave --source out")
     try:
         _, ends = probe_log(address, kafka, backup.next_offsets, backup.topic_id)
-    except UsageError as error:
+    except GrouplakeError as error:
         raise TablesError(f"the tables are restored, but `grouplake run` cannot continue them: {error}") from error
-    behind = sum(end - backup.next_offsets.get(partition, 0) for partition, end in ends.items())
-    return f"{address} has all records from the position of the tables on: `grouplake run` will read {behind:,} offsets"
+    new = new_offsets(backup.next_offsets, ends)
+    return f"{address} has all records from the position of the tables on: `grouplake run` will read {new:,} offsets"

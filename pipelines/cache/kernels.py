@@ -4,11 +4,14 @@ Numba's index notices a change of the file that defines a function, but no chang
 other files. The name of the folder is therefore a hash of all these files, so each version of the package has its own folder.
 """
 
+import atexit
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import coordinator_core
@@ -25,12 +28,29 @@ _COMPILE = "from pipelines.source.warm_up import load_kernels; load_kernels()"
 def use_kernel_cache() -> Path:
     """Make Numba use the cache folder in this process and its children. Call this before Numba is imported.
 
-    `$NUMBA_CACHE_DIR`, if set, takes precedence. If the folder is not writable, Numba caches beside the code or not at all.
+    `$NUMBA_CACHE_DIR`, if set, takes precedence. Numba refuses a folder that it cannot write: of a read-only one, as in an image,
+    it gets a copy, which is removed when this process ends.
     """
-    folder = Path(os.environ.setdefault(_VARIABLE, str(cache_root() / KIND / _version())))
+    if _VARIABLE not in os.environ:
+        shared = cache_root() / KIND / _version()
+        os.environ[_VARIABLE] = str(shared if _is_writable(shared) else _writable_copy(shared))
+    folder = Path(os.environ[_VARIABLE])
     if folder.parent == cache_root() / KIND:
         hold(folder)
     return folder
+
+
+def _is_writable(folder: Path) -> bool:
+    existing = next(each for each in (folder, *folder.parents) if each.exists())
+    return existing.is_dir() and os.access(existing, os.W_OK)
+
+
+def _writable_copy(folder: Path) -> Path:
+    copy = Path(tempfile.mkdtemp(prefix="grouplake-kernels-"))
+    atexit.register(shutil.rmtree, copy, ignore_errors=True)
+    if folder.exists():
+        shutil.copytree(folder, copy, dirs_exist_ok=True)
+    return copy
 
 
 def compile_kernels(progress: Progress | None = None) -> None:
@@ -42,8 +62,6 @@ def compile_kernels(progress: Progress | None = None) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
-        return
-    if not os.access(folder, os.W_OK):
         return
     if progress:
         progress(f"compiling the functions that read the log (half a minute, once; kept in {folder})")

@@ -14,6 +14,7 @@ from pipelines.demo.waiting import DemoError, Observation, wait_for
 from pipelines.query.engine import Snapshot
 from pipelines.query.output import to_stdout
 from pipelines.source.address import SourceAddress, open_source
+from pipelines.source.ranges import new_offsets
 from pipelines.tables.store import TableStore
 
 TOPICS = {"orders": 6, "payments": 4, "clicks": 2}
@@ -163,7 +164,7 @@ class DemoSteps:
         store = TableStore(self._tables)
         last = store.last_batch() if store.exists() else None
         reached = {} if last is None else last.next_offsets
-        behind = sum(max(0, end - reached.get(partition, 0)) for partition, end in ends.items())
+        behind = new_offsets(reached, ends)
         batch = "no batch yet" if last is None else f"last batch: {last.batch_id}"
         is_done = last is not None and behind == 0
         return Observation(is_done, sum(reached.values()), f"{batch}, {behind:,} records behind")

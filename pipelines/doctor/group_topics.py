@@ -8,7 +8,6 @@ from coordinator_core.sources.kafka_topic import BrokerError, topics_from
 from coordinator_core.sources.topic_settings import TopicSettingsReader
 from pipelines.doctor.finding import Finding, ok, warning
 from pipelines.doctor.subject import Subject
-from pipelines.query.engine import Snapshot
 
 #: Names in a finding.
 _NAMED = 5
@@ -18,7 +17,7 @@ _DENIED = BrokerError.TOPIC_AUTHORIZATION_FAILED
 def describe(subject: Subject) -> Iterator[Finding]:
     """Describe on the topics that groups have committed offsets for; without tables, the topics that the user may describe."""
     servers = parse_address(str(subject.address)).servers
-    wanted = _topics(subject)
+    wanted = subject.topics
     connection = borrow_connection(servers, subject.kafka)
     try:
         found = topics_from(connection.metadata(wanted or None))
@@ -40,7 +39,7 @@ def describe(subject: Subject) -> Iterator[Finding]:
 
 def describe_configs(subject: Subject) -> Iterator[Finding]:
     """DescribeConfigs on the same topics: optional, for their retention and compaction."""
-    wanted = _topics(subject)
+    wanted = subject.topics
     if not wanted:
         return
     found = TopicSettingsReader(str(subject.address), subject.kafka).read(wanted)
@@ -52,14 +51,6 @@ def describe_configs(subject: Subject) -> Iterator[Finding]:
         )
     else:
         yield ok("their settings may be read (DescribeConfigs)")
-
-
-def _topics(subject: Subject) -> Sequence[str] | None:
-    """Topics with committed offsets; None without tables."""
-    if subject.last is None:
-        return None
-    rows = Snapshot(subject.store, subject.last).query("SELECT DISTINCT topic FROM offsets ORDER BY topic")
-    return [topic for topic in rows["topic"].to_pylist() if topic]
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pipelines.doctor.finding import Finding, ok
 from pipelines.doctor.subject import Subject
 from pipelines.job.log_probe import probe_log
+from pipelines.source.ranges import new_offsets
 
 
 def position(subject: Subject) -> Iterator[Finding]:
@@ -16,5 +17,5 @@ def position(subject: Subject) -> Iterator[Finding]:
     if last is None:
         yield ok(f"{subject.address}: {len(ends)} partitions, read from their start by the first run")
         return
-    new = sum(max(0, end - last.next_offsets.get(partition, 0)) for partition, end in ends.items())
+    new = new_offsets(last.next_offsets, ends)
     yield ok(f"the log has every offset at which the tables continue; {new:,} offsets are new")

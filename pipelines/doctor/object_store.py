@@ -6,7 +6,7 @@ from pipelines.doctor.finding import Finding, ok, problem
 from pipelines.doctor.subject import Subject
 from pipelines.errors import GrouplakeError
 from pipelines.tables.conditional_writes import expect_conditional_writes
-from pipelines.tables.store import first_line
+from pipelines.tables.object_stores import reason_of
 
 _REMEDY = "check the address, the credentials and the endpoint in the environment (AWS_…, AZURE_…, GOOGLE_…), and the network"
 
@@ -19,7 +19,7 @@ def access(subject: Subject) -> Iterator[Finding]:
     except GrouplakeError as error:
         yield problem(str(error), _REMEDY)
     except Exception as error:  # object_store's errors reach Python as OSError, ValueError and others
-        yield problem(f"{subject.tables} cannot be read: {first_line(error)}", _REMEDY)
+        yield problem(f"{subject.tables} cannot be read: {reason_of(error)}", _REMEDY)
     else:
         found = f"batch {batch.batch_id}" if batch else "tables without a batch" if has_tables else "no tables yet"
         yield ok(f"{subject.tables} answers: {found}")

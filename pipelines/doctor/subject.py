@@ -1,12 +1,13 @@
 """What the checks look at: the options of the job, and the time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from coordinator_core.state.era import Era
 from pipelines.configuration import Configuration
 from pipelines.progress import Progress, print_progress
+from pipelines.query.engine import Snapshot
 from pipelines.source.address import SourceAddress
 from pipelines.tables.location import local_folder
 from pipelines.tables.store import Batch, TableStore
@@ -47,3 +48,11 @@ class Subject:
     def last(self) -> Batch | None:
         """The last batch; None without tables or batches."""
         return self.store.last_batch() if self.tables is not None and self.store.exists() else None
+
+    @cached_property
+    def topics(self) -> Sequence[str] | None:
+        """Topics with committed offsets; None without tables or batches."""
+        if self.last is None:
+            return None
+        rows = Snapshot(self.store, self.last).query("SELECT DISTINCT topic FROM offsets ORDER BY topic")
+        return [topic for topic in rows["topic"].to_pylist() if topic]

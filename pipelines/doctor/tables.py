@@ -1,6 +1,5 @@
 """Checks of the folder of tables: access, space, layout, writer, last batch, quarantine."""
 
-import fcntl
 import os
 import shutil
 from collections.abc import Iterator
@@ -13,14 +12,13 @@ from pipelines.query.engine import Snapshot
 from pipelines.tables.layout import expect_writable, layout_of
 from pipelines.tables.location import local_folder
 from pipelines.tables.writer import expect_known_tables
-from pipelines.tables.writer_lock import FILE
+from pipelines.tables.writer_lock import lock_holder
 
 _GIB = 2**30
 #: A batch needs less than this; a first load of ten million offsets takes about a GiB.
 _LEAST_BYTES, _FEW_BYTES = 100 * 2**20, 2 * _GIB
 #: Age of the last batch that most schedules exceed only after a failure.
 _OLD_BATCH = timedelta(days=1)
-_LOCK_TEXT_BYTES = 4_096
 
 
 def folder_of(subject: Subject) -> Path:
@@ -74,34 +72,12 @@ def layout(subject: Subject) -> Iterator[Finding]:
 
 def writer(subject: Subject) -> Iterator[Finding]:
     """The process that has the lock."""
-    file = folder_of(subject) / FILE
-    holder = _holder(file) if file.exists() else None
+    holder = lock_holder(str(folder_of(subject)))
     if holder is None:
         yield ok("no process writes the tables")
     else:
-        yield ok(f"the tables are being written by {holder}")
-
-
-def _holder(file: Path) -> str | None:
-    """The process that has the lock, None if it is free. The text of a free lock is that of a killed process, or empty."""
-    try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        text = os.pread(descriptor, _LOCK_TEXT_BYTES, 0).decode(errors="replace").strip()
-        if not text:
-            return None
-        # shared, so that a job that starts at this moment is disturbed only after a kill left a text
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        command, _, process = text.partition("\n")
-        return f"`{command}` ({process})"
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)
-    return None
+        command, _, process = holder.partition("\n")
+        yield ok(f"the tables are being written by `{command}` ({process})")
 
 
 def last_batch(subject: Subject) -> Iterator[Finding]:

@@ -20,7 +20,15 @@ def write_example_log(directory: str) -> str:
             raise UsageError(f"cannot write the example log to {target}: the folder is not empty; name a new or empty one")
         target.mkdir(parents=True, exist_ok=True)
         with resources.files("pipelines.example").joinpath(_ARCHIVE).open("rb") as file, tarfile.open(fileobj=file) as archive:
-            archive.extractall(target, filter="data")
+            unpack(archive, target)
     except OSError as error:
         raise UsageError(f"cannot write the example log to {target}: {error.strerror or error}") from error
     return f"segments:{target}"
+
+
+def unpack(archive: tarfile.TarFile, target: Path) -> None:
+    """Extract an archive of ours. Python 3.11.2, that of Debian 12, has no filters; without one, later versions warn."""
+    if hasattr(tarfile, "data_filter"):
+        archive.extractall(target, filter="data")
+    else:
+        archive.extractall(target)

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from coordinator_core.codec.uuids import uuid_from_text, uuid_text
-from coordinator_core.log.errors import LogError
-from pipelines.errors import UsageError
+from coordinator_core.log.errors import LogError, LogUnreachable
+from pipelines.errors import GrouplakeError, UsageError
 from pipelines.source.address import SourceAddress, deleted_records_error, open_source, short_log_error
 
 
@@ -17,6 +17,7 @@ def probe_log(
 
     Raises:
         UsageError: the log cannot be read, or lacks an offset of `next_offsets`.
+        GrouplakeError: no broker answers, as after a power failure: a later attempt may succeed.
     """
     try:
         source = open_source(address, kafka_options, uuid_from_text(topic_id) if topic_id else None)
@@ -30,6 +31,8 @@ def probe_log(
                 raise short_log_error(address, partition, offset, ends.get(partition, 0))
             if 0 < offset < beginnings.get(partition, 0):
                 raise deleted_records_error(address, partition, offset, beginnings[partition])
+    except LogUnreachable as error:
+        raise GrouplakeError(str(error)) from error
     except (LogError, ValueError) as error:
         # ValueError: the table property holds no topic id, so another program wrote it
         raise UsageError(str(error)) from error

@@ -15,9 +15,9 @@ from pathlib import Path
 from pipelines.failpoints import failpoint
 from pipelines.source.position import Position
 from pipelines.source.ranges import Offsets
+from pipelines.tables.stream_checkpoints import FOLDER as CHECKPOINT
 
 FILE = "_position.json"
-_CHECKPOINT = "_checkpoint"
 #: Of Spark's log of offsets: the last entry may be of a batch that was not applied.
 _NEWEST = 2
 
@@ -40,9 +40,9 @@ def replace_checkpoint(folder: Path, begin: Position, end: Position) -> None:
     draft.write_text(json.dumps([begin.to_json(), end.to_json()]))
     os.replace(draft, folder / FILE)
     failpoint("position:written")
-    shutil.rmtree(folder / _CHECKPOINT, ignore_errors=True)
-    if (folder / _CHECKPOINT).exists():
-        raise OSError(f"cannot remove {folder / _CHECKPOINT}, Spark's checkpoint of an earlier position")
+    shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)
+    if (folder / CHECKPOINT).exists():
+        raise OSError(f"cannot remove {folder / CHECKPOINT}, Spark's checkpoint of an earlier position")
 
 
 def _own(folder: Path) -> Iterator[Position]:
@@ -55,7 +55,7 @@ def _own(folder: Path) -> Iterator[Position]:
 
 def _of_spark(folder: Path) -> Iterator[Position]:
     """Positions in the log of offsets of Spark's checkpoint: its version, metadata of the batch, and a line per source."""
-    entries = [entry for entry in (folder / _CHECKPOINT / "offsets").glob("[0-9]*") if entry.name.isdigit()]
+    entries = [entry for entry in (folder / CHECKPOINT / "offsets").glob("[0-9]*") if entry.name.isdigit()]
     for entry in sorted(entries, key=lambda entry: -int(entry.name))[:_NEWEST]:
         try:
             yield Position.from_json(json.loads(entry.read_text().splitlines()[-1]))

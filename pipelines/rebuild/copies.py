@@ -10,7 +10,8 @@ from pipelines.errors import GrouplakeError, TablesError
 from pipelines.tables import definitions
 from pipelines.tables.leaf_order import order_leaves
 from pipelines.tables.leaves import has_leaves
-from pipelines.tables.store import APP_ID, Batch, TableStore, first_line, query
+from pipelines.tables.object_stores import reason_of
+from pipelines.tables.store import APP_ID, Batch, TableStore, query
 from pipelines.tables.writer import WITHOUT_HOOKS, WRITER_ID, TablesWriter, stamped
 
 
@@ -72,7 +73,7 @@ def copy_table(source: TableStore, name: str, version: int, writer: TablesWriter
         raise
     except Exception as error:  # DataFusion's errors reach Python as bare Exception
         raise TablesError(
-            f"cannot read the old table {name}: {first_line(error)}; rebuild from the log, with --source, or restore a backup"
+            f"cannot read the old table {name}: {reason_of(error)}; rebuild from the log, with --source, or restore a backup"
         ) from error
     if key:
         writer.commit(name, lambda target, stamp: has_leaves(target) and order_leaves(target, name, stamp)[0] > 0)

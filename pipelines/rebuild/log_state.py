@@ -12,7 +12,7 @@ from pipelines.errors import TablesError, UsageError
 from pipelines.progress import Progress
 from pipelines.source.address import SourceAddress, open_source, short_log_error
 from pipelines.source.changes import SCHEMA
-from pipelines.source.log_reading import KAFKA_PREFIX, SourceOptions, read_ranges
+from pipelines.source.log_reading import SourceOptions, read_ranges
 from pipelines.source.ranges import ranges
 from pipelines.tables.store import Batch, TableStore, query
 
@@ -40,8 +40,8 @@ class LogState:
         applier = BatchApplier(store, Era.named(last.era), last.retention_ms, lambda: names, bulk_rows=10**18)
         waiting: list[pa.RecordBatch] = []
         try:
-            self._expect_whole_log(last, old.topic_id())
-            options = self._options(last, old.topic_id())
+            self._expect_whole_log(last, _topic_id(old))
+            options = SourceOptions(self._address, last.era, last.retention_ms, self._kafka, topic_id=_topic_id(old))
             for part in ranges({}, last.next_offsets):
                 waiting += read_ranges(options, [part])
                 if sum(batch.num_rows for batch in waiting) >= _ROWS:
@@ -54,8 +54,8 @@ class LogState:
         self._progress(f"{self._address}: state loaded up to the position of batch {last.batch_id}")
         return store
 
-    def _expect_whole_log(self, last: Batch, topic_id: str | None) -> None:
-        source = open_source(self._address, self._kafka, uuid_from_text(topic_id) if topic_id else None)
+    def _expect_whole_log(self, last: Batch, topic_id: UUID | None) -> None:
+        source = open_source(self._address, self._kafka, topic_id)
         try:
             beginnings, ends = source.earliest_offsets(), source.end_offsets()
         finally:
@@ -69,10 +69,10 @@ class LogState:
                     "records of groups without later ones"
                 )
 
-    def _options(self, last: Batch, topic_id: str | None) -> SourceOptions:
-        given = {"path": str(self._address), "era": last.era, "retentionMs": str(last.retention_ms)}
-        given |= {f"{KAFKA_PREFIX}{name}": value for name, value in self._kafka.items()}
-        return SourceOptions.parse(given | ({"topicId": topic_id} if topic_id else {}))
+
+def _topic_id(old: TableStore) -> UUID | None:
+    text = old.topic_id()
+    return uuid_from_text(text) if text else None
 
 
 def _topic_names(old: TableStore, last: Batch) -> dict[UUID, tuple[str, str]]:

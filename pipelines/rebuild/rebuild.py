@@ -12,7 +12,7 @@ from pipelines.phases import Phases
 from pipelines.progress import Progress
 from pipelines.query.check import check
 from pipelines.rebuild.copies import copy_rows, copy_table
-from pipelines.tables import definitions
+from pipelines.tables import definitions, stream_checkpoints
 from pipelines.tables.folder_files import FolderFiles
 from pipelines.tables.pointer import REBUILT, pointed_folder, write_pointer
 from pipelines.tables.store import Batch, TableStore
@@ -85,7 +85,8 @@ def delete_old(root: str, progress: Progress) -> None:
         raise UsageError(f"the tables under {root} were not rebuilt: nothing to delete")
     with writer_lock(root, "grouplake rebuild"):
         replaced = {path.partition("/")[0] for path in files.sizes()} - {present}
-        for folder in sorted(replaced & {*definitions.WRITE_ORDER, "_checkpoint"}) + sorted(filter(REBUILT.fullmatch, replaced)):
+        known = {*definitions.WRITE_ORDER, stream_checkpoints.FOLDER}
+        for folder in sorted(replaced & known) + sorted(filter(REBUILT.fullmatch, replaced)):
             removed = _remove(files, folder)
             progress(f"{files.root}/{folder}: {removed} files removed")
 

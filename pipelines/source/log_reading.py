@@ -30,12 +30,12 @@ class SourceOptions:
     address: SourceAddress
     era: str
     retention_ms: int
-    tasks: int
-    max_records: int | None
-    start: Position | None
-    topic_id: UUID | None
-    warms_up: bool
     kafka: Mapping[str, str] = field(repr=False)
+    tasks: int = 1
+    max_records: int | None = None
+    start: Position | None = None
+    topic_id: UUID | None = None
+    warms_up: bool = False
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> "SourceOptions":

@@ -26,10 +26,15 @@ def ranges(start: Offsets, end: Offsets) -> list[LogRange]:
     return [LogRange(p, start.get(p, 0), end[p]) for p in sorted(end) if end[p] > start.get(p, 0)]
 
 
+def new_offsets(start: Offsets, end: Offsets) -> int:
+    """Number of offsets between two offsets of the stream; in a compacted log an upper bound of the number of records."""
+    return sum(r.size for r in ranges(start, end))
+
+
 def admit(start: Offsets, end: Offsets, max_records: int) -> dict[int, int]:
     """Limit the end to about `max_records` offsets after `start`, distributed in proportion to the sizes of the ranges."""
     todo = ranges(start, end)
-    total = sum(r.size for r in todo)
+    total = new_offsets(start, end)
     if total <= max_records:
         return dict(end)
     # at least one offset each: otherwise a small partition beside a huge one would never advance

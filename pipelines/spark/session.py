@@ -119,6 +119,8 @@ def start_session(
     archive, log = ArchiveUse("", None), ExecutorLog()
     os.environ.setdefault("SPARK_SUBMIT_OPTS", f"-Dlog4j2.configurationFile={PROFILES / 'spark-log4j2.properties'}")
     if is_local:
+        # otherwise Spark looks up the name of the machine, and does not start where the name has no address
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         if launches:
             archive = ClassArchive.of((*paths, *spark_jars()), settings["java_options"]).use(records=records_classes)
         mode = _LOCAL_SETTINGS | {

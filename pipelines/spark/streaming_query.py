@@ -2,11 +2,12 @@
 
 import logging
 import re
+import subprocess
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
@@ -18,6 +19,8 @@ from pipelines.spark.executor_findings import ENVIRONMENT_REMEDY
 from pipelines.tables.object_stores import reason_of
 
 _STOP_CHECK_SECONDS = 1
+#: A killed JVM is gone by then. One that lives has another reason for a lost connection.
+_JVM_END_SECONDS = 5
 
 #: Spark's message when a Python process takes longer than 10 s for its imports. The limit has no setting
 #: (PythonWorkerFactory.createSimpleWorker), but each attempt leaves more of the files in the page cache for the next one.
@@ -52,6 +55,7 @@ def follow(
     """
     with nullcontext(stop_request) if stop_request is not None else stop_on_signals() as stop:
         stop.on_request(expect_the_end_of_the_jvm)
+        _silence_accumulators()
         readiness = _Readiness(on_ready)
         for attempt in range(2, _STARTS + 1):
             try:
@@ -98,8 +102,25 @@ def _run(
     except (PySparkException, Py4JError, OSError) as error:
         # the next run completes an interrupted batch
         if not stop.is_requested:
-            raise short_error(error) from error
+            raise _end_of_jvm(error) or short_error(error) from error
     return not stop.is_requested
+
+
+def _end_of_jvm(error: Exception) -> GrouplakeError | None:
+    """The error of a lost connection whose reason is that the JVM has ended."""
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is None or not isinstance(error, (Py4JNetworkError, OSError)):
+        return None
+    try:
+        code = process.wait(_JVM_END_SECONDS)
+    except subprocess.TimeoutExpired:
+        return None
+    if code >= 0:
+        return GrouplakeError(f"Spark's JVM ended with exit code {code}; the next run continues after the last batch")
+    return GrouplakeError(
+        f"Spark's JVM was killed by signal {-code}; the next run continues after the last batch. If the system was short of "
+        "memory, lower spark.driver_memory, or give the job more memory"
+    )
 
 
 def _run_or_stop(every_second: Callable[[], None], query: Any) -> None:
@@ -160,7 +181,11 @@ def _error_names(*roots: type[Exception]) -> list[str]:
 def expect_the_end_of_the_jvm() -> None:
     """Silence py4j and PySpark: a signal to the process group also ends the JVM, and they would report lost connections."""
     logging.disable(logging.CRITICAL)
+    _silence_accumulators()
+
+
+def _silence_accumulators() -> None:
+    """Print no traceback when the JVM, the peer of PySpark's server of accumulators, has closed its connection."""
     accumulators = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
     if accumulators is not None:
-        # socketserver prints a traceback when the peer of a handler has closed the connection
         accumulators.handle_error = lambda *_: None

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from pipelines.errors import TablesError
 from pipelines.tables.location import local_folder
+from pipelines.tables.object_stores import reason_of
 
 #: Largest file that `read` returns.
 _LONGEST = 16 << 20
@@ -105,7 +106,7 @@ class FolderFiles:
         except FileNotFoundError:
             raise
         except OSError as error:
-            reason = error.strerror or str(error).strip().partition("\n")[0]
+            reason = error.strerror or reason_of(error)
             raise TablesError(f"cannot {what} {self.root}/{name}: {reason}") from error
 
 

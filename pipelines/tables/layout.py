@@ -13,6 +13,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from pipelines.errors import TablesError, UsageError
+from pipelines.tables.object_stores import reason_of
 
 #: Properties of `batches`.
 PROPERTY = "grouplake.layout"
@@ -49,7 +50,7 @@ def store_layout(batches: DeltaTable, root: str) -> None:
     try:
         batches.alter.set_table_properties(properties, raise_if_not_exists=False)
     except DeltaError as error:
-        raise TablesError(f"cannot store the layout of the tables under {root}: {str(error).splitlines()[0]}") from error
+        raise TablesError(f"cannot store the layout of the tables under {root}: {reason_of(error)}") from error
 
 
 def layout_of(batches: DeltaTable, root: str) -> Layout:

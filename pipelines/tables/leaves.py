@@ -27,7 +27,7 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from coordinator_core.log.force import force
 from pipelines.tables import definitions
-from pipelines.tables.store import first_line
+from pipelines.tables.object_stores import reason_of
 from pipelines.tables.table_files import LocalFiles, TableFiles, file_threads, files_of
 from pipelines.tables.writer import WITHOUT_HOOKS, CommitConflict, checkpoint_when_due, stamped
 from pipelines.timestamps import now_ms
@@ -237,7 +237,7 @@ def _commit_to_store(
             post_commithook_properties=WITHOUT_HOOKS,
         )
     except CommitFailedError as error:
-        raise CommitConflict(f"{table.table_uri}: {first_line(error)}") from error
+        raise CommitConflict(f"{table.table_uri}: {reason_of(error)}") from error
 
 
 def _put(path: Path, text: str) -> None:

@@ -7,7 +7,8 @@ from deltalake.exceptions import DeltaError
 from pipelines.errors import TablesError
 from pipelines.failpoints import failpoint
 from pipelines.tables import definitions
-from pipelines.tables.store import TableStore, first_line
+from pipelines.tables.object_stores import reason_of
+from pipelines.tables.store import TableStore
 
 
 def add_missing_columns(store: TableStore) -> list[str]:
@@ -24,7 +25,7 @@ def add_missing_columns(store: TableStore) -> list[str]:
             try:
                 table.alter.add_columns(list(Schema.from_arrow(missing).fields))
             except DeltaError as error:
-                raise TablesError(f"cannot add columns to {store.path(name)}: {first_line(error)}") from error
+                raise TablesError(f"cannot add columns to {store.path(name)}: {reason_of(error)}") from error
             changed.append(name)
             failpoint(f"migrated:{name}")
     return changed

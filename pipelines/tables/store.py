@@ -111,7 +111,7 @@ class TableStore:
                     )
                 except (DeltaError, OSError) as error:
                     if not self.has(table.name):
-                        raise UsageError(f"cannot create table {self.path(table.name)}: {first_line(error)}") from error
+                        raise UsageError(f"cannot create table {self.path(table.name)}: {reason_of(error)}") from error
                 if table.name == "batches":
                     # as a property in the statement of creation, delta-rs rejects it
                     store_layout(DeltaTable(self.path(table.name)), self.root)
@@ -149,7 +149,7 @@ class TableStore:
             if version is not None and self.table(name).version() >= version:
                 raise RemovedState(gone(f"version {version} of table {name} under {self.root}")) from error
             if not isinstance(error, TableNotFoundError):
-                raise TablesError(f"cannot open table {name} under {self.root}: {first_line(error)}") from error
+                raise TablesError(f"cannot open table {name} under {self.root}: {reason_of(error)}") from error
             raise UsageError(f"no table {name} under {self.root}: is this a folder that `grouplake run` wrote?") from error
         except OSError as error:
             raise TablesError(f"cannot open table {name} under {self.root}: {reason_of(error)}") from error
@@ -168,7 +168,7 @@ class TableStore:
             try:
                 self.table("batches").alter.set_table_properties({_TOPIC_ID: topic_id}, raise_if_not_exists=False)
             except DeltaError as error:
-                raise TablesError(f"cannot store the topic id in {self.path('batches')}: {first_line(error)}") from error
+                raise TablesError(f"cannot store the topic id in {self.path('batches')}: {reason_of(error)}") from error
 
     def last_batch(self) -> Batch | None:
         """Return the newest complete batch, None before the first."""
@@ -203,7 +203,7 @@ class TableStore:
             rows = query({"batches": table}, f"SELECT * FROM batches WHERE {condition}")
             return [Batch.from_row(row) for row in rows.to_pylist()]
         except Exception as error:  # DataFusion's errors reach Python as bare Exception
-            raise TablesError(f"cannot read the table batches ({type(error).__name__}: {first_line(error)})") from error
+            raise TablesError(f"cannot read the table batches ({type(error).__name__}: {reason_of(error)})") from error
 
 
 def _is_removed(table: DeltaTable) -> bool:
@@ -267,8 +267,3 @@ def is_in(column: str, values: Iterable[object]) -> str:
 def gone(what: str) -> str:
     """Message for a state older than the retention of the tables."""
     return f"{what} can no longer be read: `grouplake maintain` has removed what is older than maintain.vacuum_hours"
-
-
-def first_line(error: BaseException) -> str:
-    """First line of an error of delta-rs, without the context in further lines, with the reason of an object store."""
-    return reason_of(error)

@@ -20,14 +20,15 @@ from pipelines.tables.location import local_folder
 from pipelines.tables.object_stores import Objects
 from pipelines.tables.store import TableStore
 
-_FOLDER = "_checkpoint"
+#: Folder of the checkpoint beside the tables.
+FOLDER = "_checkpoint"
 _OF_CLAIM = re.compile(r"generation-([0-9]{1,18})")
 
 
 def checkpoint_location(store: TableStore, generation: int | None) -> str:
     """Checkpoint folder, as a URI, for the stream of the claim `generation`; None for a job that has the lock."""
     if local_folder(store.root) is not None:
-        return store.uri(_FOLDER if generation is None else f"{_FOLDER}/generation-{generation}")
+        return store.uri(FOLDER if generation is None else f"{FOLDER}/generation-{generation}")
     name = f"{sha256(store.root.encode()).hexdigest()[:16]}-generation-{generation}"
     folder = cache_root() / CHECKPOINTS / name
     # no checkpoint of an earlier folder of tables with the same name
@@ -44,17 +45,17 @@ def remove_stale_checkpoints(store: TableStore, generation: int, progress: Calla
     for entry in entries(CHECKPOINTS):
         remove(entry.path)
     try:
-        folder = local_folder(store.path(_FOLDER))
+        folder = local_folder(store.path(FOLDER))
         if folder is None:
             objects = Objects(store.root)
-            keys = objects.keys(_FOLDER)
-            objects.delete([key for key in keys if _is_stale(Path(key).relative_to(_FOLDER).parts[:-1], generation)])
+            keys = objects.keys(FOLDER)
+            objects.delete([key for key in keys if _is_stale(Path(key).relative_to(FOLDER).parts[:-1], generation)])
         elif folder.is_dir():
             for path in folder.iterdir():
                 if _is_stale([path.name], generation) and path.is_dir():
                     shutil.rmtree(path)
     except (OSError, TablesError) as error:
-        progress(f"cannot remove checkpoints of earlier runs under {store.path(_FOLDER)}: {error}")
+        progress(f"cannot remove checkpoints of earlier runs under {store.path(FOLDER)}: {error}")
 
 
 def _is_stale(folders: Iterable[str], generation: int) -> bool:

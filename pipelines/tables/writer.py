@@ -19,7 +19,8 @@ from pipelines.phases import Phases
 from pipelines.tables import definitions
 from pipelines.tables.layout import LAYOUT, expect_writable, grouplake_version, layout_of, store_layout
 from pipelines.tables.migration import add_missing_columns
-from pipelines.tables.store import APP_ID, Batch, TableStore, first_line
+from pipelines.tables.object_stores import reason_of
+from pipelines.tables.store import APP_ID, Batch, TableStore
 
 #: Application id of the transactions on `batches` with which writers claim the tables; their version is the writer epoch.
 WRITER_ID = "grouplake-writer"
@@ -112,7 +113,7 @@ class TablesWriter:
                 return generation, last, version
             except CommitFailedError as error:
                 if store.table("batches").version() == version:
-                    raise TablesError(f"cannot write {store.path('batches')}: {first_line(error)}") from error
+                    raise TablesError(f"cannot write {store.path('batches')}: {reason_of(error)}") from error
 
     def begin(self) -> int:
         """Begin a batch and return its id. `commit` rolls back the commits of a failed batch in the tables that it writes."""
@@ -148,7 +149,7 @@ class TablesWriter:
                         return known + 1
                 except (CommitFailedError, CommitConflict) as error:
                     if self.store.table(name).version() == known:
-                        raise TablesError(f"cannot write {self.store.path(name)}: {first_line(error)}") from error
+                        raise TablesError(f"cannot write {self.store.path(name)}: {reason_of(error)}") from error
             self.expect_claim()
             self._roll_back_table(name)
         raise TablesError(f"another program keeps writing to {self.store.path(name)}: stop it and run again")
@@ -198,7 +199,7 @@ class TablesWriter:
                     break
                 except CommitFailedError as error:
                     if self.store.table("batches").version() == self._batches_version:
-                        raise TablesError(f"cannot write {self.store.path('batches')}: {first_line(error)}") from error
+                        raise TablesError(f"cannot write {self.store.path('batches')}: {reason_of(error)}") from error
             table = self.expect_claim()
             self._batches_version = table.version()
             if table.transaction_version(APP_ID) == batch.batch_id:
@@ -238,7 +239,7 @@ class TablesWriter:
         try:
             removed = table.vacuum(retention_hours=hours, dry_run=False, enforce_retention_duration=False, full=full)
         except DeltaError as error:
-            raise TablesError(f"cannot remove files of {self.store.path(name)}: {first_line(error)}") from error
+            raise TablesError(f"cannot remove files of {self.store.path(name)}: {reason_of(error)}") from error
         # a vacuum commits versions without changes
         if name in self._left and self._has_files_of(name, self.store.table(name), known):
             self._left[name] = self.store.table(name).version()
@@ -308,7 +309,7 @@ class TablesWriter:
         except CommitFailedError:
             return
         except DeltaError as error:
-            raise TablesError(f"cannot restore version {known} of {self.store.path(name)}: {first_line(error)}") from error
+            raise TablesError(f"cannot restore version {known} of {self.store.path(name)}: {reason_of(error)}") from error
         self._versions[name] = table.version()
 
     def _stamp(self, attempt: int = 0) -> str:

@@ -60,17 +60,31 @@ def writer_lock(root: str, command: str, file: str = FILE, what: str = "tables")
 def lock_holder(root: str) -> str | None:
     """Command and process in the lock file of a local folder, None without a living holder.
 
-    Without taking the lock: even for a moment, a job that starts would be refused.
+    Without taking the lock of a process of this host: even for a moment, a job that starts would be refused.
     """
     folder = local_folder(root)
     try:
         text = "" if folder is None else (folder / FILE).read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
         return None
-    found = _PROCESS.search(text)
-    if found and found[2] == socket.gethostname() and not _is_alive(int(found[1])):
+    if folder is None or not text:
         return None
-    return text or None
+    found = _PROCESS.search(text)
+    if found and found[2] == socket.gethostname():
+        return text if _is_alive(int(found[1])) else None
+    return text if _is_locked(folder / FILE) else None
+
+
+def _is_locked(path: Path) -> bool:
+    """Whether another process has the lock. Shared, for a moment, and only where a killed process has left its text."""
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _is_alive(pid: int) -> bool:

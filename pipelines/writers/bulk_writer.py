@@ -9,7 +9,7 @@ from pyspark.sql.functions import col, filter, lit, size
 
 from pipelines.tables import definitions
 from pipelines.tables.leaf_ranges import leaf_runs, range_starts
-from pipelines.tables.leaves import has_leaves, leaves_of, replace_leaves
+from pipelines.tables.leaves import Leaf, has_leaves, leaves_of, replace_leaves
 from pipelines.tables.writer import TablesWriter
 from pipelines.writers.delta_rs import DeltaRsWriter
 from pipelines.writers.executor_tasks import FILES_DDL, TASK_ROWS, AppendTask, MergeTask, WrittenFiles
@@ -41,7 +41,7 @@ class BulkWriter:
             kept = write.rows.where(~col(DELETED)).select(definition.schema.names)
             files = self._appended(table, kept.sortWithinPartitions(*definition.key), definition, is_sorted=True)
         else:
-            files = self._merged(table, write.rows, definition)
+            files = self._merged(table, list(leaves.values()), write.rows, definition)
         if not files.added and not files.removed:
             return False
         replace_leaves(table, [leaves[path] for path in files.removed], files.added, stamp)
@@ -53,8 +53,10 @@ class BulkWriter:
         task = AppendTask(table.table_uri, definition.schema, is_sorted)
         return WrittenFiles.of(rows.mapInArrow(task, FILES_DDL).toArrow())
 
-    def _merged(self, table: DeltaTable, rows: DataFrame, definition: definitions.TableDefinition) -> WrittenFiles:
-        runs = leaf_runs(leaves_of(table))
+    def _merged(
+        self, table: DeltaTable, leaves: list[Leaf], rows: DataFrame, definition: definitions.TableDefinition
+    ) -> WrittenFiles:
+        runs = leaf_runs(leaves)
         tasks = max(self._spark.sparkContext.defaultParallelism, sum(run.rows for run in runs) // TASK_ROWS)
         starts = range_starts(runs, tasks)
         number = size(filter(lit(starts), lambda start: start <= col(definition.schema.names[0]))) if starts else lit(0)

@@ -25,8 +25,11 @@ CLASSES = {
     "TransactionLogTest": "transaction_log",
     "TransactionCoordinatorRecordSerdeTest": "transaction_coordinator_record_serde",
     "ProducerIdManagerTest": "producer_id_manager",
+    "ProducerStateManagerTest": "producer_state_manager",
+    "TransactionIndexTest": "transaction_index",
+    "UnifiedLogTest": "unified_log_transactions",
 }
-ROW = re.compile(r"^\| ((?:[tT]est|static|should)\w+) \| (.+) \|$", re.MULTILINE)
+ROW = re.compile(r"^\| ((?:[tT]est|static|should|update)\w+) \| (.+) \|$", re.MULTILINE)
 NAMED = re.compile(r"`((?:(?:coordinator|transactions)/)?test_\w+\.py)::(test_\w+)(?:\[(\w+)])?`")
 
 

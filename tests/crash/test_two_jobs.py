@@ -14,8 +14,14 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 HALTED = "after:offset_history=STOP"
 
 
-def command(log: CrashLog, tables: Path) -> list[str]:
-    return ["run", "--source", log.address, "--tables", str(tables)]
+#: Samples have times of their own, in which two runs differ.
+NO_SAMPLES = "[lag]\ninterval_seconds = 0\n"
+
+
+def command(log: CrashLog, tables: Path, *, more: str = "") -> list[str]:
+    conf = tables.parent / "job.toml"
+    conf.write_text(NO_SAMPLES + more)
+    return ["run", "--source", log.address, "--tables", str(tables), "--conf", str(conf)]
 
 
 def alone(log: CrashLog, tables: Path) -> dict[str, list[str]]:
@@ -44,11 +50,10 @@ def test_the_claim_fences_the_first(bulk: bool, tmp_path: Path) -> None:
     """Without locks, the later writer takes over."""
     log, tables = CrashLog(tmp_path / "log", 1), tmp_path / "tables"
     log.grow()
-    (tmp_path / "bulk.toml").write_text("[job]\nbulk_rows = 1\n")
-    conf = ["--conf", str(tmp_path / "bulk.toml")] if bulk else []
-    with real_run([*command(log, tables), *conf], tmp_path / "first", fault=HALTED, unlocked=True) as first:
+    job = command(log, tables, more="[job]\nbulk_rows = 1\n" if bulk else "")
+    with real_run(job, tmp_path / "first", fault=HALTED, unlocked=True) as first:
         assert first.wait_until(first.is_halted)
-        with real_run([*command(log, tables), *conf], tmp_path / "second", unlocked=True) as second:
+        with real_run(job, tmp_path / "second", unlocked=True) as second:
             assert second.wait() == 0, second.output
         first.resume()
         assert first.wait() == 1

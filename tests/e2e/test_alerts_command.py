@@ -95,6 +95,25 @@ def test_a_dead_job_alerts_from_outside_and_a_restart_does_not_page_again(tables
     assert [line.split(":")[0] for line in lines] == ["ready", "pending", "firing", "delivered", "ready"]
 
 
+def test_a_start_before_the_first_run_waits_for_the_tables(tmp_path: Path, rules: Path, webhooks: Webhooks) -> None:
+    """As at the first start of a machine, where a service manager starts job and alerts at once."""
+    root = tmp_path / "tables"
+    process = run("--tables", root, "--rules", rules)
+    try:
+        assert process.stderr is not None
+        lines = [process.stderr.readline() for _ in range(2)]
+        assert lines == ["ready: 2 rules every 0.1 s\n", f"waiting for the tables under {root}, which the first run makes\n"]
+        log = Log()
+        log.commit(0, 6, group="billing")
+        applied(log, Era.named("4"), [], str(root))
+        eventually("a notification", lambda: len(webhooks.bodies), unless=lambda: None if process.poll() is None else "ended")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
 def test_once_ends_with_1_if_a_receiver_does_not_accept(tables: str, rules: Path, webhooks: Webhooks, capsys: Captured) -> None:
     finished_at = Snapshot.open(tables).batch.finished_at
     eventually("the batch is a second old", lambda: datetime.now(UTC) - finished_at > timedelta(seconds=1))
@@ -160,7 +179,7 @@ def test_a_test_notification(tmp_path: Path, rules: Path, webhooks: Webhooks, ca
     [
         ([], "name the file of rules with --rules"),
         (["--rules", "{rules}"], "name the folder of the tables with --tables"),
-        (["--rules", "{rules}", "--tables", "{tmp}"], "no table batches under"),
+        (["--rules", "{rules}", "--tables", "{tmp}", "--once"], "no table batches under"),
         (["--rules", "{rules}", "--test", "nobody"], "no receiver 'nobody' in the file: it has ops"),
         (["--rules", "{rules}", "--tables", "{tmp}", "--every", "soon"], "--every is 'soon'"),
         (["--rules", "nowhere.toml", "--check"], "cannot read rules nowhere.toml"),

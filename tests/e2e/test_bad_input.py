@@ -30,7 +30,7 @@ def no_spark_and_no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("Spark was started")
 
-    monkeypatch.setattr(job, "_stream", refuse)
+    monkeypatch.setattr(job, "run_in_spark", refuse)
     defaults = KafkaSource.__init__.__kwdefaults__
     assert defaults is not None
     monkeypatch.setitem(defaults, "connect_limit_seconds", 0.2)
@@ -59,9 +59,9 @@ WHAT_TO_DO = re.compile(
 )
 
 
-def refused(capsys: Captured, *arguments: str) -> str:
+def refused(capsys: Captured, *arguments: str, code: int = 2) -> str:
     """The one line of a command that fails: what happened, the place or the value, and no more sentences than needed."""
-    assert main(arguments) == 2
+    assert main(arguments) == code
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("grouplake: ")
@@ -93,7 +93,6 @@ LINE = json.dumps({"partition": 3, "offset": 0, "timestamp": 1, "key": "AAE=", "
         ("", "invalid source address ''"),
         ("segments:", "invalid source address"),
         ("kafka://broker", "invalid source address"),
-        ("kafka://127.0.0.1:1/__consumer_offsets", "no broker answers at 127.0.0.1:1"),
         ("segments:{folder}/nowhere", "{folder}/nowhere: no such directory"),
         ("segments:{folder}", "{folder}: no __consumer_offsets-N folder in this directory"),
         ("segments:{folder}/file", "{folder}/file: no such directory"),
@@ -106,6 +105,15 @@ def test_sources(command: str, address: str, message: str, tmp_path: Path, capsy
     more = ["--tables", str(tmp_path / "tables")] if command == "run" else []
     line = refused(capsys, command, "--source", address.format(folder=tmp_path), *more)
     assert line.startswith(message.format(folder=tmp_path))
+    assert not (tmp_path / "tables").exists()
+
+
+@pytest.mark.parametrize("command", ["run", "show"])
+def test_brokers_that_do_not_answer(command: str, tmp_path: Path, capsys: Captured) -> None:
+    """They may answer later, so service managers should try again: not exit code 2."""
+    more = ["--tables", str(tmp_path / "tables")] if command == "run" else []
+    line = refused(capsys, command, "--source", "kafka://127.0.0.1:1/__consumer_offsets", *more, code=1)
+    assert line.startswith("no broker answers at 127.0.0.1:1")
     assert not (tmp_path / "tables").exists()
 
 

@@ -1,12 +1,14 @@
 """A job that follows a cluster while brokers fail, leaders move, records get lost and topics are recreated."""
 
 import contextlib
+import os
 import re
 import signal
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import genuine
 import pytest
 from broker_answers import differences
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, PartitionMetadata, ResourceType
@@ -18,6 +20,7 @@ from kafka import TopicPartition
 from kafka.admin import KafkaAdminClient
 from live_kafka import QUIET, create_topic, delete_topic, produce
 from lost_records import cut_log
+from processes import family
 from scenario_full import answers
 
 from coordinator_core.sources.kafka import KafkaSource
@@ -262,3 +265,13 @@ def test_records_that_got_lost_between_two_runs(broker: PrivateBroker, tmp_path:
     ):
         run_job(source(broker.bootstrap, "log"), tmp_path)
     assert Snapshot.open(str(tmp_path)).query("SELECT * FROM quarantine").num_rows == 20
+
+
+def test_a_jvm_that_is_killed(tmp_path: Path) -> None:
+    with Job(f"segments:{genuine.segments_dir('4.1.1', tmp_path / 'log')}", tmp_path / "tables") as job:
+        job.wait_until_logged("ready: following")
+        (jvm,) = (pid for pid in family(job.pid) if Path(f"/proc/{pid}/comm").read_text() == "java\n")
+        os.kill(jvm, signal.SIGKILL)
+        assert job.ended() == 1
+    assert job.lines[-1].startswith("grouplake: Spark's JVM was killed by signal 9; the next run continues after the last batch")
+    assert job.tracebacks == []

@@ -5,23 +5,14 @@ import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from eventually import equal_to, eventually
 from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition
-from secured_dashboards import TEAM, Access
-from systemd_namespace import SystemdNamespace
-from systemd_units import FOLDER, example_files, unit_files
-
-from pipelines.private.kafka.ports import PortReservation
+from systemd_machine import ALERTS, COMMAND, COORDINATOR, DASHBOARD, JOB, RUN, TABLES, TIMER, Machine
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
-COORDINATOR, JOB, ALERTS = "grouplake-coordinator.service", "grouplake-job@east.service", "grouplake-alerts@east.service"
-DASHBOARD, RUN, TIMER = "grouplake-dashboard.service", "grouplake-run@east.service", "grouplake-run@east.timer"
-TABLES = "/var/lib/grouplake/east"
-COMMAND = "/opt/grouplake/bin/grouplake"
 #: Several times what the start of Spark takes here on a busy machine.
 PATIENCE_SECONDS = 400
 _RULES = """
@@ -38,81 +29,26 @@ above = "1h"
 """
 
 
-class Machine:
-    """A machine with every unit installed as docs/deploy.md describes, for the log of its own coordinator."""
+def commit(machine: Machine, offset: int) -> None:
+    """Commit an offset at the coordinator, as a client."""
+    consumer = KafkaConsumer(bootstrap_servers=machine.coordinator, group_id="billing", enable_auto_commit=False)
+    consumer.commit({TopicPartition("orders", 0): OffsetAndMetadata(offset, "", -1)})
+    consumer.close()
 
-    def __init__(self, folder: Path) -> None:
-        (folder / "tls").mkdir()
-        self.access = Access(folder / "tls")
-        self.ports = [PortReservation() for _ in range(3)]
-        coordinator, admin, dashboard = (each.port for each in self.ports)
-        self.coordinator, self.dashboard = f"127.0.0.1:{coordinator}", f"https://127.0.0.1:{dashboard}"
-        examples = example_files()
-        # the role of a user in the file of credentials
-        dashboard_conf = f'{examples["dashboard.toml"]}[dashboard.roles]\n{TEAM} = ".*"\n'
-        secrets = {
-            "east/username": "reader\n",
-            "east/password": "hunter2\n",
-            "alerts/password": "hunter2\n",
-            "dashboard/tls.crt": self.access.certificate.read_text(),
-            "dashboard/tls.key": self.access.key.read_text(),
-            "dashboard/users": self.access.file.read_text(),
-        }
-        etc = {
-            **examples,
-            "east.env": "SOURCE=segments:/var/lib/grouplake-coordinator\n",
-            "coordinator.env": f"LISTEN={self.coordinator}\n",
-            "coordinator.toml": examples["coordinator.toml"].replace("9404", str(admin)),
-            "dashboard.toml": dashboard_conf.replace("0.0.0.0:8443", f"127.0.0.1:{dashboard}"),
-            "alerts.toml": _RULES,
-            **{f"secrets/{name}": text for name, text in secrets.items()},
-        }
-        users = (FOLDER / "grouplake.sysusers").read_text()
-        files = {"sysusers.d/grouplake.conf": users, **{f"grouplake/{name}": text for name, text in etc.items()}}
-        (folder / "systemd").mkdir()
-        self.systemd = SystemdNamespace(folder / "systemd", unit_files(), files)
 
-    def prepare(self) -> None:
-        """Create the user, protect the secrets, and fill the cache with what is downloaded on a machine of a user."""
-        self.systemd.run("systemd-sysusers", check=True)
-        self.systemd.run("chmod", "-R", "go=", "/etc/grouplake/secrets", check=True)
-        self.systemd.run("cp", "-a", "/run/cache", "/var/cache/grouplake", check=True)
-
-    def close(self) -> None:
-        """End everything."""
-        self.systemd.close()
-        for port in self.ports:
-            port.release()
-
-    def start(self, unit: str) -> None:
-        """Start a unit; a service of `Type=notify` is ready then, and a oneshot done."""
-        started = self.systemd.run("systemctl", "start", unit)
-        assert started.returncode == 0, f"{unit}: {started.stderr}\n{self.systemd.output(unit)}"
-
-    def commit(self, offset: int) -> None:
-        """Commit an offset at the coordinator, as a client."""
-        consumer = KafkaConsumer(bootstrap_servers=self.coordinator, group_id="billing", enable_auto_commit=False)
-        consumer.commit({TopicPartition("orders", 0): OffsetAndMetadata(offset, "", -1)})
-        consumer.close()
-
-    def committed(self) -> str:
-        """The committed offset in the tables."""
-        query = "SELECT committed_offset FROM offsets"
-        found = self.systemd.run(COMMAND, "sql", "--tables", TABLES, "--format", "csv", query).stdout.split()
-        return found[-1] if len(found) == 2 else ""
-
-    def follows(self, offset: int) -> None:
-        """Wait until the tables have the offset."""
-        eventually(f"offset {offset}", self.committed, equal_to(str(offset)), patience_seconds=PATIENCE_SECONDS)
+def wait_for_offset(machine: Machine, offset: int) -> None:
+    """Wait until the tables have the offset."""
+    query = "SELECT committed_offset FROM offsets"
+    eventually(f"offset {offset}", lambda: machine.query(query), equal_to([str(offset)]), patience_seconds=PATIENCE_SECONDS)
 
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    machine = Machine(tmp_path_factory.mktemp("machine"))
+    machine = Machine(tmp_path_factory.mktemp("machine"), _RULES)
     try:
         machine.prepare()
         machine.start(COORDINATOR)
-        machine.commit(1)
+        commit(machine, 1)
         yield machine
     finally:
         machine.close()
@@ -136,8 +72,8 @@ def test_a_started_job_has_read_the_log(job: Machine) -> None:
     assert job.systemd.property(JOB, "ActiveState") == "active"
     assert "batch 0: " in job.systemd.output(JOB)
     assert job.systemd.property(JOB, "StatusText").startswith(("ready: following segments:", "batch ", "sample "))
-    job.commit(2)
-    job.follows(2)
+    commit(job, 2)
+    wait_for_offset(job, 2)
 
 
 @pytest.mark.parametrize("unit", [COORDINATOR, JOB])
@@ -150,11 +86,10 @@ def test_services_run_without_privileges_and_under_filters(unit: str, job: Machi
 
 
 def test_a_job_that_is_killed_starts_again(job: Machine) -> None:
-    before = job.systemd.property(JOB, "MainPID")
-    job.systemd.run("kill", "-9", before, check=True)
+    before = job.kill(JOB)
     job.systemd.until("the restart", lambda: job.systemd.property(JOB, "NRestarts") == "1")
-    job.commit(3)
-    job.follows(3)
+    commit(job, 3)
+    wait_for_offset(job, 3)
     job.systemd.until("the job is ready", lambda: job.systemd.property(JOB, "ActiveState") == "active")
     assert job.systemd.property(JOB, "MainPID") != before
     assert job.systemd.run(COMMAND, "check", "--tables", TABLES).returncode == 0
@@ -186,9 +121,9 @@ def test_a_stop_ends_the_job_after_its_batch(job: Machine) -> None:
 
 def test_the_timer_starts_a_run_after_the_end_of_the_last_one(job: Machine) -> None:
     """After the tests of the job, whose tables the runs continue."""
-    job.commit(4)
+    commit(job, 4)
     job.start(TIMER)
-    job.follows(4)
+    wait_for_offset(job, 4)
     job.systemd.until("the end of the run", lambda: job.systemd.property(RUN, "ActiveState") == "inactive")
     assert job.systemd.property(RUN, "Result") == "success"
     job.systemd.until(

@@ -1,9 +1,8 @@
 """Incomplete segments: a torn end is reported and read once it is complete, damage before it is quarantined."""
 
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-import pyarrow as pa
 import pytest
 from jobs import NOW_MS, run_job
 from segment_builder import LogBuilder
@@ -12,16 +11,10 @@ from coordinator_core.codec import Record, encode
 from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommitValue
 from coordinator_core.sources.segments import SegmentSource
 from coordinator_core.state.era import Era
-from pipelines.batch.apply import BatchApplier
 from pipelines.job import job
-from pipelines.job.run_options import RunOptions
+from pipelines.job.run_in_driver import run_in_driver
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
-from pipelines.source.changes import SCHEMA
-from pipelines.source.log_reading import SourceOptions, read_ranges
-from pipelines.source.ranges import ranges
-from pipelines.tables.store import Batch, TableStore
-from pipelines.tables.writer import TablesWriter
 
 
 def commit(offset: int) -> tuple[bytes, bytes | None]:
@@ -30,20 +23,13 @@ def commit(offset: int) -> tuple[bytes, bytes | None]:
 
 @pytest.fixture(autouse=True)
 def without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The stream of the job as one batch in this process."""
+    """Every run reads in this process."""
+    monkeypatch.setattr(job, "run_in_spark", run_in_driver)
 
-    def stream(
-        options: RunOptions, store: TableStore, last: Batch | None, *_: object
-    ) -> tuple[TablesWriter | None, Callable[[], None]]:
-        source = SourceOptions.parse({"path": str(options.address), "era": options.era.name})
-        log = source.open(seen_before=False)
-        todo = ranges({**log.earliest_offsets(), **(last.next_offsets if last else {})}, log.end_offsets())
-        rows = pa.Table.from_batches(list(read_ranges(source, todo)), SCHEMA)
-        applier = BatchApplier(store, options.era, options.retention_ms, dict, bulk_rows=1_000_000)
-        applier.apply_rows(rows)
-        return applier.writer, lambda: None
 
-    monkeypatch.setattr(job, "_stream", stream)
+def lines_of_run(source: str, tables: Path, **more: Any) -> list[str]:
+    """The lines of a run, without those of its batches."""
+    return [line for line in run_job(source, tables, **more) if not line.startswith("batch ")]
 
 
 @pytest.fixture
@@ -70,7 +56,7 @@ def test_a_torn_end_is_reported_and_read_when_it_is_whole(left_off: int, log: Lo
     whole = log.segment(0).read_bytes()
     log.tear(0, left_off)
     for first_lines in ([], [f"up to date: {source} has no records after batch 0"]):
-        progress = run_job(source, tables)
+        progress = lines_of_run(source, tables)
         assert progress == [
             *first_lines,
             f"{log.segment(0)}: the last {len(whole) - start - left_off} bytes, from byte {start} and offset 1, are an "
@@ -78,7 +64,7 @@ def test_a_torn_end_is_reported_and_read_when_it_is_whole(left_off: int, log: Lo
         ]
         assert committed(tables) == [1]
     log.segment(0).write_bytes(whole)
-    assert run_job(source, tables) == []
+    assert lines_of_run(source, tables) == []
     assert committed(tables) == [1, 2]
     assert quarantined(tables) == []
     assert check(str(tables)) == []
@@ -93,7 +79,7 @@ def test_a_batch_torn_before_the_newest_segment_is_quarantined(log: LogBuilder, 
     log.roll(0)
     log.append(0, [commit(3)])
     for lines in ([], [f"up to date: {source} has no records after batch 0"]):
-        assert run_job(source, tables) == lines
+        assert lines_of_run(source, tables) == lines
         assert committed(tables) == [1, 3]
         assert quarantined(tables) == [(1, f"batch at offset 1, byte {start}: the bytes end inside a batch")]
     assert check(str(tables)) == []
@@ -104,10 +90,10 @@ def test_an_end_that_was_torn_and_never_finished_is_quarantined_later(log: LogBu
     log.append(0, [commit(1)])
     log.append(0, [commit(2)])
     log.tear(0, 5)
-    assert len(run_job(source, tables)) == 1
+    assert len(lines_of_run(source, tables)) == 1
     log.roll(0)
     log.append(0, [commit(3)])
-    assert run_job(source, tables) == []
+    assert lines_of_run(source, tables) == []
     assert committed(tables) == [1, 3]
     assert [offset for offset, _ in quarantined(tables)] == [1]
 
@@ -121,7 +107,7 @@ def test_a_corrupt_batch_is_read_and_quarantined(log: LogBuilder, tmp_path: Path
     data = bytearray(log.segment(0).read_bytes())
     data[sizes[1] - 20] ^= 1
     log.segment(0).write_bytes(data)
-    run_job(f"segments:{log.directory}", tables)
+    lines_of_run(f"segments:{log.directory}", tables)
     ((offset, reason),) = quarantined(tables)
     assert offset == 1
     assert "checksum does not match" in reason
@@ -137,7 +123,7 @@ def test_an_impossible_length_ends_the_log_and_is_reported(log: LogBuilder, tmp_
     data = bytearray(log.segment(0).read_bytes())
     data[start + 8 : start + 12] = bytes(4)
     log.segment(0).write_bytes(data)
-    (line,) = run_job(source, tables)
+    (line,) = lines_of_run(source, tables)
     assert f"the last {len(data) - start} bytes, from byte {start} and offset 1, are" in line
     assert committed(tables) == [1]
 

@@ -49,6 +49,10 @@ class Job:
     def running(self) -> bool:
         return self._process.poll() is None
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def lines_with(self, what: str) -> list[str]:
         """Lines that contain `what`."""
         return [line for line in self.lines if what in line]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from coordinator_core.log.entries import LogRecord
+from pipelines.example.example_log import unpack
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 
@@ -38,7 +39,7 @@ def segments_dir(version: str, into: Path) -> Path:
     directory = into / f"kafka-{version}"
     if not directory.exists():
         with tarfile.open(DATA / f"kafka-{version}.segments.tar.gz") as archive:
-            archive.extractall(directory, filter="data")
+            unpack(archive, directory)
     return directory
 
 

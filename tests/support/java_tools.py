@@ -28,6 +28,13 @@ def consumer_groups(bootstrap: str, *arguments: str, version: str = _NEWEST) -> 
     return _run(version, "--bootstrap-server", bootstrap, "--timeout", "15000", *arguments)
 
 
+def topics(bootstrap: str, *arguments: str, version: str = _NEWEST) -> str:
+    """The output of a release's `kafka-topics`."""
+    return _run_class(
+        "org.apache.kafka.tools.TopicCommand", tools_jars(version=version), ("--bootstrap-server", bootstrap, *arguments)
+    )
+
+
 def group_configs(bootstrap: str, group: str, version: str = _NEWEST) -> list[str]:
     """The lines that a release's `kafka-configs` prints for a group, with all configs."""
     arguments = ("--bootstrap-server", bootstrap, "--entity-type", "groups", "--entity-name", group, "--describe", "--all")

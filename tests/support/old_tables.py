@@ -13,6 +13,7 @@ from genuine import DATA, segments_dir
 
 from coordinator_core.state.era import Era
 from pipelines.batch.apply import BatchApplier
+from pipelines.example.example_log import unpack
 from pipelines.source.address import open_source, parse_address
 from pipelines.source.changes import SCHEMA
 from pipelines.source.log_reading import SourceOptions, read_ranges
@@ -26,7 +27,7 @@ SHARES = (0.3, 0.6)
 def old_tables(version: str, into: Path) -> Path:
     """Extract the tables of that version below `into` and return their folder."""
     with tarfile.open(DATA / f"tables-{version}.tar.xz") as archive:
-        archive.extractall(into, filter="data")
+        unpack(archive, into)
     return into / f"tables-{version}"
 
 

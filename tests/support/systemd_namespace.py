@@ -81,6 +81,10 @@ class SystemdNamespace:
             assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
         return done
 
+    def path(self, inside: str) -> Path:
+        """A path of the namespace, as this process reaches it."""
+        return Path(f"/proc/{self._process_1()}/root{inside}")
+
     def property(self, unit: str, name: str) -> str:
         """A property of a unit, as `systemctl show` prints it."""
         return self.run("systemctl", "show", "--value", f"--property={name}", unit).stdout.strip()

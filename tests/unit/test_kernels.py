@@ -32,22 +32,38 @@ def test_another_constant_that_a_kernel_uses_has_a_folder_of_its_own(tmp_path: P
     assert kernels._version() != first
 
 
-def test_compiled_functions_are_kept_in_the_cache_and_children_find_them(tmp_path: Path) -> None:
+def run(code: str, cache: Path) -> str:
+    """Output of Python code with this cache folder."""
     environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
-    subprocess.run([sys.executable, "-c", _COMPILED], check=True, env={**environment, "GROUPLAKE_CACHE": str(tmp_path)})
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**environment, "GROUPLAKE_CACHE": str(cache)},
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def test_compiled_functions_are_kept_in_the_cache_and_children_find_them(tmp_path: Path) -> None:
+    run(_COMPILED, tmp_path)
     (folder,) = (each for each in (tmp_path / "kernels").iterdir() if each.is_dir())
     assert list(folder.rglob("byte_kernels.hash_bytes-*.nbc"))
 
 
-def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
+def test_of_a_folder_that_cannot_be_written_a_copy_is_used(tmp_path: Path) -> None:
+    """As in an image with a read-only root. Numba refuses a folder that it cannot write."""
+    run(_COMPILED, tmp_path)
+    # the superuser, as whom tests may run, may write everywhere
+    read_only = "import os; os.access = lambda *_: False\n"
+    shown = "from pathlib import Path; found = Path(os.environ['NUMBA_CACHE_DIR'])\n"
+    print_files = "print(found, len(list(found.rglob('byte_kernels.hash_bytes-*.nbc'))))\n"
+    before = "from pipelines.cache.kernels import use_kernel_cache; use_kernel_cache()\n"
+    folder, files = run(read_only + before + "import os\n" + shown + print_files, tmp_path).split()
+    assert (files, Path(folder).is_relative_to(tmp_path), Path(folder).exists()) == ("1", False, False)
+
+
+def test_a_cache_that_cannot_be_made_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
-    code = "from pipelines.cache.kernels import compile_kernels; compile_kernels(print)"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        check=True,
-        capture_output=True,
-        text=True,
-        env={**environment, "GROUPLAKE_CACHE": str(tmp_path / "file")},
-    )
-    assert done.stdout + done.stderr == ""
+    run(_COMPILED, tmp_path / "file")

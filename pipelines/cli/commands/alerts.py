@@ -73,7 +73,7 @@ def _check(options: Namespace, rules: "AlertRules", now_ms: int) -> int:
 
 def _evaluate(options: Namespace, rules: "AlertRules") -> int:
     from pipelines.alerts.durations import parse_duration_ms
-    from pipelines.alerts.run import alert_evaluator, evaluate_until_stopped
+    from pipelines.alerts.run import alert_evaluator, evaluate_until_stopped, wait_for_tables
     from pipelines.job.stop_request import stop_on_signals
     from pipelines.progress import print_progress
     from pipelines.service_manager import notify_ready
@@ -88,12 +88,15 @@ def _evaluate(options: Namespace, rules: "AlertRules") -> int:
         if not every_ms:
             raise UsageError(f"--every is {options.every!r}: must be a duration above 0, such as 30s")
     state = options.state or options.tables
-    with stop_on_signals() as stop, alert_evaluator(options.tables, state, rules, now_ms, print_progress) as evaluator:
-        if options.once:
+    if options.once:
+        with alert_evaluator(options.tables, state, rules, now_ms, print_progress) as evaluator:
             return 0 if evaluator.evaluate().is_complete else 1
+    with stop_on_signals() as stop:
         print_progress(f"ready: {len(rules.rules)} rules every {every_ms / 1000:g} s")
         notify_ready()
-        evaluate_until_stopped(evaluator, every_ms, stop)
+        if wait_for_tables(options.tables, stop, print_progress):
+            with alert_evaluator(options.tables, state, rules, now_ms, print_progress) as evaluator:
+                evaluate_until_stopped(evaluator, every_ms, stop)
     return 0
 
 

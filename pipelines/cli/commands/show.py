@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.cli.command import Command
 from pipelines.cli.options import ERAS, add_conf, add_source, era_named
-from pipelines.errors import UsageError
+from pipelines.errors import GrouplakeError, UsageError
 
 if TYPE_CHECKING:
     from coordinator_core.codec import Record
@@ -36,7 +36,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(options: Namespace) -> int:
-    from coordinator_core.log.errors import LogError
+    from coordinator_core.log.errors import LogError, LogUnreachable
     from pipelines import show as printing
     from pipelines.configuration import load_configuration
     from pipelines.source.address import open_source, parse_address
@@ -59,6 +59,8 @@ def _run(options: Namespace) -> int:
                     print(line)
             for end in source.torn_ends():
                 print(end, file=sys.stderr)
+    except LogUnreachable as error:
+        raise GrouplakeError(str(error)) from error
     except LogError as error:
         raise UsageError(str(error)) from error
     return 1 if problems else 0

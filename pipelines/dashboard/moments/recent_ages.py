@@ -35,6 +35,12 @@ def _between(start: datetime, end: datetime) -> str:
     return f"sampled_at BETWEEN {timestamp_literal(start)} AND {timestamp_literal(end)}"
 
 
+def _with_present_names(rows: pa.Table) -> pa.Table:
+    """One chunk, with a dictionary of the names that occur: unified dictionaries would keep those of groups long gone."""
+    names = rows["group_id"].cast(pa.string()).combine_chunks().dictionary_encode()
+    return rows.set_column(0, _SCHEMA.field(0), names).combine_chunks()
+
+
 class RecentAges:
     """The last hour of all groups until a batch."""
 
@@ -71,7 +77,7 @@ class NewestAges:
                 new = queries.query(_AGES.format(condition=condition), keep=False)
                 new = new.set_column(0, "group_id", new["group_id"].dictionary_encode()).cast(_SCHEMA)
                 old = self._rows.filter(pc.greater_equal(self._rows["at"], pa.scalar(start, TIMESTAMP)))
-                self._rows = pa.concat_tables([old, new]).unify_dictionaries().combine_chunks()
+                self._rows = _with_present_names(pa.concat_tables([old, new]))
                 self._ages = RecentAges(self._rows)
                 self.batch_id = batch.batch_id
             return self._ages

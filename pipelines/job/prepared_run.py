@@ -1,0 +1,95 @@
+"""A run whose log and tables were checked: what its three ways share (nothing new, in the driver, with Spark)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+from uuid import UUID
+
+from pipelines.batch.apply import BatchApplier
+from pipelines.job.between_batches import BetweenBatches
+from pipelines.job.run_options import RunOptions
+from pipelines.job.stop_request import StopRequest
+from pipelines.job.stored_position import known_epochs
+from pipelines.progress import Progress
+from pipelines.source.address import open_source
+from pipelines.source.position import Position
+from pipelines.tables.location import local_folder
+from pipelines.tables.store import Batch, TableStore
+from pipelines.tables.writer import TablesWriter
+
+Applier = TypeVar("Applier", bound=BatchApplier)
+
+#: The writer, if a claim was made, and the call that ends the run.
+Outcome = tuple[TablesWriter | None, Callable[[], None]]
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedRun:
+    """Arguments of `job.run`, and the state in which it found the log and the tables.
+
+    Attributes:
+        last: newest batch of the tables, None in new tables
+        topic_id: id of the topic of the log, if known
+        writer: claim of the tables; None while a lock excludes other jobs
+    """
+
+    options: RunOptions
+    store: TableStore
+    last: Batch | None
+    topic_id: str | None
+    writer: TablesWriter | None
+    progress: Progress
+    clock_ms: Callable[[], int]
+    stop: StopRequest | None
+    on_ready: Callable[[], None] | None
+
+    @property
+    def locked_folder(self) -> Path | None:
+        """The folder of the tables, if a lock excludes other jobs."""
+        return local_folder(self.store.root) if self.writer is None else None
+
+    def position(self) -> Position | None:
+        """The position of the tables, with the leader epochs that an earlier run has kept under the lock."""
+        if self.last is None:
+            return None
+        folder, offsets = self.locked_folder, self.last.next_offsets
+        return Position(offsets, known_epochs(folder, offsets) if folder is not None else {})
+
+    def applier(self, kind: type[Applier]) -> Applier:
+        """The part that applies batches, which reports each of them."""
+        return kind(
+            store=self.store,
+            era=self.options.era,
+            retention_ms=self.options.retention_ms,
+            name_source=lambda: _names(self.options),
+            bulk_rows=self.options.bulk_rows,
+            on_batch=lambda batch: self.progress(describe_batch(batch)),
+            writer=self.writer,
+        )
+
+    def between_batches(self, applier: BatchApplier) -> BetweenBatches:
+        """Samples and maintenance beside the batches of `applier`."""
+        return BetweenBatches(self.options, applier.lock, applier.claim, self.progress, self.clock_ms)
+
+    def ready(self) -> None:
+        """Report that the run has read the end of the log for the first time."""
+        if self.on_ready is not None:
+            self.on_ready()
+
+
+def _names(options: RunOptions) -> dict[UUID, tuple[str, str]]:
+    if options.address.is_spark_kafka:
+        return {}
+    source = open_source(options.address, options.kafka, seen_before=True)
+    try:
+        learned_from = "cluster" if options.address.scheme == "kafka" else "partition_metadata"
+        return {uuid: (name, learned_from) for uuid, name in source.topic_ids().items()}
+    finally:
+        source.close()
+
+
+def describe_batch(batch: Batch) -> str:
+    """Progress line of a batch."""
+    took = (batch.finished_at - batch.started_at).total_seconds()
+    return f"batch {batch.batch_id}: {batch.records_read:,} records read, {batch.records_kept:,} kept, {took:.1f} s"
