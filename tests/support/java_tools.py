@@ -41,6 +41,14 @@ def group_configs(bootstrap: str, group: str, version: str = _NEWEST) -> list[st
     return _run_class("kafka.admin.ConfigCommand", broker_jars(version), arguments).splitlines()
 
 
+def transactions(bootstrap: str, *arguments: str, version: str = _NEWEST) -> list[dict[str, str]]:
+    """The rows that a release's `kafka-transactions` prints, by the names of the columns."""
+    tool = "org.apache.kafka.tools.TransactionsCommand"
+    printed = _run_class(tool, tools_jars(version=version), ("--bootstrap-server", bootstrap, *arguments))
+    head, *rows = (line.split() for line in printed.splitlines() if line.strip())
+    return [dict(zip(head, row, strict=False)) for row in rows]
+
+
 def table(printed: str) -> list[dict[str, str]]:
     """Rows of a printed table by the names of its columns; values of these tools contain no spaces."""
     lines = [line.split() for line in printed.splitlines() if line.strip()]
