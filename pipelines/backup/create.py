@@ -4,8 +4,8 @@ import hashlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from pipelines.backup.manifest import Manifest, StoredFile, manifests
-from pipelines.backup.table_files import data_files, log_files
+from pipelines.backup.manifest import Manifest, StoredFile, manifests, megabytes
+from pipelines.backup.needed_files import data_files, log_files
 from pipelines.errors import RemovedState, TablesError, UsageError
 from pipelines.failpoints import failpoint
 from pipelines.progress import Progress
@@ -41,8 +41,8 @@ def make_backup(root: str, to: str, now: datetime, progress: Progress) -> Manife
     made.write(backups)
     new = [file for path, file in made.files.items() if path not in known]
     progress(
-        f"backup {made.id} of batch {made.batch_id} ({made.finished_at}): {len(made.files)} files, {_megabytes(made.size)}; "
-        f"new: {len(new)} files, {_megabytes(sum(file.size for file in new))}"
+        f"backup {made.id} of batch {made.batch_id} ({made.finished_at}): {len(made.files)} files, {megabytes(made.size)}; "
+        f"new: {len(new)} files, {megabytes(sum(file.size for file in new))}"
     )
     return made
 
@@ -72,8 +72,9 @@ def _copied(store: TableStore, backups: FolderFiles, known: dict[str, StoredFile
     for name, version in versions.items():
         for path, size in data_files(name, batches if name == "batches" else store.at(name, version)).items():
             copied = known.get(path)
-            is_known = copied is not None and copied.size == size and copied.object == f"objects/{path}"
-            files[path] = copied if is_known and copied is not None else _copy_data(source, backups, path, size)
+            if copied is None or (copied.size, copied.object) != (size, f"objects/{path}"):
+                copied = _copy_data(source, backups, path, size)
+            files[path] = copied
         for path in log_files(name, version, source):
             files[path] = _copy_log(source, backups, path)
         failpoint(f"backup:copied:{name}")
@@ -133,7 +134,3 @@ def _expect_apart(root: str, to: str) -> None:
         is_within = backups.resolve().is_relative_to(tables.resolve())
     if is_within:
         raise UsageError(f"cannot write backups to {to}: it is in the folder of the tables, {root}")
-
-
-def _megabytes(size: int) -> str:
-    return f"{size / 1e6:,.1f} MB"

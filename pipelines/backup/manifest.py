@@ -105,3 +105,8 @@ def _parsed(found: dict[str, Any]) -> Manifest:
             raise ValueError(path)
     offsets = {int(partition): int(offset) for partition, offset in found["next_offsets"].items()}
     return Manifest(**{**found, "next_offsets": offsets, "files": files})
+
+
+def megabytes(size: int) -> str:
+    """A number of bytes in messages."""
+    return f"{size / 1e6:,.1f} MB"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from pipelines.backup.create import Digest
-from pipelines.backup.manifest import Manifest, StoredFile, chosen
+from pipelines.backup.manifest import Manifest, StoredFile, chosen, megabytes
 from pipelines.errors import TablesError, UsageError
 from pipelines.failpoints import failpoint
 from pipelines.progress import Progress
@@ -44,7 +44,7 @@ def restore(root: str, backups_root: str, backup_id: str | None, progress: Progr
         findings = check(root)
     last = TableStore(root).last_batch()
     assert last is not None, "a backup has a batch"
-    progress(f"restored batch {backup.batch_id} of {backup.finished_at}: {len(backup.files)} files, {backup.size / 1e6:,.1f} MB")
+    progress(f"restored batch {backup.batch_id} of {backup.finished_at}: {len(backup.files)} files, {megabytes(backup.size)}")
     return backup, findings
 
 

@@ -27,11 +27,11 @@ _AUTHORITIES = Path("/etc/ssl/certs/ca-certificates.crt")
 _OWN_AUTHORITIES = Path("/usr/local/share/ca-certificates")
 _PASSED = ("PIP_CERT", "PIP_INDEX_URL", "PIP_DEFAULT_TIMEOUT", "http_proxy", "https_proxy", "no_proxy")
 
-#: Mounts what programs expect, and becomes the step. Arguments: root, user and group, "private" for a container without network,
-#: working folder, command.
+#: Mounts what programs expect, and becomes the step. Arguments: root, user and group, folder of the volume /data for a container
+#: or nothing, working folder, command.
 _ENTER = """
 set -eu
-root=$1 user=$2 network=$3 folder=$4
+root=$1 user=$2 volume=$3 folder=$4
 shift 4
 mount --make-rprivate /
 mount --bind "$root" "$root"
@@ -40,8 +40,9 @@ for device in null zero full random urandom; do
   touch "$root/dev/$device"
   mount --bind "/dev/$device" "$root/dev/$device"
 done
-if [ "$network" = private ]; then
-  for writable in tmp data; do mount -t tmpfs -o "mode=1777" tmpfs "$root/$writable"; done
+if [ -n "$volume" ]; then
+  mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
+  mount --bind "$volume" "$root/data"
   mount -o remount,bind,ro "$root"
 fi
 exec chroot --userspec="$user" "$root" /bin/sh -c 'cd "$0" && exec "$@"' "$folder" "$@"
@@ -78,14 +79,14 @@ class Stage:
     folder: str = "/"
     entrypoint: list[str] = field(default_factory=list)
 
-    def run(self, command: Sequence[str], *, private: bool = False) -> subprocess.CompletedProcess[str]:
-        """Run a command as the instructions say; `private`: as a container with a read-only root and without network."""
+    def run(self, command: Sequence[str], volume: Path | None = None) -> subprocess.CompletedProcess[str]:
+        """Run a command as the instructions say; with a volume as a container: read-only root, no network, `/data`."""
         variables = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", **self.environment}
-        if not private:
+        if volume is None:
             variables |= {name: os.environ[name] for name in _PASSED if name in os.environ}
-        enter = ["sh", "-c", _ENTER, "sh", str(self.root), self.user, "private" if private else "shared", self.folder, *command]
+        enter = ["sh", "-c", _ENTER, "sh", str(self.root), self.user, str(volume or ""), self.folder, *command]
         namespaces = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
-        if private:
+        if volume is not None:
             namespaces.append("--net")
             enter = [sys.executable, "-c", _LOOPBACK, *enter]
         return subprocess.run(

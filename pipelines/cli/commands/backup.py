@@ -27,7 +27,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 def _run(options: Namespace) -> int:
     from pipelines.backup.create import make_backup, remove_old_backups
-    from pipelines.backup.manifest import manifests
+    from pipelines.backup.manifest import manifests, megabytes
     from pipelines.backup.restore import damaged
     from pipelines.errors import UsageError
     from pipelines.progress import print_progress
@@ -37,7 +37,7 @@ def _run(options: Namespace) -> int:
         backups = FolderFiles(options.to)
         found = manifests(backups)
         for each in found if options.list else ():
-            print(f"{each.id}  batch {each.batch_id} of {each.finished_at}  {len(each.files)} files  {each.size / 1e6:,.1f} MB")
+            print(f"{each.id}  batch {each.batch_id} of {each.finished_at}  {len(each.files)} files  {megabytes(each.size)}")
         lines = damaged(backups, found) if options.check else []
         for line in lines:
             print(line)

@@ -31,11 +31,10 @@ def log_files(name: str, version: int, files: FolderFiles) -> list[str]:
         found = _LOG_FILE.fullmatch(path)
         if found and int(found[1]) <= version:
             (entries if found[2] == "json" else checkpoints)[int(found[1])] = path
-    first = max(checkpoints, default=None)
-    needed = range(0 if first is None else first + 1, version + 1)
-    missing = [number for number in needed if number not in entries]
+    checkpoint = max(checkpoints, default=-1)
+    missing = [number for number in range(checkpoint + 1, version + 1) if number not in entries]
     if missing:
         raise TablesError(f"entry {missing[0]} of the log of table {name} under {files.root} is missing")
     # the entry of the checkpoint itself, where it is still there: its time is that of the version
-    kept = [entries[number] for number in ({first} if first in entries else set()) | set(needed) if number is not None]
-    return sorted([*kept, *([] if first is None else [checkpoints[first]])])
+    kept = [path for number, path in entries.items() if number >= checkpoint]
+    return sorted([*kept, *(path for number, path in checkpoints.items() if number == checkpoint)])
