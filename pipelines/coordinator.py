@@ -3,20 +3,27 @@
 import asyncio
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any, TextIO
 
 from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.log.compression import Compression
 from coordinator_core.log.errors import LogError
+from coordinator_core.producers.rules import RULES
+from coordinator_core.protocol.internal_topics import OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from coordinator_core.segment_log.segment_log import SegmentLog
 from coordinator_core.segment_log.settings import SegmentLogSettings
+from coordinator_core.segment_log.topic_store import TopicStore
 from coordinator_core.service.addresses import Endpoint, parse_listen_address
-from coordinator_core.service.cluster import OFFSETS_TOPIC
 from coordinator_core.service.event_log import LEVELS, EventLog
 from coordinator_core.service.process import Addresses, CannotListen, Until, raise_file_limit, serve, signalled
+from coordinator_core.service.producer_id_file import ProducerIdFile
 from coordinator_core.service.settings import Fsync, ServiceSettings
+from coordinator_core.service.transaction_service import TransactionParts
+from coordinator_core.transactions.behaviour import TRANSACTION_BEHAVIOURS
+from coordinator_core.transactions.config import TransactionConfig
 from pipelines.configuration import OF_ERA
 from pipelines.errors import GrouplakeError, UsageError
 from pipelines.service_manager import notify_ready, notify_stopping
@@ -32,8 +39,11 @@ class CoordinatorOptions:
 
     directory: str
     config: CoordinatorConfig
+    #: None in eras without transactions.
+    transactions: TransactionConfig | None
     settings: ServiceSettings
     log: SegmentLogSettings
+    transaction_log: SegmentLogSettings
     addresses: Addresses
     log_level: str
 
@@ -45,8 +55,10 @@ def coordinator_options(listen: str, directory: str, section: Mapping[str, Any])
     return CoordinatorOptions(
         directory,
         coordinator_config(section),
+        _transaction_config(section),
         _checked(ServiceSettings, {**section, "fsync": _fsync(section["fsync"])}),
         _log_settings(section),
+        _transaction_log_settings(section),
         Addresses(
             _address(listen, "listen address"),
             _address(section["advertised_listener"], "coordinator.advertised_listener")
@@ -76,9 +88,16 @@ def run_coordinator(options: CoordinatorOptions, until: Until, stream: TextIO | 
     raise_file_limit()
     log = _open(options, event_log)
     try:
-        asyncio.run(serve(log, options.config, options.settings, options.addresses, event_log, until))
-    except CannotListen as error:
-        raise CoordinatorError(str(error)) from error
+        store = _open_topics(options, event_log)
+        try:
+            with _transaction_log(options, log, event_log) as transactions:
+                asyncio.run(
+                    serve(log, store, options.config, options.settings, options.addresses, event_log, until, transactions)
+                )
+        except CannotListen as error:
+            raise CoordinatorError(str(error)) from error
+        finally:
+            store.close()
     finally:
         log.close()
 
@@ -99,10 +118,37 @@ def print_ready_line(address: Endpoint, admin: Endpoint | None) -> None:
     notify_ready()
 
 
+@contextmanager
+def _transaction_log(options: CoordinatorOptions, beside: SegmentLog, event_log: EventLog) -> Iterator[TransactionParts | None]:
+    """Open `__transaction_state` in the folder of the other log, and close it; None in eras without transactions."""
+    config = options.transactions
+    if config is None:
+        yield None
+        return
+    partitions = config.transaction_state_log_num_partitions
+    log = _opened(options, event_log, TRANSACTION_STATE_TOPIC, partitions, options.transaction_log, beside)
+    try:
+        producer_ids = ProducerIdFile(log.directory, options.settings.node_id)
+        yield TransactionParts(log, config, producer_ids.allocate)
+    finally:
+        log.close()
+
+
 def _open(options: CoordinatorOptions, event_log: EventLog) -> SegmentLog:
+    return _opened(options, event_log, OFFSETS_TOPIC, options.config.offsets_topic_num_partitions, options.log)
+
+
+def _opened(
+    options: CoordinatorOptions,
+    event_log: EventLog,
+    topic: str,
+    partitions: int,
+    settings: SegmentLogSettings,
+    beside: SegmentLog | None = None,
+) -> SegmentLog:
     started = time.perf_counter()
     try:
-        log = SegmentLog.open(options.directory, OFFSETS_TOPIC, options.config.offsets_topic_num_partitions, options.log)
+        log = SegmentLog.open(options.directory, topic, partitions, settings, beside)
     except LogError as error:
         raise CoordinatorError(str(error)) from error
     except OSError as error:
@@ -110,8 +156,30 @@ def _open(options: CoordinatorOptions, event_log: EventLog) -> SegmentLog:
     for tail in log.cut_tails():
         event_log.warning("tail cut off", what=str(tail))
     seconds = round(time.perf_counter() - started, 3)
-    event_log.info("log opened", directory=str(log.directory), partitions=log.partitions, seconds=seconds)
+    event_log.info("log opened", directory=str(log.directory), topic=topic, partitions=log.partitions, seconds=seconds)
     return log
+
+
+def _open_topics(options: CoordinatorOptions, event_log: EventLog) -> TopicStore:
+    started = time.perf_counter()
+    declared = {
+        name: (topic.partitions, topic.config) for name, topic in options.settings.declared_topics.items() if topic.has_data
+    }
+    rules = RULES[options.config.era]
+    try:
+        store = TopicStore(options.directory, declared, rules, options.settings.producer_id_expiration_ms)
+    except LogError as error:
+        raise CoordinatorError(str(error)) from error
+    except OSError as error:
+        raise CoordinatorError(f"segments:{options.directory}: {error}") from error
+    partitions = list(store.partitions())
+    for partition in partitions:
+        if partition.log.cut_tail is not None:
+            event_log.warning("tail cut off", what=str(partition.log.cut_tail))
+    if partitions:
+        seconds = round(time.perf_counter() - started, 3)
+        event_log.info("topics opened", topics=len(store.topics), partitions=len(partitions), seconds=seconds)
+    return store
 
 
 def _checked(kind: Any, section: Mapping[str, Any]) -> Any:
@@ -130,6 +198,24 @@ def _log_settings(section: Mapping[str, Any]) -> SegmentLogSettings:
         SegmentLogSettings,
         segment_bytes=section["offsets_topic_segment_bytes"],
         compression=Compression(codec),
+        min_cleanable_dirty_ratio=section["log_min_cleanable_ratio"],
+        delete_retention_ms=section["log_delete_retention_ms"],
+    )
+    return settings
+
+
+def _transaction_config(section: Mapping[str, Any]) -> TransactionConfig | None:
+    if section["era"] not in TRANSACTION_BEHAVIOURS:
+        return None
+    config: TransactionConfig = _checked(TransactionConfig, section)
+    return config
+
+
+def _transaction_log_settings(section: Mapping[str, Any]) -> SegmentLogSettings:
+    """Brokers force this topic to be uncompressed and compacted."""
+    settings: SegmentLogSettings = _usage(
+        SegmentLogSettings,
+        segment_bytes=section["transaction_state_log_segment_bytes"],
         min_cleanable_dirty_ratio=section["log_min_cleanable_ratio"],
         delete_retention_ms=section["log_delete_retention_ms"],
     )

@@ -9,7 +9,7 @@ from coordinator_core.coordinator.classic.members import Member
 from coordinator_core.coordinator.classic.states import ClassicGroupState
 from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.coordinator.in_flight import CommitsInFlight
-from coordinator_core.coordinator.timers import TimerKey, TimerKind, Timers
+from coordinator_core.coordinator.timers import GroupTimers, TimerKey, TimerKind
 from coordinator_core.protocol.membership import Protocol
 from coordinator_core.state import classic_group
 from coordinator_core.state.group_state import GroupState
@@ -29,7 +29,7 @@ class CoordinatorContext:
     config: CoordinatorConfig
     new_member_id: MemberIds
     state: GroupState
-    timers: Timers = field(default_factory=Timers)
+    timers: GroupTimers = field(default_factory=GroupTimers)
     groups: dict[str, ClassicGroup] = field(default_factory=dict)
     in_flight: CommitsInFlight = field(default_factory=CommitsInFlight)
 

@@ -1,12 +1,9 @@
-"""Work in flight: requests that wait for their response, and commits that are being appended (`pendingOffsetCommits`)."""
+"""Commits that are being appended (`pendingOffsetCommits`)."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 
 from coordinator_core.codec.topic_partition import TopicPartition
-
-#: The caller's handle of a request; its response is returned with the same handle. Never None.
-ReplyHandle = Hashable
 
 
 class CommitsInFlight:

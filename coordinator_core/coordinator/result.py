@@ -6,19 +6,11 @@ from dataclasses import dataclass, field
 from coordinator_core.codec import Record, encode
 from coordinator_core.coordinator.context import CoordinatorContext
 from coordinator_core.coordinator.group_events import GroupEvent, WriteRefused
-from coordinator_core.coordinator.in_flight import ReplyHandle
+from coordinator_core.coordinator_common.results import Answer, ReplyHandle
 from coordinator_core.log.entries import ControlType
 from coordinator_core.protocol.api import Response
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.offsets import ProducerEpoch
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A response, with the reply handle of its request."""
-
-    reply: ReplyHandle
-    response: Response
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,8 +5,7 @@ result of each (`appended`, `append_failed`, also in order), and calls `timers_d
 returned only when the log has all records that it depends on.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from enum import Enum
+from collections.abc import Callable, Iterable
 from typing import TypeVar, assert_never
 
 from coordinator_core.codec import decode
@@ -21,13 +20,13 @@ from coordinator_core.coordinator.classic.states import DEAD
 from coordinator_core.coordinator.classic.sync import sync_group
 from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.coordinator.context import CoordinatorContext, MemberIds
-from coordinator_core.coordinator.in_flight import ReplyHandle
 from coordinator_core.coordinator.offsets.commit import commit_offsets, commit_transactional_offsets, end_transaction
 from coordinator_core.coordinator.offsets.delete import delete_offsets, topics_deleted
 from coordinator_core.coordinator.offsets.fetch import fetch_offsets
-from coordinator_core.coordinator.request_checks import check_status
+from coordinator_core.coordinator.request_checks import check_status, error_response
 from coordinator_core.coordinator.result import Continuation, CoordinatorResult, ResultBuilder, Write
 from coordinator_core.coordinator.timers import Due, ExpirationTimeout, HeartbeatTimeout, JoinTimeout, SyncTimeout
+from coordinator_core.coordinator_common.results import STATUS_ERRORS, ReplyHandle, ShardStatus
 from coordinator_core.log.columns import RecordColumns
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.log.record_batch import control_key
@@ -67,22 +66,6 @@ HANDLERS = dict(
         _handler(apis.DELETE_GROUPS, delete_group),
     )
 )
-
-
-class ShardStatus(Enum):
-    """Status of the log partition. UNLOADED: another coordinator leads it."""
-
-    UNLOADED = "unloaded"
-    LOADING = "loading"
-    ACTIVE = "active"
-
-
-#: Error of a request by status.
-_STATUS_ERRORS: Mapping[ShardStatus, ErrorCode] = {
-    ShardStatus.UNLOADED: ErrorCode.NOT_COORDINATOR,
-    ShardStatus.LOADING: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-    ShardStatus.ACTIVE: ErrorCode.NONE,
-}
 
 
 class GroupCoordinatorShard:
@@ -173,12 +156,16 @@ class GroupCoordinatorShard:
     def handle(self, request: CoordinatorRequest, reply: ReplyHandle, now_ms: int) -> CoordinatorResult:
         """Handles a request. Exactly one response, with its reply handle, is in this result or a later one."""
         result = self._begin(now_ms)
-        error = check_status(request, _STATUS_ERRORS[self.status], self.config)
+        error = check_status(request, STATUS_ERRORS[self.status], self.config)
         if error is None:
             HANDLERS[type(request)](result, request, reply)
         else:
             result.answer(reply, error)
         return self._close(result)
+
+    def error_response(self, request: CoordinatorRequest, error: ErrorCode) -> Response:
+        """Returns the response to a request that fails as a whole."""
+        return error_response(request, error, self.config.behaviour)
 
     def appended(self, write: Write, base_offset: int, now_ms: int) -> CoordinatorResult:
         """Applies a write that the log has, starting at this offset, and runs its continuations.

@@ -1,4 +1,4 @@
-"""Partition of `__consumer_offsets` that holds a group."""
+"""Partition of `__consumer_offsets` that holds a group, and of `__transaction_state` that holds a transactional id."""
 
 from functools import lru_cache
 
@@ -7,7 +7,7 @@ _LONGEST_CACHED = 256
 
 
 def partition_for(group_id: str, partitions: int) -> int:
-    """The partition of `group_id` among `partitions` (`GroupMetadataManager.partitionFor`; `Utils.abs(MIN_VALUE)` is 0)."""
+    """The partition of a group id or transactional id among `partitions` (`partitionFor`; `Utils.abs(MIN_VALUE)` is 0)."""
     return _cached(group_id, partitions) if len(group_id) <= _LONGEST_CACHED else _computed(group_id, partitions)
 
 

@@ -28,8 +28,16 @@ class GroupRequest(CoordinatorRequest):
     group_id: str
 
 
+class TransactionRequest:
+    """A request to the transaction coordinator."""
+
+    __slots__ = ()
+
+    transactional_id: str | None
+
+
 #: A request, or the part of a request that has a response of its own.
-Request = CoordinatorRequest | NodeRequest
+Request = CoordinatorRequest | NodeRequest | TransactionRequest
 
 
 class Response:
@@ -118,6 +126,13 @@ class CoordinatorApi(Api[RequestT, ResponseT]):
 
     error_response: Callable[[RequestT, ErrorCode], ResponseT] = field(kw_only=True)
     empty_group_id: bool = field(default=False, kw_only=True)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TransactionApi(Api[RequestT, ResponseT]):
+    """An API of the transaction coordinator. `error_response` makes the response to a request that fails as a whole."""
+
+    error_response: Callable[[RequestT, ErrorCode], ResponseT] = field(kw_only=True)
 
 
 AnyApi = Api[Any, Any]

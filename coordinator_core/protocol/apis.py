@@ -1,10 +1,10 @@
-"""The table of APIs: everything about an API except its codec (`wire`) and its handler (`coordinator`, `service`)."""
+"""The table of APIs: all about an API except its codec (`wire`) and its handler (`coordinator`, `transactions`, `service`)."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from coordinator_core.protocol.api import AnyApi, Api, CoordinatorApi, Request, SupportedVersions
+from coordinator_core.protocol.api import AnyApi, Api, CoordinatorApi, Request, SupportedVersions, TransactionApi
 from coordinator_core.protocol.cluster import (
     ApiVersionsRequest,
     ApiVersionsResponse,
@@ -53,6 +53,38 @@ from coordinator_core.protocol.offsets import (
     TxnMarkerResponse,
     TxnOffsetCommitRequest,
 )
+from coordinator_core.protocol.topics import (
+    AlterConfigsRequest,
+    AlterConfigsResponse,
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+)
+from coordinator_core.protocol.transactions import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    DescribeTransactionRequest,
+    DescribeTransactionResponse,
+    EndTxnRequest,
+    EndTxnResponse,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+)
 from coordinator_core.state.era import ERAS
 
 
@@ -78,12 +110,22 @@ def _versions(
     return SupportedVersions(lowest, highest, flexible, MappingProxyType(brokers))
 
 
-#: Listed because Java clients before 2.8 and franz-go require it. Brokers of 4.x list versions 0–2 without serving them, because
+#: Java clients before 2.8 and franz-go require it. Brokers of 4.x list versions 0–2 without serving them, because
 #: librdkafka disables compression if they are missing (KAFKA-18659, `ProduceRequest`).
 PRODUCE = Api(
     0, "PRODUCE", _versions(0, 13, flexible=9, before_4=(2, 2, 6, 7, 11)),
     ProduceRequest, ProduceResponse,
-    first_versions=MappingProxyType({"error_message": 8, "topic_id": 13}),
+    first_versions=MappingProxyType(
+        {
+            "log_append_time": 2,
+            "transactional_id": 3,
+            "log_start_offset": 5,
+            "error_message": 8,
+            "transaction_abortable": 11,
+            "adds_partitions": 12,
+            "topic_id": 13,
+        }
+    ),
     errors=lambda response: (partition.error for partition in response.partitions),
 )  # fmt: skip
 
@@ -91,20 +133,25 @@ PRODUCE = Api(
 FETCH = Api(
     1, "FETCH", _versions(0, 18, flexible=12, lowest_in_4=4),
     FetchRequest, FetchResponse,
-    first_versions=MappingProxyType({"topic_id": 13}),
+    first_versions=MappingProxyType(
+        {"max_bytes": 3, "isolation_level": 4, "log_start_offset": 5, "leader_epoch": 9, "topic_id": 13}
+    ),
     errors=lambda response: (response.error, *(partition.error for partition in response.partitions)),
 )  # fmt: skip
 
 LIST_OFFSETS = Api(
     2, "LIST_OFFSETS", _versions(1, 11, flexible=6),
     ListOffsetsRequest, ListOffsetsResponse,
+    first_versions=MappingProxyType({"isolation_level": 2, "leader_epoch": 4}),
     errors=lambda response: (offset.error for offset in response.offsets.values()),
 )  # fmt: skip
 
 METADATA = Api(
     3, "METADATA", _versions(0, 13, flexible=9),
     MetadataRequest, MetadataResponse,
-    first_versions=MappingProxyType({"null_for_all_topics": 1, "allow_auto_topic_creation": 4, "topic_id": 12}),
+    first_versions=MappingProxyType(
+        {"null_for_all_topics": 1, "allow_auto_topic_creation": 4, "authorized_operations": 8, "topic_id": 12}
+    ),
     errors=lambda response: (response.error, *(topic.error for topic in response.topics)),
 )  # fmt: skip
 
@@ -194,17 +241,77 @@ API_VERSIONS = Api(
     first_versions=MappingProxyType({"software_name": 3}),
 )  # fmt: skip
 
-#: Its request is the part for one partition of `__consumer_offsets`.
+CREATE_TOPICS = Api(
+    19, "CREATE_TOPICS", _versions(2, 7, flexible=5, before_4=(None, 1, 3, 3, 7)),
+    CreateTopicsRequest, CreateTopicsResponse,
+    first_versions=MappingProxyType({"configs": 5, "topic_id": 7}),
+    errors=lambda response: (topic.error for topic in response.topics),
+)  # fmt: skip
+
+DELETE_TOPICS = Api(
+    20, "DELETE_TOPICS", _versions(1, 6, flexible=4, before_4=(None, 1, 3, 3, 6)),
+    DeleteTopicsRequest, DeleteTopicsResponse,
+    first_versions=MappingProxyType({"error_message": 5, "topic_id": 6}),
+    errors=lambda response: (topic.error for topic in response.topics),
+)  # fmt: skip
+
+DELETE_RECORDS = Api(
+    21, "DELETE_RECORDS", _versions(0, 2, flexible=2, before_4=(None, None, 1, 1, 2)),
+    DeleteRecordsRequest, DeleteRecordsResponse,
+    errors=lambda response: (partition.error for partition in response.partitions.values()),
+)  # fmt: skip
+
+OFFSET_FOR_LEADER_EPOCH = Api(
+    23, "OFFSET_FOR_LEADER_EPOCH", _versions(2, 4, flexible=4, before_4=(None, None, 1, 3, 4)),
+    OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse,
+    errors=lambda response: (epoch.error for epoch in response.epochs.values()),
+)  # fmt: skip
+
+#: v6 (KIP-939) is not listed by any released broker.
+INIT_PRODUCER_ID = TransactionApi(
+    22, "INIT_PRODUCER_ID", _versions(0, 5, flexible=2, before_4=(None, None, 1, 1, 5)),
+    InitProducerIdRequest, InitProducerIdResponse,
+    first_versions=MappingProxyType({"producer": 3, "producer_fenced": 4}),
+    error_response=lambda _, error: InitProducerIdResponse(error),
+)  # fmt: skip
+
+#: Its request is the part for one transaction; v0–v3 have one.
+ADD_PARTITIONS_TO_TXN = TransactionApi(
+    24, "ADD_PARTITIONS_TO_TXN", _versions(0, 5, flexible=3, before_4=(None, None, 1, 1, 5)),
+    AddPartitionsToTxnRequest, AddPartitionsToTxnResponse,
+    first_versions=MappingProxyType({"producer_fenced": 2, "transactions": 4}),
+    errors=lambda response: response.errors.values(),
+    error_response=lambda request, error: AddPartitionsToTxnResponse(
+        request.transactional_id, dict.fromkeys(request.partitions, error)
+    ),
+)  # fmt: skip
+
+ADD_OFFSETS_TO_TXN = TransactionApi(
+    25, "ADD_OFFSETS_TO_TXN", _versions(0, 4, flexible=3, before_4=(None, None, 1, 1, 4)),
+    AddOffsetsToTxnRequest, AddOffsetsToTxnResponse,
+    first_versions=MappingProxyType({"producer_fenced": 2}),
+    error_response=lambda _, error: AddOffsetsToTxnResponse(error),
+)  # fmt: skip
+
+END_TXN = TransactionApi(
+    26, "END_TXN", _versions(0, 5, flexible=3, before_4=(None, None, 1, 1, 4)),
+    EndTxnRequest, EndTxnResponse,
+    first_versions=MappingProxyType({"producer_fenced": 2, "increments_epoch": 5}),
+    error_response=lambda _, error: EndTxnResponse(error),
+)  # fmt: skip
+
+#: Its request is the part for one partition.
 WRITE_TXN_MARKERS = CoordinatorApi(
     27, "WRITE_TXN_MARKERS", _versions(1, 2, flexible=1, before_4=(None, None, 0, 0, 1)),
     TxnMarkerRequest, TxnMarkerResponse,
+    first_versions=MappingProxyType({"transaction_version": 2}),
     error_response=lambda _, error: TxnMarkerResponse(error),
 )  # fmt: skip
 
 TXN_OFFSET_COMMIT = CoordinatorApi(
     28, "TXN_OFFSET_COMMIT", _versions(0, 5, flexible=3, before_4=(None, None, 1, 2, 4)),
     TxnOffsetCommitRequest, OffsetCommitResponse,
-    first_versions=MappingProxyType({"leader_epoch": 2, "member_id": 3}),
+    first_versions=MappingProxyType({"leader_epoch": 2, "member_id": 3, "transaction_abortable": 4, "adds_partition": 5}),
     errors=lambda response: response.errors.values(),
     error_response=lambda request, error: OffsetCommitResponse(dict.fromkeys(request.offsets, error)),
 )  # fmt: skip
@@ -215,11 +322,29 @@ DESCRIBE_CONFIGS = Api(
     first_versions=MappingProxyType({"config_type": 3}),
 )  # fmt: skip
 
+DESCRIBE_LOG_DIRS = Api(
+    35, "DESCRIBE_LOG_DIRS", _versions(1, 5, flexible=2, before_4=(None, None, 1, 1, 4)),
+    DescribeLogDirsRequest, DescribeLogDirsResponse,
+    first_versions=MappingProxyType({"error": 3, "volume": 4}),
+)  # fmt: skip
+
+CREATE_PARTITIONS = Api(
+    37, "CREATE_PARTITIONS", _versions(0, 3, flexible=2, before_4=(None, None, 1, 1, 3)),
+    CreatePartitionsRequest, CreatePartitionsResponse,
+    errors=lambda response: (topic.error for topic in response.topics),
+)  # fmt: skip
+
 DELETE_GROUPS = CoordinatorApi(
     42, "DELETE_GROUPS", _versions(0, 2, flexible=2, before_4=(None, None, 1, 1, 2)),
     DeleteGroupRequest, DeleteGroupResponse,
     error_response=lambda request, error: DeleteGroupResponse(request.group_id, error),
     empty_group_id=True,
+)  # fmt: skip
+
+#: Its request is the part for one resource.
+INCREMENTAL_ALTER_CONFIGS = Api(
+    44, "INCREMENTAL_ALTER_CONFIGS", _versions(0, 1, flexible=1, before_4=(None, None, None, 0, 1)),
+    AlterConfigsRequest, AlterConfigsResponse,
 )  # fmt: skip
 
 OFFSET_DELETE = CoordinatorApi(
@@ -235,6 +360,25 @@ DESCRIBE_CLUSTER = Api(
     first_versions=MappingProxyType({"endpoint_type": 1}),
 )  # fmt: skip
 
+DESCRIBE_PRODUCERS = Api(
+    61, "DESCRIBE_PRODUCERS", _versions(0, 0, flexible=0, before_4=(None, None, None, None, 0)),
+    DescribeProducersRequest, DescribeProducersResponse,
+    errors=lambda response: (partition.error for partition in response.partitions.values()),
+)  # fmt: skip
+
+DESCRIBE_TRANSACTIONS = TransactionApi(
+    65, "DESCRIBE_TRANSACTIONS", _versions(0, 0, flexible=0, before_4=(None, None, None, None, 0)),
+    DescribeTransactionRequest, DescribeTransactionResponse,
+    error_response=lambda request, error: DescribeTransactionResponse(error, request.transactional_id),
+)  # fmt: skip
+
+LIST_TRANSACTIONS = TransactionApi(
+    66, "LIST_TRANSACTIONS", _versions(0, 2, flexible=0, before_4=(None, None, None, None, 1)),
+    ListTransactionsRequest, ListTransactionsResponse,
+    first_versions=MappingProxyType({"duration_ms": 1, "pattern": 2}),
+    error_response=lambda _, error: ListTransactionsResponse(error),
+)  # fmt: skip
+
 CONSUMER_GROUP_DESCRIBE = CoordinatorApi(
     69, "CONSUMER_GROUP_DESCRIBE", _versions(0, 1, flexible=0, before_4=(None,) * 5),
     ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse,
@@ -247,6 +391,10 @@ APIS: Mapping[int, AnyApi] = MappingProxyType({api.number: api for api in _TABLE
 #: The coordinator's APIs by the type of the request.
 COORDINATOR_APIS: Mapping[type[Request], CoordinatorApi[Any, Any]] = MappingProxyType(
     {api.request: api for api in APIS.values() if isinstance(api, CoordinatorApi)}
+)
+#: The APIs of the transaction coordinator by the type of the request.
+TRANSACTION_APIS: Mapping[type[Request], TransactionApi[Any, Any]] = MappingProxyType(
+    {api.request: api for api in APIS.values() if isinstance(api, TransactionApi)}
 )
 _APIS_BY_REQUEST: Mapping[type[Request], AnyApi] = MappingProxyType({api.request: api for api in APIS.values()})
 

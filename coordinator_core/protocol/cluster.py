@@ -6,8 +6,9 @@ Times in ms.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
+from types import MappingProxyType
 from typing import NamedTuple
 from uuid import UUID
 
@@ -39,10 +40,35 @@ class ApiVersionRange(NamedTuple):
     highest: int
 
 
+class FinalizedFeature(NamedTuple):
+    """A feature of the cluster with its level; the node supports the levels 0 up to it."""
+
+    name: str
+    level: int
+
+
 @dataclass(frozen=True, slots=True)
 class ApiVersionsResponse(Response):
+    """`features` are the finalized ones, since v3 (KIP-584)."""
+
     error: ErrorCode
     apis: tuple[ApiVersionRange, ...]
+    features: tuple[FinalizedFeature, ...] = ()
+
+
+class AclOperation(IntEnum):
+    """Operations that a client may be allowed (`AclOperation`)."""
+
+    READ = 3
+    WRITE = 4
+    CREATE = 5
+    DELETE = 6
+    ALTER = 7
+    DESCRIBE = 8
+    CLUSTER_ACTION = 9
+    DESCRIBE_CONFIGS = 10
+    ALTER_CONFIGS = 11
+    IDEMPOTENT_WRITE = 12
 
 
 class Broker(NamedTuple):
@@ -67,6 +93,7 @@ class MetadataRequest(NodeRequest):
 
     topics: tuple[RequestedTopic, ...] | None = None
     allow_auto_topic_creation: bool = True
+    include_topic_operations: bool = False
 
 
 class PartitionMetadata(NamedTuple):
@@ -79,11 +106,14 @@ class PartitionMetadata(NamedTuple):
 
 
 class TopicMetadata(NamedTuple):
+    """A topic; `authorized_operations` has numbers of `AclOperation` (v8+), None unless requested."""
+
     name: str | None
     partitions: tuple[PartitionMetadata, ...] = ()
     error: ErrorCode = ErrorCode.NONE
     topic_id: UUID = ZERO_UUID
     is_internal: bool = False
+    authorized_operations: frozenset[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +132,7 @@ class DescribeClusterRequest(NodeRequest):
     """`endpoint_type` is 1 for brokers, 2 for controllers (KIP-919)."""
 
     endpoint_type: int = 1
+    include_operations: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +143,14 @@ class DescribeClusterResponse(Response):
     brokers: tuple[Broker, ...] = ()
     error_message: str | None = None
     endpoint_type: int = 1
+    authorized_operations: frozenset[int] | None = None
+
+
+class IsolationLevel(IntEnum):
+    """Isolation of a consumer: with READ_COMMITTED it reads up to the last stable offset."""
+
+    READ_UNCOMMITTED = 0
+    READ_COMMITTED = 1
 
 
 class ListOffsetsPosition(IntEnum):
@@ -129,11 +168,14 @@ class ListOffsetsPosition(IntEnum):
 class ListOffsetsRequest(NodeRequest):
     """Partition → timestamp in ms, or a negative one for a position (`ListOffsetsPosition`).
 
-    `lowest_timestamp` is the lowest one that is defined in the version of the request.
+    `lowest_timestamp` is the lowest one that is defined in the version of the request. `current_leader_epochs` has those that the
+    client has seen (v4+).
     """
 
     timestamps: Mapping[TopicPartition, int]
     lowest_timestamp: int
+    isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
+    current_leader_epochs: Mapping[TopicPartition, int] = field(default_factory=lambda: MappingProxyType({}))
 
 
 class ListedOffset(NamedTuple):
@@ -155,6 +197,8 @@ class FetchPartition(NamedTuple):
     topic_id: UUID
     partition: int
     offset: int
+    max_bytes: int = (1 << 31) - 1
+    current_leader_epoch: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +210,19 @@ class FetchRequest(NodeRequest):
     min_bytes: int = 0
     session_id: int = 0
     session_epoch: int = -1
+    max_bytes: int = (1 << 31) - 1
+    isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
+
+
+class AbortedFetch(NamedTuple):
+    """An aborted transaction among the fetched records."""
+
+    producer_id: int
+    first_offset: int
 
 
 class FetchedPartition(NamedTuple):
-    """A partition without records: an error, or the end of its log."""
+    """Whole record batches of a partition, or an error. `aborted` is None without READ_COMMITTED."""
 
     topic: str
     topic_id: UUID
@@ -177,6 +230,9 @@ class FetchedPartition(NamedTuple):
     error: ErrorCode
     high_watermark: int = -1
     log_start_offset: int = -1
+    last_stable_offset: int = -1
+    aborted: tuple[AbortedFetch, ...] | None = None
+    records: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,29 +243,39 @@ class FetchResponse(Response):
 
 
 class ProducePartition(NamedTuple):
-    """A partition to write to: by topic name up to v12, by topic id from v13 on. Its records are dropped."""
+    """Records for a partition: by topic name up to v12, by topic id from v13 on."""
 
     topic: str
     topic_id: UUID
     partition: int
+    records: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ProduceRequest(NodeRequest):
-    """With `acks` 0, the producer expects no response."""
+    """With `acks` 0, the producer expects no response.
+
+    `knows_transaction_abortable`: v11+; `adds_partitions`: v12+, the request adds its partitions to the transaction (KIP-890).
+    """
 
     partitions: tuple[ProducePartition, ...]
     acks: int = -1
+    transactional_id: str | None = None
+    knows_transaction_abortable: bool = False
+    adds_partitions: bool = False
 
 
 class ProducedPartition(NamedTuple):
-    """The error of a partition; the message is sent since v8 (KIP-467)."""
+    """The offset of the first record of a partition, or an error; its message is sent since v8 (KIP-467)."""
 
     topic: str
     topic_id: UUID
     partition: int
     error: ErrorCode
     error_message: str | None = None
+    base_offset: int = -1
+    log_append_time: int = -1
+    log_start_offset: int = -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,8 @@ class ResourceType(IntEnum):
 class ConfigSource(IntEnum):
     """Where a value is from (`DescribeConfigsResponse.ConfigSource`)."""
 
+    TOPIC_CONFIG = 1
+    DYNAMIC_BROKER_CONFIG = 2
     STATIC_BROKER_CONFIG = 4
     DEFAULT_CONFIG = 5
 
@@ -30,7 +32,12 @@ class ConfigType(IntEnum):
     """Type of a value (`DescribeConfigsResponse.ConfigType`)."""
 
     UNKNOWN = 0
+    BOOLEAN = 1
+    STRING = 2
     INT = 3
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +50,13 @@ class DescribeConfigsRequest(NodeRequest):
 
 
 class ConfigEntry(NamedTuple):
-    """A read-only config; the type is sent since v3."""
+    """A config; the type is sent since v3."""
 
     name: str
     value: str | None
     source: ConfigSource
     config_type: ConfigType = ConfigType.UNKNOWN
+    read_only: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,10 @@ class ProducerEpoch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TxnOffsetCommitRequest(GroupRequest):
-    """A commit in a transaction. Member fields exist since v3 (KIP-447)."""
+    """A commit in a transaction. Member fields exist since v3 (KIP-447).
+
+    `knows_transaction_abortable`: v4+; `adds_partition`: v5+, the commit adds the partition of the group to the transaction.
+    """
 
     group_id: str
     transactional_id: str
@@ -54,6 +57,8 @@ class TxnOffsetCommitRequest(GroupRequest):
     member_id: str = UNKNOWN_MEMBER_ID
     generation: int = NO_GENERATION
     group_instance_id: str | None = None
+    knows_transaction_abortable: bool = False
+    adds_partition: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +70,15 @@ class OffsetCommitResponse(Response):
 
 @dataclass(frozen=True, slots=True)
 class TxnMarkerRequest(CoordinatorRequest):
-    """The part of WriteTxnMarkers for this log partition: the transaction of a producer ends."""
+    """The part of WriteTxnMarkers for one partition: the transaction of a producer ends.
+
+    `transaction_version` is the client's, since v2 (KIP-1228), otherwise 0.
+    """
 
     producer: ProducerEpoch
     control_type: ControlType
     coordinator_epoch: int = 0
+    transaction_version: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ from coordinator_core.log.record_batch import (
     read_records,
     write_batch,
 )
+from coordinator_core.producers.entry import NONE, ProducerStateEntry
 from coordinator_core.segment_log.errors import CleanFailed
-from coordinator_core.segment_log.producers import NO_OFFSET, LastBatch
 from coordinator_core.segment_log.transactions import Transactions
 
 DROP = 0
@@ -39,7 +39,7 @@ def decide(
     last: Int64s,
     transactions: Transactions,
     open_batches: frozenset[int],
-    producers: Mapping[int, LastBatch],
+    producers: Mapping[int, ProducerStateEntry],
     now_ms: int,
 ) -> tuple[Flags, Bytes]:
     """Return the mask of records to keep, and the action for each batch.
@@ -77,12 +77,12 @@ def _among(base: Int64s, chosen: set[int] | frozenset[int]) -> Flags:
     return np.isin(base, np.fromiter(chosen, np.int64)) if chosen else np.zeros(len(base), np.bool_)
 
 
-def _is_last(batch: npt.NDArray[np.void], producers: Mapping[int, LastBatch]) -> bool:
+def _is_last(batch: npt.NDArray[np.void], producers: Mapping[int, ProducerStateEntry]) -> bool:
     """Whether the batch has the newest data of an active producer or, if the producer's epoch has no data, its marker."""
     newest = producers.get(int(batch["producer_id"]))
     if newest is None:
         return False
-    if newest.last_data_offset != NO_OFFSET:
+    if newest.last_data_offset != NONE:
         return int(batch["last_offset"]) == newest.last_data_offset
     return bool(int(batch["attributes"]) & CONTROL) and int(batch["producer_epoch"]) == newest.epoch
 

@@ -72,12 +72,12 @@ def clean_in_slices(
     result = CleanResult(plan.partition)
     keys, transactions = KeyOffsets(), Transactions()
     for segment in plan.segments:
-        for piece in _whole_pieces(segment):
+        for piece in whole_pieces(segment):
             transactions.note(piece)
             yield result
     open_batches = frozenset(transactions.open)
     for segment in plan.segments:
-        for piece in _whole_pieces(segment):
+        for piece in whole_pieces(segment):
             for columns, batches in _parsed(piece):
                 _note_keys(keys, columns, batches, transactions.aborted | open_batches)
             yield result
@@ -95,7 +95,8 @@ def clean_in_slices(
             yield result
 
 
-def _whole_pieces(segment: Segment) -> Iterator[Piece]:
+def whole_pieces(segment: Segment) -> Iterator[Piece]:
+    """Yield the batches of a segment. Raises CleanFailed for damage."""
     for piece in pieces(segment.path, segment.base_offset, upto=segment.size):
         if not isinstance(piece, Piece):
             raise CleanFailed(f"{segment.path}: byte {piece.position:,}: {piece.why}")
@@ -139,7 +140,7 @@ def _clean_group(cleaning: _Cleaning, group: tuple[Segment, ...]) -> Iterator[Se
     try:
         with cleaned.open("wb", buffering=0) as file:
             for segment in group:
-                for piece in _whole_pieces(segment):
+                for piece in whole_pieces(segment):
                     for kept in _kept(cleaning, piece):
                         _write_all(file.fileno(), kept.data)
                         size, largest = size + len(kept.data), max(largest, kept.timestamp)

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from coordinator_core.segment_log.producers import LastBatch, ProducerStates
+from coordinator_core.producers.entry import ProducerStateEntry
+from coordinator_core.producers.state_manager import ProducerStateManager
 from coordinator_core.segment_log.segment import MOST_OFFSETS, Segment
 from coordinator_core.segment_log.settings import SegmentLogSettings
 
@@ -20,7 +21,7 @@ class CleaningPlan:
     groups: tuple[tuple[Segment, ...], ...]
     end_offset: int
     dirty_ratio: float
-    producers: dict[int, LastBatch]
+    producers: dict[int, ProducerStateEntry]
 
     @property
     def segments(self) -> tuple[Segment, ...]:
@@ -33,12 +34,13 @@ def plan_cleaning(
     closed: Sequence[Segment],
     active_base_offset: int,
     first_dirty_offset: int,
-    producers: ProducerStates,
+    producers: ProducerStateManager,
     settings: SegmentLogSettings,
     now_ms: int,
 ) -> CleaningPlan:
     """Plan a cleaning of closed segments, up to the first that has an open transaction or is younger than the compaction lag."""
-    stable = producers.first_unstable_offset(active_base_offset)
+    undecided = producers.first_undecided_offset()
+    stable = active_base_offset if undecided is None else undecided
     ends = [after.base_offset for _, after in pairwise(closed)] + [active_base_offset]
     chosen: list[Segment] = []
     end_offset = closed[0].base_offset if closed else active_base_offset
@@ -51,7 +53,7 @@ def plan_cleaning(
     total = sum(segment.size for segment in chosen)
     dirty = sum(segment.size for segment in chosen if segment.base_offset >= first_dirty_offset)
     groups = _grouped(chosen, end_offset, settings.segment_bytes)
-    active = producers.active(now_ms, settings.producer_id_expiration_ms)
+    active = producers.active_producers(now_ms, settings.producer_id_expiration_ms)
     return CleaningPlan(partition, groups, end_offset, dirty / total if total else 0.0, active)
 
 

@@ -4,6 +4,7 @@ import os
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,13 +13,19 @@ from coordinator_core.log.entries import LogRecord
 from coordinator_core.log.force import force
 from coordinator_core.log.leader_epochs import read_leader_epochs, with_new_epoch, write_leader_epochs
 from coordinator_core.log.partition_metadata import partition_of
+from coordinator_core.producers.aborted_transactions import AbortedTransaction
+from coordinator_core.producers.append import AppendOrigin, Marker
+from coordinator_core.producers.state_manager import ProducerStateManager
 from coordinator_core.segment_log.append_batch import AppendBatch, batch_bytes
-from coordinator_core.segment_log.cleaner import CleanResult, clean_in_slices
+from coordinator_core.segment_log.cleaner import CleanResult, clean_in_slices, whole_pieces
 from coordinator_core.segment_log.cleaning_plan import CleaningPlan, plan_cleaning
 from coordinator_core.segment_log.errors import AppendFailed, CleanFailed, PartitionFailed
+from coordinator_core.segment_log.producer_files import ProducerFiles
+from coordinator_core.segment_log.producer_replay import replay_batch
 from coordinator_core.segment_log.recovery import CutTail, recover
 from coordinator_core.segment_log.segment import MOST_OFFSETS, ActiveSegment, Segment, log_path, sync_folder
 from coordinator_core.segment_log.settings import SegmentLogSettings
+from coordinator_core.segment_log.sparse_index import SparseIndex
 from coordinator_core.sources.segments import SegmentSource
 
 
@@ -37,6 +44,8 @@ class PartitionLog:
 
     Attributes:
         partition: number of the partition
+        producers: states of its producers
+        producer_files: their files, None if the partition has none
         leader_epoch: epoch of the batches appended from now on; greater than any earlier one
         end_offset: offset of the next record
         flushed_offset: records below this offset are durable
@@ -44,8 +53,18 @@ class PartitionLog:
         first_dirty_offset: end of the last cleaning; records at or after this offset are not cleaned
     """
 
-    def __init__(self, folder: Path, settings: SegmentLogSettings, first_dirty_offset: int = 0) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        settings: SegmentLogSettings,
+        first_dirty_offset: int = 0,
+        *,
+        producers: ProducerStateManager | None = None,
+        producer_files: ProducerFiles | None = None,
+    ) -> None:
         """Recover the folder, which may be empty, and begin a leader epoch.
+
+        `producers` gets the states found in the log; it may have the rules of another era.
 
         Raises LogDamaged, OldMessages, PartitionFailed, OSError.
         """
@@ -55,12 +74,14 @@ class PartitionLog:
         self.topic, self.partition = named
         self._folder = folder
         self._settings = settings
-        found = recover(folder)
+        self.producer_files = producer_files
+        found = recover(folder, producers or ProducerStateManager(), producer_files)
         self.cut_tail: CutTail | None = found.cut_tail
         self.end_offset = self._written_offset = found.end_offset
         self.flushed_offset = -1
         self.first_dirty_offset = first_dirty_offset if first_dirty_offset <= found.end_offset else 0
-        self._producers = found.producers
+        self.producers = found.producers
+        self._indexes: dict[int, SparseIndex] = found.indexes
         self._active = ActiveSegment(found.segments.pop(), found.first_timestamp)
         #: Base offset → segment. Every change is one operation of the dict, so the cleaner may run beside appends.
         self._closed: dict[int, Segment] = {segment.base_offset: segment for segment in found.segments}
@@ -76,8 +97,14 @@ class PartitionLog:
     def _begin_epoch(self, newest_in_batches: int) -> int:
         known = read_leader_epochs(self._folder)
         epoch = max(newest_in_batches, *(entry.epoch for entry in known), -1) + 1
-        write_leader_epochs(self._folder, with_new_epoch(known, epoch, self.end_offset))
+        #: Leader epochs, ascending.
+        self.leader_epochs = with_new_epoch(known, epoch, self.end_offset)
+        write_leader_epochs(self._folder, self.leader_epochs)
         return epoch
+
+    def configure(self, settings: SegmentLogSettings) -> None:
+        """Use these settings from now on."""
+        self._settings = settings
 
     # ---- writing
 
@@ -97,21 +124,52 @@ class PartitionLog:
             bases.append(offset)
             parts.append(batch_bytes(batch, offset, self.leader_epoch, now_ms, self._settings.compression))
             offset += batch.count
-        data = b"".join(parts)
-        if self._is_full(len(data), offset, now_ms):
-            self.roll()
-        self._write(data, offset)
-        self._active.grow(self._active.size + len(data), now_ms)
-        self.end_offset = self._written_offset = offset
-        for batch, base in zip(batches, bases, strict=True):
+        self.append_bytes(b"".join(parts), offset, now_ms)
+        for batch, part in zip(batches, parts, strict=True):
             if batch.producer is not None:
-                self._note_producer(batch, batch.producer, base, now_ms)
+                self._note_aborted(replay_batch(self.producers, memoryview(part)))
+        self.producers.map_end_offset = offset
+        if self.producer_files is None:
+            # without consumers, nothing depends on the high watermark
+            self.producers.on_high_watermark_updated(offset)
         return bases
 
-    def _note_producer(self, batch: AppendBatch, producer: tuple[int, int], base: int, now_ms: int) -> None:
-        is_control = batch.control_type is not None
-        last = base + batch.count - 1
-        self._producers.note(*producer, base, last, now_ms, transactional=True, control=is_control)
+    def append_bytes(self, data: bytes, next_offset: int, timestamp: int) -> None:
+        """Append whole batches, which begin at `end_offset` and have the leader epoch of this log, with one write.
+
+        `next_offset` follows their last record, `timestamp` is their greatest one in ms. The caller updates `producers`.
+        Raises AppendFailed and PartitionFailed as `append`.
+        """
+        self._check()
+        base_offset = self.end_offset
+        if self._is_full(len(data), next_offset, timestamp):
+            self.roll()
+        active = self._active
+        self._write(data, next_offset)
+        self._index_of(active.base_offset).note(base_offset, active.size, len(data), timestamp)
+        active.grow(active.size + len(data), timestamp)
+        self.end_offset = self._written_offset = next_offset
+
+    def append_marker(self, marker: Marker, now_ms: int) -> int:
+        """Append a transaction marker at `end_offset` and return its offset, after the checks of its producer.
+
+        Raises ProducerRejected, AppendFailed, PartitionFailed.
+        """
+        self._check()
+        append = self.producers.prepare_update(marker.producer_id, AppendOrigin.COORDINATOR)
+        # checked first, without effect: nothing may be written that the producer's state refuses
+        append.append_marker(marker)
+        encoded = AppendBatch((), (marker.producer_id, marker.epoch), marker.control_type, marker.coordinator_epoch)
+        return self.append([encoded], now_ms)[0]
+
+    def _note_aborted(self, row: AbortedTransaction | None) -> None:
+        if row is None or self.producer_files is None:
+            return
+        try:
+            self.producer_files.append_aborted(row, self._active.base_offset)
+        except OSError as error:
+            # the marker is in the log and its row is not: readers would take aborted records for committed ones
+            raise self._failed(f"cannot write the index of aborted transactions: {error.strerror}") from error
 
     def _write(self, data: bytes, next_offset: int) -> None:
         active, written = self._active, 0
@@ -202,6 +260,8 @@ class PartitionLog:
             raise self._failed(f"fsync failed: {error.strerror}") from error
         path = log_path(self._folder, self.end_offset)
         try:
+            if self.producer_files is not None:
+                self.producer_files.take_snapshot(self.producers)
             new = ActiveSegment(Segment(self.end_offset, path, 0, -1), -1)
         except OSError as error:
             raise AppendFailed(f"{path}: cannot create a new segment: {error.strerror}") from error
@@ -242,6 +302,42 @@ class PartitionLog:
         for columns in self.read_columns(from_offset):
             yield from to_log_records(columns, self.partition)
 
+    # ---- segments
+
+    @property
+    def segments(self) -> list[Segment]:
+        """All segments, ascending; the last one is active."""
+        active = self._active
+        return [*(self._closed[base] for base in sorted(self._closed)), active.rolled()]
+
+    def index_of(self, segment: Segment) -> SparseIndex:
+        """Return the index of a segment of `segments`. Raises CleanFailed for a damaged one."""
+        index = self._indexes.get(segment.base_offset)
+        if index is None:
+            # the segment was cleaned since
+            index = SparseIndex()
+            for piece in whole_pieces(segment):
+                index.note_piece(piece)
+            self._indexes[segment.base_offset] = index
+        return index
+
+    def _index_of(self, base_offset: int) -> SparseIndex:
+        return self._indexes.setdefault(base_offset, SparseIndex())
+
+    def remove_before(self, offset: int) -> int:
+        """Delete the closed segments whose records are all before this offset; return their number. Raises OSError."""
+        segments = self.segments
+        old = [segment for segment, after in pairwise(segments) if after.base_offset <= offset]
+        for segment in old:
+            self._closed.pop(segment.base_offset)
+            self._indexes.pop(segment.base_offset, None)
+            segment.path.unlink()
+        if old:
+            if self.producer_files is not None:
+                self.producer_files.remove_before(self.segments[0].base_offset)
+            sync_folder(self._folder)
+        return len(old)
+
     # ---- cleaning
 
     def cleanable_ratio(self, now_ms: int) -> float:
@@ -275,6 +371,8 @@ class PartitionLog:
             self._cleaning_failure = f"{self._folder}: cleaning failed: {type(error).__name__}: {error}"
             raise
         self.first_dirty_offset = max(self.first_dirty_offset, plan.end_offset)
+        for base in [base for base in list(self._indexes) if base < plan.end_offset]:
+            self._indexes.pop(base, None)
 
     def _plan(self, now_ms: int) -> CleaningPlan:
         # read first: segments that are rolled meanwhile are left to the next cleaning
@@ -284,7 +382,7 @@ class PartitionLog:
             [segment for base, segment in sorted(list(self._closed.items())) if base < active_base_offset],
             active_base_offset,
             self.first_dirty_offset,
-            self._producers,
+            self.producers,
             self._settings,
             now_ms,
         )

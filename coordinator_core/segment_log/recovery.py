@@ -5,8 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from coordinator_core.log.force import force
+from coordinator_core.producers.aborted_transactions import AbortedTransaction
+from coordinator_core.producers.state_manager import ProducerStateManager
 from coordinator_core.segment_log.errors import LogDamaged, OldMessages
-from coordinator_core.segment_log.producers import ProducerStates
+from coordinator_core.segment_log.producer_files import PRODUCER_FILES, ProducerFiles
+from coordinator_core.segment_log.producer_replay import replay_producers
 from coordinator_core.segment_log.segment import (
     CLEANED,
     DELETED,
@@ -18,7 +21,8 @@ from coordinator_core.segment_log.segment import (
     segment_paths,
     sync_folder,
 )
-from coordinator_core.segment_log.segment_scan import Piece, Stop, note_producers, pieces
+from coordinator_core.segment_log.segment_scan import Piece, Stop, pieces
+from coordinator_core.segment_log.sparse_index import SparseIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,25 +47,33 @@ class Recovered:
     """State of a partition after recovery. The last of `segments` is the active one.
 
     `first_timestamp` is that of the first batch in the last segment, `leader_epoch` the greatest of all batches; -1 for none.
+    `aborted` has the aborted transactions, `indexes` an index for each segment.
     """
 
     segments: list[Segment] = field(default_factory=list)
     end_offset: int = 0
     first_timestamp: int = -1
     leader_epoch: int = -1
-    producers: ProducerStates = field(default_factory=ProducerStates)
+    producers: ProducerStateManager = field(default_factory=ProducerStateManager)
+    aborted: list[AbortedTransaction] = field(default_factory=list)
+    indexes: dict[int, SparseIndex] = field(default_factory=dict)
     cut_tail: CutTail | None = None
 
 
-def recover(folder: Path) -> Recovered:
+def recover(folder: Path, producers: ProducerStateManager, producer_files: ProducerFiles | None = None) -> Recovered:
     """Repair the files of a partition and read all batches.
+
+    Producer states begin with the snapshot at the first segment, if there are `producer_files`, and every batch is replayed.
+    Brokers load the newest snapshot; since all batches are read here anyway, all remembered batches survive a restart.
 
     Raises LogDamaged for damage in a segment that is not the last, OldMessages for formats before Kafka 0.11, OSError.
     """
     finish_interrupted_cleaning(folder)
-    remove_derived(folder)
-    found = Recovered()
+    remove_derived(folder, keep=PRODUCER_FILES if producer_files is not None else ())
+    found = Recovered(producers=producers)
     paths = segment_paths(folder) or {0: log_path(folder, 0)}
+    if producer_files is not None:
+        producer_files.load(producers, next(iter(paths)))
     last = next(reversed(paths))
     for base_offset, path in paths.items():
         if base_offset < found.end_offset:
@@ -69,6 +81,8 @@ def recover(folder: Path) -> Recovered:
             raise LogDamaged(f"{path}: begins at offset {base_offset}, but {previous}: restore the files")
         found.end_offset = base_offset
         _read_through(found, base_offset, path, is_last=base_offset == last)
+    if producer_files is not None:
+        producer_files.reset(paths, found.end_offset, found.aborted)
     return found
 
 
@@ -77,6 +91,7 @@ def _read_through(found: Recovered, base_offset: int, path: Path, *, is_last: bo
         found.segments.append(Segment(base_offset, path, 0, -1))
         return
     size, largest, found.first_timestamp = 0, -1, -1
+    index = found.indexes[base_offset] = SparseIndex()
     for piece in pieces(path, base_offset):
         if isinstance(piece, Stop):
             _stopped(found, path, piece, is_last=is_last)
@@ -84,6 +99,7 @@ def _read_through(found: Recovered, base_offset: int, path: Path, *, is_last: bo
         size = piece.position + len(piece.data)
         largest = max(largest, int(piece.batches["max_timestamp"].max()))
         _note(found, piece)
+        index.note_piece(piece)
     found.segments.append(Segment(base_offset, path, size, largest))
 
 
@@ -92,7 +108,7 @@ def _note(found: Recovered, piece: Piece) -> None:
         found.first_timestamp = int(piece.batches["max_timestamp"][0])
     found.end_offset = int(piece.batches["last_offset"][-1]) + 1
     found.leader_epoch = max(found.leader_epoch, int(piece.leader_epochs.max()))
-    note_producers(found.producers, piece.batches)
+    found.aborted += replay_producers(found.producers, piece)
 
 
 def _stopped(found: Recovered, path: Path, stop: Stop, *, is_last: bool) -> None:
@@ -151,10 +167,10 @@ def _remove_covered(folder: Path, name: str) -> None:
             path.unlink()
 
 
-def remove_derived(folder: Path) -> None:
+def remove_derived(folder: Path, keep: tuple[str, ...] = ()) -> None:
     """Remove a broker's indexes and snapshots, which would not match the segments after appends and cleanings."""
     for path in folder.iterdir():
-        if path.name.endswith(DERIVED) and path.name[:20].isdigit():
+        if path.name.endswith(DERIVED) and path.name[:20].isdigit() and path.suffix not in keep:
             path.unlink()
 
 

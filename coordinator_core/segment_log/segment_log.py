@@ -27,7 +27,7 @@ class SegmentLog:
         directory: Path,
         topic: str,
         topic_id: UUID,
-        lock: FolderLock,
+        lock: FolderLock | None,
         partitions: list[PartitionLog],
         settings: SegmentLogSettings,
     ) -> None:
@@ -39,8 +39,17 @@ class SegmentLog:
         self._settings = settings
 
     @classmethod
-    def open(cls, directory: str | Path, topic: str, partitions: int, settings: SegmentLogSettings) -> "SegmentLog":
+    def open(
+        cls,
+        directory: str | Path,
+        topic: str,
+        partitions: int,
+        settings: SegmentLogSettings,
+        beside: "SegmentLog | None" = None,
+    ) -> "SegmentLog":
         """Lock the folder, create missing partitions and recover existing ones.
+
+        `beside` is an open log of another topic in the same folder, whose lock covers this one: it must be closed last.
 
         Raises:
             LogInUse: another process or object holds the lock
@@ -52,7 +61,7 @@ class SegmentLog:
         """
         folder = Path(directory)
         folder.mkdir(parents=True, exist_ok=True)
-        lock = FolderLock(folder)
+        lock = FolderLock(folder) if beside is None else None
         opened: list[PartitionLog] = []
         try:
             _expect_partitions(folder, topic, partitions)
@@ -65,7 +74,8 @@ class SegmentLog:
         except BaseException:
             for partition in opened:
                 partition.close()
-            lock.release()
+            if lock is not None:
+                lock.release()
             raise
         return cls(folder, topic, topic_id, lock, opened, settings)
 
@@ -105,10 +115,11 @@ class SegmentLog:
         return result
 
     def close(self) -> None:
-        """Close all files, without a flush, and release the lock."""
+        """Close all files, without a flush, and release the lock unless it belongs to another log."""
         for partition in self._partitions:
             partition.close()
-        self._lock.release()
+        if self._lock is not None:
+            self._lock.release()
 
 
 def _folder_of(directory: Path, topic: str, partition: int) -> Path:
@@ -131,7 +142,7 @@ def _made(directory: Path, topic: str, partitions: int) -> UUID:
     """Create missing folders and metadata files, and return the topic id."""
     paths = [_folder_of(directory, topic, number) / _METADATA for number in range(partitions)]
     known = [parse_topic_id(path.read_text(errors="replace")) for path in paths if path.exists()]
-    topic_id = next((found for found in known if found is not None), None) or _new_topic_id()
+    topic_id = next((found for found in known if found is not None), None) or new_topic_id()
     for path in paths:
         path.parent.mkdir(exist_ok=True)
         if not path.exists() or parse_topic_id(path.read_text(errors="replace")) is None:
@@ -140,7 +151,7 @@ def _made(directory: Path, topic: str, partitions: int) -> UUID:
     return topic_id
 
 
-def _new_topic_id() -> UUID:
+def new_topic_id() -> UUID:
     """Return a random id whose text does not begin with a dash, as Kafka requires."""
     while uuid_text(topic_id := uuid4()).startswith("-"):
         pass

@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from coordinator_core.log.columns import batches_of
 from coordinator_core.log.damage import Problem
-from coordinator_core.log.record_batch import CONTROL, LEADER_EPOCH_START, LOG_OVERHEAD, NO_PRODUCER_ID, TRANSACTIONAL
-from coordinator_core.segment_log.producers import ProducerStates
+from coordinator_core.log.record_batch import LEADER_EPOCH_START, LOG_OVERHEAD
 from coordinator_core.segment_log.segment import MOST_OFFSETS
 
 #: Small enough that other threads wait only briefly, large enough that the cost of calls is negligible.
@@ -102,18 +101,3 @@ def _is_old_message(data: bytes, batch: npt.NDArray[np.void]) -> bool:
     return zlib.crc32(data[start + _OLD_CRC_END : end]) == int.from_bytes(
         data[start + LOG_OVERHEAD : start + _OLD_CRC_END], "big"
     )
-
-
-def note_producers(states: ProducerStates, batches: npt.NDArray[np.void]) -> None:
-    """Update the states with the batches that have a producer."""
-    for batch in batches[batches["producer_id"] != NO_PRODUCER_ID]:
-        attributes = int(batch["attributes"])
-        states.note(
-            int(batch["producer_id"]),
-            int(batch["producer_epoch"]),
-            int(batch["base_offset"]),
-            int(batch["last_offset"]),
-            int(batch["max_timestamp"]),
-            transactional=bool(attributes & TRANSACTIONAL),
-            control=bool(attributes & CONTROL),
-        )

@@ -1,45 +1,28 @@
-"""Responses about the cluster: one node that leads every partition, topics without data, and `__consumer_offsets`.
-
-The topics of the configuration exist so that members can be assigned partitions. A consumer may list and fetch their offsets.
-A fetch at any offset finds an empty partition that ends at this offset, so that committed offsets are never out of range.
-"""
+"""Responses about the cluster: one node that leads every partition of every topic."""
 
 from collections.abc import Callable, Mapping
-from typing import TypeVar
-from uuid import UUID, uuid5
+from typing import NamedTuple, TypeVar
+from uuid import UUID
 
 from coordinator_core.codec.messages.offsets import ZERO_UUID
-from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.coordinator.find import find_coordinators
-from coordinator_core.coordinator.group_configs import describe_configs
 from coordinator_core.protocol import apis
 from coordinator_core.protocol.api import Api, NodeRequest, Response
 from coordinator_core.protocol.cluster import (
+    AclOperation,
     ApiVersionRange,
     ApiVersionsRequest,
     ApiVersionsResponse,
     Broker,
     DescribeClusterRequest,
     DescribeClusterResponse,
-    FetchedPartition,
-    FetchPartition,
-    FetchRequest,
-    FetchResponse,
-    ListedOffset,
-    ListOffsetsPosition,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
+    FinalizedFeature,
     MetadataRequest,
     MetadataResponse,
     PartitionMetadata,
-    ProducedPartition,
-    ProducePartition,
-    ProduceRequest,
-    ProduceResponse,
     RequestedTopic,
     TopicMetadata,
 )
-from coordinator_core.protocol.configs import DescribeConfigsRequest, DescribeConfigsResponse
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.groups import (
     CoordinatorType,
@@ -47,57 +30,84 @@ from coordinator_core.protocol.groups import (
     FindCoordinatorResponse,
     Node,
 )
+from coordinator_core.protocol.internal_topics import OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
+from coordinator_core.service.topic_registry import TopicRegistry
 
-#: `Topic.GROUP_METADATA_TOPIC_NAME`.
-OFFSETS_TOPIC = "__consumer_offsets"
-#: `FetchRequest.INVALID_SESSION_ID`: fetch sessions are not supported.
-_NO_SESSION = 0
+#: Topic of each kind of coordinator that this node may have.
+_TOPICS: Mapping[CoordinatorType, str] = {
+    CoordinatorType.GROUP: OFFSETS_TOPIC,
+    CoordinatorType.TRANSACTION: TRANSACTION_STATE_TOPIC,
+}
 _BROKERS = 1
-#: Positions with an offset in an empty partition; for any other position it has no record.
-_AT_THE_ENDS = frozenset({ListOffsetsPosition.LATEST, ListOffsetsPosition.EARLIEST, ListOffsetsPosition.EARLIEST_LOCAL})
-#: Error message of Produce v8+, which producers report.
-_NO_DATA = "The topics of this coordinator hold no data: they exist so that consumers can be assigned partitions."
-_ACKS = frozenset({-1, 0, 1})
-_TOPIC_IDS = UUID("6f9a1c5e-53d8-4c9b-9a3e-2f6f0a7c3b11")
+#: `AclEntry.supportedOperations` of topics and of the cluster: without an authorizer, clients may do everything.
+_TOPIC_OPERATIONS = frozenset(
+    {
+        AclOperation.READ,
+        AclOperation.WRITE,
+        AclOperation.CREATE,
+        AclOperation.DELETE,
+        AclOperation.ALTER,
+        AclOperation.DESCRIBE,
+        AclOperation.DESCRIBE_CONFIGS,
+        AclOperation.ALTER_CONFIGS,
+    }
+)
+_CLUSTER_OPERATIONS = frozenset(
+    {
+        AclOperation.CREATE,
+        AclOperation.ALTER,
+        AclOperation.DESCRIBE,
+        AclOperation.CLUSTER_ACTION,
+        AclOperation.DESCRIBE_CONFIGS,
+        AclOperation.ALTER_CONFIGS,
+        AclOperation.IDEMPOTENT_WRITE,
+    }
+)
+
+
+class TransactionTopic(NamedTuple):
+    """`__transaction_state`, and the finalized level of the feature `transaction.version`."""
+
+    partitions: int
+    topic_id: UUID
+    version: int
 
 
 class Cluster:
     """Cluster metadata, and the responses made from it.
 
-    `node` has the advertised address, `topics` are those of the configuration; `partitions` and `offsets_topic_id` belong to
-    `__consumer_offsets`. `offered` has the served versions of each API, `config` the settings of groups.
+    `node` has the advertised address, `topics` has all topics, `offered` the served versions of each API.
+    `transaction_version` is the finalized level of the feature, 0 without transactions.
     """
 
     def __init__(
-        self,
-        node: Node,
-        cluster_id: str,
-        topics: Mapping[str, int],
-        partitions: int,
-        offsets_topic_id: UUID,
-        offered: Mapping[int, range],
-        config: CoordinatorConfig,
+        self, node: Node, cluster_id: str, topics: TopicRegistry, offered: Mapping[int, range], transaction_version: int = 0
     ) -> None:
-        self._config = config
         self._node = node
         self._cluster_id = cluster_id
         self._broker = Broker(*node)
-        self._declared = topics
+        self._topics = topics
         self.offered = offered
-        self._partitions = {**topics, OFFSETS_TOPIC: partitions}
-        self._ids = {name: uuid5(_TOPIC_IDS, f"{cluster_id}/{name}") for name in topics} | {OFFSETS_TOPIC: offsets_topic_id}
-        #: Topic id → topic name.
-        self.topic_names: Mapping[UUID, str] = {topic_id: name for name, topic_id in self._ids.items()}
+        self._features: tuple[FinalizedFeature, ...] = ()
+        if transaction_version:
+            self._features = (FinalizedFeature("transaction.version", transaction_version),)
+
+    @property
+    def topic_names(self) -> Mapping[UUID, str]:
+        """Topic id → topic name."""
+        return self._topics.names
 
     def answer(self, request: NodeRequest) -> Response:
-        """Return the response; it depends only on the configuration."""
+        """Return the response."""
         return HANDLERS[type(request)](self, request)
 
     # ---- `Topology`
 
     def partitions(self, kind: CoordinatorType) -> int | None:
-        """Return the number of partitions of the coordinator's topic; None for other coordinators than those of groups."""
-        return self._partitions[OFFSETS_TOPIC] if kind is CoordinatorType.GROUP else None
+        """Return the number of partitions of the coordinator's topic; None for a coordinator that this node does not have."""
+        name = _TOPICS.get(kind)
+        topic = None if name is None else self._topics.find(name)
+        return None if topic is None else topic.partitions
 
     def leader(self, kind: CoordinatorType, partition: int) -> Node | None:  # noqa: ARG002 - this node leads all of them
         """Return this node."""
@@ -106,85 +116,46 @@ class Cluster:
     # ---- handlers of requests, by API
 
     def find_coordinator(self, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
-        """Find the coordinators of groups: this node."""
+        """Find the coordinators of groups and of transactional ids: this node."""
         return find_coordinators(self, request)
 
     def api_versions(self, request: ApiVersionsRequest) -> ApiVersionsResponse:
         ranges = tuple(ApiVersionRange(api, versions.start, versions.stop - 1) for api, versions in self.offered.items())
-        return ApiVersionsResponse(ErrorCode.NONE if request.valid else ErrorCode.INVALID_REQUEST, ranges)
+        return ApiVersionsResponse(ErrorCode.NONE if request.valid else ErrorCode.INVALID_REQUEST, ranges, self._features)
 
     def metadata(self, request: MetadataRequest) -> MetadataResponse:
         requested = request.topics
         if requested is None:
-            requested = tuple(RequestedTopic(name) for name in self._partitions)
-        topics = tuple(self._topic(topic) for topic in requested)
+            requested = tuple(RequestedTopic(topic.name) for topic in self._topics.topics())
+        operations = _TOPIC_OPERATIONS if request.include_topic_operations else None
+        topics = tuple(self._topic(topic, operations) for topic in requested)
         return MetadataResponse((self._broker,), topics, self._cluster_id, self._node.node_id)
 
-    def _topic(self, requested: RequestedTopic) -> TopicMetadata:
-        name = requested.name if requested.topic_id == ZERO_UUID else self.topic_names.get(requested.topic_id)
-        if name is None:
-            return TopicMetadata(None, error=ErrorCode.UNKNOWN_TOPIC_ID, topic_id=requested.topic_id)
-        if name not in self._partitions:
-            return TopicMetadata(name, error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    def _topic(self, requested: RequestedTopic, operations: frozenset[int] | None) -> TopicMetadata:
+        topic = self._topics.find(requested.name, requested.topic_id)
+        if topic is None:
+            if requested.topic_id != ZERO_UUID or requested.name is None:
+                return TopicMetadata(None, error=ErrorCode.UNKNOWN_TOPIC_ID, topic_id=requested.topic_id)
+            return TopicMetadata(requested.name, error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         node = self._node.node_id
-        partitions = tuple(PartitionMetadata(number, node, 0, (node,), (node,)) for number in range(self._partitions[name]))
-        return TopicMetadata(name, partitions, topic_id=self._ids[name], is_internal=name == OFFSETS_TOPIC)
+        epochs = [0] * topic.partitions if topic.data is None else [each.log.leader_epoch for each in topic.data.partitions]
+        partitions = tuple(PartitionMetadata(number, node, epoch, (node,), (node,)) for number, epoch in enumerate(epochs))
+        return TopicMetadata(
+            topic.name,
+            partitions,
+            topic_id=topic.topic_id,
+            is_internal=topic.is_internal,
+            authorized_operations=operations,
+        )
 
     def describe_cluster(self, request: DescribeClusterRequest) -> DescribeClusterResponse:
         if request.endpoint_type != _BROKERS:
             message = f"endpoint type {request.endpoint_type} is not supported: use {_BROKERS} (brokers)"
             return DescribeClusterResponse(ErrorCode.INVALID_REQUEST, error_message=message)
-        return DescribeClusterResponse(ErrorCode.NONE, self._cluster_id, self._node.node_id, (self._broker,))
-
-    def describe_configs(self, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
-        """Describe the settings that apply to groups."""
-        return describe_configs(self._config, request)
-
-    def list_offsets(self, request: ListOffsetsRequest) -> ListOffsetsResponse:
-        return ListOffsetsResponse(
-            {key: self._listed_offset(request, *key, timestamp) for key, timestamp in request.timestamps.items()}
+        operations = _CLUSTER_OPERATIONS if request.include_operations else None
+        return DescribeClusterResponse(
+            ErrorCode.NONE, self._cluster_id, self._node.node_id, (self._broker,), authorized_operations=operations
         )
-
-    def _listed_offset(self, request: ListOffsetsRequest, topic: str, partition: int, timestamp: int) -> ListedOffset:
-        """Answer for an empty partition: it has no record with a timestamp, and no tiered segment."""
-        if timestamp < request.lowest_timestamp:
-            return ListedOffset(ErrorCode.UNSUPPORTED_VERSION)
-        if not self._has(topic, partition):
-            return ListedOffset(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        if timestamp in _AT_THE_ENDS:
-            return ListedOffset(ErrorCode.NONE, 0, leader_epoch=0)
-        return ListedOffset(ErrorCode.NONE)
-
-    def fetch(self, request: FetchRequest) -> FetchResponse:
-        if request.session_id != _NO_SESSION:
-            return FetchResponse((), ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
-        return FetchResponse(tuple(self._fetched_partition(requested) for requested in request.partitions))
-
-    def _fetched_partition(self, requested: FetchPartition) -> FetchedPartition:
-        topic, topic_id, partition = requested.topic, requested.topic_id, requested.partition
-        name = topic or self.topic_names.get(topic_id)
-        if name is None:
-            return FetchedPartition(topic, topic_id, partition, ErrorCode.UNKNOWN_TOPIC_ID)
-        if not self._has(name, partition):
-            return FetchedPartition(topic, topic_id, partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        return FetchedPartition(topic, topic_id, partition, ErrorCode.NONE, max(requested.offset, 0), 0)
-
-    def produce(self, request: ProduceRequest) -> ProduceResponse:
-        return ProduceResponse(tuple(self._produce_error(requested, request.acks) for requested in request.partitions))
-
-    def _produce_error(self, requested: ProducePartition, acks: int) -> ProducedPartition:
-        """Return INVALID_TOPIC_EXCEPTION, the brokers' error for internal topics: producers do not retry it."""
-        name = requested.topic or self.topic_names.get(requested.topic_id)
-        if acks not in _ACKS:
-            return ProducedPartition(*requested, ErrorCode.INVALID_REQUIRED_ACKS)
-        if name is None:
-            return ProducedPartition(*requested, ErrorCode.UNKNOWN_TOPIC_ID)
-        if name == OFFSETS_TOPIC or self._has(name, requested.partition):
-            return ProducedPartition(*requested, ErrorCode.INVALID_TOPIC_EXCEPTION, _NO_DATA)
-        return ProducedPartition(*requested, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-
-    def _has(self, topic: str, partition: int) -> bool:
-        return 0 <= partition < self._declared.get(topic, 0)
 
 
 RequestT = TypeVar("RequestT", bound=NodeRequest)
@@ -201,13 +172,9 @@ def _handler(
 #: Handlers by the type of the request.
 HANDLERS = dict(
     (
-        _handler(apis.PRODUCE, Cluster.produce),
-        _handler(apis.FETCH, Cluster.fetch),
-        _handler(apis.LIST_OFFSETS, Cluster.list_offsets),
         _handler(apis.METADATA, Cluster.metadata),
         _handler(apis.FIND_COORDINATOR, Cluster.find_coordinator),
         _handler(apis.API_VERSIONS, Cluster.api_versions),
-        _handler(apis.DESCRIBE_CONFIGS, Cluster.describe_configs),
         _handler(apis.DESCRIBE_CLUSTER, Cluster.describe_cluster),
     )
 )

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from coordinator_core.coordinator.group_events import GroupEvent
 from coordinator_core.service.observer import Observer
+from coordinator_core.transactions.events import TransactionEvent
 
 
 class CompositeObserver(Observer):
@@ -12,20 +13,25 @@ class CompositeObserver(Observer):
     def __init__(self, observers: Sequence[Observer]) -> None:
         self._observers = tuple(observers)
 
-    def group_events(self, partition: int, group_events: Iterable[GroupEvent]) -> None:
+    def group_events(self, partition: int | str, group_events: Iterable[GroupEvent]) -> None:
         group_events = tuple(group_events)
         for observer in self._observers:
             observer.group_events(partition, group_events)
 
-    def load_finished(self, partition: int, epoch: int, records: int, anomalies: int, seconds: float) -> None:
+    def transaction_events(self, partition: int | str, events: Iterable[TransactionEvent]) -> None:
+        events = tuple(events)
+        for observer in self._observers:
+            observer.transaction_events(partition, events)
+
+    def load_finished(self, partition: int | str, epoch: int, records: int, anomalies: int, seconds: float) -> None:
         for observer in self._observers:
             observer.load_finished(partition, epoch, records, anomalies, seconds)
 
-    def unloaded(self, partition: int, epoch: int) -> None:
+    def unloaded(self, partition: int | str, epoch: int) -> None:
         for observer in self._observers:
             observer.unloaded(partition, epoch)
 
-    def failed(self, partition: int, reason: str) -> None:
+    def failed(self, partition: int | str, reason: str) -> None:
         for observer in self._observers:
             observer.failed(partition, reason)
 
@@ -37,7 +43,7 @@ class CompositeObserver(Observer):
         for observer in self._observers:
             observer.appended(batches, seconds)
 
-    def append_refused(self, partition: int, batches: int, reason: str) -> None:
+    def append_refused(self, partition: int | str, batches: int, reason: str) -> None:
         for observer in self._observers:
             observer.append_refused(partition, batches, reason)
 

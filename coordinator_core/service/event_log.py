@@ -20,6 +20,13 @@ from coordinator_core.coordinator.group_events import (
     WriteRefused,
 )
 from coordinator_core.service.observer import Observer
+from coordinator_core.transactions.events import (
+    MarkersAbandoned,
+    TransactionalIdExpired,
+    TransactionEvent,
+    TransactionTimedOut,
+    TransactionWriteRefused,
+)
 
 LEVELS = ("debug", "info", "warning", "error")
 
@@ -34,8 +41,12 @@ _MESSAGES: Mapping[type, tuple[int, str]] = {
     GroupRemoved: (logging.INFO, "group removed"),
     OffsetsExpired: (logging.INFO, "offsets expired"),
     WriteRefused: (logging.WARNING, "write refused"),
+    TransactionTimedOut: (logging.INFO, "transaction timed out"),
+    TransactionalIdExpired: (logging.INFO, "transactional id expired"),
+    MarkersAbandoned: (logging.WARNING, "markers abandoned"),
+    TransactionWriteRefused: (logging.WARNING, "write refused"),
 }
-_SHORT_NAMES = {"group_id": "group", "member_id": "member"}
+_SHORT_NAMES = {"group_id": "group", "member_id": "member", "partition": "target_partition"}
 
 
 class EventLog(Observer):
@@ -63,27 +74,33 @@ class EventLog(Observer):
 
     # ---- `Observer`
 
-    def group_events(self, partition: int, group_events: Iterable[GroupEvent]) -> None:
-        for event in group_events:
+    def group_events(self, partition: int | str, group_events: Iterable[GroupEvent]) -> None:
+        self._log_events(partition, group_events)
+
+    def transaction_events(self, partition: int | str, events: Iterable[TransactionEvent]) -> None:
+        self._log_events(partition, events)
+
+    def _log_events(self, partition: int | str, events: Iterable[GroupEvent | TransactionEvent]) -> None:
+        for event in events:
             level, message = _MESSAGES[type(event)]
             if level >= self._level:
                 details = {_SHORT_NAMES.get(name, name): value for name, value in asdict(event).items() if value is not None}
                 self._log.log(level, message, partition=partition, **details)
 
-    def load_finished(self, partition: int, epoch: int, records: int, anomalies: int, seconds: float) -> None:
+    def load_finished(self, partition: int | str, epoch: int, records: int, anomalies: int, seconds: float) -> None:
         level = logging.WARNING if anomalies else logging.INFO if records else logging.DEBUG
         took = round(seconds, 3)
         self._log.log(
             level, "load finished", partition=partition, epoch=epoch, records=records, anomalies=anomalies, seconds=took
         )
 
-    def unloaded(self, partition: int, epoch: int) -> None:
+    def unloaded(self, partition: int | str, epoch: int) -> None:
         self._log.debug("partition unloaded", partition=partition, epoch=epoch)
 
-    def failed(self, partition: int, reason: str) -> None:
+    def failed(self, partition: int | str, reason: str) -> None:
         self._log.error("partition failed", partition=partition, reason=reason)
 
-    def append_refused(self, partition: int, batches: int, reason: str) -> None:
+    def append_refused(self, partition: int | str, batches: int, reason: str) -> None:
         self._log.warning("append refused", partition=partition, batches=batches, reason=reason)
 
     def cleaning_failed(self, reason: str) -> None:

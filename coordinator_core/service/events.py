@@ -1,15 +1,16 @@
 """Events of a partition loop."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-from coordinator_core.protocol.api import CoordinatorRequest
+from coordinator_core.protocol.api import CoordinatorRequest, TransactionRequest
 from coordinator_core.service.reply_handles import ReplyHandle
 
 
 class RequestReceived(NamedTuple):
     """A request arrived; `at` is the performance counter at its arrival."""
 
-    request: CoordinatorRequest
+    request: CoordinatorRequest | TransactionRequest
     reply_handle: ReplyHandle
     at: float
 
@@ -40,6 +41,13 @@ class TimerFired(NamedTuple):
     """The next deadline has passed."""
 
 
+class ShardCalled(NamedTuple):
+    """A call of the shard other than a request, such as the result of markers. `name` is shown if it fails."""
+
+    name: str
+    call: Callable[[int], Any]
+
+
 class LogFailed(NamedTuple):
     """The log failed in a way that leaves its content unknown."""
 
@@ -50,4 +58,4 @@ class Stop(NamedTuple):
     """The loop ends; this is its last event."""
 
 
-Event = RequestReceived | Elected | Loaded | Resigned | TimerFired | LogFailed | Stop
+Event = RequestReceived | Elected | Loaded | Resigned | TimerFired | ShardCalled | LogFailed | Stop

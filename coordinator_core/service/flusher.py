@@ -8,22 +8,34 @@ shrinks as the queue grows. Finished jobs are reported to the event loop in grou
 import asyncio
 import threading
 from collections import deque
+from collections.abc import Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
+from typing import Generic, Protocol, TypeVar
 
-from coordinator_core.service.log_interface import CoordinatorLog
+from coordinator_core.segment_log.errors import PartitionFailed
 
-_Job = tuple[int, "asyncio.Future[None]"]
+PartitionT = TypeVar("PartitionT", contravariant=True)
+
+
+class FlushedLog(Protocol[PartitionT]):
+    """A log whose partitions can be flushed together, in any thread."""
+
+    def flush(self, partitions: Sequence[PartitionT]) -> Sequence[PartitionFailed | None]:
+        """Fsync these partitions; return each one's error or None."""
+
+
+KeyT = TypeVar("KeyT")
 #: Most jobs that a thread takes together.
 _MOST_AT_ONCE = 8
 
 
-class Flusher:
+class Flusher(Generic[KeyT]):
     """A pool of `threads` threads that flushes the partitions of `log`, until `close`."""
 
-    def __init__(self, log: CoordinatorLog, threads: int) -> None:
+    def __init__(self, log: FlushedLog[KeyT], threads: int) -> None:
         self._log = log
-        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._jobs: SimpleQueue[tuple[KeyT, asyncio.Future[None]] | None] = SimpleQueue()
         self._done: deque[tuple[asyncio.Future[None], BaseException | None]] = deque()
         self._is_reported = False
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -31,7 +43,7 @@ class Flusher:
         for thread in self._threads:
             thread.start()
 
-    def flush(self, partition: int) -> "asyncio.Future[None]":
+    def flush(self, partition: KeyT) -> "asyncio.Future[None]":
         """Flush the records appended to the partition so far. The future raises the error of the flush. Event loop only."""
         self._loop = asyncio.get_running_loop()
         flushed: asyncio.Future[None] = self._loop.create_future()
@@ -59,7 +71,9 @@ class Flusher:
                 self._is_reported = True
                 self._loop.call_soon_threadsafe(self._settle)
 
-    def _flushed(self, jobs: list[_Job]) -> list[tuple["asyncio.Future[None]", BaseException | None]]:
+    def _flushed(
+        self, jobs: list[tuple[KeyT, "asyncio.Future[None]"]]
+    ) -> list[tuple["asyncio.Future[None]", BaseException | None]]:
         """Flush, and return each job with its error. An unexpected error counts for all jobs; the thread continues."""
         try:
             errors = self._log.flush([partition for partition, _ in jobs])

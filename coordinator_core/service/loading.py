@@ -3,15 +3,16 @@
 import gc
 from collections.abc import Callable, Iterator
 from time import perf_counter
+from typing import Any
 
-from coordinator_core.coordinator.shard import GroupCoordinatorShard
 from coordinator_core.log.columns import RecordColumns
 from coordinator_core.log.errors import LogError
 from coordinator_core.service.events import Loaded
 from coordinator_core.service.log_interface import PartitionLog
+from coordinator_core.service.shard_interface import LogShard
 
 
-def load(shard: GroupCoordinatorShard, log: PartitionLog, epoch: int, is_wanted: Callable[[], bool]) -> Loaded:
+def load(shard: LogShard[Any], log: PartitionLog, epoch: int, is_wanted: Callable[[], bool]) -> Loaded:
     """Replay the log into the shard.
 
     Runs in a thread; meanwhile the partition loop answers COORDINATOR_LOAD_IN_PROGRESS. `is_wanted` is checked between pieces:

@@ -16,13 +16,14 @@ from coordinator_core.coordinator.group_events import (
     RebalanceBegan,
 )
 from coordinator_core.service.observer import Observer
+from coordinator_core.transactions.events import TransactionalIdExpired, TransactionEvent, TransactionTimedOut
 
 _PREFIX = "grouplake_coordinator"
 _LATENCY = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 _SHORT = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1)
 
 #: Counted events: name and help of the metric, and the increment for one event.
-_COUNTED: dict[type, tuple[str, str, Callable[[GroupEvent], int]]] = {
+_COUNTED: dict[type, tuple[str, str, Callable[[GroupEvent | TransactionEvent], int]]] = {
     RebalanceBegan: ("rebalances", "Rebalances started", lambda _: 1),
     MemberJoined: ("members_joined", "Members that joined groups", lambda _: 1),
     MemberRemoved: ("members_removed", "Members removed from groups", lambda _: 1),
@@ -32,6 +33,8 @@ _COUNTED: dict[type, tuple[str, str, Callable[[GroupEvent], int]]] = {
         "Committed offsets removed after their retention",
         lambda event: event.offsets if isinstance(event, OffsetsExpired) else 0,
     ),
+    TransactionTimedOut: ("transactions_timed_out", "Transactions aborted after their timeout", lambda _: 1),
+    TransactionalIdExpired: ("transactional_ids_expired", "Transactional ids removed after their expiration", lambda _: 1),
 }
 
 
@@ -81,13 +84,19 @@ class Metrics(Observer):
 
     # ---- `Observer`
 
-    def group_events(self, partition: int, group_events: Iterable[GroupEvent]) -> None:  # noqa: ARG002 - one number for all partitions
-        for event in group_events:
+    def group_events(self, partition: int | str, group_events: Iterable[GroupEvent]) -> None:  # noqa: ARG002 - for all partitions
+        self._count(group_events)
+
+    def transaction_events(self, partition: int | str, events: Iterable[TransactionEvent]) -> None:  # noqa: ARG002
+        self._count(events)
+
+    def _count(self, events: Iterable[GroupEvent | TransactionEvent]) -> None:
+        for event in events:
             counter = self._event_counters.get(type(event))
             if counter is not None:
                 counter.inc(_COUNTED[type(event)][2](event))
 
-    def load_finished(self, partition: int, epoch: int, records: int, anomalies: int, seconds: float) -> None:  # noqa: ARG002
+    def load_finished(self, partition: int | str, epoch: int, records: int, anomalies: int, seconds: float) -> None:  # noqa: ARG002
         self._load.labels(partition).set(seconds)
         self._loaded.inc(records)
 
@@ -98,7 +107,7 @@ class Metrics(Observer):
         self._appends.observe(seconds)
         self._batches.inc(batches)
 
-    def append_refused(self, partition: int, batches: int, reason: str) -> None:  # noqa: ARG002
+    def append_refused(self, partition: int | str, batches: int, reason: str) -> None:  # noqa: ARG002
         self._refused.inc(batches)
 
     def flushed(self, seconds: float) -> None:

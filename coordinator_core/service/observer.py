@@ -3,21 +3,28 @@
 from collections.abc import Iterable
 
 from coordinator_core.coordinator.group_events import GroupEvent
+from coordinator_core.transactions.events import TransactionEvent
 
 
 class Observer:
-    """The base of the event log and of the metrics; every method does nothing. Times in seconds."""
+    """The base of the event log and of the metrics; every method does nothing. Times in seconds.
 
-    def group_events(self, partition: int, group_events: Iterable[GroupEvent]) -> None:
+    `partition` is the number of a partition of `__consumer_offsets`, or TOPIC-NUMBER of another log.
+    """
+
+    def group_events(self, partition: int | str, group_events: Iterable[GroupEvent]) -> None:
         """Events of the groups of a log partition."""
 
-    def load_finished(self, partition: int, epoch: int, records: int, anomalies: int, seconds: float) -> None:
+    def transaction_events(self, partition: int | str, events: Iterable[TransactionEvent]) -> None:
+        """Events of the transactions of a log partition."""
+
+    def load_finished(self, partition: int | str, epoch: int, records: int, anomalies: int, seconds: float) -> None:
         """The partition is loaded and answers requests."""
 
-    def unloaded(self, partition: int, epoch: int) -> None:
+    def unloaded(self, partition: int | str, epoch: int) -> None:
         """Another coordinator owns the partition."""
 
-    def failed(self, partition: int, reason: str) -> None:
+    def failed(self, partition: int | str, reason: str) -> None:
         """The partition has failed and is unavailable until the service restarts."""
 
     def queued(self, seconds: float) -> None:
@@ -26,7 +33,7 @@ class Observer:
     def appended(self, batches: int, seconds: float) -> None:
         """The log appended this number of batches with one write."""
 
-    def append_refused(self, partition: int, batches: int, reason: str) -> None:
+    def append_refused(self, partition: int | str, batches: int, reason: str) -> None:
         """The log rejected the batches; the partition continues."""
 
     def cleaning_failed(self, reason: str) -> None:

@@ -10,42 +10,56 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor
 from time import perf_counter
-from typing import assert_never, cast
+from typing import Any, Generic, assert_never, cast
 
-from coordinator_core.coordinator.request_checks import error_response
-from coordinator_core.coordinator.result import CoordinatorResult, Write
-from coordinator_core.coordinator.shard import GroupCoordinatorShard, ShardStatus
+from coordinator_core.coordinator_common.results import ShardStatus
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.segment_log.append_batch import AppendBatch
 from coordinator_core.segment_log.errors import AppendFailed, PartitionFailed
-from coordinator_core.service.events import Elected, Event, Loaded, LogFailed, RequestReceived, Resigned, Stop, TimerFired
+from coordinator_core.service.events import (
+    Elected,
+    Event,
+    Loaded,
+    LogFailed,
+    RequestReceived,
+    Resigned,
+    ShardCalled,
+    Stop,
+    TimerFired,
+)
 from coordinator_core.service.flusher import Flusher
 from coordinator_core.service.loading import load
 from coordinator_core.service.log_interface import PartitionLog
 from coordinator_core.service.observer import Observer
 from coordinator_core.service.reply_handles import ReplyHandle
+from coordinator_core.service.shard_interface import LogShard, ResultT
 
 #: Shortest delay of a timer, in seconds.
 _SHORTEST_TIMER = 0.001
 
 
-class PartitionLoop:
+class PartitionLoop(Generic[ResultT]):
     """The event loop of a shard; `run` is its task.
 
     `now_ms` is the clock, `loader` runs loads, `flusher` runs fsyncs. With `flush_always` each append is flushed before its
-    requests are answered.
+    requests are answered. `label` names the partition for the observer. `take_effects` takes the part of a result that is neither
+    a response nor a write. `batch_of` makes the batch of a write, `refused` is the error of an append that the log refuses.
     """
 
     def __init__(
         self,
-        shard: GroupCoordinatorShard,
+        shard: LogShard[ResultT],
         log: PartitionLog,
         now_ms: Callable[[], int],
         observer: Observer,
         *,
         loader: Executor,
-        flusher: Flusher,
+        flusher: Flusher[int],
         flush_always: bool,
+        label: int | str,
+        take_effects: Callable[[ResultT], None],
+        batch_of: Callable[[Any], AppendBatch],
+        refused: ErrorCode,
     ) -> None:
         self.shard = shard
         self.log = log
@@ -58,9 +72,13 @@ class PartitionLoop:
         self._loader = loader
         self._flusher = flusher
         self._flush_always = flush_always
+        self._label = label
+        self._take_effects = take_effects
+        self._batch_of = batch_of
+        self._refused = refused
         self._inbox: deque[Event] = deque()
         self._wake: asyncio.Future[None] | None = None
-        self._writes: list[Write] = []
+        self._writes: list[Any] = []
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = 0
         self._stopping = False
@@ -107,7 +125,7 @@ class PartitionLoop:
 
     def _fail_after(self, error: Exception) -> None:
         """Fail the partition after an unexpected error. Its loop continues, so that requests get an error response."""
-        where = f"partition {self.shard.partition}"
+        where = f"partition {self._label}"
         self._observer.bug(where, error)
         try:
             self._fail(f"{type(error).__name__}: {error}")
@@ -129,6 +147,8 @@ class PartitionLoop:
                 self._resigned(event)
             case TimerFired():
                 self._timers_due()
+            case ShardCalled():
+                self._call(event)
             case LogFailed():
                 self._fail(event.reason)
             case Stop():
@@ -141,8 +161,16 @@ class PartitionLoop:
         try:
             result = self.shard.handle(event.request, event.reply_handle, self._now_ms())
         except Exception as error:
-            self._observer.bug(f"partition {self.shard.partition}, {type(event.request).__name__}", error)
-            event.reply_handle.answer(error_response(event.request, ErrorCode.UNKNOWN_SERVER_ERROR, self.shard.config.behaviour))
+            self._observer.bug(f"partition {self._label}, {type(event.request).__name__}", error)
+            event.reply_handle.answer(self.shard.error_response(event.request, ErrorCode.UNKNOWN_SERVER_ERROR))
+            return
+        self._take(result)
+
+    def _call(self, event: ShardCalled) -> None:
+        try:
+            result = event.call(self._now_ms())
+        except Exception as error:
+            self._observer.bug(f"partition {self._label}, {event.name}", error)
             return
         self._take(result)
 
@@ -162,14 +190,14 @@ class PartitionLoop:
             self._fail(event.error)
             return
         result = self.shard.finish_load(self._now_ms())
-        self._observer.load_finished(self.shard.partition, event.epoch, event.records, event.anomalies, event.seconds)
+        self._observer.load_finished(self._label, event.epoch, event.records, event.anomalies, event.seconds)
         self._take(result)
 
     def _resigned(self, event: Resigned) -> None:
         was_ours = self.shard.status is not ShardStatus.UNLOADED
         self._take(self.shard.unload(event.epoch, self._now_ms()))
         if was_ours and self.shard.status is ShardStatus.UNLOADED:
-            self._observer.unloaded(self.shard.partition, self.shard.epoch)
+            self._observer.unloaded(self._label, self.shard.epoch)
 
     def _timers_due(self) -> None:
         if self.shard.status is ShardStatus.ACTIVE:
@@ -180,18 +208,17 @@ class PartitionLoop:
 
     # ---- results
 
-    def _take(self, result: CoordinatorResult) -> None:
+    def _take(self, result: ResultT) -> None:
         for answer in result.answers:
             cast("ReplyHandle", answer.reply).answer(answer.response)
-        if result.group_events:
-            self._observer.group_events(self.shard.partition, result.group_events)
+        self._take_effects(result)
         self._writes.extend(result.writes)
 
     async def _store(self) -> None:
         """Append all writes of the turn, in order, with one call."""
         writes, self._writes = self._writes, []
         started = perf_counter()
-        batches = [AppendBatch(write.encoded, write.producer, write.control_type, write.coordinator_epoch) for write in writes]
+        batches = [self._batch_of(write) for write in writes]
         try:
             offsets = self.log.append(batches, self._now_ms())
             self.is_dirty = True
@@ -199,7 +226,7 @@ class PartitionLoop:
             if self._flush_always:
                 await self._flush()
         except AppendFailed as error:
-            self._observer.append_refused(self.shard.partition, len(writes), str(error))
+            self._observer.append_refused(self._label, len(writes), str(error))
             self._refuse(writes)
             return
         except PartitionFailed as error:
@@ -216,16 +243,16 @@ class PartitionLoop:
         await self._flusher.flush(self.shard.partition)
         self._observer.flushed(perf_counter() - started)
 
-    def _refuse(self, writes: list[Write]) -> None:
+    def _refuse(self, writes: list[Any]) -> None:
         now_ms = self._now_ms()
         for write in writes:
-            self._take(self.shard.append_failed(write, ErrorCode.KAFKA_STORAGE_ERROR, now_ms))
+            self._take(self.shard.append_failed(write, self._refused, now_ms))
 
     def _fail(self, reason: str) -> None:
         """Fail the partition: waiting requests are answered NOT_COORDINATOR."""
         if self.failure is None:
             self.failure = reason
-            self._observer.failed(self.shard.partition, reason)
+            self._observer.failed(self._label, reason)
         self._writes.clear()
         self._take(self.shard.unload(None, self._now_ms()))
 

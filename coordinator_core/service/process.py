@@ -6,17 +6,21 @@ import resource
 import signal
 import time
 import uuid
-from collections.abc import Awaitable, Callable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.coordinator.group_counts import GroupCounts, count_groups
-from coordinator_core.coordinator.shard import ShardStatus
-from coordinator_core.protocol.apis import offered_versions
+from coordinator_core.coordinator_common.results import ShardStatus
+from coordinator_core.protocol.apis import TRANSACTION_APIS, offered_versions
 from coordinator_core.protocol.groups import Node
+from coordinator_core.protocol.internal_topics import OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
+from coordinator_core.segment_log.topic_store import TopicStore
 from coordinator_core.service.addresses import Endpoint
 from coordinator_core.service.admin import Admin
 from coordinator_core.service.background import BackgroundTasks
@@ -26,11 +30,17 @@ from coordinator_core.service.composite_observer import CompositeObserver
 from coordinator_core.service.event_log import EventLog
 from coordinator_core.service.listener import Listener
 from coordinator_core.service.log_interface import CoordinatorLog
+from coordinator_core.service.marker_router import MarkerRouter
 from coordinator_core.service.metrics import Metrics
 from coordinator_core.service.observer import Observer
+from coordinator_core.service.produce_verification import CoordinatorVerifier
 from coordinator_core.service.request_dispatcher import RequestDispatcher
 from coordinator_core.service.service import CoordinatorService
 from coordinator_core.service.settings import ServiceSettings
+from coordinator_core.service.topic_registry import TopicRegistry
+from coordinator_core.service.topic_service import TopicService
+from coordinator_core.service.transaction_service import TransactionParts, TransactionService
+from coordinator_core.transactions.context import TransactionTopology
 
 #: macOS has an unlimited hard limit and refuses it as a soft one; setrlimit(2) there names OPEN_MAX instead.
 _OPEN_MAX = 10_240
@@ -39,6 +49,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _SECOND_SIGNAL = 143
 #: A signal to a process and to its process group arrives twice; within this time the second one is ignored.
 _SAME_SIGNAL_SECONDS = 0.2
+_DRAIN_POLL_SECONDS = 0.005
 
 
 #: Awaited once connections are accepted, with the address for clients and that of /health and /metrics; partitions may still be
@@ -77,39 +88,66 @@ def new_member_id(name: str) -> str:
 
 async def serve(
     log: CoordinatorLog,
+    store: TopicStore,
     config: CoordinatorConfig,
     settings: ServiceSettings,
     addresses: Addresses,
     event_log: EventLog,
     until: Until,
+    transactions: TransactionParts | None = None,
 ) -> None:
-    """Serve until `until` returns or raises, then finish requests in progress. The log is flushed and left open.
+    """Serve until `until` returns or raises, then finish requests in progress. The logs are flushed and left open.
 
-    Raises CannotListen.
+    Without `transactions` the node is no transaction coordinator, as in eras before 0.11. Raises CannotListen.
     """
     metrics = Metrics()
     observer = CompositeObserver((metrics, event_log))
     clock = SteadyClock(time.time, time.monotonic)
     background = BackgroundTasks(observer)
     service = CoordinatorService(config, settings, log, clock.now_ms, new_member_id, observer, background)
-    metrics.bind(lambda: _group_counts(service), lambda: service.partitions_by_status, lambda: background.errors)
-    admin = Admin(lambda: service.partitions_by_status, lambda: background.errors, metrics.text, observer)
+    nodes: list[CoordinatorService | TransactionService] = [service]
+
+    def partitions() -> Mapping[str, int]:
+        return sum((Counter(each.partitions_by_status) for each in nodes), Counter())
+
+    metrics.bind(lambda: _group_counts(service), partitions, lambda: background.errors)
+    admin = Admin(partitions, lambda: background.errors, metrics.text, observer)
     listener = Listener(settings, observer, background)
     asyncio.get_running_loop().set_exception_handler(partial(_report, observer))
     address = await _listening(listener.start(addresses.listen), addresses.listen)
     admin_address = None if addresses.admin is None else await _listening(admin.start(addresses.admin), addresses.admin)
     node = Node(settings.node_id, *(addresses.advertised or address))
-    versions = offered_versions(config.era)
-    cluster = Cluster(node, settings.cluster_id, settings.topics, log.partitions, log.topic_id, versions, config)
-    service.start()
-    await listener.serve(RequestDispatcher(service, cluster, observer))
+    versions = offered_versions(config.era) if transactions is not None else _without_transactions(config.era)
+    internal = {OFFSETS_TOPIC: (log.partitions, log.topic_id)}
+    if transactions is not None:
+        internal[TRANSACTION_STATE_TOPIC] = transactions.topic.partitions, transactions.topic.topic_id
+    registry = TopicRegistry(settings.cluster_id, settings.declared_topics, internal, store, service.highest_commits)
+    topics = TopicService(registry, settings, config, clock.now_ms, observer, background, service.forget_topic)
+    version = 0 if transactions is None else transactions.topic.version
+    cluster = Cluster(node, settings.cluster_id, registry, versions, version)
+    markers = MarkerRouter(service.end_transaction, registry.has_partition, topics.write_marker)
+    transaction_service = None
+    if transactions is not None:
+        topology = TransactionTopology(
+            lambda partition: registry.has_partition(*partition),
+            lambda group_id: TopicPartition(OFFSETS_TOPIC, service.partition_for(group_id)),
+        )
+        transaction_service = TransactionService(
+            transactions, settings, clock.now_ms, observer, background, topology, markers.write
+        )
+        nodes.append(transaction_service)
+        topics.producing.verifier = CoordinatorVerifier(transaction_service)
+    for each in nodes:
+        each.start()
+    topics.start()
+    await listener.serve(RequestDispatcher(service, cluster, topics, observer, markers, transaction_service))
     reason = "an error"
     try:
         reason = await until(address, admin_address)
     finally:
         event_log.info("stopping", reason=reason, connections=len(listener))
         admin.stopping = True
-        await _end(listener, service, settings.drain_ms / 1000)
+        await _end(listener, nodes, topics, settings.drain_ms / 1000)
         admin.close()
         event_log.info("stopped")
 
@@ -127,13 +165,35 @@ async def _listening(starting: Awaitable[Endpoint], address: Endpoint) -> Endpoi
         raise CannotListen(f"cannot listen on {address}: {error.strerror or error}") from error
 
 
-async def _end(listener: Listener, service: CoordinatorService, drain_seconds: float) -> None:
+async def _end(
+    listener: Listener, nodes: Sequence[CoordinatorService | TransactionService], topics: TopicService, drain_seconds: float
+) -> None:
     """Accept nothing new, answer requests that wait for the log, answer parked requests NOT_COORDINATOR, close the sockets."""
     give_up = time.monotonic() + drain_seconds
     listener.stop_accepting()
-    await service.drain(drain_seconds)
-    await service.stop()
+    await drain(nodes, drain_seconds)
+    # transactions first: their markers go to the partitions of groups and of topics
+    for each in reversed(nodes):
+        await each.stop()
+    await topics.stop()
     await listener.wait_closed(max(give_up - time.monotonic(), 0))
+
+
+async def drain(nodes: Iterable[CoordinatorService | TransactionService], seconds: float) -> bool:
+    """Wait until no request is in progress, except parked ones; False after `seconds`."""
+    nodes = tuple(nodes)
+    give_up = time.monotonic() + seconds
+    while not all(each.is_quiet for each in nodes):
+        if time.monotonic() >= give_up:
+            return False
+        await asyncio.sleep(_DRAIN_POLL_SECONDS)
+    return True
+
+
+def _without_transactions(era: str) -> Mapping[int, range]:
+    """Return the offered versions of a node without a transaction coordinator."""
+    transactional = {api.number for api in TRANSACTION_APIS.values()}
+    return {number: versions for number, versions in offered_versions(era).items() if number not in transactional}
 
 
 def signalled() -> "asyncio.Future[str]":
@@ -159,9 +219,9 @@ def signalled() -> "asyncio.Future[str]":
 def _group_counts(service: CoordinatorService) -> GroupCounts:
     total = GroupCounts()
     members = 0
-    for loop in service.loops.values():
-        if loop.shard.status is ShardStatus.ACTIVE:
-            counted = count_groups(loop.shard.context)
+    for shard in service.shards.values():
+        if shard.status is ShardStatus.ACTIVE:
+            counted = count_groups(shard.context)
             total.groups.update(counted.groups)
             members += counted.members
     return GroupCounts(total.groups, members)

@@ -1,18 +1,21 @@
 """Dispatch of requests, shared by all connections: decode a frame, route its parts, encode the response."""
 
-import asyncio
 from collections.abc import Callable, Sequence
 from time import perf_counter
 
-from coordinator_core.protocol.api import AnyApi, CoordinatorRequest, NodeRequest, Response
-from coordinator_core.protocol.apis import APIS, FETCH
-from coordinator_core.protocol.cluster import FetchRequest
+from coordinator_core.protocol.api import AnyApi, CoordinatorRequest, Response, TransactionRequest
+from coordinator_core.protocol.apis import APIS
 from coordinator_core.protocol.error_code import ErrorCode
-from coordinator_core.protocol.offsets import TxnMarkerResponse
-from coordinator_core.service.cluster import OFFSETS_TOPIC, Cluster
+from coordinator_core.protocol.offsets import TxnOffsetCommitRequest
+from coordinator_core.service.cluster import Cluster
+from coordinator_core.service.marker_router import MarkerRouter
 from coordinator_core.service.observer import Observer
+from coordinator_core.service.offset_commit_verification import OffsetCommitVerification
 from coordinator_core.service.reply_handles import GatheredReplies, ReplyHandle
 from coordinator_core.service.service import CoordinatorService
+from coordinator_core.service.topic_service import HANDLERS as TOPIC_HANDLERS
+from coordinator_core.service.topic_service import TopicService
+from coordinator_core.service.transaction_service import TransactionService
 from coordinator_core.wire import (
     Part,
     PartitionMarker,
@@ -26,20 +29,32 @@ from coordinator_core.wire import (
     write_response,
 )
 
-#: Upper bound of `max_wait_ms` of a fetch, whose partitions are always empty.
-_LONGEST_FETCH_MS = 5_000
-
 #: Receives the bytes of a response; None and a reason to close the connection; None twice for a request without response.
 Reply = Callable[[bytes | None, str | None], None]
 
 
 class RequestDispatcher:
-    """Answers frames: one call of the reply per frame, in the event loop, before or after `handle` returns."""
+    """Answers frames: one call of the reply per frame, in the event loop, before or after `handle` returns.
 
-    def __init__(self, service: CoordinatorService, cluster: Cluster, observer: Observer) -> None:
+    `transactions` is None in eras without transactions, whose `offered` versions have no request of them.
+    """
+
+    def __init__(
+        self,
+        service: CoordinatorService,
+        cluster: Cluster,
+        topics: TopicService,
+        observer: Observer,
+        markers: MarkerRouter,
+        transactions: TransactionService | None,
+    ) -> None:
         self._service = service
         self._cluster = cluster
+        self._topics = topics
         self._observer = observer
+        self._markers = markers
+        self._transactions = transactions
+        self._offset_commits = None if transactions is None else OffsetCommitVerification(service, transactions)
 
     def peer(self, client_host: str) -> Peer:
         """Return the context of requests of this client: its host and the topic names."""
@@ -63,19 +78,20 @@ class RequestDispatcher:
         return write_error_response(header, ErrorCode.UNSUPPORTED_VERSION, self._cluster.offered)
 
     def dispatch(self, part: Part, reply_handle: ReplyHandle) -> None:
-        """Pass one part of a request to the cluster or to the service."""
-        if isinstance(part, CoordinatorRequest):
+        """Pass one part of a request to the cluster, to the topics or to a coordinator."""
+        if isinstance(part, TxnOffsetCommitRequest) and self._offset_commits is not None:
+            self._offset_commits.submit(part, reply_handle)
+        elif isinstance(part, CoordinatorRequest):
             self._service.submit(part, reply_handle)
         elif isinstance(part, PartitionMarker):
-            self._end_transaction(part, reply_handle)
+            self._markers.write(part, reply_handle)
+        elif isinstance(part, TransactionRequest):
+            assert self._transactions is not None
+            self._transactions.submit(part, reply_handle)
+        elif type(part) in TOPIC_HANDLERS:
+            self._topics.handle(part, reply_handle)
         else:
-            _answer_cluster(self._cluster, part, reply_handle)
-
-    def _end_transaction(self, part: PartitionMarker, reply_handle: ReplyHandle) -> None:
-        if part.topic == OFFSETS_TOPIC:
-            self._service.end_transaction(part.partition, part.marker, reply_handle)
-        else:
-            reply_handle.answer(TxnMarkerResponse(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+            reply_handle.answer(self._cluster.answer(part))
 
     def write(self, request: WireRequest, responses: Sequence[Response], started: float, reply: Reply) -> None:
         """Encode the response from the responses to all parts."""
@@ -126,15 +142,6 @@ class PendingRequest:
 
     def _finish(self, responses: list[Response]) -> None:
         self._dispatcher.write(self._request, responses, self._started, self._reply)
-
-
-def _answer_cluster(cluster: Cluster, request: NodeRequest, reply_handle: ReplyHandle) -> None:
-    response = cluster.answer(request)
-    if isinstance(request, FetchRequest) and request.max_wait_ms > 0 and not response_errors(FETCH, [response]):
-        wait = min(request.max_wait_ms, _LONGEST_FETCH_MS) / 1000
-        asyncio.get_running_loop().call_later(wait, reply_handle.answer, response)
-    else:
-        reply_handle.answer(response)
 
 
 def response_errors(api: AnyApi, responses: Sequence[Response]) -> list[str]:

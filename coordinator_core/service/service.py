@@ -1,33 +1,33 @@
 """The coordinator as a service: a loop per log partition, routing of requests, periodic flushes and compaction."""
 
-import asyncio
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from time import perf_counter
 
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.coordinator.context import MemberIds
 from coordinator_core.coordinator.coordinator import GroupCoordinator
 from coordinator_core.coordinator.describe import merge_lists
+from coordinator_core.coordinator.result import CoordinatorResult, Write
 from coordinator_core.coordinator.shard import GroupCoordinatorShard
+from coordinator_core.coordinator_common.results import ShardStatus
 from coordinator_core.protocol.api import CoordinatorRequest, GroupRequest, Response
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.groups import ListGroupsRequest, ListGroupsResponse
 from coordinator_core.protocol.offsets import TxnMarkerRequest, TxnMarkerResponse
-from coordinator_core.segment_log.errors import SegmentLogError
+from coordinator_core.segment_log.append_batch import AppendBatch
 from coordinator_core.service.background import BackgroundTasks
-from coordinator_core.service.events import Elected, LogFailed, RequestReceived, Resigned, Stop
-from coordinator_core.service.flusher import Flusher
+from coordinator_core.service.events import Elected, RequestReceived, Resigned, ShardCalled
 from coordinator_core.service.log_interface import CoordinatorLog
 from coordinator_core.service.observer import Observer
-from coordinator_core.service.partition_loop import PartitionLoop
+from coordinator_core.service.partition_loops import PartitionLoops
 from coordinator_core.service.reply_handles import FutureReply, GatheredReplies, ReplyHandle
-from coordinator_core.service.settings import Fsync, ServiceSettings
+from coordinator_core.service.settings import ServiceSettings
 
-#: Concurrent fsyncs share a commit of the file system's journal; more threads than this gain nothing.
-_FLUSHERS = 4
-_DRAIN_POLL_SECONDS = 0.005
+
+def _batch_of(write: Write) -> AppendBatch:
+    return AppendBatch(write.encoded, write.producer, write.control_type, write.coordinator_epoch)
 
 
 class CoordinatorService:
@@ -50,40 +50,33 @@ class CoordinatorService:
         self.settings = settings
         self.log = log
         self._observer = observer
-        self._background = background
-        self._now_ms = now_ms
-        numbers = range(log.partitions)
-        self._loader = ThreadPoolExecutor(1, "load")
-        self._flusher = Flusher(log, _FLUSHERS)
-        self._cleaner = ThreadPoolExecutor(1, "clean")
-        shards = {number: GroupCoordinatorShard(number, config, new_member_id) for number in numbers}
-        self._coordinator = GroupCoordinator(config, shards)
-        self.loops = {
-            number: PartitionLoop(
-                shards[number],
-                log.partition(number),
-                now_ms,
-                observer,
-                loader=self._loader,
-                flusher=self._flusher,
-                flush_always=settings.fsync is Fsync.ALWAYS,
-            )
-            for number in numbers
-        }
-        self._tasks: list[asyncio.Task[None]] = []
-        self._background_tasks: list[asyncio.Task[None]] = []
+        #: The state machines by log partition.
+        self.shards = {number: GroupCoordinatorShard(number, config, new_member_id) for number in range(log.partitions)}
+        self._coordinator = GroupCoordinator(config, self.shards)
+        self._loops: PartitionLoops[CoordinatorResult] = PartitionLoops(
+            "",
+            self.shards,
+            settings,
+            log,
+            now_ms,
+            observer,
+            background,
+            label=lambda number: number,
+            take_effects=self._take_events,
+            batch_of=_batch_of,
+            refused=ErrorCode.KAFKA_STORAGE_ERROR,
+        )
+        self.loops = self._loops.by_partition
+
+    def _take_events(self, partition: int, result: CoordinatorResult) -> None:
+        if result.group_events:
+            self._observer.group_events(partition, result.group_events)
 
     # ---- start and stop
 
     def start(self) -> None:
         """Load every partition; each one serves requests as soon as it is loaded."""
-        self._tasks = [asyncio.create_task(loop.run(), name=f"partition {n}") for n, loop in self.loops.items()]
-        for number, loop in self.loops.items():
-            self.elect(number, loop.log.leader_epoch)
-        if self.settings.fsync is Fsync.INTERVAL:
-            self._repeat("log-flusher", self.settings.fsync_interval_ms, self._flush_dirty)
-        if self.settings.log_cleaner_interval_ms:
-            self._repeat("log-cleaner", self.settings.log_cleaner_interval_ms, self._clean)
+        self._loops.start()
 
     def elect(self, partition: int, epoch: int) -> None:
         """Take over and load the log partition from this leader epoch on (`onElection`).
@@ -96,28 +89,15 @@ class CoordinatorService:
         """Give up the log partition as of this leader epoch; None if its replica was deleted (`onResignation`)."""
         self.loops[partition].submit(Resigned(epoch))
 
-    async def drain(self, seconds: float) -> bool:
-        """Wait until no request is in progress, except parked ones; False after `seconds`."""
-        give_up = perf_counter() + seconds
-        while not all(loop.is_quiet for loop in self.loops.values()):
-            if perf_counter() >= give_up:
-                return False
-            await asyncio.sleep(_DRAIN_POLL_SECONDS)
-        return True
+    @property
+    def is_quiet(self) -> bool:
+        """Whether no request is in progress, except parked ones."""
+        return self._loops.is_quiet
 
     async def stop(self) -> None:
         """Answer waiting requests NOT_COORDINATOR, end the loops and flush the logs, which are left open."""
         self._coordinator.active = False
-        for task in self._background_tasks:
-            task.cancel()
-        for loop in self.loops.values():
-            loop.submit(Resigned(None))
-            loop.submit(Stop())
-        await asyncio.gather(*self._tasks, *self._background_tasks, return_exceptions=True)
-        self._cleaner.shutdown(wait=True)
-        await self._flush_dirty()
-        self._loader.shutdown(wait=True)
-        self._flusher.close()
+        await self._loops.stop()
 
     # ---- requests
 
@@ -133,6 +113,10 @@ class CoordinatorService:
             self.loops[routed.partition].submit(RequestReceived(request, reply_handle, perf_counter()))
         else:
             reply_handle.answer(routed)
+
+    def partition_for(self, group_id: str) -> int:
+        """Return the log partition of a group."""
+        return self._coordinator.partition_for(group_id)
 
     def end_transaction(self, partition: int, request: TxnMarkerRequest, reply_handle: ReplyHandle) -> None:
         """Submit a transaction marker to one log partition; answer UNKNOWN_TOPIC_OR_PARTITION if it does not exist."""
@@ -164,37 +148,28 @@ class CoordinatorService:
     @property
     def partitions_by_status(self) -> Mapping[str, int]:
         """Number of log partitions by status: unloaded, loading, active, failed; without zeros."""
-        return Counter(loop.status for loop in self.loops.values())
+        return self._loops.by_status
 
-    # ---- background tasks
+    def highest_commits(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """Return the highest offset that any group has committed, for those of the partitions that have commits."""
+        wanted = list(partitions)
+        highest: dict[TopicPartition, int] = {}
+        for shard in self.shards.values():
+            if shard.status is not ShardStatus.ACTIVE:
+                continue
+            for commits in shard.context.state.offsets.committed.values():
+                for at in wanted:
+                    found = commits.get(at)
+                    if found is not None:
+                        highest[at] = max(found.offset, highest.get(at, 0))
+        return highest
 
-    def _repeat(self, name: str, interval_ms: int, run: Callable[[], Awaitable[None]]) -> None:
-        self._background_tasks.append(self._background.repeat(name, interval_ms / 1000, run))
-
-    async def _flush_dirty(self) -> None:
-        await asyncio.gather(*(self._flush(loop) for loop in _dirty(self.loops.values())))
-
-    async def _flush(self, loop: PartitionLoop) -> None:
-        started = perf_counter()
-        loop.is_dirty = False
-        try:
-            await self._flusher.flush(loop.shard.partition)
-        except SegmentLogError as error:
-            loop.submit(LogFailed(str(error)))
-        except Exception as error:
-            # the appended records may not be on disk, so the partition fails as after an I/O error (Kafka's
-            # LogDirFailureChannel)
-            self._observer.bug(f"fsync of partition {loop.shard.partition}", error)
-            loop.submit(LogFailed(f"fsync: {type(error).__name__}: {error}"))
-        else:
-            self._observer.flushed(perf_counter() - started)
-
-    async def _clean(self) -> None:
-        try:
-            await asyncio.get_running_loop().run_in_executor(self._cleaner, self.log.clean, self._now_ms())
-        except (SegmentLogError, OSError) as error:
-            self._observer.cleaning_failed(str(error))
+    def forget_topic(self, name: str) -> None:
+        """Remove the committed offsets of a deleted topic."""
+        for number, loop in self.loops.items():
+            shard = self.shards[number]
+            loop.submit(ShardCalled("topic deleted", partial(_forget_topic, shard, name)))
 
 
-def _dirty(loops: Iterable[PartitionLoop]) -> list[PartitionLoop]:
-    return [loop for loop in loops if loop.is_dirty and loop.failure is None]
+def _forget_topic(shard: GroupCoordinatorShard, name: str, now_ms: int) -> CoordinatorResult:
+    return shard.topics_deleted(frozenset({name}), now_ms) if shard.status is ShardStatus.ACTIVE else CoordinatorResult()

@@ -1,14 +1,13 @@
 """Settings of the service: listener, log, shutdown; with Kafka's names where Kafka has the setting."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
+from coordinator_core.service.topic_settings import DeclaredTopic, declared_topic
+
 _INT32_MAX = 2**31 - 1
-#: Topic names that Kafka allows (`Topic.validate`).
-_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _LOWEST = {
     "node_id": 0,
     "socket_request_max_bytes": 1,
@@ -20,6 +19,9 @@ _LOWEST = {
     "fsync_interval_ms": 1,
     "log_cleaner_interval_ms": 0,
     "drain_ms": 0,
+    "num_partitions": 1,
+    "producer_id_expiration_ms": 1,
+    "log_retention_check_interval_ms": 1,
 }
 
 
@@ -40,7 +42,7 @@ class ServiceSettings:
     """`socket.request.max.bytes`, `queued.max.request.bytes`, `max.connections`, `max.connections.per.ip`,
     `connections.max.idle.ms`, `broker.id`, and settings that Kafka does not have. Times in ms.
 
-    `topics` maps the topics that clients see in the metadata to their numbers of partitions; they hold no data.
+    `topics` maps the names of topics to their numbers of partitions or, with data, to a table (`declared_topic`).
     Raises ValueError for a value out of its range.
     """
 
@@ -61,15 +63,21 @@ class ServiceSettings:
     log_cleaner_interval_ms: int = 15_000
     #: Time for requests in progress during a shutdown.
     drain_ms: int = 10_000
-    topics: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    #: Partitions of a topic that a client creates without a number.
+    num_partitions: int = 1
+    producer_id_expiration_ms: int = 86_400_000
+    log_retention_check_interval_ms: int = 300_000
+    transaction_partition_verification_enable: bool = True
+    topics: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
 
     def __post_init__(self) -> None:
         for key, lowest in _LOWEST.items():
             value = getattr(self, key)
             if not lowest <= value <= _INT32_MAX:
                 raise ValueError(f"{key} is {value}: use {lowest}–{_INT32_MAX}")
-        for name, partitions in self.topics.items():
-            if not _TOPIC.fullmatch(name) or name in (".", ".."):
-                raise ValueError(f"topics: invalid topic name {name!r}: use 1–249 letters, digits, '.', '_' or '-'")
-            if type(partitions) is not int or not 1 <= partitions <= 100_000:
-                raise ValueError(f"topics: {name} has {partitions!r} partitions: use 1–100000")
+        _ = self.declared_topics
+
+    @property
+    def declared_topics(self) -> Mapping[str, DeclaredTopic]:
+        """The topics of the configuration."""
+        return {name: declared_topic(name, value) for name, value in self.topics.items()}

@@ -13,6 +13,7 @@ from coordinator_core.protocol.cluster import (
     Broker,
     DescribeClusterRequest,
     DescribeClusterResponse,
+    FinalizedFeature,
     MetadataRequest,
     MetadataResponse,
     PartitionMetadata,
@@ -45,17 +46,43 @@ def _write_versions_response(request: WireRequest, responses: Sequence[ApiVersio
 
 def versions_body(response: ApiVersionsResponse) -> Any:
     """Return the body of an ApiVersions response, also of the response to an unsupported version."""
-    kind = library.ApiVersionsResponse.ApiVersion
-    return library.ApiVersionsResponse(
+    of = library.ApiVersionsResponse
+    return of(
         error_code=response.error,
-        api_keys=[kind(api_key=each.api_key, min_version=each.lowest, max_version=each.highest) for each in response.apis],
+        api_keys=[
+            of.ApiVersion(api_key=each.api_key, min_version=each.lowest, max_version=each.highest) for each in response.apis
+        ],
         throttle_time_ms=0,
+        **_features(response.features),
     )
+
+
+def _features(features: Sequence[FinalizedFeature]) -> dict[str, Any]:
+    """Return the tagged fields of features; without any, these are left out.
+
+    The lowest supported level is 1: clients cannot read 0 before v4 (KAFKA-17011).
+    """
+    if not features:
+        return {}
+    of = library.ApiVersionsResponse
+    return {
+        "supported_features": [
+            of.SupportedFeatureKey(name=each.name, min_version=1, max_version=each.level) for each in features
+        ],
+        "finalized_features_epoch": 0,
+        "finalized_features": [
+            of.FinalizedFeatureKey(name=each.name, min_version_level=each.level, max_version_level=each.level)
+            for each in features
+        ],
+    }
 
 
 def _read_versions_response(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[ApiVersionsResponse]:
     apis = tuple(ApiVersionRange(each.api_key, each.min_version, each.max_version) for each in require(body.api_keys, "api_keys"))
-    return (ApiVersionsResponse(error_of(body.error_code), apis),)
+    finalized = tuple(
+        FinalizedFeature(require(each.name, "feature"), each.max_version_level) for each in body.finalized_features or ()
+    )
+    return (ApiVersionsResponse(error_of(body.error_code), apis, finalized),)
 
 
 def _read_metadata_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
@@ -66,7 +93,9 @@ def _read_metadata_request(body: Any, header: RequestHeader, _peer: Peer) -> Par
         topics = tuple(
             RequestedTopic(topic.name if by_id else require(topic.name, "topic name"), id_of(topic.topic_id)) for topic in topics
         )
-    return Parts((MetadataRequest(topics, body.allow_auto_topic_creation),))
+    has_operations = apis.METADATA.has_field(header.version, "authorized_operations")
+    operations = bool(body.include_topic_authorized_operations) if has_operations else False
+    return Parts((MetadataRequest(topics, body.allow_auto_topic_creation, operations),))
 
 
 def _write_metadata_request(parts: Sequence[MetadataRequest], version: int) -> Any:
@@ -87,7 +116,7 @@ def _write_metadata_request(parts: Sequence[MetadataRequest], version: int) -> A
         topics=topics,
         allow_auto_topic_creation=request.allow_auto_topic_creation,
         include_cluster_authorized_operations=False,
-        include_topic_authorized_operations=False,
+        include_topic_authorized_operations=request.include_topic_operations,
     )
 
 
@@ -123,7 +152,7 @@ def _write_metadata_response(request: WireRequest, responses: Sequence[MetadataR
                     )
                     for each in topic.partitions
                 ],
-                authorized_operations=None,
+                authorized_operations=_operations(topic.authorized_operations),
             )
             for topic in response.topics
         ],
@@ -132,7 +161,16 @@ def _write_metadata_response(request: WireRequest, responses: Sequence[MetadataR
     )
 
 
-def _read_metadata_response(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[MetadataResponse]:
+def _operations(operations: frozenset[int] | None) -> set[int] | None:
+    return None if operations is None else set(operations)
+
+
+def _read_operations(operations: set[int] | None) -> frozenset[int] | None:
+    return None if operations is None else frozenset(operations)
+
+
+def _read_metadata_response(body: Any, version: int, _names: Mapping[UUID, str]) -> tuple[MetadataResponse]:
+    has_operations = apis.METADATA.has_field(version, "authorized_operations")
     return (
         MetadataResponse(
             brokers=tuple(
@@ -146,6 +184,7 @@ def _read_metadata_response(body: Any, _version: int, _names: Mapping[UUID, str]
                     error=error_of(topic.error_code),
                     topic_id=id_of(topic.topic_id),
                     is_internal=topic.is_internal,
+                    authorized_operations=_read_operations(topic.authorized_operations) if has_operations else None,
                 )
                 for topic in require(body.topics, "topics")
             ),
@@ -170,17 +209,19 @@ def _read_partition(body: Any) -> PartitionMetadata:
 def _read_cluster_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
     return Parts(
         (
-            DescribeClusterRequest(body.endpoint_type)
-            if apis.DESCRIBE_CLUSTER.has_field(header.version, "endpoint_type")
-            else DescribeClusterRequest(),
+            DescribeClusterRequest(
+                body.endpoint_type if apis.DESCRIBE_CLUSTER.has_field(header.version, "endpoint_type") else 1,
+                body.include_cluster_authorized_operations,
+            ),
         )
     )
 
 
 def _write_cluster_request(parts: Sequence[DescribeClusterRequest], version: int) -> Any:
+    request = require_one(parts, version)
     return library.DescribeClusterRequest(
-        include_cluster_authorized_operations=False,
-        endpoint_type=require_one(parts, version).endpoint_type,
+        include_cluster_authorized_operations=request.include_operations,
+        endpoint_type=request.endpoint_type,
         include_fenced_brokers=False,
     )
 
@@ -200,7 +241,7 @@ def _write_cluster_response(request: WireRequest, responses: Sequence[DescribeCl
             )
             for broker in response.brokers
         ],
-        authorized_operations=None,
+        authorized_operations=_operations(response.authorized_operations),
     )
 
 
@@ -216,6 +257,7 @@ def _read_cluster_response(body: Any, version: int, _names: Mapping[UUID, str]) 
             ),
             error_message=body.error_message,
             endpoint_type=body.endpoint_type if apis.DESCRIBE_CLUSTER.has_field(version, "endpoint_type") else 1,
+            authorized_operations=_read_operations(body.authorized_operations),
         ),
     )
 

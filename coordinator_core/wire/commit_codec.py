@@ -165,7 +165,7 @@ def _write_txn_commit_request(parts: Sequence[TxnOffsetCommitRequest], version: 
     )
 
 
-def _read_txn_commit_request(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
+def _read_txn_commit_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
     request = TxnOffsetCommitRequest(
         group_id=require(body.group_id, "group_id"),
         transactional_id=require(body.transactional_id, "transactional_id"),
@@ -180,6 +180,8 @@ def _read_txn_commit_request(body: Any, _header: RequestHeader, _peer: Peer) -> 
         member_id=require(body.member_id, "member_id"),
         generation=body.generation_id,
         group_instance_id=body.group_instance_id,
+        knows_transaction_abortable=apis.TXN_OFFSET_COMMIT.has_field(header.version, "transaction_abortable"),
+        adds_partition=apis.TXN_OFFSET_COMMIT.has_field(header.version, "adds_partition"),
     )
     return Parts((request,))
 

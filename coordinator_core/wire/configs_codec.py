@@ -1,4 +1,4 @@
-"""Codec of DescribeConfigs; each resource of a request is a part."""
+"""Codecs of DescribeConfigs and IncrementalAlterConfigs; each resource of a request is a part."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,6 +13,7 @@ from coordinator_core.protocol.configs import (
     DescribeConfigsRequest,
     DescribeConfigsResponse,
 )
+from coordinator_core.protocol.topics import AlterConfigsRequest, AlterConfigsResponse, ConfigChange
 from coordinator_core.wire import library
 from coordinator_core.wire.api_codec import ApiCodec, BadField, Parts, error_of, require
 from coordinator_core.wire.parts import Peer, WireRequest
@@ -60,7 +61,7 @@ def _write_describe_response(_request: WireRequest, responses: Sequence[Describe
                     kind.DescribeConfigsResourceResult(
                         name=entry.name,
                         value=entry.value,
-                        read_only=True,
+                        read_only=entry.read_only,
                         config_source=entry.source,
                         is_sensitive=False,
                         synonyms=[],
@@ -95,7 +96,67 @@ def _read_entry(entry: Any, version: int) -> ConfigEntry:
         config_type = ConfigType(entry.config_type) if typed else ConfigType.UNKNOWN
     except ValueError as error:
         raise BadField(f"config {entry.name!r}: {error}") from None
-    return ConfigEntry(require(entry.name, "name"), entry.value, source, config_type)
+    return ConfigEntry(require(entry.name, "name"), entry.value, source, config_type, bool(entry.read_only))
+
+
+def _read_alter_request(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
+    return Parts(
+        tuple(
+            AlterConfigsRequest(
+                each.resource_type,
+                require(each.resource_name, "resource_name"),
+                tuple(
+                    ConfigChange(require(change.name, "name"), change.config_operation, change.value)
+                    for change in require(each.configs, "configs")
+                ),
+                bool(body.validate_only),
+            )
+            for each in require(body.resources, "resources")
+        )
+    )
+
+
+def _write_alter_request(parts: Sequence[AlterConfigsRequest], _version: int) -> Any:
+    kind = library.IncrementalAlterConfigsRequest.AlterConfigsResource
+    return library.IncrementalAlterConfigsRequest(
+        resources=[
+            kind(
+                resource_type=part.resource_type,
+                resource_name=part.resource_name,
+                configs=[
+                    kind.AlterableConfig(name=change.name, config_operation=change.operation, value=change.value)
+                    for change in part.changes
+                ],
+            )
+            for part in parts
+        ],
+        validate_only=any(part.validate_only for part in parts),
+    )
+
+
+def _write_alter_response(_request: WireRequest, responses: Sequence[AlterConfigsResponse]) -> Any:
+    kind = library.IncrementalAlterConfigsResponse.AlterConfigsResourceResponse
+    return library.IncrementalAlterConfigsResponse(
+        throttle_time_ms=0,
+        responses=[
+            kind(
+                error_code=each.error,
+                error_message=each.error_message,
+                resource_type=each.resource_type,
+                resource_name=each.resource_name,
+            )
+            for each in responses
+        ],
+    )
+
+
+def _read_alter_response(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[AlterConfigsResponse, ...]:
+    return tuple(
+        AlterConfigsResponse(
+            error_of(each.error_code), each.resource_type, require(each.resource_name, "resource_name"), each.error_message
+        )
+        for each in require(body.responses, "responses")
+    )
 
 
 CODECS: Mapping[AnyApi, ApiCodec] = {
@@ -106,5 +167,13 @@ CODECS: Mapping[AnyApi, ApiCodec] = {
         _write_describe_response,
         _write_describe_request,
         _read_describe_response,
+    ),
+    apis.INCREMENTAL_ALTER_CONFIGS: ApiCodec(
+        library.IncrementalAlterConfigsRequest,
+        library.IncrementalAlterConfigsResponse,
+        _read_alter_request,
+        _write_alter_response,
+        _write_alter_request,
+        _read_alter_response,
     ),
 }

@@ -16,6 +16,8 @@ from typing import Any, NoReturn
 from kafka.protocol.admin import cluster as _cluster
 from kafka.protocol.admin import configs as _configs
 from kafka.protocol.admin import groups as _groups
+from kafka.protocol.admin import topics as _topics
+from kafka.protocol.admin import transactions as _listed_transactions
 from kafka.protocol.api_message import ApiMessage as _ApiMessage
 from kafka.protocol.consumer import fetch as _fetch
 from kafka.protocol.consumer import group as _group
@@ -125,20 +127,30 @@ class ConsumerGroupDescribeResponse(_ApiMessage, load_json=_definitions):  # typ
     """Response of KIP-848, which the library does not have."""
 
 
+AddOffsetsToTxnRequest: Any = _transactions.AddOffsetsToTxnRequest
+AddOffsetsToTxnResponse: Any = _transactions.AddOffsetsToTxnResponse
+AddPartitionsToTxnRequest: Any = _transactions.AddPartitionsToTxnRequest
+AddPartitionsToTxnResponse: Any = _transactions.AddPartitionsToTxnResponse
 DeleteGroupsRequest: Any = _groups.DeleteGroupsRequest
 DeleteGroupsResponse: Any = _groups.DeleteGroupsResponse
-DescribeConfigsRequest: Any = _configs.DescribeConfigsRequest
-DescribeConfigsResponse: Any = _configs.DescribeConfigsResponse
 DescribeClusterRequest: Any = _cluster.DescribeClusterRequest
 DescribeClusterResponse: Any = _cluster.DescribeClusterResponse
+DescribeConfigsRequest: Any = _configs.DescribeConfigsRequest
+DescribeConfigsResponse: Any = _configs.DescribeConfigsResponse
 DescribeGroupsRequest: Any = _groups.DescribeGroupsRequest
 DescribeGroupsResponse: Any = _groups.DescribeGroupsResponse
+DescribeTransactionsRequest: Any = _listed_transactions.DescribeTransactionsRequest
+DescribeTransactionsResponse: Any = _listed_transactions.DescribeTransactionsResponse
+EndTxnRequest: Any = _transactions.EndTxnRequest
+EndTxnResponse: Any = _transactions.EndTxnResponse
 FetchRequest: Any = _fetch.FetchRequest
 FetchResponse: Any = _fetch.FetchResponse
 FindCoordinatorRequest: Any = _find_coordinator.FindCoordinatorRequest
 FindCoordinatorResponse: Any = _find_coordinator.FindCoordinatorResponse
 HeartbeatRequest: Any = _group.HeartbeatRequest
 HeartbeatResponse: Any = _group.HeartbeatResponse
+InitProducerIdRequest: Any = _transactions.InitProducerIdRequest
+InitProducerIdResponse: Any = _transactions.InitProducerIdResponse
 JoinGroupRequest: Any = _group.JoinGroupRequest
 JoinGroupResponse: Any = _group.JoinGroupResponse
 LeaveGroupRequest: Any = _group.LeaveGroupRequest
@@ -147,6 +159,8 @@ ListGroupsRequest: Any = _groups.ListGroupsRequest
 ListGroupsResponse: Any = _groups.ListGroupsResponse
 ListOffsetsRequest: Any = _offsets.ListOffsetsRequest
 ListOffsetsResponse: Any = _offsets.ListOffsetsResponse
+ListTransactionsRequest: Any = _listed_transactions.ListTransactionsRequest
+ListTransactionsResponse: Any = _listed_transactions.ListTransactionsResponse
 MetadataRequest: Any = _metadata.MetadataRequest
 MetadataResponse: Any = _metadata.MetadataResponse
 OffsetCommitRequest: Any = _group.OffsetCommitRequest
@@ -163,3 +177,19 @@ TxnOffsetCommitRequest: Any = _transactions.TxnOffsetCommitRequest
 TxnOffsetCommitResponse: Any = _transactions.TxnOffsetCommitResponse
 WriteTxnMarkersRequest: Any = _transactions.WriteTxnMarkersRequest
 WriteTxnMarkersResponse: Any = _transactions.WriteTxnMarkersResponse
+CreatePartitionsRequest: Any = _topics.CreatePartitionsRequest
+CreatePartitionsResponse: Any = _topics.CreatePartitionsResponse
+CreateTopicsRequest: Any = _topics.CreateTopicsRequest
+CreateTopicsResponse: Any = _topics.CreateTopicsResponse
+DeleteRecordsRequest: Any = _topics.DeleteRecordsRequest
+DeleteRecordsResponse: Any = _topics.DeleteRecordsResponse
+DeleteTopicsRequest: Any = _topics.DeleteTopicsRequest
+DeleteTopicsResponse: Any = _topics.DeleteTopicsResponse
+DescribeLogDirsRequest: Any = _cluster.DescribeLogDirsRequest
+DescribeLogDirsResponse: Any = _cluster.DescribeLogDirsResponse
+DescribeProducersRequest: Any = _listed_transactions.DescribeProducersRequest
+DescribeProducersResponse: Any = _listed_transactions.DescribeProducersResponse
+IncrementalAlterConfigsRequest: Any = _configs.IncrementalAlterConfigsRequest
+IncrementalAlterConfigsResponse: Any = _configs.IncrementalAlterConfigsResponse
+OffsetForLeaderEpochRequest: Any = _offsets.OffsetForLeaderEpochRequest
+OffsetForLeaderEpochResponse: Any = _offsets.OffsetForLeaderEpochResponse

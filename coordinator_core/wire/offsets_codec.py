@@ -244,7 +244,8 @@ def _read_delete_response(body: Any, _version: int, _names: Mapping[UUID, str]) 
     return (OffsetDeleteResponse(error_of(body.error_code), errors),)
 
 
-def _read_markers_request(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
+def _read_markers_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
+    has_version = apis.WRITE_TXN_MARKERS.has_field(header.version, "transaction_version")
     return Parts(
         tuple(
             PartitionMarker(
@@ -254,6 +255,7 @@ def _read_markers_request(body: Any, _header: RequestHeader, _peer: Peer) -> Par
                     ProducerEpoch(marker.producer_id, marker.producer_epoch),
                     ControlType(bool(marker.transaction_result)),
                     marker.coordinator_epoch,
+                    marker.transaction_version if has_version else 0,
                 ),
             )
             for marker in require(body.markers, "markers")
@@ -276,6 +278,7 @@ def _write_markers_request(parts: Sequence[PartitionMarker], _version: int) -> A
                     for name, each in topics.items()
                 ],
                 coordinator_epoch=marker.coordinator_epoch,
+                transaction_version=marker.transaction_version,
             )
             for marker, topics in _by_marker(parts, parts)
         ]

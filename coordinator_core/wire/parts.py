@@ -36,9 +36,9 @@ class Peer(NamedTuple):
 class WireRequest:
     """A decoded request frame.
 
-    `parts` has one part per group of DescribeGroups, DeleteGroups and OffsetFetch v8+, one per partition of WriteTxnMarkers, and
-    one for any other request. `unknown_topics` has, per part, the partitions of topic ids without a name; they are not in the
-    part and are answered UNKNOWN_TOPIC_ID.
+    `parts` has one part per group of DescribeGroups, DeleteGroups and OffsetFetch v8+, per partition of WriteTxnMarkers, per
+    transaction of AddPartitionsToTxn v4+ and per id of DescribeTransactions; one for any other request. `unknown_topics` has, per
+    part, the partitions of topic ids without a name; they are not in the part and are answered UNKNOWN_TOPIC_ID.
     """
 
     header: RequestHeader

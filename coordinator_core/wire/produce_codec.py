@@ -1,4 +1,4 @@
-"""Codec of Produce. Records are not decoded, because the coordinator's topics hold no data."""
+"""Codec of Produce. Records are passed on as bytes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,9 +20,6 @@ from coordinator_core.wire.api_codec import (
 )
 from coordinator_core.wire.parts import Peer, WireRequest
 
-#: `ProduceResponse.INVALID_OFFSET`.
-_NO_OFFSET = -1
-
 
 def _read_produce_request(body: Any, header: RequestHeader, peer: Peer) -> Parts:
     names = peer.topic_names if apis.PRODUCE.has_field(header.version, "topic_id") else None
@@ -31,25 +28,36 @@ def _read_produce_request(body: Any, header: RequestHeader, peer: Peer) -> Parts
             topic_name_or_empty(topic.name, topic.topic_id, names),
             id_of(topic.topic_id),
             each.index,
+            None if each.records is None else bytes(each.records),
         )
         for topic in require(body.topic_data, "topic_data")
         for each in require(topic.partition_data, "partition_data")
     )
-    return Parts((ProduceRequest(partitions, body.acks),))
+    return Parts(
+        (
+            ProduceRequest(
+                partitions,
+                body.acks,
+                body.transactional_id if apis.PRODUCE.has_field(header.version, "transactional_id") else None,
+                apis.PRODUCE.has_field(header.version, "transaction_abortable"),
+                apis.PRODUCE.has_field(header.version, "adds_partitions"),
+            ),
+        )
+    )
 
 
 def _write_produce_request(parts: Sequence[ProduceRequest], version: int) -> Any:
     request = require_one(parts, version)
     kind = library.ProduceRequest.TopicProduceData
     return library.ProduceRequest(
-        transactional_id=None,
+        transactional_id=request.transactional_id,
         acks=request.acks,
         timeout_ms=0,
         topic_data=[
             kind(
                 name=topic,
                 topic_id=topic_id,
-                partition_data=[kind.PartitionProduceData(index=each.partition, records=None) for each in partitions],
+                partition_data=[kind.PartitionProduceData(index=each.partition, records=each.records) for each in partitions],
             )
             for (topic, topic_id), partitions in by_topic_id(request.partitions).items()
         ],
@@ -68,9 +76,9 @@ def _write_produce_response(request: WireRequest, responses: Sequence[ProduceRes
                     kind.PartitionProduceResponse(
                         index=each.partition,
                         error_code=each.error,
-                        base_offset=_NO_OFFSET,
-                        log_append_time_ms=-1,
-                        log_start_offset=-1,
+                        base_offset=each.base_offset,
+                        log_append_time_ms=each.log_append_time,
+                        log_start_offset=each.log_start_offset,
                         record_errors=[],
                         error_message=each.error_message,
                     )
@@ -92,6 +100,9 @@ def _read_produce_response(body: Any, version: int, names: Mapping[UUID, str]) -
             each.index,
             error_of(each.error_code),
             each.error_message if apis.PRODUCE.has_field(version, "error_message") else None,
+            each.base_offset,
+            each.log_append_time_ms if apis.PRODUCE.has_field(version, "log_append_time") else -1,
+            each.log_start_offset if apis.PRODUCE.has_field(version, "log_start_offset") else -1,
         )
         for topic in require(body.responses, "responses")
         for each in require(topic.partition_responses, "partition_responses")

@@ -15,7 +15,10 @@ from coordinator_core.wire import (
     log_codec,
     membership_codec,
     offsets_codec,
+    partitions_codec,
     produce_codec,
+    topics_codec,
+    transactions_codec,
 )
 from coordinator_core.wire.api_codec import ApiCodec, BadField
 from coordinator_core.wire.errors import Malformed, UnknownApi, UnsupportedVersion
@@ -33,6 +36,9 @@ CODECS: Mapping[AnyApi, ApiCodec] = {
     **configs_codec.CODECS,
     **log_codec.CODECS,
     **produce_codec.CODECS,
+    **topics_codec.CODECS,
+    **partitions_codec.CODECS,
+    **transactions_codec.CODECS,
 }
 
 _NO_PEER = Peer()

@@ -38,7 +38,7 @@ class PrivateCoordinator:
         self,
         directory: Path,
         *,
-        topics: Mapping[str, int] | None = None,
+        topics: Mapping[str, int | Mapping[str, int | str | bool]] | None = None,
         listen: str = "127.0.0.1:0",
         **settings: int | str | float,
     ) -> None:
@@ -53,7 +53,7 @@ class PrivateCoordinator:
         self._configuration.parent.mkdir(parents=True, exist_ok=True)
         given = {"admin_listen": "127.0.0.1:0", **settings}
         lines = ["[coordinator]", *(f"{key} = {json.dumps(value)}" for key, value in given.items())]
-        lines += ["[coordinator.topics]", *(f'"{topic}" = {partitions}' for topic, partitions in (topics or {}).items())]
+        lines += ["[coordinator.topics]", *(f'"{topic}" = {_toml(value)}' for topic, value in (topics or {}).items())]
         self._configuration.write_text("\n".join([*lines, ""]))
         self._process: subprocess.Popen[str] | None = None
 
@@ -162,3 +162,9 @@ class PrivateCoordinator:
         assert self._process.stdout is not None
         self._process.stdout.close()
         self._process = None
+
+
+def _toml(value: int | str | bool | Mapping[str, int | str | bool]) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {_toml(each)}" for key, each in value.items()) + " }"
+    return json.dumps(value)

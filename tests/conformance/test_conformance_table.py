@@ -17,9 +17,20 @@ CLASSES = {
     "GroupMetadataTest": "group_metadata",
     "ClassicGroupTest": "classic_group",
     "0.10.2 GroupMetadataManagerTest": "group_metadata_manager_0_10_2",
+    "TransactionCoordinatorTest": "transaction_coordinator",
+    "TransactionStateManagerTest": "transaction_state_manager",
+    "TransactionMetadataTest": "transaction_metadata",
+    "TransactionMarkerChannelManagerTest": "transaction_marker_channel_manager",
+    "TransactionMarkerRequestCompletionHandlerTest": "transaction_marker_request_completion_handler",
+    "TransactionLogTest": "transaction_log",
+    "TransactionCoordinatorRecordSerdeTest": "transaction_coordinator_record_serde",
+    "ProducerIdManagerTest": "producer_id_manager",
+    "ProducerStateManagerTest": "producer_state_manager",
+    "TransactionIndexTest": "transaction_index",
+    "UnifiedLogTest": "unified_log_transactions",
 }
-ROW = re.compile(r"^\| ((?:test|static|should)\w+) \| (.+) \|$", re.MULTILINE)
-NAMED = re.compile(r"`((?:coordinator/)?test_\w+\.py)::(test_\w+)(?:\[(\w+)])?`")
+ROW = re.compile(r"^\| ((?:[tT]est|static|should|update)\w+) \| (.+) \|$", re.MULTILINE)
+NAMED = re.compile(r"`((?:(?:coordinator|transactions)/)?test_\w+\.py)::(test_\w+)(?:\[(\w+)])?`")
 
 
 def section(class_name: str) -> dict[str, str]:

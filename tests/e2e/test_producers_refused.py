@@ -1,4 +1,4 @@
-"""Producers at a coordinator whose topics hold no data: every version of Produce is read and rejected."""
+"""Producers at a topic that is declared without data: every version of Produce is read and rejected."""
 
 from collections.abc import Iterator
 from uuid import UUID
@@ -52,7 +52,7 @@ def test_every_partition_has_its_error(client: Wire, version: int) -> None:
         (0, missing),
     ]
     message = answer.partitions[0].error_message
-    assert (message is not None and "hold no data" in message) is (version >= FIRST_WITH_MESSAGES)
+    assert (message is not None and "holds no data" in message) is (version >= FIRST_WITH_MESSAGES)
     (other,) = client.ask(apis.PRODUCE, version, ProduceRequest(asked[:1], acks=2)).partitions
     assert other.error is ErrorCode.INVALID_REQUIRED_ACKS
 

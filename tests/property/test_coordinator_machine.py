@@ -17,8 +17,8 @@ from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.coordinator.behaviour import BEHAVIOURS
 from coordinator_core.coordinator.classic.group import ClassicGroup
 from coordinator_core.coordinator.classic.states import ClassicGroupState
-from coordinator_core.coordinator.shard import ShardStatus
 from coordinator_core.coordinator.timers import TimerKey, TimerKind
+from coordinator_core.coordinator_common.results import ShardStatus
 from coordinator_core.log.entries import ControlType
 from coordinator_core.log.partitioner import partition_for
 from coordinator_core.protocol.error_code import ErrorCode

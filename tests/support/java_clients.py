@@ -142,6 +142,70 @@ class JavaClients:
             producer.close()
         return ""
 
+    @contextmanager
+    def producer(self, bootstrap: str, **settings: str) -> Iterator["JavaProducer"]:
+        """A producer, closed at the end; underscores in `settings` stand for dots."""
+        given = {name.replace("_", "."): value for name, value in settings.items()}
+        given |= {"bootstrap.servers": bootstrap, "max.block.ms": "20000"}
+        given |= {f"{part}.serializer": f"{_BYTES}Serializer" for part in ("key", "value")}
+        producer = self._jvm.org.apache.kafka.clients.producer.KafkaProducer(_properties(self._jvm, given))
+        try:
+            if "transactional.id" in given:
+                producer.initTransactions()
+            yield JavaProducer(self._jvm, producer)
+        finally:
+            producer.close()
+
+    def read(self, bootstrap: str, topic: str, isolation: str) -> list[bytes]:
+        """The values of partition 0 of a topic, up to its end."""
+        consumer, at = self._assigned(bootstrap, topic, isolation)
+        values: list[bytes] = []
+        try:
+            consumer.seekToBeginning(self._jvm.java.util.List.of(at))
+            end = consumer.endOffsets(self._jvm.java.util.List.of(at)).get(at)
+            while consumer.position(at) < end:
+                records = consumer.poll(self._jvm.java.time.Duration.ofMillis(_POLL_MS)).iterator()
+                while records.hasNext():
+                    values.append(bytes(records.next().value()))
+        finally:
+            consumer.close()
+        return values
+
+    def end_offset(self, bootstrap: str, topic: str) -> int:
+        """The end of partition 0 of a topic."""
+        consumer, at = self._assigned(bootstrap, topic, "read_uncommitted")
+        try:
+            return int(consumer.endOffsets(self._jvm.java.util.List.of(at)).get(at))
+        finally:
+            consumer.close()
+
+    def _assigned(self, bootstrap: str, topic: str, isolation: str) -> tuple[Any, Any]:
+        settings = {"bootstrap.servers": bootstrap, "isolation.level": isolation, "enable.auto.commit": "false"}
+        settings |= {f"{part}.deserializer": f"{_BYTES}Deserializer" for part in ("key", "value")}
+        consumer = self._jvm.org.apache.kafka.clients.consumer.KafkaConsumer(_properties(self._jvm, settings))
+        at = self._jvm.org.apache.kafka.common.TopicPartition(topic, 0)
+        consumer.assign(self._jvm.java.util.List.of(at))
+        return consumer, at
+
+
+class JavaProducer:
+    """A `KafkaProducer`: a call sends one record, waits, and returns its offset. Raises the exception of the client."""
+
+    def __init__(self, jvm: Any, producer: Any) -> None:
+        self._jvm = jvm
+        self._producer = producer
+
+    def __call__(self, topic: str, value: bytes) -> int:
+        record = self._jvm.org.apache.kafka.clients.producer.ProducerRecord(topic, value)
+        return int(self._producer.send(record).get().offset())
+
+    @contextmanager
+    def transaction(self, *, aborts: bool) -> Iterator[None]:
+        """A transaction around the calls in the context."""
+        self._producer.beginTransaction()
+        yield
+        (self._producer.abortTransaction if aborts else self._producer.commitTransaction)()
+
 
 def client_jars(version: str, progress: Progress | None = None) -> Path:
     """The folder with the jars of a release's clients."""

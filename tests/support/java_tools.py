@@ -28,10 +28,25 @@ def consumer_groups(bootstrap: str, *arguments: str, version: str = _NEWEST) -> 
     return _run(version, "--bootstrap-server", bootstrap, "--timeout", "15000", *arguments)
 
 
+def topics(bootstrap: str, *arguments: str, version: str = _NEWEST) -> str:
+    """The output of a release's `kafka-topics`."""
+    return _run_class(
+        "org.apache.kafka.tools.TopicCommand", tools_jars(version=version), ("--bootstrap-server", bootstrap, *arguments)
+    )
+
+
 def group_configs(bootstrap: str, group: str, version: str = _NEWEST) -> list[str]:
     """The lines that a release's `kafka-configs` prints for a group, with all configs."""
     arguments = ("--bootstrap-server", bootstrap, "--entity-type", "groups", "--entity-name", group, "--describe", "--all")
     return _run_class("kafka.admin.ConfigCommand", broker_jars(version), arguments).splitlines()
+
+
+def transactions(bootstrap: str, *arguments: str, version: str = _NEWEST) -> list[dict[str, str]]:
+    """The rows that a release's `kafka-transactions` prints, by the names of the columns."""
+    tool = "org.apache.kafka.tools.TransactionsCommand"
+    printed = _run_class(tool, tools_jars(version=version), ("--bootstrap-server", bootstrap, *arguments))
+    head, *rows = (line.split() for line in printed.splitlines() if line.strip())
+    return [dict(zip(head, row, strict=False)) for row in rows]
 
 
 def table(printed: str) -> list[dict[str, str]]:

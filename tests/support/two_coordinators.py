@@ -73,6 +73,7 @@ def scenario_broker(version: str) -> PrivateBroker:
 def our_coordinator(era: str, directory: Path, **settings: int | str | float) -> PrivateCoordinator:
     """A coordinator that is not started, with the same settings."""
     given: dict[str, Any] = {name.replace(".", "_"): value for name, value in COORDINATOR_SETTINGS.items()} | settings
+    given = {"transaction_partition_verification_enable": False, "transaction_state_log_num_partitions": 4} | given
     return PrivateCoordinator(directory, topics=TOPICS, era=era, offsets_topic_num_partitions=LOG_PARTITIONS, **given)
 
 

@@ -1,6 +1,7 @@
 """Hypothesis strategies for the requests and responses of every supported API and version, with what that version can express."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, get_type_hints
 from uuid import UUID
 
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from coordinator_core.codec.messages.offsets import ZERO_UUID
 from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.log.entries import ControlType
-from coordinator_core.protocol import apis, cluster
+from coordinator_core.protocol import apis, cluster, topics
 from coordinator_core.protocol.api import AnyApi
 from coordinator_core.protocol.apis import APIS
 from coordinator_core.protocol.configs import (
@@ -58,6 +59,21 @@ from coordinator_core.protocol.offsets import (
     TxnMarkerRequest,
     TxnOffsetCommitRequest,
 )
+from coordinator_core.protocol.transactions import (
+    NO_PRODUCER,
+    AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    DescribeTransactionRequest,
+    DescribeTransactionResponse,
+    EndTxnRequest,
+    EndTxnResponse,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+    ListedTransaction,
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+)
 from coordinator_core.wire import PartitionMarker
 from coordinator_core.wire.log_codec import lowest_timestamp
 
@@ -77,6 +93,8 @@ _INT16 = st.integers(-(1 << 15), (1 << 15) - 1)
 _INT32 = st.integers(-(1 << 31), (1 << 31) - 1)
 _INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
 _ERRORS = st.sampled_from(ErrorCode)
+_OPERATIONS = st.none() | st.frozensets(st.integers(0, 14), max_size=4)
+_ISOLATION = st.sampled_from(cluster.IsolationLevel)
 _FILTERS = st.frozensets(TEXTS, max_size=3)
 
 
@@ -98,10 +116,10 @@ def _places(by_id: bool = False) -> st.SearchStrategy[TopicPartition]:
 
 def _in_order(places: Any) -> tuple[TopicPartition, ...]:
     """Partitions in wire order: grouped by topic, each once."""
-    topics: dict[str, list[TopicPartition]] = {}
+    by_topic: dict[str, list[TopicPartition]] = {}
     for place in dict.fromkeys(places):
-        topics.setdefault(place.topic, []).append(place)
-    return tuple(place for each in topics.values() for place in each)
+        by_topic.setdefault(place.topic, []).append(place)
+    return tuple(place for each in by_topic.values() for place in each)
 
 
 def _at_places(values: st.SearchStrategy[Any], by_id: bool = False) -> st.SearchStrategy[Any]:
@@ -166,6 +184,7 @@ def _txn_commit(version: int) -> st.SearchStrategy[Any]:
     return st.builds(
         TxnOffsetCommitRequest, TEXTS, TEXTS, st.builds(ProducerEpoch, _INT64, _INT16), offsets,
         _since(version, 3, TEXTS, ""), _since(version, 3, _INT32, -1), _since(version, 3, _NULLABLE, None),
+        st.just(version >= 4), st.just(version >= 5),
     )  # fmt: skip
 
 
@@ -192,8 +211,9 @@ def _fetched(version: int) -> st.SearchStrategy[Any]:
     return st.builds(OffsetFetchResponse, _since(version, 2, _ERRORS, ErrorCode.NONE), offsets)
 
 
-def _markers(_version: int) -> st.SearchStrategy[Any]:
-    marker = st.builds(TxnMarkerRequest, st.builds(ProducerEpoch, _INT64, _INT16), st.sampled_from(ControlType), _INT32)
+def _markers(version: int) -> st.SearchStrategy[Any]:
+    producer, kind = st.builds(ProducerEpoch, _INT64, _INT16), st.sampled_from(ControlType)
+    marker = st.builds(TxnMarkerRequest, producer, kind, _INT32, _since(version, 2, _INT8, 0))
     places = st.lists(_places(), min_size=1, max_size=3).map(_in_order)
     return st.dictionaries(marker, places, max_size=3).map(
         lambda each: tuple(PartitionMarker(*place, marker) for marker, places in each.items() for place in places)
@@ -224,8 +244,13 @@ def _listed(version: int) -> st.SearchStrategy[Any]:
 
 def _metadata(version: int) -> st.SearchStrategy[Any]:
     topic_ids = _since(version, 10, st.uuids() | st.just(ZERO_UUID), ZERO_UUID)
-    topics = _tuples(st.builds(cluster.RequestedTopic, TEXTS if version < 12 else _NULLABLE, topic_ids), least=version == 0)
-    return st.builds(cluster.MetadataRequest, st.none() | topics, _since(version, 4, st.booleans(), True))
+    named = _tuples(st.builds(cluster.RequestedTopic, TEXTS if version < 12 else _NULLABLE, topic_ids), least=version == 0)
+    return st.builds(
+        cluster.MetadataRequest,
+        st.none() | named,
+        _since(version, 4, st.booleans(), True),
+        _since(version, 8, st.booleans(), False),
+    )
 
 
 def _metadata_told(version: int) -> st.SearchStrategy[Any]:
@@ -233,11 +258,12 @@ def _metadata_told(version: int) -> st.SearchStrategy[Any]:
     partitions = st.builds(cluster.PartitionMetadata, _INT32, _INT32, _since(version, 7, _INT32, -1), numbers, numbers, _ERRORS)
     topic_ids = _since(version, 10, st.uuids(), ZERO_UUID)
     internal = _since(version, 1, st.booleans(), False)
-    topics = st.builds(
-        cluster.TopicMetadata, _NULLABLE if version >= 12 else TEXTS, _tuples(partitions), _ERRORS, topic_ids, internal
-    )
+    described = st.builds(
+        cluster.TopicMetadata, _NULLABLE if version >= 12 else TEXTS, _tuples(partitions), _ERRORS, topic_ids, internal,
+        _since(version, 8, _OPERATIONS, None),
+    )  # fmt: skip
     return st.builds(
-        cluster.MetadataResponse, _tuples(_brokers(version >= 1)), _tuples(topics), _since(version, 2, _NULLABLE, None),
+        cluster.MetadataResponse, _tuples(_brokers(version >= 1)), _tuples(described), _since(version, 2, _NULLABLE, None),
         _since(version, 1, _INT32, -1), _since(version, 13, _ERRORS, ErrorCode.NONE),
     )  # fmt: skip
 
@@ -249,7 +275,7 @@ def _brokers(with_racks: bool) -> st.SearchStrategy[Any]:
 def _cluster_told(version: int) -> st.SearchStrategy[Any]:
     return st.builds(
         cluster.DescribeClusterResponse, _ERRORS, TEXTS, _INT32, _tuples(_brokers(True)), _NULLABLE,
-        _since(version, 1, st.integers(-128, 127), 1),
+        _since(version, 1, st.integers(-128, 127), 1), _OPERATIONS,
     )  # fmt: skip
 
 
@@ -271,22 +297,103 @@ def _fetch_places(version: int, kind: Any, *fields: st.SearchStrategy[Any]) -> s
 
 def _records_wanted(version: int) -> st.SearchStrategy[Any]:
     return st.builds(
-        cluster.FetchRequest, _fetch_places(version, cluster.FetchPartition, _INT64), _INT32, _INT32,
-        _since(version, 7, _INT32, 0), _since(version, 7, _INT32, -1),
+        cluster.FetchRequest,
+        _fetch_places(version, cluster.FetchPartition, _INT64, _INT32, _since(version, 9, _INT32, -1)), _INT32, _INT32,
+        _since(version, 7, _INT32, 0), _since(version, 7, _INT32, -1), _since(version, 3, _INT32, (1 << 31) - 1),
+        _since(version, 4, _ISOLATION, cluster.IsolationLevel.READ_UNCOMMITTED),
     )  # fmt: skip
 
 
 def _records_told(version: int) -> st.SearchStrategy[Any]:
     start = _since(version, 5, _INT64, -1)
+    aborted = st.none() | _tuples(st.builds(cluster.AbortedFetch, _INT64, _INT64))
     return st.builds(
-        cluster.FetchResponse, _fetch_places(version, cluster.FetchedPartition, _ERRORS, _INT64, start),
+        cluster.FetchResponse,
+        _fetch_places(
+            version, cluster.FetchedPartition, _ERRORS, _INT64, start, _since(version, 4, _INT64, -1),
+            _since(version, 4, aborted, None), _BYTES,
+        ),
         _since(version, 7, _ERRORS, ErrorCode.NONE), _since(version, 7, _INT32, 0),
     )  # fmt: skip
 
 
 def _produced(version: int) -> st.SearchStrategy[Any]:
     message = _since(version, 8, _NULLABLE, None)
-    return st.builds(cluster.ProduceResponse, _fetch_places(version, cluster.ProducedPartition, _ERRORS, message))
+    offsets = _INT64, _since(version, 2, _INT64, -1), _since(version, 5, _INT64, -1)
+    return st.builds(cluster.ProduceResponse, _fetch_places(version, cluster.ProducedPartition, _ERRORS, message, *offsets))
+
+
+def _produce(version: int) -> st.SearchStrategy[Any]:
+    return st.builds(
+        cluster.ProduceRequest, _fetch_places(version, cluster.ProducePartition, st.none() | _BYTES), _INT16,
+        _since(version, 3, _NULLABLE, None), st.just(version >= 11), st.just(version >= 12),
+    )  # fmt: skip
+
+
+def _list_offsets(version: int) -> st.SearchStrategy[Any]:
+    def make(timestamps: Any, isolation: Any, epochs: Any) -> Any:
+        known = {at: epoch for at, epoch in zip(timestamps, epochs, strict=False) if epoch != -1}
+        return cluster.ListOffsetsRequest(timestamps, lowest_timestamp(version), isolation, known)
+
+    isolation = _since(version, 2, _ISOLATION, cluster.IsolationLevel.READ_UNCOMMITTED)
+    return st.builds(make, _at_places(_INT64), isolation, _since(version, 4, st.lists(_INT32, max_size=3), []))
+
+
+def _create_topics(_version: int) -> st.SearchStrategy[Any]:
+    assignments = _tuples(st.tuples(_INT32, _tuples(_INT32)))
+    new = st.builds(topics.NewTopic, TEXTS, _INT32, _INT16, assignments, _tuples(st.tuples(TEXTS, _NULLABLE)))
+    return st.builds(topics.CreateTopicsRequest, _tuples(new), st.booleans())
+
+
+def _created_topics(version: int) -> st.SearchStrategy[Any]:
+    entries = _tuples(
+        st.builds(ConfigEntry, TEXTS, _NULLABLE, st.sampled_from(ConfigSource), st.just(ConfigType.UNKNOWN), st.booleans())
+    )
+    created = st.builds(
+        topics.CreatedTopic, TEXTS, _ERRORS, _NULLABLE, _since(version, 7, st.uuids(), ZERO_UUID),
+        _since(version, 5, _INT32, -1), _since(version, 5, _INT16, -1), _since(version, 5, entries, ()),
+    )  # fmt: skip
+    return st.builds(topics.CreateTopicsResponse, _tuples(created))
+
+
+def _deleted_topics(version: int) -> st.SearchStrategy[Any]:
+    deleted = st.builds(
+        topics.DeletedTopic, _NULLABLE if version >= 6 else TEXTS, _since(version, 6, st.uuids(), ZERO_UUID), _ERRORS,
+        _since(version, 5, _NULLABLE, None),
+    )  # fmt: skip
+    return st.builds(topics.DeleteTopicsResponse, _tuples(deleted))
+
+
+def _delete_topics(version: int) -> st.SearchStrategy[Any]:
+    topic = st.builds(topics.DeletableTopic, _NULLABLE if version >= 6 else TEXTS, _since(version, 6, st.uuids(), ZERO_UUID))
+    return st.builds(topics.DeleteTopicsRequest, _tuples(topic))
+
+
+def _create_partitions(_version: int) -> st.SearchStrategy[Any]:
+    new = st.builds(topics.NewPartitions, TEXTS, _INT32, st.none() | _tuples(_tuples(_INT32)))
+    return st.builds(topics.CreatePartitionsRequest, _tuples(new), st.booleans())
+
+
+def _alter_configs(_version: int) -> st.SearchStrategy[Any]:
+    changes = _tuples(st.builds(topics.ConfigChange, TEXTS, _INT8, _NULLABLE))
+
+    def same(parts: Any, validate_only: bool) -> Any:
+        return tuple(replace(part, validate_only=validate_only) for part in parts)
+
+    return st.builds(same, _tuples(st.builds(topics.AlterConfigsRequest, _INT8, TEXTS, changes)), st.booleans())
+
+
+def _producers(_version: int) -> st.SearchStrategy[Any]:
+    producer = st.builds(topics.ActiveProducer, _INT64, _INT32, _INT32, _INT64, _INT32, _INT64)
+    return st.builds(
+        topics.DescribeProducersResponse,
+        _at_places(st.builds(topics.DescribedProducers, _ERRORS, _tuples(producer), _NULLABLE)),
+    )
+
+
+def _log_dirs(version: int) -> st.SearchStrategy[Any]:
+    space = _since(version, 4, _INT64, -1)
+    return st.builds(topics.DescribeLogDirsResponse, _ERRORS, TEXTS, _at_places(_INT64), space, space)
 
 
 def _versions_asked(version: int) -> st.SearchStrategy[Any]:
@@ -297,6 +404,28 @@ def _versions_asked(version: int) -> st.SearchStrategy[Any]:
 def _versions_told(_version: int) -> st.SearchStrategy[Any]:
     ranges = _tuples(st.builds(cluster.ApiVersionRange, _INT16, _INT16, _INT16))
     return st.builds(cluster.ApiVersionsResponse, st.just(ErrorCode.NONE), ranges)
+
+
+_PRODUCER = st.builds(ProducerEpoch, _INT64, _INT16)
+
+
+def _txn_partitions() -> st.SearchStrategy[Any]:
+    return st.lists(_places(), max_size=3).map(_in_order)
+
+
+def _add_to_txn(version: int) -> st.SearchStrategy[Any]:
+    if version < 4:
+        one = st.builds(
+            AddPartitionsToTxnRequest, TEXTS, _PRODUCER, _txn_partitions(), knows_producer_fenced=st.just(version >= 2)
+        )
+        return st.tuples(one)
+    return _tuples(
+        st.builds(AddPartitionsToTxnRequest, TEXTS, _PRODUCER, _txn_partitions(), st.booleans(), from_broker=st.just(True))
+    )
+
+
+def _added_to_txn(version: int) -> st.SearchStrategy[Any]:
+    return st.builds(AddPartitionsToTxnResponse, TEXTS if version >= 4 else st.none(), _at_places(_ERRORS))
 
 
 #: API → strategy of one request, or of all parts of a frame, by version.
@@ -314,20 +443,44 @@ _ONE_REQUEST: Mapping[AnyApi, _OfVersion] = {
     apis.API_VERSIONS: _versions_asked,
     apis.METADATA: _metadata,
     apis.DESCRIBE_CLUSTER: lambda version: st.builds(
-        cluster.DescribeClusterRequest, _since(version, 1, st.integers(-128, 127), 1)
+        cluster.DescribeClusterRequest, _since(version, 1, st.integers(-128, 127), 1), st.booleans()
     ),
-    apis.LIST_OFFSETS: lambda version: st.builds(
-        cluster.ListOffsetsRequest, _at_places(_INT64), st.just(lowest_timestamp(version))
+    apis.LIST_OFFSETS: _list_offsets,
+    apis.CREATE_TOPICS: _create_topics,
+    apis.DELETE_TOPICS: _delete_topics,
+    apis.CREATE_PARTITIONS: _create_partitions,
+    apis.DELETE_RECORDS: lambda _: st.builds(topics.DeleteRecordsRequest, _at_places(_INT64)),
+    apis.OFFSET_FOR_LEADER_EPOCH: lambda _: st.builds(
+        topics.OffsetForLeaderEpochRequest, _at_places(st.builds(topics.RequestedEpoch, _INT32, _INT32))
+    ),
+    apis.DESCRIBE_PRODUCERS: lambda _: st.builds(topics.DescribeProducersRequest, st.lists(_places(), max_size=4).map(_in_order)),
+    apis.DESCRIBE_LOG_DIRS: lambda _: st.builds(
+        topics.DescribeLogDirsRequest, st.none() | st.dictionaries(TEXTS, _tuples(_INT32), max_size=3)
     ),
     apis.FETCH: _records_wanted,
-    apis.PRODUCE: lambda version: st.builds(cluster.ProduceRequest, _fetch_places(version, cluster.ProducePartition), _INT16),
-}
+    apis.PRODUCE: _produce,
+    apis.INIT_PRODUCER_ID: lambda version: st.builds(
+        InitProducerIdRequest, _NULLABLE, _INT32, _since(version, 3, _PRODUCER, NO_PRODUCER),
+        knows_producer_fenced=st.just(version >= 4),
+    ),
+    apis.ADD_OFFSETS_TO_TXN: lambda version: st.builds(AddOffsetsToTxnRequest, TEXTS, _PRODUCER, TEXTS, st.just(version >= 2)),
+    apis.END_TXN: lambda version: st.builds(
+        EndTxnRequest, TEXTS, _PRODUCER, st.booleans(), st.just(version >= 5), st.just(version >= 2)
+    ),
+    apis.LIST_TRANSACTIONS: lambda version: st.builds(
+        ListTransactionsRequest, _FILTERS, st.frozensets(_INT64, max_size=3), _since(version, 1, _INT64, -1),
+        _since(version, 2, _NULLABLE, None),
+    ),
+}  # fmt: skip
 #: APIs whose requests have a part per group.
 _ONE_PART_PER_GROUP = frozenset({apis.DELETE_GROUPS, apis.CONSUMER_GROUP_DESCRIBE})
 _MANY_REQUESTS: Mapping[AnyApi, _OfVersion] = {
     apis.DESCRIBE_CONFIGS: lambda _: _tuples(st.builds(DescribeConfigsRequest, _INT8, TEXTS, st.none() | _tuples(TEXTS))),
+    apis.INCREMENTAL_ALTER_CONFIGS: _alter_configs,
     apis.OFFSET_FETCH: _fetch_parts,
     apis.WRITE_TXN_MARKERS: _markers,
+    apis.ADD_PARTITIONS_TO_TXN: _add_to_txn,
+    apis.DESCRIBE_TRANSACTIONS: lambda _: _tuples(st.builds(DescribeTransactionRequest, TEXTS)),
     apis.DESCRIBE_GROUPS: lambda version: _tuples(
         st.builds(DescribeGroupRequest, TEXTS, st.just(apis.DESCRIBE_GROUPS.has_field(version, "missing_is_error")))
     ),
@@ -336,7 +489,7 @@ _MANY_REQUESTS: Mapping[AnyApi, _OfVersion] = {
 
 def _configs(version: int) -> st.SearchStrategy[Any]:
     kind = _since(version, 3, st.sampled_from(ConfigType), ConfigType.UNKNOWN)
-    entries = _tuples(st.builds(ConfigEntry, TEXTS, _NULLABLE, st.sampled_from(ConfigSource), kind))
+    entries = _tuples(st.builds(ConfigEntry, TEXTS, _NULLABLE, st.sampled_from(ConfigSource), kind, st.booleans()))
     return st.builds(DescribeConfigsResponse, _ERRORS, _INT8, TEXTS, entries, _NULLABLE)
 
 
@@ -360,6 +513,29 @@ _RESPONSES: Mapping[AnyApi, _OfVersion] = {
     apis.LIST_OFFSETS: _listed_offsets,
     apis.FETCH: _records_told,
     apis.PRODUCE: _produced,
+    apis.CREATE_TOPICS: _created_topics,
+    apis.DELETE_TOPICS: _deleted_topics,
+    apis.CREATE_PARTITIONS: lambda _: st.builds(
+        topics.CreatePartitionsResponse, _tuples(st.builds(topics.CreatedPartitions, TEXTS, _ERRORS, _NULLABLE))
+    ),
+    apis.DELETE_RECORDS: lambda _: st.builds(
+        topics.DeleteRecordsResponse, _at_places(st.builds(topics.DeletedRecords, _ERRORS, _INT64))
+    ),
+    apis.OFFSET_FOR_LEADER_EPOCH: lambda _: st.builds(
+        topics.OffsetForLeaderEpochResponse, _at_places(st.builds(topics.EpochEnd, _ERRORS, _INT32, _INT64))
+    ),
+    apis.DESCRIBE_PRODUCERS: _producers,
+    apis.DESCRIBE_LOG_DIRS: _log_dirs,
+    apis.INCREMENTAL_ALTER_CONFIGS: lambda _: st.builds(topics.AlterConfigsResponse, _ERRORS, _INT8, TEXTS, _NULLABLE),
+    apis.INIT_PRODUCER_ID: lambda _: st.builds(InitProducerIdResponse, _ERRORS, _PRODUCER),
+    apis.ADD_PARTITIONS_TO_TXN: _added_to_txn,
+    apis.END_TXN: lambda version: st.builds(EndTxnResponse, _ERRORS, _since(version, 5, _PRODUCER, NO_PRODUCER)),
+    apis.DESCRIBE_TRANSACTIONS: lambda _: st.builds(
+        DescribeTransactionResponse, _ERRORS, TEXTS, TEXTS, _INT32, _INT64, _PRODUCER, st.frozensets(_places(), max_size=3)
+    ),
+    apis.LIST_TRANSACTIONS: lambda _: st.builds(
+        ListTransactionsResponse, _ERRORS, _tuples(TEXTS), _tuples(st.builds(ListedTransaction, TEXTS, _INT64, TEXTS))
+    ),
 }
 
 

@@ -15,13 +15,15 @@ from wire_connection import Wire
 
 from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.log.partitioner import partition_for
+from coordinator_core.producers.rules import RULES
 from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.internal_topics import OFFSETS_TOPIC
 from coordinator_core.segment_log.errors import PartitionFailed
 from coordinator_core.segment_log.segment_log import SegmentLog
 from coordinator_core.segment_log.settings import SegmentLogSettings
+from coordinator_core.segment_log.topic_store import TopicStore
 from coordinator_core.service.addresses import Endpoint
 from coordinator_core.service.background import backoff_seconds
-from coordinator_core.service.cluster import OFFSETS_TOPIC
 from coordinator_core.service.connection import Connection
 from coordinator_core.service.event_log import EventLog
 from coordinator_core.service.process import Addresses, serve
@@ -35,6 +37,7 @@ class Served:
 
     def __init__(self, folder: Path, **settings: Any) -> None:
         self.log = SegmentLog.open(folder, OFFSETS_TOPIC, 2, SegmentLogSettings())
+        self.store = TopicStore(folder, {}, RULES["4"], 86_400_000)
         self.address, self.admin = HERE, HERE
         self._settings = ServiceSettings(**{"drain_ms": 0, **settings})
         self._events = io.StringIO()
@@ -50,7 +53,7 @@ class Served:
         config = CoordinatorConfig(offsets_topic_num_partitions=2)
         events = EventLog(self._events, "debug")
         try:
-            asyncio.run(serve(self.log, config, self._settings, Addresses(HERE, admin=HERE), events, until))
+            asyncio.run(serve(self.log, self.store, config, self._settings, Addresses(HERE, admin=HERE), events, until))
         finally:
             self.log.close()
 

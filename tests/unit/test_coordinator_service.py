@@ -29,6 +29,7 @@ from coordinator_core.protocol.offsets import (
 from coordinator_core.segment_log.append_batch import AppendBatch
 from coordinator_core.service.background import BackgroundTasks
 from coordinator_core.service.observer import Observer
+from coordinator_core.service.process import drain
 from coordinator_core.service.reply_handles import FutureReply
 from coordinator_core.service.service import CoordinatorService
 from coordinator_core.service.settings import Fsync, ServiceSettings
@@ -47,13 +48,13 @@ class Heard(Observer):
     def bug(self, where: str, error: BaseException) -> None:
         self.bugs.append(f"{where}: {error}")
 
-    def group_events(self, _partition: int, group_events: Iterable[GroupEvent]) -> None:
+    def group_events(self, _partition: int | str, group_events: Iterable[GroupEvent]) -> None:
         self.emitted += group_events
 
-    def failed(self, _partition: int, reason: str) -> None:
+    def failed(self, _partition: int | str, reason: str) -> None:
         self.failures.append(reason)
 
-    def append_refused(self, _partition: int, _batches: int, reason: str) -> None:
+    def append_refused(self, _partition: int | str, _batches: int, reason: str) -> None:
         self.refusals.append(reason)
 
 
@@ -312,7 +313,7 @@ def test_stopping_answers_waiting_requests() -> None:
         at = Running(fsync=Fsync.ALWAYS)
         await at.start()
         under_way = [at.send(commit(offset)) for offset in range(5)]
-        assert await at.service.drain(5)
+        assert await drain([at.service], 5)
         assert all(each.done() for each in under_way)
         member_id = (await at.send(join(""))).member_id
         waiting = at.send(JoinGroupRequest("g", member_id, "consumer", (Protocol("range", b""),), 10_000, 10_000))
@@ -332,7 +333,7 @@ def test_a_bug_in_a_handler_is_an_answer() -> None:
         def broken(request: CoordinatorRequest, reply: Hashable, now_ms: int) -> CoordinatorResult:  # noqa: ARG001 - named as those of `handle`
             raise RuntimeError("a bug")
 
-        shard = at.service.loops[at.number].shard
+        shard = at.service.shards[at.number]
         handle, shard.handle = shard.handle, broken  # type: ignore[method-assign]  # of this shard alone
         assert await at.commit(1) is ErrorCode.UNKNOWN_SERVER_ERROR
         shard.handle = handle  # type: ignore[method-assign]  # as it was
@@ -365,7 +366,7 @@ def test_a_log_that_answers_for_too_few_partitions_does_not_end_the_flusher() ->
 
 def test_requests_are_answered_after_a_failure_that_fails_itself() -> None:
     async def work(at: Running) -> None:
-        shard = at.service.loops[at.number].shard
+        shard = at.service.shards[at.number]
         shard.timers_due = shard.unload = broken  # type: ignore[method-assign, assignment]  # fails on purpose
         at.service.loops[at.number]._timer_fired()
         assert await asyncio.wait_for(at.commit(1), 5) is ErrorCode.NOT_COORDINATOR

@@ -83,8 +83,8 @@ def test_varints_that_lie_are_malformed(body: bytes) -> None:
 
 def test_unknown_apis_and_versions_keep_the_header() -> None:
     with pytest.raises(UnknownApi) as unknown:
-        read_request(header(19, 9))
-    assert unknown.value.header == RequestHeader(19, 9, 7, "c")
+        read_request(header(33, 9))
+    assert unknown.value.header == RequestHeader(33, 9, 7, "c")
     with pytest.raises(UnsupportedVersion, match="API_VERSIONS v99 is not in 0–4") as unsupported:
         read_request(header(apis.API_VERSIONS.number, 99))
     assert unsupported.value.header == RequestHeader(18, 99, 7, "c")

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 from coordinator_core.codec import Malformed, subscribed_topics
 from coordinator_core.coordinator.classic.members import Member
 from coordinator_core.coordinator.classic.states import VALID_PREVIOUS_STATES, ClassicGroupState, check_transition
-from coordinator_core.coordinator.in_flight import ReplyHandle
+from coordinator_core.coordinator_common.results import ReplyHandle
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.membership import JoinGroupMember, Protocol
 from coordinator_core.state.classic_group import CONSUMER_PROTOCOL_TYPE

@@ -6,9 +6,9 @@ from coordinator_core.coordinator.append_errors import JAVA_ERRORS
 from coordinator_core.coordinator.classic import rebalance
 from coordinator_core.coordinator.classic.group import ClassicGroup
 from coordinator_core.coordinator.classic.states import DEAD, EMPTY
-from coordinator_core.coordinator.in_flight import ReplyHandle
 from coordinator_core.coordinator.offsets.delete import known_partitions
 from coordinator_core.coordinator.result import Continuation, ResultBuilder
+from coordinator_core.coordinator_common.results import ReplyHandle
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.groups import DeleteGroupRequest, DeleteGroupResponse
 

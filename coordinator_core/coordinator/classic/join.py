@@ -12,9 +12,9 @@ from coordinator_core.coordinator.classic.static_member import rejoin_static_mem
 from coordinator_core.coordinator.config import NEW_MEMBER_JOIN_TIMEOUT_MS
 from coordinator_core.coordinator.context import CoordinatorContext
 from coordinator_core.coordinator.group_events import MemberIdGiven, MemberJoined
-from coordinator_core.coordinator.in_flight import ReplyHandle
 from coordinator_core.coordinator.request_checks import join_error_response
-from coordinator_core.coordinator.result import Answer, ResultBuilder
+from coordinator_core.coordinator.result import ResultBuilder
+from coordinator_core.coordinator_common.results import Answer, ReplyHandle
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.membership import UNKNOWN_MEMBER_ID, JoinGroupRequest, JoinGroupResponse
 

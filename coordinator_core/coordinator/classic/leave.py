@@ -3,8 +3,8 @@
 from coordinator_core.coordinator.classic import rebalance
 from coordinator_core.coordinator.classic.group import ClassicGroup
 from coordinator_core.coordinator.classic.states import DEAD
-from coordinator_core.coordinator.in_flight import ReplyHandle
 from coordinator_core.coordinator.result import ResultBuilder
+from coordinator_core.coordinator_common.results import ReplyHandle
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.membership import (
     UNKNOWN_MEMBER_ID,

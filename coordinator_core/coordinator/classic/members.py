@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from coordinator_core.coordinator.in_flight import ReplyHandle
+from coordinator_core.coordinator_common.results import ReplyHandle
 from coordinator_core.protocol.membership import Protocol
 
 

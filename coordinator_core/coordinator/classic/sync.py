@@ -6,8 +6,8 @@ from coordinator_core.coordinator.classic.group import ClassicGroup
 from coordinator_core.coordinator.classic.states import COMPLETING_REBALANCE, DEAD, EMPTY, PREPARING_REBALANCE, STABLE
 from coordinator_core.coordinator.context import CoordinatorContext
 from coordinator_core.coordinator.group_events import GroupStabilized
-from coordinator_core.coordinator.in_flight import ReplyHandle
 from coordinator_core.coordinator.result import ResultBuilder
+from coordinator_core.coordinator_common.results import ReplyHandle
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.membership import SyncGroupRequest, SyncGroupResponse
 

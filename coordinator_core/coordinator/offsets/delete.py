@@ -8,8 +8,8 @@ from coordinator_core.coordinator.append_errors import JAVA_ERRORS
 from coordinator_core.coordinator.classic.group import ClassicGroup
 from coordinator_core.coordinator.classic.states import DEAD, EMPTY
 from coordinator_core.coordinator.context import CoordinatorContext
-from coordinator_core.coordinator.in_flight import ReplyHandle
 from coordinator_core.coordinator.result import ResultBuilder
+from coordinator_core.coordinator_common.results import ReplyHandle
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.offsets import OffsetDeleteRequest, OffsetDeleteResponse
 from coordinator_core.state.classic_group import CONSUMER_PROTOCOL_TYPE

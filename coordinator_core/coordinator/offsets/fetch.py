@@ -7,8 +7,8 @@ from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.coordinator.append_errors import JAVA_FETCH_ERRORS
 from coordinator_core.coordinator.classic.states import DEAD
 from coordinator_core.coordinator.context import CoordinatorContext
-from coordinator_core.coordinator.in_flight import ReplyHandle
 from coordinator_core.coordinator.result import ResultBuilder
+from coordinator_core.coordinator_common.results import ReplyHandle
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.offsets import FetchedOffset, OffsetFetchRequest, OffsetFetchResponse
 from coordinator_core.state.offsets import CommittedOffset

@@ -14,9 +14,9 @@ from coordinator_core.coordinator.classic.members import Member
 from coordinator_core.coordinator.classic.rebalance import answer_join, answer_sync
 from coordinator_core.coordinator.classic.states import VALID_PREVIOUS_STATES, ClassicGroupState, IllegalTransition
 from coordinator_core.coordinator.config import CoordinatorConfig
-from coordinator_core.coordinator.in_flight import ReplyHandle
 from coordinator_core.coordinator.result import ResultBuilder
 from coordinator_core.coordinator.shard import GroupCoordinatorShard
+from coordinator_core.coordinator_common.results import ReplyHandle
 from coordinator_core.log.entries import ControlType
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.membership import JoinGroupResponse, Protocol, SyncGroupResponse

@@ -1,0 +1,52 @@
+"""Delayed operations of a log partition of transactions."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from coordinator_core.coordinator_common.timers import Timers
+
+
+class TransactionTimerKind(Enum):
+    """Kind of a delayed operation."""
+
+    ABORT_TIMED_OUT = "abort timed out transactions"
+    EXPIRE_IDS = "expire transactional ids"
+    RETRY_MARKERS = "retry markers"
+    RETRY_COMPLETION = "retry completion"
+
+
+class TransactionTimerKey(NamedTuple):
+    """Key of a timer; `transactional_id` is "" for a timer of the log partition."""
+
+    kind: TransactionTimerKind
+    transactional_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AbortScanDue:
+    """Transactions above their timeout are to be aborted."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpirationDue:
+    """Transactional ids that were not used for long are to be removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class MarkerRetry:
+    """The markers that partitions have refused are to be written again."""
+
+    transactional_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionRetry:
+    """The record of a completed transaction is to be appended again."""
+
+    transactional_id: str
+
+
+TransactionDue = AbortScanDue | ExpirationDue | MarkerRetry | CompletionRetry
+#: Timers of the transactions of one log partition.
+TransactionTimers = Timers[TransactionTimerKey, TransactionDue]
