@@ -24,7 +24,7 @@ from coordinator_core.protocol.topics import (
     RequestedEpoch,
 )
 from coordinator_core.wire import library
-from coordinator_core.wire.api_codec import ApiCodec, Parts, by_topic, error_of, require, require_one
+from coordinator_core.wire.api_codec import ApiCodec, BadField, Parts, by_topic, error_of, require, require_one
 from coordinator_core.wire.parts import Peer, WireRequest
 
 _TIMEOUT_MS = 60_000
@@ -264,7 +264,10 @@ def _write_dirs_response(request: WireRequest, responses: Sequence[DescribeLogDi
 
 
 def _read_dirs_response(body: Any, version: int, _names: Mapping[UUID, str]) -> tuple[DescribeLogDirsResponse]:
-    only = require_one(require(body.results, "results"), version)
+    results = require(body.results, "results")
+    if len(results) != 1:
+        raise BadField(f"results has {len(results)} log directories: a node has 1")
+    (only,) = results
     has_volume = apis.DESCRIBE_LOG_DIRS.has_field(version, "volume")
     sizes = {
         TopicPartition(require(topic.name, "topic name"), each.partition_index): each.partition_size

@@ -91,13 +91,13 @@ def join(group: str, member_id: str = "") -> JoinGroupRequest:
 
 def test_health_and_metrics(served: PrivateCoordinator, client: Wire) -> None:
     assert client.commit(1, "counted") is ErrorCode.NONE
-    assert served.get("/health") == (200, json.dumps({"status": "ok", "partitions": {"active": 50}}) + "\n")
+    assert served.get("/health") == (200, json.dumps({"status": "ok", "partitions": {"active": 100}}) + "\n")
     status, text = served.get("/metrics")
     assert status == 200
     for line in (
         'grouplake_coordinator_request_seconds_count{api="OFFSET_COMMIT"}',
         'grouplake_coordinator_groups{state="Empty",type="classic"}',
-        'grouplake_coordinator_partitions{status="active"} 50.0',
+        'grouplake_coordinator_partitions{status="active"} 100.0',
         "grouplake_coordinator_append_seconds_count",
     ):
         assert line in text
@@ -106,7 +106,8 @@ def test_health_and_metrics(served: PrivateCoordinator, client: Wire) -> None:
 
 def test_metadata_names_the_declared_topics(served: PrivateCoordinator, client: Wire) -> None:
     response = client.ask(apis.METADATA, 12, MetadataRequest())
-    assert {topic.name: len(topic.partitions) for topic in response.topics} == {"orders": 4, "__consumer_offsets": 50}
+    partitions = {topic.name: len(topic.partitions) for topic in response.topics}
+    assert partitions == {"orders": 4, "__consumer_offsets": 50, "__transaction_state": 50}
     assert [(broker.host, broker.port) for broker in response.brokers] == [("127.0.0.1", served.port)]
 
 

@@ -204,6 +204,6 @@ def test_a_job_that_cannot_begin_ends_the_coordinator(tmp_path: Path, conf: Path
     out, err = capfd.readouterr()
     assert out.startswith("listening on 127.0.0.1:")
     *events, line = err.splitlines()
-    assert [json.loads(event)["event"] for event in events] == ["log opened", "stopping", "stopped"]
+    assert [json.loads(event)["event"] for event in events] == ["log opened", "log opened", "stopping", "stopped"]
     assert line.startswith("grouplake: ")
     assert "were made with era 3, not 4" in line

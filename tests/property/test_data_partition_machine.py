@@ -16,6 +16,7 @@ from coordinator_core.producers.append import ProducerRejected
 from coordinator_core.producers.entry import increment_sequence
 from coordinator_core.producers.leader_checks import start_verification
 from coordinator_core.producers.rules import ProducerError
+from coordinator_core.segment_log.data_partition import Appended
 
 PRODUCERS = st.sampled_from([1, 2, 3])
 MAX_SEQUENCE = (1 << 31) - 1
@@ -164,7 +165,7 @@ class DataPartitionMachine(RuleBasedStateMachine):
         assert self.log.at.log_start_offset == offset
         assert dict(self.log.at.producers.entries) == before
 
-    def _append(self, producer: int, sender: Sender, sequence: int, count: int, transactional: bool):  # type: ignore[no-untyped-def]
+    def _append(self, producer: int, sender: Sender, sequence: int, count: int, transactional: bool) -> Appended:
         guard = 0
         if transactional:
             states = self.log.at.producers

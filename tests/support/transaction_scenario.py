@@ -1,6 +1,5 @@
 """One scenario of transactional producers as single requests, for a broker and for our coordinator: answers and records."""
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -157,12 +156,13 @@ class TransactionClient:
         return {each.transactional_id: each.state for each in response.transactions}
 
     def _ask(self, api: AnyApi, version: int, request: Any) -> Any:
-        until = time.monotonic() + _PATIENCE_SECONDS
-        while True:
-            response = self.wire.ask(api, version, request)
-            if not any(error in _BUSY for error in api.errors(response)) or time.monotonic() > until:
-                return response
-            time.sleep(0.02)
+        """Ask until the coordinator is not busy."""
+        return eventually(
+            api.name,
+            lambda: self.wire.ask(api, version, request),
+            lambda response: not any(error in _BUSY for error in api.errors(response)),
+            patience_seconds=_PATIENCE_SECONDS,
+        )
 
     def _note(self, step: str, error: ErrorCode, producer: ProducerEpoch | None = None) -> None:
         """Producer ids are numbered in the order of their first answer."""

@@ -27,6 +27,7 @@ F_FULLFSYNC = 51
 AS_ON_MACOS = """
 import asyncio, ctypes, errno, fcntl, os, resource, sys, urllib.request
 import numba.core.types
+import pyarrow.compute  # imports pydoc, which reads a file of the platform
 
 found, control, flock, lockf = ctypes.CDLL.__getattr__, fcntl.fcntl, fcntl.flock, fcntl.lockf
 external, limits = numba.core.types.ExternalFunction, [256, 2**63 - 1]
