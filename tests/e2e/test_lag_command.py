@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from log_builder import Log, member
@@ -127,7 +128,8 @@ def test_watch_prints_each_new_batch(root: str, capsys: Captured, monkeypatch: p
         if len(naps) == 2:
             sampled(root, topics)
 
-    monkeypatch.setattr("pipelines.query.watch.time.sleep", nap)
+    # of this module alone: py4j's threads of other tests sleep too
+    monkeypatch.setattr("pipelines.query.watch.time", SimpleNamespace(sleep=nap))
     out, _ = printed(capsys, root, "--group", "live", "--watch", "7")
     assert naps == [7, 7, 7]
     assert [line.split(",")[0] for line in out.splitlines() if line.startswith("batch")] == ["batch 0", "batch 1"]
