@@ -98,7 +98,7 @@ async def serve(
 ) -> None:
     """Serve until `until` returns or raises, then finish requests in progress. The logs are flushed and left open.
 
-    Without `transactions` the node is no transaction coordinator, as in eras before 0.11. Raises CannotListen.
+    Without `transactions` the node refuses requests of transactions, as brokers before 0.11 do. Raises CannotListen.
     """
     metrics = Metrics()
     observer = CompositeObserver((metrics, event_log))

@@ -83,7 +83,7 @@ def _list_offset(
 
 
 def _offset_without_data(timestamp: int, committed: int) -> ListedOffset:
-    """Answer for a partition without records: its end is the highest committed offset, so that no group is behind it."""
+    """Answer for a partition without records: its end is the highest committed offset, so that no lag is negative."""
     if timestamp == ListOffsetsPosition.LATEST:
         return ListedOffset(ErrorCode.NONE, committed, leader_epoch=0)
     if timestamp in (ListOffsetsPosition.EARLIEST, ListOffsetsPosition.EARLIEST_LOCAL):

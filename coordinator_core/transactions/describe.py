@@ -77,7 +77,7 @@ def _matches(now: TransactionMetadata, request: ListTransactionsRequest, now_ms:
 
 
 def _matching(pattern: str, found: Sequence[TransactionMetadata]) -> list[TransactionMetadata]:
-    """The ids that the regular expression matches as a whole. RE2, as in brokers: time is linear, whatever the pattern.
+    """The ids that the regular expression matches as a whole. RE2, as in brokers: its time is linear for every pattern.
 
     Compiled on its own first, so that a pattern with an unbalanced parenthesis cannot end the group around it.
     """

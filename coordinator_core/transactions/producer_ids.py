@@ -60,7 +60,7 @@ class ProducerIdManager:
             block, self._next = self._next, None
             if block is None:
                 self.request()
-                # an owner that allocates at once has already reported the block
+                # an owner that allocates within the call has already reported the block
                 if self._next is None:
                     return None
                 continue

@@ -25,24 +25,24 @@ class TransactionTimerKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AbortScanDue:
-    """Transactions above their timeout are to be aborted."""
+    """The scan that aborts transactions above their timeout."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpirationDue:
-    """Transactional ids that were not used for long are to be removed."""
+    """The scan that removes transactional ids that were not used for long."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarkerRetry:
-    """The markers that partitions have refused are to be written again."""
+    """The next attempt for markers that partitions have refused."""
 
     transactional_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class CompletionRetry:
-    """The record of a completed transaction is to be appended again."""
+    """The next attempt to append the record of a completed transaction."""
 
     transactional_id: str
 

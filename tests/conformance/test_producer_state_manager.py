@@ -627,7 +627,7 @@ def test_snapshots_are_found_in_the_folder(states: States, tmp_path: Path) -> No
 
 
 def test_control_batch_without_records(states: States) -> None:
-    """testAppendEmptyControlBatch; here it leaves no entry, which would expire at once."""
+    """testAppendEmptyControlBatch; here it leaves no entry, which would expire immediately."""
     batch = write_batch(
         [], base_offset=15, last_offset=15, producer_id=23_423, producer_epoch=0, transactional=True, control=True
     )

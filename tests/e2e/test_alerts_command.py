@@ -96,7 +96,7 @@ def test_a_dead_job_alerts_from_outside_and_a_restart_does_not_page_again(tables
 
 
 def test_a_start_before_the_first_run_waits_for_the_tables(tmp_path: Path, rules: Path, webhooks: Webhooks) -> None:
-    """As at the first start of a machine, where a service manager starts job and alerts at once."""
+    """As at the first start of a machine, where a service manager starts job and alerts together."""
     root = tmp_path / "tables"
     process = run("--tables", root, "--rules", rules)
     try:

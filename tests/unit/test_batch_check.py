@@ -1,4 +1,4 @@
-"""Checks of produced batches: whatever a hostile producer sends gets Kafka's error, and nothing is appended."""
+"""Checks of produced batches: all that hostile producers send gets Kafka's error, and nothing is appended."""
 
 import struct
 from contextlib import suppress

@@ -55,7 +55,7 @@ def test_compiled_functions_are_kept_in_the_cache_and_children_find_them(tmp_pat
 def test_of_a_folder_that_cannot_be_written_a_copy_is_used(tmp_path: Path) -> None:
     """As in an image with a read-only root. Numba refuses a folder that it cannot write."""
     run(_COMPILED, tmp_path)
-    # the superuser, as whom tests may run, may write everywhere
+    # tests may run as the superuser, who may write everywhere
     read_only = "import os; os.access = lambda *_: False\n"
     shown = "from pathlib import Path; found = Path(os.environ['NUMBA_CACHE_DIR'])\n"
     print_files = "print(found, len(list(found.rglob('byte_kernels.hash_bytes-*.nbc'))))\n"

@@ -111,7 +111,7 @@ def test_answers_by_state(case: str) -> None:
     ended = at.end(at.producer(10), commit=commit, version=version).response
     assert ended.error is current
     if current is NONE and version == 2:
-        # nothing was added, so the abort has no markers: it completes at once
+        # nothing was added, so the abort has no markers and is complete
         prepared = at.written[-2]
         assert prepared is not None
         assert (prepared.state, prepared.producer_epoch, prepared.start_ms) == (PREPARE_ABORT, 11, START_MS + 5)
@@ -183,7 +183,7 @@ def test_the_decision_is_written(commit: bool, state: TransactionState, version:
 
 
 def test_markers_wait_for_the_decision() -> None:
-    """Beside: nothing is sent and nobody is answered before the log has the decision."""
+    """Beside: no marker and no response is sent before the log has the decision."""
     at = TransactionHarness()
     at.put(metadata(ONGOING))
     at.hold = True

@@ -88,7 +88,7 @@ def test_partitions_that_were_deleted() -> None:
 
 
 def test_all_partitions_were_deleted() -> None:
-    """Beside: the transaction is completed at once."""
+    """Beside: the transaction is completed without a wait."""
     at = TransactionHarness()
     at.put(metadata(ONGOING))
     at.missing |= PARTITIONS

@@ -285,7 +285,7 @@ def test_markers_after_a_load(state: TransactionState, kind: ControlType, after:
 
 
 def test_a_load_of_an_empty_abort() -> None:
-    """Beside: without partitions, the transaction is completed at once."""
+    """Beside: without partitions, the transaction is completed without a wait."""
     at = TransactionHarness()
     at.put(metadata(PREPARE_ABORT, partitions=frozenset(), client_transaction_version=2))
     at.crash()
