@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from coordinator_core.log.force import force
+from coordinator_core.log.file_replacement import replace_file
 
 _VERSION = 0
 
@@ -18,10 +18,4 @@ def read_lines(path: Path) -> list[str]:
 
 def write_lines(path: Path, lines: list[str], *, durable: bool) -> None:
     """Replace the file. `durable` syncs the contents; the caller must sync the folder to make the new name durable."""
-    temporary = path.with_name(path.name + ".tmp")
-    with temporary.open("w") as file:
-        file.write("\n".join([str(_VERSION), str(len(lines)), *lines, ""]))
-        if durable:
-            file.flush()
-            force(file.fileno())
-    temporary.replace(path)
+    replace_file(path, "\n".join([str(_VERSION), str(len(lines)), *lines, ""]).encode(), durable=durable)

@@ -1,10 +1,9 @@
 """Files of producer states beside the segments of a partition, in Kafka's formats: `.snapshot` and `.txnindex`."""
 
-import os
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from coordinator_core.log.force import force
+from coordinator_core.log.file_replacement import replace_file
 from coordinator_core.producers.aborted_transactions import AbortedTransaction, AbortedTransactions, write_index
 from coordinator_core.producers.snapshot import CorruptSnapshot, read_snapshot, write_snapshot
 from coordinator_core.producers.state_manager import ProducerStateManager
@@ -35,7 +34,7 @@ class ProducerFiles:
         """Write a durable snapshot of the states, unless there is one at their end. Raises OSError."""
         path = self._path(states.map_end_offset, SNAPSHOT)
         if states.map_end_offset > max(self.snapshot_offsets(), default=0):
-            _write_durably(path, write_snapshot(states.entries.values()))
+            replace_file(path, write_snapshot(states.entries.values()))
 
     def load(self, states: ProducerStateManager, offset: int) -> None:
         """Set the states to the snapshot at this offset; to none without a valid snapshot. A corrupt file is removed."""
@@ -89,7 +88,7 @@ class ProducerFiles:
                 path.unlink()
         for path, data in wanted.items():
             if not path.exists() or path.read_bytes() != data:
-                _write_durably(path, data)
+                replace_file(path, data)
 
     def _path(self, offset: int, suffix: str) -> Path:
         return self.folder / f"{offset:020}{suffix}"
@@ -100,14 +99,3 @@ class ProducerFiles:
 
 def _offset(path: Path) -> int:
     return int(path.stem)
-
-
-def _write_durably(path: Path, data: bytes) -> None:
-    temporary = path.with_name(path.name + ".tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
-    try:
-        os.write(descriptor, data)
-        force(descriptor)
-    finally:
-        os.close(descriptor)
-    os.replace(temporary, path)

@@ -68,14 +68,18 @@ def data_batch_of(header: BatchHeader) -> DataBatch:
     )
 
 
-def marker_of(batch: memoryview, header: BatchHeader) -> Marker | None:
-    """Return the marker in a control batch; None for other control records and for a batch without records."""
+def first_record(batch: memoryview, header: BatchHeader) -> BatchRecord | None:
+    """Return the first record of a batch, None without a readable one."""
     payload = read_payload(batch, header)
     first = None if isinstance(payload, tuple) else next(iter(read_records(payload, header)), None)
-    if not isinstance(first, BatchRecord):
-        return None
-    kind = control_type(first.key)
-    if kind not in (ControlType.ABORT, ControlType.COMMIT):
+    return first if isinstance(first, BatchRecord) else None
+
+
+def marker_of(batch: memoryview, header: BatchHeader) -> Marker | None:
+    """Return the marker in a control batch; None for other control records and for a batch without records."""
+    first = first_record(batch, header)
+    kind = None if first is None else control_type(first.key)
+    if first is None or kind not in (ControlType.ABORT, ControlType.COMMIT):
         return None
     coordinator_epoch = int.from_bytes((first.value or b"")[2:6], "big", signed=True)
     return Marker(

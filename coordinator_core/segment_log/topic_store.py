@@ -1,7 +1,6 @@
 """The topics with data in a log directory: their partitions, configs and ids, which survive a restart."""
 
 import json
-import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +9,7 @@ from uuid import UUID, uuid4
 
 from coordinator_core.codec.uuids import uuid_from_text, uuid_text
 from coordinator_core.log.checkpoint_file import read_lines, write_lines
-from coordinator_core.log.force import force
+from coordinator_core.log.file_replacement import replace_file
 from coordinator_core.log.partition_metadata import format_topic_id
 from coordinator_core.producers.rules import ProducerRules
 from coordinator_core.segment_log.cleaner import CleanResult
@@ -243,12 +242,7 @@ class TopicStore:
             }
             for topic in self.topics.values()
         }
-        temporary = self.directory / (TOPICS_FILE + ".tmp")
-        with temporary.open("w") as file:
-            json.dump({"version": 1, "topics": rows}, file, indent=1)
-            file.flush()
-            force(file.fileno())
-        os.replace(temporary, self.directory / TOPICS_FILE)
+        replace_file(self.directory / TOPICS_FILE, json.dumps({"version": 1, "topics": rows}, indent=1).encode())
         sync_folder(self.directory)
 
 

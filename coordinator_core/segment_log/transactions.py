@@ -9,12 +9,10 @@ from coordinator_core.log.entries import ControlType
 from coordinator_core.log.record_batch import (
     CONTROL,
     TRANSACTIONAL,
-    BatchRecord,
     control_type,
     read_header,
-    read_payload,
-    read_records,
 )
+from coordinator_core.segment_log.producer_replay import first_record
 from coordinator_core.segment_log.segment_scan import Piece
 
 
@@ -60,7 +58,5 @@ class Transactions:
 def _kind(piece: Piece, batch: npt.NDArray[np.void]) -> int | None:
     """Return the type of the first record of a control batch; None if it has no records."""
     whole = memoryview(piece.data)[int(batch["position"]) : int(batch["end"])]
-    header = read_header(whole)
-    payload = read_payload(whole, header)
-    first = None if isinstance(payload, tuple) else next(iter(read_records(payload, header)), None)
-    return control_type(first.key) if isinstance(first, BatchRecord) else None
+    first = first_record(whole, read_header(whole))
+    return None if first is None else control_type(first.key)

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from coordinator_core.log.force import force
+from coordinator_core.log.file_replacement import replace_file
 from coordinator_core.segment_log.segment import sync_folder
 from coordinator_core.transactions.producer_ids import ProducerIdsBlock, next_block
 
@@ -26,12 +26,7 @@ class ProducerIdFile:
         """Allocate the next block. Raises ProducerIdFileDamaged, BlocksExhausted, OSError."""
         block = next_block(self._last())
         content = {"version": 1, "broker": self._broker, "block_start": str(block.first), "block_end": str(block.last)}
-        temporary = self._path.with_suffix(".tmp")
-        with temporary.open("w") as file:
-            json.dump(content, file, separators=(",", ":"))
-            file.flush()
-            force(file.fileno())
-        temporary.replace(self._path)
+        replace_file(self._path, json.dumps(content, separators=(",", ":")).encode())
         sync_folder(self._path.parent)
         return block
 
