@@ -1,11 +1,13 @@
 """Application of a micro-batch of Spark: collected in the driver, or with the offsets left to the executors."""
 
+import pyarrow as pa
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import col
 
 from pipelines.batch.apply import BatchApplier, kept_rows
 from pipelines.batch.bulk import bulk_offset_writes
-from pipelines.batch.collect import collected
+from pipelines.batch.collect import collected, collected_if_small
 from pipelines.batch.context import BatchContext
 from pipelines.phases import Phases
 from pipelines.source.changes import Kind, of_kind, table_of
@@ -16,34 +18,52 @@ from pipelines.writers.table_write import TableWrite, Writer
 class SparkBatchApplier(BatchApplier):
     """The function of `foreachBatch`. With more than `bulk_rows` change rows the executors write the offsets."""
 
+    #: The first batch of a run may have years of a log, so its rows are counted before they are collected. The following ones
+    #: have what was appended since; they are collected at once, which saves a Spark job.
+    is_counted_first = True
+
     def __call__(self, changed: DataFrame, _spark_batch_id: int) -> None:
         """Apply packed change rows exactly once, even if the stream repeats the batch."""
         with self.lock:
-            self._apply_packed(changed)
+            phases = Phases(self.clock())
+            if self.is_counted_first or not self._apply_collected(changed, phases):
+                self._apply_counted(changed, phases)
+            self.is_counted_first = False
 
-    def _apply_packed(self, changed: DataFrame) -> None:
-        phases = Phases(self.clock())
+    def _apply_collected(self, changed: DataFrame, phases: Phases) -> bool:
+        """Apply a batch of few rows; False if it has too many."""
         with phases.timed("read"):
-            packed_rows = collected(changed)
+            packed_rows = collected_if_small(changed)
             # unpacked rows take twice the memory: only rows that stay in the driver are unpacked
-            fits = packed_rows is not None and kept_rows(table_of(of_kind(packed_rows, Kind.RANGE))) <= self.bulk_rows
+            fits = packed_rows is not None and self._fits(table_of(of_kind(packed_rows, Kind.RANGE)))
             rows = table_of(packed_rows) if fits else None
         del packed_rows
         if rows is not None:
             self.apply_rows(rows, phases)
-        else:
-            self._apply_bulk(changed, phases)
+        return fits
 
-    def _apply_bulk(self, changed: DataFrame, phases: Phases) -> None:
-        changed = changed.persist()
+    def _apply_counted(self, changed: DataFrame, phases: Phases) -> None:
+        """Apply a batch of any size: its rows stay with the executors until they are counted."""
+        # memory is for sorting
+        changed = changed.persist(StorageLevel.DISK_ONLY)
         try:
             with phases.timed("read"):
-                rows = table_of(changed.where(col("kind") != str(Kind.COMMIT)).toArrow())
-            ranges = of_kind(rows, Kind.RANGE)
-            if not self._is_applied(ranges):
+                ranges = table_of(collected(changed.where(col("kind") == str(Kind.RANGE))))
+                packed_rows = collected_if_small(changed) if self._fits(ranges) else None
+                is_bulk = packed_rows is None
+                if packed_rows is None:
+                    packed_rows = collected(changed.where(col("kind") != str(Kind.COMMIT)))
+                rows = table_of(packed_rows)
+            del packed_rows
+            if not is_bulk:
+                self.apply_rows(rows, phases)
+            elif not self._is_applied(ranges):
                 self._apply(rows, ranges, phases, lambda plan, context: bulk_offset_writes(changed, plan, context))
         finally:
             changed.unpersist()
+
+    def _fits(self, ranges: pa.Table) -> bool:
+        return kept_rows(ranges) <= self.bulk_rows
 
     def _writer_of(self, write: TableWrite, context: BatchContext) -> Writer:
         if isinstance(write.rows, DataFrame):

@@ -19,13 +19,20 @@ from pipelines.spark.executor_findings import ENVIRONMENT_REMEDY
 from pipelines.tables.object_stores import reason_of
 
 _STOP_CHECK_SECONDS = 1
-#: A killed JVM is gone by then. One that lives has another reason for a lost connection.
+#: A killed JVM is gone by then. One that lives has another reason for a lost connection, or for another error.
 _JVM_END_SECONDS = 5
+_ERROR_SECONDS = 1
+
+#: Spark's exit code after an OutOfMemoryError in a task (SparkExitCode.OOM).
+_OUT_OF_MEMORY = 52
 
 #: Spark's message when a Python process takes longer than 10 s for its imports. The limit has no setting
 #: (PythonWorkerFactory.createSimpleWorker), but each attempt leaves more of the files in the page cache for the next one.
 _SLOW_WORKER = "Python worker failed to connect back"
 _STARTS = 12
+
+#: Message of py4j in the root logger.
+_PY4J_LOST_CONNECTION = "Exception while sending command."
 
 _MISSING_PACKAGE = re.compile(r"No module named '(?:pipelines|coordinator_core)[\w.]*'")
 
@@ -56,6 +63,7 @@ def follow(
     with nullcontext(stop_request) if stop_request is not None else stop_on_signals() as stop:
         stop.on_request(expect_the_end_of_the_jvm)
         _silence_accumulators()
+        _silence_lost_connections()
         readiness = _Readiness(on_ready)
         for attempt in range(2, _STARTS + 1):
             try:
@@ -107,14 +115,19 @@ def _run(
 
 
 def _end_of_jvm(error: Exception) -> GrouplakeError | None:
-    """The error of a lost connection whose reason is that the JVM has ended."""
+    """The error whose reason is that the JVM has ended; None if it lives."""
     process = getattr(SparkContext._gateway, "proc", None)
-    if process is None or not isinstance(error, (Py4JNetworkError, OSError)):
+    if process is None:
         return None
     try:
-        code = process.wait(_JVM_END_SECONDS)
+        code = process.wait(_JVM_END_SECONDS if isinstance(error, (Py4JNetworkError, OSError)) else _ERROR_SECONDS)
     except subprocess.TimeoutExpired:
         return None
+    if code == _OUT_OF_MEMORY:
+        return GrouplakeError(
+            "Spark's JVM ran out of memory; the next run continues after the last batch. Raise spark.driver_memory, or lower "
+            "job.bulk_rows or job.max_records_per_batch"
+        )
     if code >= 0:
         return GrouplakeError(f"Spark's JVM ended with exit code {code}; the next run continues after the last batch")
     return GrouplakeError(
@@ -182,6 +195,16 @@ def expect_the_end_of_the_jvm() -> None:
     """Silence py4j and PySpark: a signal to the process group also ends the JVM, and they would report lost connections."""
     logging.disable(logging.CRITICAL)
     _silence_accumulators()
+
+
+def _silence_lost_connections() -> None:
+    """Print no tracebacks of py4j when the JVM has ended: the error of the query has the reason."""
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_is_no_lost_connection)
+
+
+def _is_no_lost_connection(record: logging.LogRecord) -> bool:
+    return record.msg != _PY4J_LOST_CONNECTION
 
 
 def _silence_accumulators() -> None:

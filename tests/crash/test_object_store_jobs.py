@@ -7,7 +7,7 @@ import pytest
 from crash_log import CrashLog
 from object_stores import StoreServer
 from real_runs import real_run
-from store_roots import SERVERS, Servers, lead_to, running_servers
+from store_roots import EXCLUSIVE, SERVERS, Servers, lead_to, running_servers
 from table_contents import contents_of
 
 from pipelines.query.check import check
@@ -59,11 +59,13 @@ def test_executors_write_the_same_as_in_a_folder(server: StoreServer, tmp_path: 
     assert not [key for key in Objects(root).keys("") if key.startswith("_") or key.endswith(("/", "$"))]
 
 
-@pytest.mark.parametrize("is_bulk", [False, True])
-def test_a_job_takes_over_from_another(is_bulk: bool, servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first job is halted in the middle of a batch; it continues when the second is done. On Azurite."""
-    lead_to(servers.of("azure"), monkeypatch)
-    log, root = CrashLog(tmp_path / "log", 1), servers.of("azure").new_root()
+@pytest.mark.parametrize(("kind", "is_bulk"), [("azure", False), ("azure", True), ("gcs", True)])
+def test_a_job_takes_over_from_another(
+    kind: str, is_bulk: bool, servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first job is halted in the middle of a batch; it continues when the second is done."""
+    lead_to(servers.of(kind), monkeypatch)
+    log, root = CrashLog(tmp_path / "log", 1), servers.of(kind).new_root()
     log.grow()
     with real_run(command(log, root, bulk=is_bulk), tmp_path / "first", fault="after:offset_history=STOP") as first:
         assert first.wait_until(first.is_halted)
@@ -81,9 +83,12 @@ def test_a_job_takes_over_from_another(is_bulk: bool, servers: Servers, tmp_path
     assert not Objects(root).keys("_checkpoint")
 
 
-def test_a_killed_job_leaves_nothing_that_stays(servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lead_to(servers.of("azure"), monkeypatch)
-    log, root = CrashLog(tmp_path / "log", 1), servers.of("azure").new_root()
+@pytest.mark.parametrize("kind", EXCLUSIVE)
+def test_a_killed_job_leaves_nothing_that_stays(
+    kind: str, servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lead_to(servers.of(kind), monkeypatch)
+    log, root = CrashLog(tmp_path / "log", 1), servers.of(kind).new_root()
     log.grow()
     with real_run(command(log, root), tmp_path / "killed", fault="after:offsets") as killed:
         assert killed.wait() == -9

@@ -14,7 +14,7 @@ from log_builder import Log
 from object_stores import StoreServer
 from obstore.store import from_url
 from store_proxy import CREDENTIALS, store_proxy, temporary_key
-from store_roots import SERVERS, Servers, lead_to, running_servers
+from store_roots import EXCLUSIVE, SERVERS, Servers, lead_to, running_servers
 from table_contents import contents_of
 from table_logs import change_table
 
@@ -126,12 +126,13 @@ def test_commands_print_the_same_as_for_a_folder(
     assert "p1-classic" in groups
 
 
+@pytest.mark.parametrize("kind", EXCLUSIVE)
 def test_two_jobs_race_for_the_tables(
-    servers: Servers, batches: list[pa.Table], undisturbed: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, servers: Servers, batches: list[pa.Table], undisturbed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both apply all batches at the same time, and start again when they are fenced. On Azurite; see `object_stores`."""
-    lead_to(servers.of("azure"), monkeypatch)
-    root = servers.of("azure").new_root()
+    """Both apply all batches at the same time, and start again when they are fenced."""
+    lead_to(servers.of(kind), monkeypatch)
+    root = servers.of(kind).new_root()
     TableStore(root).create()
 
     def job(_number: int) -> int:

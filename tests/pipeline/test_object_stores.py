@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 from object_stores import StoreServer
 from obstore.store import from_url
 from store_proxy import store_proxy
-from store_roots import SERVERS, Servers, lead_to, running_servers
+from store_roots import EXCLUSIVE, SERVERS, Servers, lead_to, running_servers
 
 from pipelines.cli import main
 from pipelines.errors import UsageError
@@ -130,10 +130,10 @@ def test_an_old_version_cannot_commit(root: str) -> None:
     assert offsets(f"{root}/offsets") == {"a": 1}
 
 
-def test_of_simultaneous_commits_one_succeeds(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On Azurite, whose conditional writes are exclusive; see `object_stores`."""
-    lead_to(servers.of("azure"), monkeypatch)
-    uri = f"{servers.of('azure').new_root()}/offsets"
+@pytest.mark.parametrize("kind", EXCLUSIVE)
+def test_of_simultaneous_commits_one_succeeds(kind: str, servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
+    lead_to(servers.of(kind), monkeypatch)
+    uri = f"{servers.of(kind).new_root()}/offsets"
     table(uri)
     writers, rounds = 4, 4
 

@@ -1,6 +1,7 @@
-"""Object stores on loopback: Azurite, which is Microsoft's emulator of Azure, and the S3 server of moto.
+"""Object stores on loopback: Azurite, which is Microsoft's emulator of Azure, fake-gcs-server, and the S3 server of moto.
 
-Azurite locks while it checks the condition of a conditional write; moto does not, so only Azurite proves mutual exclusion.
+Azurite and fake-gcs-server lock while they check the condition of a conditional write, so they prove mutual exclusion; moto does
+not.
 """
 
 import base64
@@ -8,6 +9,7 @@ import hashlib
 import hmac
 import http.client
 import itertools
+import json
 import os
 import shutil
 import socket
@@ -20,6 +22,7 @@ from email.utils import formatdate
 from pathlib import Path
 
 import pytest
+from deployment_tools import go_program
 from eventually import eventually
 
 from pipelines.cache.folder import cache_root, hold
@@ -28,6 +31,10 @@ from pipelines.progress import Progress
 
 #: The newest release for Node.js 20.
 AZURITE = "azurite@3.35.0"
+
+#: The emulator of Google Cloud Storage, behind `gcs_gateway`.
+FAKE_GCS = ("fake-gcs-server", "github.com/fsouza/fake-gcs-server@v1.56.1")
+_GATEWAY = Path(__file__).with_name("gcs_gateway.py")
 
 _INSTALL_SECONDS = 500
 _END_SECONDS = 30
@@ -54,6 +61,9 @@ class StoreServer:
         if self.name == "s3":
             _request(self.endpoint, "PUT", f"/{bucket}", {})
             return f"s3://{bucket}/kafka/prod"
+        if self.name == "gcs":
+            _request(self.endpoint, "POST", "/storage/v1/b", {"Content-Type": "application/json"}, json.dumps({"name": bucket}))
+            return f"gs://{bucket}/kafka/prod"
         path = f"/{_ACCOUNT}/{bucket}?restype=container"
         _request(self.endpoint, "PUT", path, _signed(f"/{_ACCOUNT}/{_ACCOUNT}/{bucket}\nrestype:container"))
         return f"abfss://{bucket}@{_ACCOUNT}.dfs.core.windows.net/kafka/prod"
@@ -93,6 +103,37 @@ def azurite() -> Iterator[StoreServer]:
     options = ["--blobPort", str(port), "--skipApiVersionCheck", "--loose", "--silent", "--inMemoryPersistence"]
     with _running([_toolchain("node"), str(main), *options, "--disableTelemetry"], reserved):
         yield StoreServer("azure", endpoint, {"AZURE_STORAGE_USE_EMULATOR": "true", "AZURITE_BLOB_STORAGE_URL": endpoint})
+
+
+@contextmanager
+def fake_gcs_server() -> Iterator[StoreServer]:
+    """A server of Google Cloud Storage in memory. Skips the test if Go is not installed."""
+    reserved = PortReservation()
+    address = f"127.0.0.1:{reserved.port}"
+    options = [
+        "-backend",
+        "memory",
+        "-scheme",
+        "http",
+        "-host",
+        "127.0.0.1",
+        "-port",
+        str(reserved.port),
+        "-public-host",
+        address,
+    ]
+    with _running([str(go_program(*FAKE_GCS)), *options, "-log-level", "error"], reserved):
+        command = [sys.executable, str(_GATEWAY), address]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as gateway:
+            assert gateway.stdout is not None
+            try:
+                endpoint = f"http://127.0.0.1:{int(gateway.stdout.readline())}"
+                account = {"gcs_base_url": endpoint, "disable_oauth": True}
+                key = json.dumps({**account, "client_email": "", "private_key": "", "private_key_id": ""})
+                yield StoreServer("gcs", endpoint, {"GOOGLE_SERVICE_ACCOUNT_KEY": key})
+            finally:
+                gateway.terminate()
+                gateway.wait(_END_SECONDS)
 
 
 def azurite_folder(progress: Progress | None = None) -> Path:
@@ -150,12 +191,12 @@ def _signed(resource: str) -> dict[str, str]:
     return {**named, "Authorization": f"SharedKey {_ACCOUNT}:{signature}"}
 
 
-def _request(endpoint: str, method: str, path: str, headers: Mapping[str, str]) -> None:
+def _request(endpoint: str, method: str, path: str, headers: Mapping[str, str], body: str | None = None) -> None:
     connection = http.client.HTTPConnection(endpoint.removeprefix("http://"), timeout=60)
     try:
-        connection.request(method, path, headers=dict(headers))
+        connection.request(method, path, body=body, headers=dict(headers))
         answer = connection.getresponse()
-        body = answer.read()
-        assert answer.status in (200, 201), body
+        text = answer.read()
+        assert answer.status in (200, 201), text
     finally:
         connection.close()

@@ -4,18 +4,19 @@
 writes a line about each of these to FILE.
 """
 
-import http.client
 import json
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
+
+from proxy_handler import ProxyHandler
 
 _END_SECONDS = 30
 
@@ -98,9 +99,7 @@ CREDENTIALS = "/credentials"
 _KEY_SECONDS = 4
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    upstream: str
+class _Handler(ProxyHandler):
     rule: Rule
     file: Path
     lock = threading.Lock()
@@ -110,23 +109,18 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path == CREDENTIALS:
             self.give_key()
             return
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        body = self.body()
         headers = {name.title(): value for name, value in self.headers.items()}
         with self.lock:
             type(self).count += 1
             own = type(self).rule(self.count, headers)
             with self.file.open("a") as log:
                 log.write(f"{own[0]} {own[1]}\n" if own else f"passed {self.command} {self.path}\n")
-        if own is not None:
-            text = f'<?xml version="1.0" encoding="UTF-8"?><Error><Code>{own[1]}</Code><Message>{own[2]}</Message></Error>'
-            self.answer(own[0], [("Content-Type", "application/xml")], text.encode(), None)
+        if own is None:
+            self.pass_on(body, headers)
             return
-        connection = http.client.HTTPConnection(self.upstream.removeprefix("http://"), timeout=60)
-        connection.request(self.command, self.path, body=body, headers=headers)
-        answer = connection.getresponse()
-        length = answer.getheader("Content-Length") if self.command == "HEAD" else None
-        self.answer(answer.status, answer.getheaders(), answer.read(), length)
-        connection.close()
+        text = f'<?xml version="1.0" encoding="UTF-8"?><Error><Code>{own[1]}</Code><Message>{own[2]}</Message></Error>'
+        self.answer(own[0], [("Content-Type", "application/xml")], text.encode())
 
     do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = forward  # noqa: N815 - names that http.server looks for
 
@@ -140,27 +134,13 @@ class _Handler(BaseHTTPRequestHandler):
         }
         with self.lock, self.file.open("a") as log:
             log.write("200 key\n")
-        self.answer(200, [("Content-Type", "application/json")], json.dumps(found).encode(), None)
-
-    def answer(self, status: int, headers: list[tuple[str, str]], body: bytes, length: str | None) -> None:
-        self.send_response_only(status)
-        for name, value in headers:
-            if name.lower() not in ("transfer-encoding", "connection", "content-length"):
-                self.send_header(name, value)
-        self.send_header("Content-Length", length or str(len(body)))
-        # a client may have given up
-        with suppress(BrokenPipeError, ConnectionResetError):
-            self.end_headers()
-            if self.command != "HEAD":
-                self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Print nothing."""
+        self.answer(200, [("Content-Type", "application/json")], json.dumps(found).encode())
 
 
 def main() -> None:
     """Serve until SIGTERM."""
-    _Handler.upstream, rule, file = sys.argv[1:]
+    upstream, rule, file = sys.argv[1:]
+    _Handler.upstream = upstream.removeprefix("http://")
     _Handler.rule, _Handler.file = staticmethod(RULES[rule]), Path(file)
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     print(server.server_port, flush=True)

@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import pytest
-from object_stores import StoreServer, azurite, moto_server
+from object_stores import StoreServer, azurite, fake_gcs_server, moto_server
 
-SERVERS = {"s3": moto_server, "azure": azurite}
+SERVERS = {"s3": moto_server, "azure": azurite, "gcs": fake_gcs_server}
+#: Their conditional writes are exclusive; see `object_stores`.
+EXCLUSIVE = ("azure", "gcs")
 
 #: Variables of the machine that would lead a client elsewhere.
 _OTHERS = ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION")
