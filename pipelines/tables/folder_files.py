@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from pipelines.errors import TablesError
 from pipelines.tables.location import local_folder
-from pipelines.tables.object_stores import reason_of
+from pipelines.tables.object_stores import Objects, reason_of
 
 #: Largest file that `read` returns.
 _LONGEST = 16 << 20
@@ -35,8 +35,10 @@ class FolderFiles:
     def read(self, name: str) -> bytes | None:
         """The content of a small file, None without it."""
         with self._errors("read", name):
+            if self._folder is None:
+                return Objects(self.root).read_small(name, _LONGEST)
             try:
-                return b"".join(self._opened(name, _LONGEST))
+                return b"".join(_read_local(self._folder / name, _LONGEST))
             except (FileNotFoundError, NotADirectoryError):
                 # the second one: a file has the name of the folder
                 return None
@@ -44,7 +46,12 @@ class FolderFiles:
     def chunks(self, name: str) -> Iterator[bytes]:
         """The content of a file of any size, piece by piece. Raises FileNotFoundError without it."""
         with self._errors("read", name):
-            yield from self._opened(name, None)
+            if self._folder is not None:
+                yield from _read_local(self._folder / name, None)
+                return
+            file = self._store().open_input_file(name)
+            while piece := file.read(_CHUNK):
+                yield bytes(piece)
 
     def write(self, name: str, content: bytes | Iterable[bytes]) -> None:
         """Write a file. Readers see all of it or nothing."""
@@ -83,16 +90,6 @@ class FolderFiles:
             files = (Path(where) / name for where, _, names in os.walk(top) for name in names)
             return {str(path.relative_to(self._folder)): path.lstat().st_size for path in files}
 
-    def _opened(self, name: str, longest: int | None) -> Iterator[bytes]:
-        if self._folder is not None:
-            yield from _read_local(self._folder / name, longest)
-            return
-        file = self._store().open_input_file(name)
-        if longest is not None and file.size() > longest:
-            raise OSError("it is not a small file")
-        while piece := file.read(_CHUNK):
-            yield bytes(piece)
-
     def _store(self) -> Any:
         # the class of `deltalake.fs` around this one passes buffers on that it does not accept
         from deltalake._internal import DeltaFileSystemHandler
@@ -105,6 +102,8 @@ class FolderFiles:
             yield
         except FileNotFoundError:
             raise
+        except TablesError as error:
+            raise TablesError(f"cannot {what} {self.root}/{name}: {error}") from error
         except OSError as error:
             reason = error.strerror or reason_of(error)
             raise TablesError(f"cannot {what} {self.root}/{name}: {reason}") from error

@@ -52,6 +52,23 @@ class Objects:
 
         return self._done(key, lambda: obstore.get(self._store, key).bytes())
 
+    def read_small(self, key: str, longest: int) -> bytes | None:
+        """Return the object, None without it. With one request, whose answer has the reason of an error."""
+        import obstore
+        from obstore.exceptions import NotFoundError
+
+        def get() -> bytes | None:
+            try:
+                found = obstore.get(self._store, key)
+            except (FileNotFoundError, NotFoundError):
+                return None
+            if found.meta["size"] > longest:
+                raise TablesError(f"it has {found.meta['size']:,} bytes, and at most {longest:,} are read")
+            return bytes(found.bytes())
+
+        content: bytes | None = self._done(key, get)
+        return content
+
     def write(self, key: str, data: Any) -> None:
         """Write an object, replacing an existing one."""
         import obstore

@@ -1,15 +1,18 @@
 """Backups of one batch while a job writes, their check, and restored tables that continue."""
 
+import itertools
 import json
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from object_stores import moto_server
 from old_tables import OldLog, old_tables
+from store_roots import lead_to
 from table_contents import contents
 
 from pipelines.backup.create import make_backup
@@ -20,9 +23,8 @@ from pipelines.errors import TablesError, UsageError
 from pipelines.maintain import Maintenance, maintain
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
-from pipelines.tables import definitions, folder_files
+from pipelines.tables import definitions
 from pipelines.tables.folder_files import FolderFiles
-from pipelines.tables.location import local_folder
 from pipelines.tables.store import TableStore
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
@@ -53,22 +55,24 @@ def folder(prepared: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture(params=["folder", "store"])
-def storage(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], str]:
-    """Address of a folder; with "store" its files are used as objects of a store are."""
+def roots(request: pytest.FixtureRequest, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
+    """Addresses of new folders, local or in an object store."""
     if request.param == "folder":
-        return str
-    monkeypatch.setattr(folder_files, "local_folder", lambda uri: None if uri.startswith("file:") else local_folder(uri))
-    return lambda path: f"file://{path}"
+        numbers = itertools.count()
+        yield lambda: str(folder / f"root-{next(numbers)}")
+        return
+    with moto_server() as server:
+        lead_to(server, monkeypatch)
+        yield server.new_root
 
 
-def test_restored_tables_equal_those_of_the_batch(folder: Path, storage: Callable[[Path], str]) -> None:
-    (folder / "again").mkdir()
-    (folder / "restored").mkdir()
-    make_backup(str(folder / "tables"), storage(folder / "again"), NOW, silent)
-    backup, findings = restore(storage(folder / "restored"), storage(folder / "again"), None, silent)
+def test_restored_tables_equal_those_of_the_batch(folder: Path, roots: Callable[[], str]) -> None:
+    backups, restored = roots(), roots()
+    make_backup(str(folder / "tables"), backups, NOW, silent)
+    backup, findings = restore(restored, backups, None, silent)
     assert findings == []
     assert (backup.batch_id, backup.layout) == (4, "1.0")
-    assert contents(folder / "restored") == contents(folder / "tables")
+    assert contents(restored) == contents(folder / "tables")
 
 
 def test_the_stream_continues_where_the_backup_ends(folder: Path, log: OldLog, capfd: Captured) -> None:

@@ -10,7 +10,7 @@ from pipelines.tables import definitions
 _BATCHES = "next_offsets, records_read, records_kept, era, retention_ms"
 
 
-def contents(root: Path) -> dict[str, list[str]]:
+def contents(root: Path | str) -> dict[str, list[str]]:
     """All rows as the last batch left them. Batch ids are replaced by the log position that the batch reached."""
     return contents_of(Snapshot.open(str(root)))
 
