@@ -28,7 +28,7 @@ from pipelines.query.engine import Snapshot
 from pipelines.tables.store import TableStore
 from pipelines.tables.table_files import files_of
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.store, pytest.mark.slow, pytest.mark.timeout(900)]
 
 ERA = Era.named("4")
 STEPS = 3

@@ -29,6 +29,8 @@ from pipelines.writers.executor_tasks import AppendTask, MergeTask, WrittenFiles
 from pipelines.writers.leaf_merge import merge_into_leaves
 from pipelines.writers.table_write import DELETED, EFFECTIVE_OFFSET, TableWrite, source_schema
 
+pytestmark = pytest.mark.store
+
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[Servers]:

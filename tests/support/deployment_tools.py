@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from pipelines.cache.folder import cache_root
+from pipelines.progress import Progress
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -40,10 +41,12 @@ def documents(text: str) -> list[dict[str, Any]]:
 
 
 @cache
-def go_program(name: str, package: str) -> Path:
+def go_program(name: str, package: str, progress: Progress | None = None) -> Path:
     """The program `name` of a Go package, built once. Skips the test if Go is not installed."""
 
     def build(folder: Path) -> None:
+        if progress:
+            progress(f"building {name} (about a minute, once)")
         _run([_go(), "install", package], {"GOBIN": str(folder), "GOFLAGS": "-buildvcs=false"})
 
     return _made(f"{name}-{package.rpartition('@')[2]}", build) / name

@@ -8,6 +8,7 @@ from debian_packages import prometheus
 from java_clients import VERSIONS, client_jars
 from java_tools import tools_jars
 from member_programs import build_members
+from object_stores import install_emulators
 
 from pipelines.cache.jars import resolved_jars
 from pipelines.cache.kernels import compile_kernels
@@ -37,6 +38,8 @@ def prepare(markers: Set[str]) -> None:
         prometheus(_progress)
     if "browser" in markers:
         chromium(_progress)
+    if "store" in markers:
+        install_emulators(_progress)
     if "broker" in markers:
         slow = "slow" in markers
         for version in (*TOOLS, *(TOOLS_OF_SLOW_TESTS if slow else ())):

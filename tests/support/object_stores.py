@@ -136,6 +136,14 @@ def fake_gcs_server() -> Iterator[StoreServer]:
                 gateway.wait(_END_SECONDS)
 
 
+def install_emulators(progress: Progress) -> None:
+    """Install those whose tools are on the machine, once."""
+    if shutil.which("node") and shutil.which("npm"):
+        azurite_folder(progress)
+    if shutil.which("go"):
+        go_program(*FAKE_GCS, progress)
+
+
 def azurite_folder(progress: Progress | None = None) -> Path:
     """Folder of Azurite with its packages, installed once."""
     npm = _toolchain("npm")
