@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 UV_VERSION := 0.13.8
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo demo-kafka test test-fast test-slow crash schedule lint types contracts fuzz oracle bench wheel lock clean
+.PHONY: help setup demo demo-kafka test test-fast test-long test-slow crash schedule lint types contracts fuzz oracle bench wheel lock clean
 
 ##@ start here (missing tools are downloaded first)
 
@@ -35,11 +35,14 @@ demo-kafka: $(READY) ## The same with a private Kafka broker and real consumers 
 
 ##@ test
 
-test: lint types contracts $(READY) ## Lint, types, contracts and all tests except slow ones
-	@$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile
+test: lint types contracts $(READY) ## Lint, types, contracts and the tests that take seconds
+	@$(BIN)/python -m pytest -m "not slow and not long" -n 2 --dist loadfile
+
+test-long: $(READY) ## Longer tests: whole commands, every page, live brokers (continuous integration runs them too)
+	@$(BIN)/python -m pytest -m "long and not slow" -n 2 --dist loadfile
 
 test-fast: $(READY) ## Tests without Spark, brokers and browsers
-	@$(BIN)/python -m pytest -m "not slow and not spark and not broker and not browser"
+	@$(BIN)/python -m pytest -m "not slow and not long and not spark and not broker and not browser"
 
 test-slow: $(READY) ## Tests that take minutes: every broker generation
 	@$(BIN)/python -m pytest -m slow

@@ -41,6 +41,7 @@ def lag(coordinator: PrivateCoordinator) -> tuple[str, str, str]:
     return row["CURRENT-OFFSET"], row["LOG-END-OFFSET"], row["LAG"]
 
 
+@pytest.mark.long
 def test_lag_and_resets_after_idempotent_records(clients: JavaClients, coordinator: PrivateCoordinator) -> None:
     start = clients.end_offset(coordinator.bootstrap, TOPIC)
     with clients.producer(coordinator.bootstrap, enable_idempotence="true", acks="all") as send:

@@ -159,6 +159,7 @@ def test_a_log_that_ends_before_the_position_is_an_error_with_numbers(broker: Pr
             next(pieces)
 
 
+@pytest.mark.long
 def test_a_broker_killed_during_a_read_is_waited_for(topic: str) -> None:
     with PrivateBroker() as broker:
         create_topic(broker.bootstrap, topic, 2)

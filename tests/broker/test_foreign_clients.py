@@ -202,6 +202,7 @@ class TestKafkaPython:
 class TestJavaTool:
     """`kafka-consumer-groups`; each call starts a JVM, so each of the few calls queries much."""
 
+    @pytest.mark.long
     def test_lists_describes_resets_and_deletes(self, cluster: Cluster, group: str) -> None:
         cluster.commit(group, {0: 5, 1: 6})
         member = cluster.consumer(f"{group}-live", client_id="seen-by-java")

@@ -151,6 +151,7 @@ def test_a_member_beside_a_client_of_another_kind(broker: PrivateBroker, topic: 
     in_async(members)
 
 
+@pytest.mark.long
 def test_a_crowd(broker: PrivateBroker, topic: str) -> None:
     create_topic(broker.bootstrap, topic, PARTITIONS)
     settings = CrowdSettings(

@@ -216,6 +216,7 @@ def test_settings_of_topics(broker: PrivateBroker, clients: Clients, lag: LiveLa
     assert row["retention_margin_seconds"] == pytest.approx(60 - row["lag_seconds_high"])
 
 
+@pytest.mark.long
 def test_append_times_narrow_the_age(broker: PrivateBroker, clients: Clients, tmp_path: Path, topic: str) -> None:
     lag = LiveLag(broker.bootstrap, tmp_path / "tables", lag_narrowed_partitions=10)
     other = f"{topic}-created"
@@ -309,6 +310,7 @@ def test_true_ages_at_known_speeds(broker: PrivateBroker, clients: Clients, lag:
         assert_as_kafka_describes(lag, broker, f"{group}-{topic}")
 
 
+@pytest.mark.long
 def test_a_truncated_log(broker: PrivateBroker, clients: Clients, lag: LiveLag, topic: str, tmp_path: Path) -> None:
     """An unclean election, simulated: the broker restarts with an earlier copy of its segments."""
     create_topic(broker.bootstrap, topic)

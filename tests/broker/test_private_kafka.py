@@ -57,6 +57,7 @@ def test_old_brokers_get_only_stories_that_they_support() -> None:
     assert [step.group for step in scenario.steps("3.9.1")][-1] == "ledger"
 
 
+@pytest.mark.long
 def test_the_full_story_is_answered_in_the_form_of_the_recorded_ones() -> None:
     with PrivateBroker("4.1.1", offsets_partitions=3) as broker, played(broker.bootstrap, broker.version) as answers:
         committed, described = answers["committed"], answers["described"]
@@ -71,6 +72,7 @@ def test_the_full_story_is_answered_in_the_form_of_the_recorded_ones() -> None:
         assert sum(answers["high_watermarks"].values()) > 100
 
 
+@pytest.mark.long
 def test_replaced_segments_are_loaded_and_everything_is_removed_at_the_end(tmp_path: Path, topic: str) -> None:
     with PrivateBroker("4.1.1") as broker:
         folder = broker.data.parent

@@ -7,7 +7,7 @@ from broker_queries import BrokerQueries
 from two_coordinators import TwoPerformances, generation_of, once_loaded, our_coordinator, played_to_both, without_ids
 from written_records import differences
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.long, pytest.mark.broker, pytest.mark.timeout(240)]
 
 
 @pytest.fixture(

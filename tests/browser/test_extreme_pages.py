@@ -36,6 +36,7 @@ def extreme(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dashboard]:
         yield running
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", _PATHS)
 def test_an_extreme_page_keeps_the_rules(window: Window, extreme: Dashboard, name: str) -> None:
     found = {}

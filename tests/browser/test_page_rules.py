@@ -58,16 +58,19 @@ def two_clusters(page_tables: str) -> Iterator[Dashboard]:
         yield running
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("path", "status"), [*PATHS.items(), *((path, 200) for path in VARIANTS)])
 def test_a_page_keeps_the_rules(window: Window, server: Dashboard, path: str, status: int) -> None:
     check(window, server.url + path, status)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", ["/", "/c/mirror/groups"])
 def test_pages_of_two_clusters_keep_the_rules(window: Window, two_clusters: Dashboard, path: str) -> None:
     check(window, two_clusters.url + path, 200)
 
 
+@pytest.mark.long
 def test_titles_are_unique_and_links_lead_to_pages(window: Window, server: Dashboard) -> None:
     titles, links = [], set()
     for path, status in PATHS.items():

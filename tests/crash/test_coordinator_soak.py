@@ -84,6 +84,7 @@ async def calm(soak: SoakTest, comparisons: int, seconds: float) -> None:
         print(soak.summary(), flush=True)
 
 
+@pytest.mark.long
 def test_a_few_kills_under_a_small_crowd(tmp_path: Path) -> None:
     soak_test(tmp_path, Load(crowd(60, 6), seed=SEED), ThreadFollower, lambda soak: kills(soak, 5, 3, 0.5))
 

@@ -68,6 +68,7 @@ def killed(folder: Path, *arguments: str, limit_seconds: int = 280) -> dict[str,
     return report
 
 
+@pytest.mark.long
 def test_some_steps_and_a_few_random_moments(tmp_path: Path) -> None:
     report = killed(tmp_path, "--steps", "3", "--points", *SOME_POINTS, "--kills", str(len(SOME_POINTS) + 6))
     assert report["points"] == list(SOME_POINTS)

@@ -315,6 +315,7 @@ def test_tables_that_cannot_be_written(tables: str, tmp_path: Path, capsys: Capt
     assert line == f"cannot write into {tables}/batches: no permission, or a read-only file system"
 
 
+@pytest.mark.long
 def test_a_log_that_was_truncated_below_the_tables(tables: str, tmp_path: Path, capsys: Captured) -> None:
     log = LogBuilder(tmp_path / "log")
     log.append(3, [COMMIT])

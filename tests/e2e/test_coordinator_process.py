@@ -238,6 +238,7 @@ def test_limits_of_connections(tmp_path: Path, begun: Begins) -> None:
 # ---- ends
 
 
+@pytest.mark.long
 def test_sigterm_answers_waiting_requests_and_keeps_everything(tmp_path: Path, begun: Begins) -> None:
     process = begun(tmp_path / "one", group_initial_rebalance_delay_ms=60_000)
     wire, parked = Wire(process.port), Wire(process.port)
@@ -266,6 +267,7 @@ def test_sigterm_answers_waiting_requests_and_keeps_everything(tmp_path: Path, b
     assert again.end(signal.SIGINT) == 0
 
 
+@pytest.mark.long
 def test_a_kill_loses_no_commit_that_was_acknowledged(tmp_path: Path, begun: Begins) -> None:
     acknowledged: dict[str, int] = {}
     for life in range(2):

@@ -186,6 +186,7 @@ def test_headers_of_every_answer(path: str, is_known: bool, server: Dashboard) -
     assert "server" not in headers
 
 
+@pytest.mark.long
 @pytest.mark.debian
 @pytest.mark.parametrize("kind", ["token", "password"])
 def test_prometheus_scrapes_with_credentials(kind: str, server: Dashboard, access: Access, tmp_path: Path) -> None:

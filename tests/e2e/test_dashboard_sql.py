@@ -115,6 +115,7 @@ def test_a_query_that_runs_too_long_is_killed(tables: str, tmp_path: Path) -> No
         assert running.get("/health").status_code == 200
 
 
+@pytest.mark.long
 def test_queries_at_a_time_are_bounded(tables: str, tmp_path: Path) -> None:
     conf = configuration_file(tmp_path, {"dashboard": "sql = true\nsql_seconds = 4\nsql_processes = 1"})
     with dashboard(tables, conf=conf) as running, ThreadPoolExecutor(14) as pool:

@@ -22,6 +22,7 @@ def demo(folder: Path, *arguments: str, before: str = "") -> str:
     return ended.stdout
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_groups_rebalance_drain_and_expire_without_a_broker(tmp_path: Path) -> None:
     printed = demo(tmp_path, before=_WITHOUT_CONFLUENT)

@@ -229,6 +229,7 @@ def test_rows_in_quarantine(doctor: Doctor, tmp_path: Path) -> None:
     assert found.startswith("quarantine has 2 rows; most frequent: ")
 
 
+@pytest.mark.long
 def test_an_object_store_that_does_not_answer(doctor: Doctor, closed_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (
         ("AWS_ENDPOINT_URL", f"http://127.0.0.1:{closed_port}"),

@@ -54,6 +54,7 @@ def archives(cache: Path) -> list[Path]:
     return sorted(each for each in (cache / "classes").iterdir() if each.suffix != ".lock")
 
 
+@pytest.mark.long
 def test_standard_error_has_our_lines_only_without_an_archive_with_one_and_with_a_broken_one(
     source: str, cache: Path, tmp_path: Path
 ) -> None:
@@ -83,12 +84,14 @@ def test_standard_error_has_our_lines_only_without_an_archive_with_one_and_with_
     expect(lines, f"up to date: {source} has no records after batch 1")
 
 
+@pytest.mark.long
 def test_with_tracebacks_on_the_output_of_the_jvm_is_shown(source: str, tmp_path: Path) -> None:
     code, lines, output = run(source, tmp_path / "tables", GROUPLAKE_TRACEBACK="1")
     assert (code, output) == (0, "")
     assert "WARNING: Using incubator modules: jdk.incubator.vector" in lines
 
 
+@pytest.mark.long
 def test_a_jvm_that_does_not_start_is_one_line_with_its_reason(source: str, tmp_path: Path) -> None:
     conf = tmp_path / "mine.toml"
     conf.write_text('[spark]\njava_options = "-XX:+UseG1GC -XX:+UseSerialGC"')

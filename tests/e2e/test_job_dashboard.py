@@ -90,6 +90,7 @@ def test_without_the_extra(command: list[str]) -> None:
     assert found.stderr == f"grouplake: {needed}\n"
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.timeout(600)
 def test_a_job_that_follows_a_log(tmp_path: Path) -> None:

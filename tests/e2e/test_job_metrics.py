@@ -39,6 +39,7 @@ def behind(text: bytes) -> Mapping[tuple[str, ...], float]:
     return values(text, "grouplake_log_behind_offsets", "cluster_name", "log_partition")
 
 
+@pytest.mark.long
 def test_series_of_the_tables_and_the_position_in_the_log(tmp_path: Path) -> None:
     log = LogBuilder(tmp_path / "log")
     for partition, records in ((0, 9), (1, 2), (2, 4)):
@@ -107,6 +108,7 @@ def test_invalid_addresses(
     assert capsys.readouterr().err.startswith(f"grouplake: {message}")
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.broker
 @pytest.mark.timeout(600)

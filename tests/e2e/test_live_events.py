@@ -40,6 +40,7 @@ def loaded_batch(server: Dashboard) -> object:
     return server.get("/ready").json()["clusters"]["east"]["batch_id"]
 
 
+@pytest.mark.long
 def test_every_client_gets_every_batch(server: Dashboard, tables: str) -> None:
     with ExitStack() as stack:
         streams = [stack.enter_context(EventStream(server.url)).wait_until_open() for _ in range(CLIENTS)]
@@ -56,6 +57,7 @@ def test_every_client_gets_every_batch(server: Dashboard, tables: str) -> None:
         assert streams[0].lines[0] == "retry: 2000"
 
 
+@pytest.mark.long
 def test_a_client_that_missed_batches_gets_one_event(server: Dashboard, tables: str) -> None:
     for batch, end in ((1, 6), (2, 7)):
         write(tables, end)
@@ -73,6 +75,7 @@ def test_a_client_that_missed_batches_gets_one_event(server: Dashboard, tables: 
         assert current.events == []
 
 
+@pytest.mark.long
 def test_streams_are_limited_and_released(server: Dashboard) -> None:
     with ExitStack() as stack:
         streams = [stack.enter_context(EventStream(server.url)).wait_until_open() for _ in range(6)]

@@ -56,6 +56,7 @@ def in_tables(tables: Path, group: str) -> list[tuple[str, ...]]:
     return sorted(tuple("-" if row[name] is None else str(row[name]) for name in columns) for row in rows)
 
 
+@pytest.mark.long
 def test_lag_of_live_groups(broker: PrivateBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = f"kafka://{broker.bootstrap}/__consumer_offsets"
     with Clients(broker.bootstrap) as clients:

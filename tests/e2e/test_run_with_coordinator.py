@@ -137,6 +137,7 @@ def commit(port: int, offset: int) -> ErrorCode:
         wire.close()
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_one_signal_ends_both_and_both_go_on_later(tmp_path: Path, conf: Path) -> None:
     first = Driver(tmp_path, conf)

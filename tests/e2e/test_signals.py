@@ -15,7 +15,7 @@ from processes import arguments_and_environments
 
 from pipelines.query.check import check
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.long, pytest.mark.spark]
 
 LIMIT_SECONDS = 120
 SECRET = "correct-horse-battery"

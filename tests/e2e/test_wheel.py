@@ -169,6 +169,7 @@ def test_show(installed: Installation) -> None:
     assert json.loads(lines[0])["key"]
 
 
+@pytest.mark.long
 def test_run_sql_and_check(installed: Installation) -> None:
     installed.output("grouplake", "run", "--source", "jsonl:log.jsonl", "--tables", "tables", "--conf", "local")
     query = "SELECT count(*) AS n FROM committed_offsets"
@@ -180,6 +181,7 @@ def test_the_public_package_is_typed(built: Distributions) -> None:
     assert "grouplake/py.typed" in zipfile.ZipFile(built.wheel).namelist()
 
 
+@pytest.mark.long
 def test_the_public_package(installed: Installation) -> None:
     installed.output("grouplake", "run", "--source", "jsonl:log.jsonl", "--tables", "public", "--conf", "local")
     program = "import grouplake; print(len(grouplake.open('public').table('groups')) > 0)"

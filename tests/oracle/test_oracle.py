@@ -45,6 +45,7 @@ class JobTables(Tables):
         assert run.returncode == 0, run.stderr
 
 
+@pytest.mark.long
 @pytest.mark.broker
 @MODES
 def test_the_newest_broker_and_the_tables_agree(mode: Mode, capsys: pytest.CaptureFixture[str]) -> None:

@@ -106,6 +106,7 @@ def life_of_an_alert(watched: Watched) -> list[int]:
 _COUNTS = [0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 3]
 
 
+@pytest.mark.long
 def test_a_webhook_gets_each_notification_once(tmp_path: Path, webhooks: Webhooks, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOKEN", "Bearer hunter2")
     receiver = f'[receivers.ops]\nkind = "webhook"\nurl = "{webhooks.url}"\nheaders = {{ Authorization = "env:TOKEN" }}\n'
@@ -124,6 +125,7 @@ def test_a_webhook_gets_each_notification_once(tmp_path: Path, webhooks: Webhook
     assert watched.evaluator.alerts == {}
 
 
+@pytest.mark.long
 def test_mails_are_sent_once(tmp_path: Path, mails: Mails) -> None:
     receiver = f"""
         [receivers.ops]
@@ -145,6 +147,7 @@ def test_mails_are_sent_once(tmp_path: Path, mails: Mails) -> None:
     assert watched.history("delivered")[0]["reason"] == "refused for gone@example.org"
 
 
+@pytest.mark.long
 def test_a_command_gets_each_notification_once(tmp_path: Path) -> None:
     program = tmp_path / "receive.py"
     written = tmp_path / "received.jsonl"
@@ -156,6 +159,7 @@ def test_a_command_gets_each_notification_once(tmp_path: Path) -> None:
     assert [body["status"] for body in bodies] == ["firing", "firing", "resolved"]
 
 
+@pytest.mark.long
 @pytest.mark.debian
 def test_an_alertmanager_shows_the_alert_and_its_resolve(tmp_path: Path, webhooks: Webhooks) -> None:
     """It notifies a webhook of its own: once, and of the resolve. Its document has the shape of ours."""
@@ -276,6 +280,7 @@ def test_an_unreachable_receiver_delays_no_other_one(tmp_path: Path, webhooks: W
         assert stalled.bodies[-1]["status"] == "resolved"
 
 
+@pytest.mark.long
 def test_retries_double_their_pause_and_survive_restarts(tmp_path: Path, webhooks: Webhooks) -> None:
     webhooks.status = 503
     watched = Watched(tmp_path, webhook("ops", webhooks.url))

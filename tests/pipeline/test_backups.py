@@ -75,6 +75,7 @@ def test_restored_tables_equal_those_of_the_batch(folder: Path, roots: Callable[
     assert contents(restored) == contents(folder / "tables")
 
 
+@pytest.mark.long
 def test_the_stream_continues_where_the_backup_ends(folder: Path, log: OldLog, capfd: Captured) -> None:
     # the tables go on after the backup, and are lost
     log.apply(folder / "tables", 0.8)
@@ -103,6 +104,7 @@ def test_a_log_without_the_position(folder: Path, tmp_path: Path, capfd: Capture
     assert check(str(restored)) == []
 
 
+@pytest.mark.long
 def test_a_backup_while_a_job_writes(tmp_path: Path, log: OldLog) -> None:
     """Every backup has the state of one batch, whatever the job and its maintenance do meanwhile."""
     root, backups, states = tmp_path / "tables", str(tmp_path / "backups"), dict[str, int]()

@@ -32,6 +32,7 @@ def alerts(rule: str, group: str) -> list[tuple[str, datetime]]:
     return [(row["change"], row["at"]) for row in found]
 
 
+@pytest.mark.long
 def test_the_tables_keep_all_rules() -> None:
     assert check(shop_tables()) == []
 
@@ -257,6 +258,7 @@ def test_a_folder_with_files_gets_no_history(tmp_path: Path, capsys: pytest.Capt
     assert [file.name for file in tmp_path.iterdir()] == ["mine"]
 
 
+@pytest.mark.long
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     first = history.steps()[:2]
     monkeypatch.setattr(history, "steps", lambda: first)

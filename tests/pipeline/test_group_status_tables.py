@@ -266,6 +266,7 @@ steps = st.lists(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=12, deadline=None, phases=[Phase.explicit, Phase.generate])
 @given(steps)
 def test_any_story_has_the_same_status_later(

@@ -18,6 +18,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 VIEWS = ("committed_offsets", "expiring_offsets", "ownership", "rebalances", "resets", "consumption_edges", "unused_groups")
 
 
+@pytest.mark.long
 def test_rows_in_spark(tmp_path: Path, spark: SparkSession) -> None:
     runpy.run_path(str(DOCS / "sql_scenario.py"))["write_tables"](str(tmp_path))
     snapshot = Snapshot.open(str(tmp_path))

@@ -85,6 +85,7 @@ def test_share_and_streams_groups(tmp_path: Path) -> None:
     assert query(tmp_path / "tables", "SELECT * FROM quarantine") == []
 
 
+@pytest.mark.long
 def test_a_second_run_picks_up_only_what_is_new(tmp_path: Path) -> None:
     tables, log = tmp_path / "tables", LogBuilder(tmp_path / "log")
     log.append(0, [commit(1), commit(2)])
@@ -112,6 +113,7 @@ def test_a_repeated_batch_changes_nothing(tmp_path: Path) -> None:
     assert {name: store.table(name).version() for name in definitions.WRITE_ORDER} == versions
 
 
+@pytest.mark.long
 def test_a_lost_checkpoint_loses_nothing(tmp_path: Path) -> None:
     tables, log = tmp_path / "tables", LogBuilder(tmp_path / "log")
     log.append(0, [commit(1)])
@@ -123,6 +125,7 @@ def test_a_lost_checkpoint_loses_nothing(tmp_path: Path) -> None:
     assert [tuple(row.values()) for row in batches] == [(0, 1), (1, 1)]
 
 
+@pytest.mark.long
 def test_tables_that_were_restored_without_the_checkpoint_are_refused(tmp_path: Path) -> None:
     tables, log = tmp_path / "tables", LogBuilder(tmp_path / "log")
     log.append(0, [commit(1)])
@@ -163,6 +166,7 @@ def removal(log: LogBuilder) -> None:
     log.append(0, [commit(3, partition=9), tombstone(partition=5)])
 
 
+@pytest.mark.long
 def test_both_writers_write_the_same(tmp_path: Path, spark: SparkSession) -> None:
     era = "3"  # the case in which a tombstone and a marker of the same batch can restore a pending commit
     small, bulk = tmp_path / "small", tmp_path / "bulk"
@@ -191,6 +195,7 @@ def test_both_writers_write_the_same(tmp_path: Path, spark: SparkSession) -> Non
     assert {"WRITE", "MERGE"} <= operations
 
 
+@pytest.mark.long
 def test_spark_and_delta_rs_read_the_same_tables_and_views(tmp_path: Path, spark: SparkSession) -> None:
     tables, log = tmp_path / "tables", genuine.segments_dir("4.1.1", tmp_path / "log")
     run_job(f"segments:{log}", tables)
@@ -214,6 +219,7 @@ def _plain(value: Any) -> Any:
     return dict(value) if isinstance(value, list) and value and isinstance(value[0], tuple) else value
 
 
+@pytest.mark.long
 def test_batches_are_bounded_by_admission_control(tmp_path: Path) -> None:
     log = genuine.segments_dir("4.1.1", tmp_path / "log")
     run_job(f"segments:{log}", tmp_path / "tables", max_records=60)

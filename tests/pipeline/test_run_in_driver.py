@@ -144,6 +144,7 @@ def test_a_log_that_lost_records_and_has_grown_again_is_found_by_its_epochs(tmp_
     assert contents(tables) == before
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_runs_with_and_without_spark_continue_each_other(tmp_path: Path) -> None:

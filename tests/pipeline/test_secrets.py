@@ -130,6 +130,7 @@ def log(tmp_path: Path) -> str:
     return f"segments:{tmp_path / 'log'}"
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_plans_and_progress(spark: SparkSession, log: str, tmp_path: Path) -> None:
     changes = open_stream(spark, run_options(load_configuration(None), log, tmp_path), None)

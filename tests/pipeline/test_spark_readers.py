@@ -54,6 +54,7 @@ def ours(tables: grouplake.Tables, name: str) -> list[str]:
     return sorted(str({name: plain(value) for name, value in row.items()}) for row in found)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("prefix", "as_of"), [("", None), ("east_", 0)])
 def test_registered_views_have_the_rows_of_the_batch(prefix: str, as_of: int | None, root: str, spark: SparkSession) -> None:
     session = spark.newSession()
@@ -65,6 +66,7 @@ def test_registered_views_have_the_rows_of_the_batch(prefix: str, as_of: int | N
         assert rows(session, f"{prefix}{name}") == ours(tables, name), name
 
 
+@pytest.mark.long
 def test_registered_views_keep_their_batch(tmp_path: Path, spark: SparkSession) -> None:
     session, log = spark.newSession(), Log()
     log.commit(0, 5, group="g")
@@ -85,6 +87,7 @@ def test_an_invalid_prefix(root: str, spark: SparkSession) -> None:
         grouplake.register(spark, root, prefix="a b")
 
 
+@pytest.mark.long
 def test_a_session_without_delta_is_reported(root: str) -> None:
     program = f"""
 from pyspark.sql import SparkSession
@@ -130,6 +133,7 @@ def script(root: str, dialect: str, schema: str, capsys: pytest.CaptureFixture[s
     return [step.text for step in steps.steps]
 
 
+@pytest.mark.long
 def test_the_catalog_script_runs_in_spark(
     root: str, schema: str, spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -154,6 +158,7 @@ def test_the_catalog_script_runs_in_spark(
             assert comments == definitions.table(name).comments, name
 
 
+@pytest.mark.long
 def test_the_views_for_a_catalog_of_hive_run_in_spark(
     root: str, schema: str, spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -55,6 +55,7 @@ def test_an_error_stops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert lines == [f"cannot remove checkpoints of earlier runs under {tmp_path}/_checkpoint: [Errno 13] Permission denied"]
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_a_run_without_a_lock_leaves_no_checkpoint_but_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

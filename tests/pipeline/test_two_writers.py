@@ -135,6 +135,7 @@ def gates_of_an_undisturbed_writer(root: Path) -> list[str]:
     return one.gates
 
 
+@pytest.mark.long
 def test_a_writer_claims_the_tables_at_any_step_of_another_one(prepared: Copies, undisturbed: list[dict[str, list[str]]]) -> None:
     with gates():
         names = gates_of_an_undisturbed_writer(prepared())

@@ -4,6 +4,7 @@ import tempfile
 from collections import Counter
 from typing import Any
 
+import pytest
 from group_lives import lives
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -49,6 +50,7 @@ def expected_edges(walk: Walk) -> Counter[Any]:
     return found
 
 
+@pytest.mark.long
 @few
 @given(log=lives(), cuts=_cuts)
 def test_rebalances_and_owners_equal_a_walk_over_the_records(log: Log, cuts: list[int]) -> None:
@@ -104,6 +106,7 @@ def commit_events(snapshot: Snapshot, group_id: str) -> list[CommitEvent]:
     return events
 
 
+@pytest.mark.long
 @few
 @given(log=lives(commits=True, max_size=40), cuts=_cuts)
 def test_resets_equal_the_rule_of_the_core(log: Log, cuts: list[int]) -> None:
