@@ -27,7 +27,7 @@ from coordinator_core.service.settings import ServiceSettings
 
 
 def _batch_of(write: Write) -> AppendBatch:
-    return AppendBatch(write.encoded, write.producer, write.control_type, write.coordinator_epoch)
+    return AppendBatch(write.encoded, write.producer, write.control_type, write.coordinator_epoch, write.transaction_version)
 
 
 class CoordinatorService:
