@@ -1,5 +1,6 @@
 """Files of producer states beside the segments of a partition, in Kafka's formats: `.snapshot` and `.txnindex`."""
 
+import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from coordinator_core.producers.state_manager import ProducerStateManager
 SNAPSHOT = ".snapshot"
 INDEX = ".txnindex"
 PRODUCER_FILES = (SNAPSHOT, INDEX)
+#: An offset of 20 digits.
+_NAME = re.compile(r"[0-9]{20}")
 
 
 class ProducerFiles:
@@ -94,7 +97,7 @@ class ProducerFiles:
         return self.folder / f"{offset:020}{suffix}"
 
     def _paths(self, *suffixes: str) -> list[Path]:
-        return [path for path in self.folder.iterdir() if path.suffix in suffixes and path.stem.isdigit()]
+        return [path for path in self.folder.iterdir() if path.suffix in suffixes and _NAME.fullmatch(path.stem)]
 
 
 def _offset(path: Path) -> int:
