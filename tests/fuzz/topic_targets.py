@@ -222,7 +222,7 @@ class Files(NamedTuple):
     first: bytes
     second: bytes
     snapshot: bytes
-    index: bytes
+    aborted: bytes
 
 
 @cache
@@ -271,7 +271,7 @@ def check_partitions(given: Sequence[Files]) -> None:
         if files.second:
             second = max(int.from_bytes(files.second[:8], "big"), _SEGMENT_BASE + 1) % (1 << 60)
             (folder / f"{second:020}.log").write_bytes(files.second)
-            (folder / f"{second:020}.txnindex").write_bytes(files.index)
+            (folder / f"{second:020}.txnindex").write_bytes(files.aborted)
         try:
             before = _contents(folder)
         except LogError as error:

@@ -66,9 +66,9 @@ class Worker:
         self._producer.begin_transaction()
         ends: dict[tuple[str, int], int] = {}
         for message in messages:
-            at = message.partition()
+            at = message.partition() or 0
             self._producer.produce(self._target, transformed(message.value() or b""), partition=at)
-            ends[message.topic() or "", at or 0] = (message.offset() or 0) + 1
+            ends[message.topic() or "", at] = (message.offset() or 0) + 1
         offsets = [TopicPartition(*at, offset) for at, offset in ends.items()]
         metadata = self._consumer.consumer_group_metadata()
         _repeated(lambda: self._producer.send_offsets_to_transaction(offsets, metadata, _CALL_SECONDS))

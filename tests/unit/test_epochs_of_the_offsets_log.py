@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from appended_logs import NOW_MS, opened
-from test_coordinator_service import PLACE, Running, commit, run
+from running_service import PLACE, Running, commit, run
 
 from coordinator_core.log.entries import ControlType
 from coordinator_core.producers.rules import ProducerError
