@@ -6,6 +6,7 @@ from uuid import UUID
 
 from coordinator_core.log.columns import RecordColumns
 from coordinator_core.producers.append import ProducerRejected
+from coordinator_core.producers.state_manager import ProducerStateManager
 from coordinator_core.segment_log.append_batch import AppendBatch
 from coordinator_core.segment_log.errors import PartitionFailed
 
@@ -16,6 +17,10 @@ class PartitionLog(Protocol):
     @property
     def leader_epoch(self) -> int:
         """Leader epoch of appended batches; it increases each time the log is opened."""
+
+    @property
+    def producers(self) -> ProducerStateManager:
+        """States of the producers of appended batches."""
 
     def read_columns(self) -> Iterable[RecordColumns]:
         """Yield all records in pieces, in the order of offsets."""
