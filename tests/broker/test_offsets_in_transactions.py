@@ -23,7 +23,11 @@ pytestmark = [pytest.mark.broker, pytest.mark.timeout(240)]
 
 TOPIC = "orders"
 SECONDS = 30
-VERSIONS = ["4.1.1", "2.0.1", *(pytest.param(version, marks=pytest.mark.slow) for version in ("0.11.0.3", "2.7.2", "3.9.1"))]
+VERSIONS = [
+    "4.1.1",
+    "2.0.1",
+    *(pytest.param(version, marks=pytest.mark.slow) for version in ("0.11.0.3", "2.8.2", "3.9.1", "4.3.0")),
+]
 SETTINGS: dict[str, Any] = {
     "offsets_topic_num_partitions": 4,
     "transaction_state_log_num_partitions": 4,
