@@ -25,6 +25,7 @@ def transform(folder: Path, seed: int, workers: int, kills: int, longest_seconds
             chain.kill_at_random(kills, longest_seconds, records)
             chain.finish()
             assert chain.differences() == []
+            assert chain.kills.busy > 0
             assert chain.coordinator.events("unexpected error") == []
         finally:
             print(f"seed {seed}, {time.monotonic() - began:.0f} s, {len(chain.written)} records: {chain.kills}", flush=True)
@@ -32,7 +33,7 @@ def transform(folder: Path, seed: int, workers: int, kills: int, longest_seconds
 
 @pytest.mark.timeout(120)
 def test_a_few_kills(tmp_path: Path) -> None:
-    transform(tmp_path, SEED, 3, 5, 1.0, 300)
+    transform(tmp_path, SEED, 3, 5, 0.5, 300)
 
 
 @pytest.mark.slow
@@ -40,4 +41,4 @@ def test_a_few_kills(tmp_path: Path) -> None:
 @pytest.mark.parametrize("era", ["4", "3"])
 def test_many_kills(tmp_path: Path, era: str) -> None:
     """Clients of era 3 add their partitions to the transaction themselves."""
-    transform(tmp_path, SEED, WORKERS, KILLS if era == "4" else KILLS // 4, 3.0, 500, era)
+    transform(tmp_path, SEED, WORKERS, KILLS if era == "4" else KILLS // 4, 1.0, 500, era)

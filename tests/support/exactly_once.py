@@ -5,7 +5,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -13,7 +13,7 @@ from typing import IO
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
-from eventually import equal_to, eventually
+from eventually import NotReached, at_least, equal_to, eventually
 from group_offsets import committed
 from live_kafka import QUIET, SURVIVES_RESTARTS
 from read_topics import read_topic
@@ -30,6 +30,8 @@ _PATIENCE_SECONDS = 90
 _COORDINATOR, _WORKER = 0.35, 0.5
 #: Share of the coordinator's starts that are killed before they have loaded the log.
 _KILLED_WHILE_LOADING = 0.2
+#: Share of kills that wait for a transaction first, so that slow machines have them too, and how long they wait.
+_BUSY, _BUSY_SECONDS = 0.7, 10
 
 
 @dataclass
@@ -39,6 +41,8 @@ class Kills:
     coordinator: int = 0
     workers: int = 0
     while_loading: int = 0
+    #: Kills before which a transaction had written records since the last kill.
+    busy: int = 0
     #: Workers that ended by themselves, and were started again, by the last line that they printed.
     ended: Counter[str] = field(default_factory=Counter)
 
@@ -135,8 +139,13 @@ class ExactlyOnce:
     def kill_at_random(self, kills: int, longest_seconds: float, records: int) -> None:
         """Kill processes at random moments; write some records before each kill."""
         while self.kills.total < kills:
+            before = self._output_bytes()
             self.write(records)
-            time.sleep(self._draw.uniform(0.05, longest_seconds))
+            if self._draw.random() < _BUSY:
+                with suppress(NotReached):
+                    eventually("an output", self._output_bytes, at_least(before + 1), patience_seconds=_BUSY_SECONDS)
+            time.sleep(self._draw.uniform(0, longest_seconds))
+            self.kills.busy += self._output_bytes() > before
             self._workers.restart_ended()
             kind = self._draw.random()
             some = self._draw.sample(range(self._worker_count), self._draw.randint(1, max(1, self._worker_count // 3)))
@@ -148,6 +157,9 @@ class ExactlyOnce:
                 for number in some:
                     self._workers.kill(number)
                 self._kill_coordinator()
+
+    def _output_bytes(self) -> int:
+        return sum(path.stat().st_size for path in self.coordinator.directory.glob(f"{OUTPUT}-*/*.log"))
 
     def _kill_coordinator(self) -> None:
         self.coordinator.kill()
