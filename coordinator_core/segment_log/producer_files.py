@@ -6,7 +6,7 @@ from pathlib import Path
 
 from coordinator_core.log.file_replacement import replace_file
 from coordinator_core.producers.aborted_transactions import AbortedTransaction, AbortedTransactions, write_index
-from coordinator_core.producers.snapshot import CorruptSnapshot, read_snapshot, write_snapshot
+from coordinator_core.producers.snapshot import CorruptSnapshot, check_snapshot, read_snapshot, write_snapshot
 from coordinator_core.producers.state_manager import ProducerStateManager
 
 SNAPSHOT = ".snapshot"
@@ -43,7 +43,9 @@ class ProducerFiles:
         """Set the states to the snapshot at this offset; to none without a valid snapshot. A corrupt file is removed."""
         path = self._path(offset, SNAPSHOT)
         try:
-            states.start_at(offset, read_snapshot(path.read_bytes()))
+            entries = read_snapshot(path.read_bytes())
+            check_snapshot(entries, offset)
+            states.start_at(offset, entries)
         except FileNotFoundError:
             states.start_at(offset)
         except CorruptSnapshot:

@@ -30,7 +30,7 @@ from coordinator_core.producers.aborted_transactions import (
 )
 from coordinator_core.producers.entry import BatchMetadata, ProducerStateEntry
 from coordinator_core.producers.rules import RULES
-from coordinator_core.producers.snapshot import CorruptSnapshot, read_snapshot, write_snapshot
+from coordinator_core.producers.snapshot import CorruptSnapshot, check_snapshot, read_snapshot, write_snapshot
 from coordinator_core.producers.state_manager import ProducerStateManager
 from coordinator_core.segment_log.cleaner_offsets import read_cleaner_offsets
 from coordinator_core.segment_log.data_partition import DataPartition
@@ -91,7 +91,7 @@ def check_batches(batches: Sequence[bytes]) -> None:
 @cache
 def _snapshots() -> tuple[bytes, ...]:
     entries = [
-        ProducerStateEntry(7, 3, 5, NOW_MS, 40, (BatchMetadata(9, 49, 9, NOW_MS),)),
+        ProducerStateEntry(7, 0, 5, NOW_MS, 12, (BatchMetadata(9, 19, 3, NOW_MS),)),
         ProducerStateEntry(8, 0, -1, NOW_MS, -1, (BatchMetadata((1 << 31) - 1, 5, 0, NOW_MS),)),
         ProducerStateEntry(9, 32767, 0, NOW_MS),
     ]
@@ -117,7 +117,11 @@ def check_snapshots(files: Sequence[bytes]) -> None:
             continue
         assert read_snapshot(write_snapshot(entries)) == entries
         states = ProducerStateManager()
-        states.start_at(50, entries)
+        try:
+            check_snapshot(entries, _SEGMENT_BASE)
+        except CorruptSnapshot:
+            continue
+        states.start_at(_SEGMENT_BASE, entries)
         states.first_unstable_offset()
         states.active_producers(NOW_MS, EXPIRATION_MS)
         assert all(entry.first_sequence >= -1 for entry in entries if not entry.batches)
