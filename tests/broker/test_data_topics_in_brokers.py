@@ -21,7 +21,7 @@ from coordinator_core.protocol.topics import DescribeProducersRequest
 from pipelines.private.coordinator import PrivateCoordinator
 from pipelines.private.kafka.broker import PrivateBroker
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(280)]
+pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.timeout(280)]
 
 DELETED, COMPACTED = "orders", "prices"
 #: The smallest size that brokers of 4.x accept.

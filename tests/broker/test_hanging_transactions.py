@@ -19,7 +19,7 @@ from coordinator_core.protocol.error_code import ErrorCode
 from pipelines.private.coordinator import PrivateCoordinator
 from pipelines.private.kafka.broker import PrivateBroker
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.timeout(240)]
 
 TOPIC, PRODUCER_ID, EPOCH = "orders", 4711, 3
 #: Last version of Produce whose transactions a leader does not add to the coordinator.

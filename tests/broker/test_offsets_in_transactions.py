@@ -117,6 +117,7 @@ def test_a_killed_coordinator(coordinator: PrivateCoordinator, name: str) -> Non
         eventually("the offset is there", partial(offsets_of, coordinator, name), equal_to({(TOPIC, 0): offset}))
 
 
+@pytest.mark.long
 def test_a_producer_that_outlives_a_killed_coordinator(coordinator: PrivateCoordinator, name: str) -> None:
     """With the default `metadata.recovery.strategy` it waits for ever, for a restarted broker too (`SURVIVES_RESTARTS`)."""
     producer = RdkafkaProducer(coordinator, name, SURVIVES_RESTARTS)

@@ -110,6 +110,7 @@ def test_the_records_are_the_same(both: Both) -> None:
     assert ours == theirs
 
 
+@pytest.mark.long
 def test_the_dumps_are_the_same(both: Both) -> None:
     """`kafka-dump-log` of 4.1.1 with `--transaction-log-decoder` and `--offsets-decoder`."""
     for topic, decoder, read in (

@@ -19,7 +19,7 @@ from read_topics import read_topic
 from pipelines.private.coordinator import PrivateCoordinator
 
 # the first run downloads and builds the clients
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.timeout(600)]
 
 PARTITIONS, RECORDS = 3, 200
 SETTINGS: dict[str, Any] = {

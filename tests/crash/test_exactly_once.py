@@ -31,6 +31,7 @@ def transform(folder: Path, seed: int, workers: int, kills: int, longest_seconds
             print(f"seed {seed}, {time.monotonic() - began:.0f} s, {len(chain.written)} records: {chain.kills}", flush=True)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(120)
 def test_a_few_kills(tmp_path: Path) -> None:
     transform(tmp_path, SEED, 3, 5, 0.5, 300)
