@@ -27,6 +27,7 @@ class Write:
     producer: ProducerEpoch | None
     control_type: ControlType | None
     coordinator_epoch: int
+    transaction_version: int
     then: "Continuation"
 
 
@@ -72,6 +73,7 @@ class ResultBuilder:
         producer: ProducerEpoch | None = None,
         control_type: ControlType | None = None,
         coordinator_epoch: int = 0,
+        transaction_version: int = 0,
     ) -> None:
         """Adds a write; `then` runs when the log has accepted or refused it."""
         try:
@@ -80,7 +82,9 @@ class ResultBuilder:
             self.unwritable.append(then)
             self.emit(WriteRefused(len(records)))
             return
-        self.writes.append(Write(self.next_write(), records, encoded, producer, control_type, coordinator_epoch, then))
+        number = self.next_write()
+        marker = control_type, coordinator_epoch, transaction_version
+        self.writes.append(Write(number, records, encoded, producer, *marker, then))
 
     def after_writes(self, then: "Continuation") -> None:
         """Runs `then` with the result of the last write, once all writes so far are done; in this call if there are none."""

@@ -1,7 +1,7 @@
 """Compiled conversion of log bytes to columns: one row per record, keys and values as slices of one buffer."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import crc32c
@@ -29,6 +29,11 @@ __all__ = [
     "to_log_records",
 ]
 
+#: Columns with one element per record.
+_PER_RECORD = (
+    *("offset", "batch_offset", "timestamp", "key_start", "key_length", "value_start", "value_length"),
+    *("producer_id", "producer_epoch", "flags"),
+)
 #: Most decompressed bytes of one call; a call ends before the batch that would exceed it.
 MAX_CALL_BYTES = 64 * 1024 * 1024
 
@@ -66,6 +71,10 @@ class RecordColumns:
 
     def __len__(self) -> int:
         return len(self.offset)
+
+    def take(self, rows: Sequence[int]) -> "RecordColumns":
+        """Return only these rows."""
+        return replace(self, **{name: getattr(self, name)[rows] for name in _PER_RECORD})
 
 
 def parse_columns(

@@ -139,7 +139,8 @@ class ProducerAppend:
 
     def _check_sequence(self, batch: DataBatch) -> None:
         first, entry, verification = batch.first_sequence, self.entry, self._verification
-        if verification is not None:
+        # a verification of another epoch, which may be forged, does not concern this producer
+        if verification is not None and verification.epoch == batch.epoch:
             is_new = self._rules.starts_at_zero and verification.supports_epoch_bump and not self._before.batches
             if (is_new and first != 0) or first > verification.lowest_sequence:
                 raise self._out_of_order(batch, 0 if is_new else verification.lowest_sequence)

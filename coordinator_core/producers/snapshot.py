@@ -1,7 +1,7 @@
 """Snapshot files of producer states (`ProducerSnapshot`, version 1): only the newest batch of each producer is stored."""
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from crc32c import crc32c
 
@@ -15,7 +15,7 @@ _CRC_START = 6
 
 
 class CorruptSnapshot(Exception):
-    """The bytes are not a snapshot of a known version, or their checksum differs."""
+    """The bytes are not a snapshot of a known version, their checksum differs, or they contradict the offset of the snapshot."""
 
 
 def write_snapshot(entries: Iterable[ProducerStateEntry]) -> bytes:
@@ -50,6 +50,16 @@ def read_snapshot(data: bytes) -> list[ProducerStateEntry]:
         raise CorruptSnapshot("the checksum differs")
     rows = data[_HEADER.size : _HEADER.size + count * _ENTRY.size]
     return [_entry(*row) for row in _ENTRY.iter_unpack(rows)]
+
+
+def check_snapshot(entries: Sequence[ProducerStateEntry], offset: int) -> None:
+    """Check states that cover a log up to this offset. Raises CorruptSnapshot."""
+    first_offsets = [entry.current_txn_first_offset for entry in entries if entry.in_transaction]
+    newest = max([*first_offsets, *(entry.last_data_offset for entry in entries)], default=NONE)
+    if newest >= offset:
+        raise CorruptSnapshot(f"a state has offset {newest}, the snapshot ends at offset {offset}")
+    if len(set(first_offsets)) < len(first_offsets):
+        raise CorruptSnapshot("two transactions begin at the same offset")
 
 
 def _entry(

@@ -4,9 +4,7 @@ The result is that of `GroupState.apply` for every record, in a fraction of the 
 object, and only when its group is read.
 """
 
-import gc
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from uuid import UUID
 
@@ -22,6 +20,7 @@ from coordinator_core.reduction.loaded_commits import loaded_commits
 from coordinator_core.reduction.partition_reduction import PartitionReducer, Reduction
 from coordinator_core.state.anomaly import Anomaly
 from coordinator_core.state.era import Era
+from coordinator_core.state.garbage_collection import no_garbage_collection
 from coordinator_core.state.group_state import GroupState
 from coordinator_core.state.offsets import CommittedOffset, Producer
 
@@ -53,20 +52,8 @@ def reduce_columns(era: Era, partition: int, pieces: Iterable[RecordColumns]) ->
 
 def load_reduction(state: GroupState, reduction: Reduction) -> tuple[Anomaly, ...]:
     """Load a whole log partition from its reduction, which starts at the beginning of the log."""
-    with _no_garbage_collection():
+    with no_garbage_collection():
         return _load(state, reduction)
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Disable the garbage collector, which would take half of the time although every object is kept."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _load(state: GroupState, reduction: Reduction) -> tuple[Anomaly, ...]:

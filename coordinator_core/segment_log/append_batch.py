@@ -31,12 +31,14 @@ class AppendBatch:
     """Keys and values of one batch; transactional if `producer` (id, epoch) is given.
 
     With a `control_type` the batch is the marker that ends the producer's transaction, and `records` is ignored.
+    `transaction_version` is that of the marker's coordinator, which is not written.
     """
 
     records: Sequence[tuple[bytes, bytes | None]]
     producer: tuple[int, int] | None = None
     control_type: ControlType | None = None
     coordinator_epoch: int = 0
+    transaction_version: int = 0
 
     @property
     def count(self) -> int:

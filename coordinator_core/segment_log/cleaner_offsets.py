@@ -5,15 +5,15 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from coordinator_core.log.checkpoint_file import read_lines, write_lines
+from coordinator_core.log.checkpoint_file import read_lines, read_offsets, write_lines
 
 CLEANER_OFFSETS = "cleaner-offset-checkpoint"
 
 
 def read_cleaner_offsets(directory: Path, topic: str) -> dict[int, int]:
     """Return partition → first dirty offset; partitions that were not cleaned are absent."""
-    fields = [line.rsplit(maxsplit=2) for line in read_lines(directory / CLEANER_OFFSETS)]
-    return {int(f[1]): int(f[2]) for f in fields if len(f) == 3 and f[0] == topic and f[1].isdigit() and f[2].isdigit()}
+    offsets = read_offsets(directory / CLEANER_OFFSETS)
+    return {partition: offset for (name, partition), offset in offsets.items() if name == topic}
 
 
 def write_cleaner_offsets(directory: Path, topic: str, offsets: Mapping[int, int]) -> None:

@@ -2,7 +2,7 @@
 
 import os
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -14,11 +14,12 @@ from coordinator_core.log.force import force
 from coordinator_core.log.leader_epochs import read_leader_epochs, with_new_epoch, write_leader_epochs
 from coordinator_core.log.partition_metadata import partition_of
 from coordinator_core.producers.aborted_transactions import AbortedTransaction
-from coordinator_core.producers.append import AppendOrigin, Marker
+from coordinator_core.producers.append import AppendOrigin, Marker, ProducerRejected
 from coordinator_core.producers.state_manager import ProducerStateManager
 from coordinator_core.segment_log.append_batch import AppendBatch, batch_bytes
 from coordinator_core.segment_log.cleaner import CleanResult, clean_in_slices, whole_pieces
 from coordinator_core.segment_log.cleaning_plan import CleaningPlan, plan_cleaning
+from coordinator_core.segment_log.coordinator_checks import check_coordinator_batches
 from coordinator_core.segment_log.errors import AppendFailed, CleanFailed, PartitionFailed
 from coordinator_core.segment_log.producer_files import ProducerFiles
 from coordinator_core.segment_log.producer_replay import replay_batch
@@ -133,6 +134,10 @@ class PartitionLog:
             # without consumers, nothing depends on the high watermark
             self.producers.on_high_watermark_updated(offset)
         return bases
+
+    def check_producers(self, batches: Sequence[AppendBatch], now_ms: int) -> Mapping[int, ProducerRejected]:
+        """Return the batches that the states of their producers refuse, by their position; `append` does not check this."""
+        return check_coordinator_batches(self.producers, batches, self.end_offset, now_ms)
 
     def append_bytes(self, data: bytes, next_offset: int, timestamp: int) -> None:
         """Append whole batches, which begin at `end_offset` and have the leader epoch of this log, with one write.

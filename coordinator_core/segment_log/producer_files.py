@@ -1,16 +1,19 @@
 """Files of producer states beside the segments of a partition, in Kafka's formats: `.snapshot` and `.txnindex`."""
 
+import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from coordinator_core.log.file_replacement import replace_file
 from coordinator_core.producers.aborted_transactions import AbortedTransaction, AbortedTransactions, write_index
-from coordinator_core.producers.snapshot import CorruptSnapshot, read_snapshot, write_snapshot
+from coordinator_core.producers.snapshot import CorruptSnapshot, check_snapshot, read_snapshot, write_snapshot
 from coordinator_core.producers.state_manager import ProducerStateManager
 
 SNAPSHOT = ".snapshot"
 INDEX = ".txnindex"
 PRODUCER_FILES = (SNAPSHOT, INDEX)
+#: An offset of 20 digits.
+_NAME = re.compile(r"[0-9]{20}")
 
 
 class ProducerFiles:
@@ -40,7 +43,9 @@ class ProducerFiles:
         """Set the states to the snapshot at this offset; to none without a valid snapshot. A corrupt file is removed."""
         path = self._path(offset, SNAPSHOT)
         try:
-            states.start_at(offset, read_snapshot(path.read_bytes()))
+            entries = read_snapshot(path.read_bytes())
+            check_snapshot(entries, offset)
+            states.start_at(offset, entries)
         except FileNotFoundError:
             states.start_at(offset)
         except CorruptSnapshot:
@@ -94,7 +99,7 @@ class ProducerFiles:
         return self.folder / f"{offset:020}{suffix}"
 
     def _paths(self, *suffixes: str) -> list[Path]:
-        return [path for path in self.folder.iterdir() if path.suffix in suffixes and path.stem.isdigit()]
+        return [path for path in self.folder.iterdir() if path.suffix in suffixes and _NAME.fullmatch(path.stem)]
 
 
 def _offset(path: Path) -> int:

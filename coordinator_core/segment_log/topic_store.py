@@ -1,28 +1,24 @@
 """The topics with data in a log directory: their partitions, configs and ids, which survive a restart."""
 
-import json
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import UUID, uuid4
 
-from coordinator_core.codec.uuids import uuid_from_text, uuid_text
-from coordinator_core.log.checkpoint_file import read_lines, write_lines
-from coordinator_core.log.file_replacement import replace_file
+from coordinator_core.log.checkpoint_file import read_offsets, write_lines
 from coordinator_core.log.partition_metadata import format_topic_id
 from coordinator_core.producers.rules import ProducerRules
 from coordinator_core.segment_log.cleaner import CleanResult
 from coordinator_core.segment_log.cleaner_offsets import read_cleaner_offsets, write_cleaner_offsets
 from coordinator_core.segment_log.data_partition import DataPartition
-from coordinator_core.segment_log.errors import LogDamaged, PartitionFailed
+from coordinator_core.segment_log.errors import PartitionFailed
 from coordinator_core.segment_log.flushing import flush_together
 from coordinator_core.segment_log.segment import sync_folder
 from coordinator_core.segment_log.segment_log import new_topic_id
 from coordinator_core.segment_log.topic_config import TopicConfig
+from coordinator_core.segment_log.topics_file import TOPICS_FILE, StoredTopic, read_topics, write_topics
 
-#: Name, partitions, id and configs of every topic; replaced at each change.
-TOPICS_FILE = "topics.json"
 START_OFFSETS = "log-start-offset-checkpoint"
 _DELETED = "-delete"
 
@@ -61,9 +57,9 @@ class TopicStore:
         self._expiration_ms = producer_id_expiration_ms
         self.topics: dict[str, DataTopic] = {}
         self._remove_deleted()
-        self._start_offsets = _read_start_offsets(self.directory)
+        self._start_offsets = read_offsets(self.directory / START_OFFSETS)
         try:
-            for name, (topic_id, partitions, config) in _read_topics(self.directory / TOPICS_FILE).items():
+            for name, (topic_id, partitions, config) in read_topics(self.directory / TOPICS_FILE).items():
                 self.topics[name] = self._opened(name, topic_id, partitions, config)
             for name, (partitions, config) in declared.items():
                 self._declare(name, partitions, config)
@@ -234,33 +230,6 @@ class TopicStore:
             shutil.rmtree(path, ignore_errors=True)
 
     def _write_topics(self) -> None:
-        rows = {
-            topic.name: {
-                "topic_id": uuid_text(topic.topic_id),
-                "partitions": len(topic.partitions),
-                "configs": dict(topic.config.values),
-            }
-            for topic in self.topics.values()
-        }
-        replace_file(self.directory / TOPICS_FILE, json.dumps({"version": 1, "topics": rows}, indent=1).encode())
+        stored = {topic.name: StoredTopic(topic.topic_id, len(topic.partitions), topic.config) for topic in self.topics.values()}
+        write_topics(self.directory / TOPICS_FILE, stored)
         sync_folder(self.directory)
-
-
-def _read_topics(path: Path) -> dict[str, tuple[UUID, int, TopicConfig]]:
-    try:
-        text = path.read_text()
-    except FileNotFoundError:
-        return {}
-    try:
-        rows = json.loads(text)["topics"]
-        return {
-            name: (uuid_from_text(row["topic_id"]), int(row["partitions"]), TopicConfig(row["configs"]))
-            for name, row in rows.items()
-        }
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise LogDamaged(f"{path}: unreadable list of topics: {error}; restore the file") from error
-
-
-def _read_start_offsets(directory: Path) -> dict[tuple[str, int], int]:
-    fields = [line.rsplit(maxsplit=2) for line in read_lines(directory / START_OFFSETS)]
-    return {(f[0], int(f[1])): int(f[2]) for f in fields if len(f) == 3 and f[1].isdigit() and f[2].isdigit()}

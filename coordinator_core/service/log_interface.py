@@ -1,10 +1,12 @@
 """Protocols of the log that the service appends to; `segment_log` implements them with segment files."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 from uuid import UUID
 
 from coordinator_core.log.columns import RecordColumns
+from coordinator_core.producers.append import ProducerRejected
+from coordinator_core.producers.state_manager import ProducerStateManager
 from coordinator_core.segment_log.append_batch import AppendBatch
 from coordinator_core.segment_log.errors import PartitionFailed
 
@@ -16,8 +18,15 @@ class PartitionLog(Protocol):
     def leader_epoch(self) -> int:
         """Leader epoch of appended batches; it increases each time the log is opened."""
 
+    @property
+    def producers(self) -> ProducerStateManager:
+        """States of the producers of appended batches."""
+
     def read_columns(self) -> Iterable[RecordColumns]:
         """Yield all records in pieces, in the order of offsets."""
+
+    def check_producers(self, batches: Sequence[AppendBatch], now_ms: int) -> Mapping[int, ProducerRejected]:
+        """Return the batches that the states of their producers refuse, by their position; `append` does not check this."""
 
     def append(self, batches: Sequence[AppendBatch], now_ms: int) -> Sequence[int]:
         """Append all batches with one write and return their base offsets.

@@ -7,7 +7,7 @@ them if `fsync` is `always`, and passes the offsets to the shard. Events that ar
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from time import perf_counter
 from typing import Any, Generic, assert_never, cast
@@ -215,16 +215,20 @@ class PartitionLoop(Generic[ResultT]):
         self._writes.extend(result.writes)
 
     async def _store(self) -> None:
-        """Append all writes of the turn, in order, with one call."""
+        """Append all writes of the turn, in order, with one call, except those that the state of their producer refuses."""
         writes, self._writes = self._writes, []
         started = perf_counter()
         batches = [self._batch_of(write) for write in writes]
+        rejected = self.log.check_producers(batches, self._now_ms())
+        accepted = [batch for position, batch in enumerate(batches) if position not in rejected] if rejected else batches
+        offsets: Sequence[int] = ()
         try:
-            offsets = self.log.append(batches, self._now_ms())
-            self.is_dirty = True
-            self._observer.appended(len(writes), perf_counter() - started)
-            if self._flush_always:
-                await self._flush()
+            if accepted:
+                offsets = self.log.append(accepted, self._now_ms())
+                self.is_dirty = True
+                self._observer.appended(len(accepted), perf_counter() - started)
+                if self._flush_always:
+                    await self._flush()
         except AppendFailed as error:
             self._observer.append_refused(self._label, len(writes), str(error))
             self._refuse(writes)
@@ -234,8 +238,12 @@ class PartitionLoop(Generic[ResultT]):
             self._fail(str(error))
             return
         now_ms = self._now_ms()
-        for write, offset in zip(writes, offsets, strict=True):
-            self._take(self.shard.appended(write, offset, now_ms))
+        next_offsets = iter(offsets)
+        for position, write in enumerate(writes):
+            if position in rejected:
+                self._take(self.shard.append_failed(write, ErrorCode(rejected[position].error), now_ms))
+            else:
+                self._take(self.shard.appended(write, next(next_offsets), now_ms))
 
     async def _flush(self) -> None:
         started = perf_counter()

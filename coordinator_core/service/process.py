@@ -122,7 +122,7 @@ async def serve(
     if transactions is not None:
         internal[TRANSACTION_STATE_TOPIC] = transactions.topic.partitions, transactions.topic.topic_id
     registry = TopicRegistry(settings.cluster_id, settings.declared_topics, internal, store, service.highest_commits)
-    topics = TopicService(registry, settings, config, clock.now_ms, observer, background, service.forget_topic)
+    topics = TopicService(registry, settings, config, clock.now_ms, observer, background, service.forget_topic, service.producers)
     version = 0 if transactions is None else transactions.topic.version
     cluster = Cluster(node, settings.cluster_id, registry, versions, version)
     markers = MarkerRouter(service.end_transaction, registry.has_partition, topics.write_marker)

@@ -35,10 +35,12 @@ class ProducerIdFile:
             content = json.loads(self._path.read_text())
         except FileNotFoundError:
             return None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ProducerIdFileDamaged(f"{self._path}: {error}") from error
         try:
             first, last = int(content["block_start"]), int(content["block_end"])
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ProducerIdFileDamaged(f"{self._path}: no block of producer ids: {content!r}") from error
+        if not 0 <= first <= last + 1:
+            raise ProducerIdFileDamaged(f"{self._path}: the block of producer ids ends before it begins: {content!r}")
         return ProducerIdsBlock(first, last - first + 1)

@@ -12,6 +12,7 @@ from coordinator_core.coordinator.describe import merge_lists
 from coordinator_core.coordinator.result import CoordinatorResult, Write
 from coordinator_core.coordinator.shard import GroupCoordinatorShard
 from coordinator_core.coordinator_common.results import ShardStatus
+from coordinator_core.producers.entry import ProducerStateEntry
 from coordinator_core.protocol.api import CoordinatorRequest, GroupRequest, Response
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.groups import ListGroupsRequest, ListGroupsResponse
@@ -27,7 +28,7 @@ from coordinator_core.service.settings import ServiceSettings
 
 
 def _batch_of(write: Write) -> AppendBatch:
-    return AppendBatch(write.encoded, write.producer, write.control_type, write.coordinator_epoch)
+    return AppendBatch(write.encoded, write.producer, write.control_type, write.coordinator_epoch, write.transaction_version)
 
 
 class CoordinatorService:
@@ -163,6 +164,10 @@ class CoordinatorService:
                     if found is not None:
                         highest[at] = max(found.offset, highest.get(at, 0))
         return highest
+
+    def producers(self, partition: int) -> Iterable[ProducerStateEntry]:
+        """Return the producers of a log partition."""
+        return self.log.partition(partition).producers.entries.values()
 
     def forget_topic(self, name: str) -> None:
         """Remove the committed offsets of a deleted topic."""

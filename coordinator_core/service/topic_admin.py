@@ -53,6 +53,12 @@ class AdminError(Exception):
         self.error = error
 
 
+def _checked_partitions(partitions: int) -> int:
+    if not 1 <= partitions <= _MOST_PARTITIONS:
+        raise AdminError(ErrorCode.INVALID_PARTITIONS, f"{partitions} partitions: use 1–{_MOST_PARTITIONS}")
+    return partitions
+
+
 class TopicAdmin:
     """Changes and descriptions of the topics in the registry.
 
@@ -114,14 +120,11 @@ class TopicAdmin:
             if sorted(number for number, _ in topic.assignments) != list(range(len(topic.assignments))):
                 raise AdminError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "partitions of an assignment must be 0 and following")
             self._check_nodes([nodes for _, nodes in topic.assignments])
-            return len(topic.assignments)
+            return _checked_partitions(len(topic.assignments))
         if topic.replication_factor not in (_DEFAULT, 1):
             message = f"replication factor {topic.replication_factor} is not possible with 1 node: use 1"
             raise AdminError(ErrorCode.INVALID_REPLICATION_FACTOR, message)
-        partitions = self._num_partitions if topic.partitions == _DEFAULT else topic.partitions
-        if not 1 <= partitions <= _MOST_PARTITIONS:
-            raise AdminError(ErrorCode.INVALID_PARTITIONS, f"{partitions} partitions: use 1–{_MOST_PARTITIONS}")
-        return partitions
+        return _checked_partitions(self._num_partitions if topic.partitions == _DEFAULT else topic.partitions)
 
     def _check_nodes(self, assignments: list[tuple[int, ...]]) -> None:
         if any(nodes != (self._node_id,) for nodes in assignments):

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 
 from coordinator_core.codec.topic_partition import TopicPartition
+from coordinator_core.producers.entry import ProducerStateEntry
 from coordinator_core.protocol.cluster import (
     AbortedFetch,
     FetchedPartition,
@@ -15,6 +16,7 @@ from coordinator_core.protocol.cluster import (
     ListOffsetsResponse,
 )
 from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.protocol.internal_topics import OFFSETS_TOPIC
 from coordinator_core.protocol.topics import (
     ActiveProducer,
     DescribedProducers,
@@ -27,6 +29,9 @@ from coordinator_core.protocol.topics import (
 )
 from coordinator_core.segment_log.data_partition import DataPartition, OffsetOutOfRange
 from coordinator_core.service.topic_registry import TopicRegistry
+
+#: Producers of a partition of `__consumer_offsets`.
+OffsetsProducers = Callable[[int], Iterable[ProducerStateEntry]]
 
 #: Most bytes of one response (`fetch.max.bytes`).
 MOST_FETCH_BYTES = 16 * 1024 * 1024
@@ -211,33 +216,34 @@ def _end_of_epoch(topics: TopicRegistry, at: TopicPartition, requested: Requeste
     return EpochEnd(error, *(partition.end_of_epoch(requested.leader_epoch) if error is ErrorCode.NONE else ()))
 
 
-def describe_producers(topics: TopicRegistry, request: DescribeProducersRequest) -> DescribeProducersResponse:
-    """Describe the producers of partitions with data."""
-    return DescribeProducersResponse(dict(_described(topics, request.partitions)))
-
-
-def _described(
-    topics: TopicRegistry, partitions: Iterable[TopicPartition]
-) -> Iterable[tuple[TopicPartition, DescribedProducers]]:
-    for at in partitions:
+def describe_producers(
+    topics: TopicRegistry, offsets_producers: OffsetsProducers, request: DescribeProducersRequest
+) -> DescribeProducersResponse:
+    """Describe the producers of partitions, those of `__consumer_offsets` included; other partitions without data have none."""
+    described = {}
+    for at in request.partitions:
         partition = topics.partition(*at)
-        if partition is None:
-            yield at, DescribedProducers(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            continue
-        yield (
-            at,
-            DescribedProducers(
-                ErrorCode.NONE,
-                tuple(
-                    ActiveProducer(
-                        entry.producer_id,
-                        entry.epoch,
-                        entry.last_sequence,
-                        entry.last_timestamp,
-                        entry.coordinator_epoch,
-                        entry.current_txn_first_offset,
-                    )
-                    for entry in partition.producers.entries.values()
-                ),
-            ),
-        )
+        if not topics.has_partition(*at):
+            described[at] = DescribedProducers(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        elif partition is not None:
+            described[at] = _described(partition.producers.entries.values())
+        else:
+            described[at] = _described(offsets_producers(at.partition) if at.topic == OFFSETS_TOPIC else ())
+    return DescribeProducersResponse(described)
+
+
+def _described(entries: Iterable[ProducerStateEntry]) -> DescribedProducers:
+    return DescribedProducers(
+        ErrorCode.NONE,
+        tuple(
+            ActiveProducer(
+                entry.producer_id,
+                entry.epoch,
+                entry.last_sequence,
+                entry.last_timestamp,
+                entry.coordinator_epoch,
+                entry.current_txn_first_offset,
+            )
+            for entry in entries
+        ),
+    )

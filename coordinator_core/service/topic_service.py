@@ -28,7 +28,13 @@ from coordinator_core.service.produce import Producing
 from coordinator_core.service.reply_handles import ReplyHandle
 from coordinator_core.service.settings import Fsync, ServiceSettings
 from coordinator_core.service.topic_admin import TopicAdmin
-from coordinator_core.service.topic_reads import describe_producers, ends_of_epochs, fetch_partitions, list_offsets
+from coordinator_core.service.topic_reads import (
+    OffsetsProducers,
+    describe_producers,
+    ends_of_epochs,
+    fetch_partitions,
+    list_offsets,
+)
 from coordinator_core.service.topic_registry import TopicRegistry
 from coordinator_core.wire import PartitionMarker
 
@@ -41,7 +47,8 @@ _HIGH_WATERMARK = -1
 class TopicService:
     """Handles requests about the topics of the registry, in the event loop that calls `start`.
 
-    `forget_topic` removes the committed offsets of a deleted topic.
+    `forget_topic` removes the committed offsets of a deleted topic, `offsets_producers` has the producers of a partition of
+    `__consumer_offsets`.
     """
 
     def __init__(
@@ -53,6 +60,7 @@ class TopicService:
         observer: Observer,
         background: BackgroundTasks,
         forget_topic: Callable[[str], None],
+        offsets_producers: OffsetsProducers,
     ) -> None:
         self.topics = topics
         self._settings = settings
@@ -63,6 +71,7 @@ class TopicService:
         self._flusher = None if topics.store is None else Flusher(topics.store, _FLUSHERS)
         self._cleaner = ThreadPoolExecutor(1, "clean topics")
         self._forget_topic = forget_topic
+        self.offsets_producers = offsets_producers
         self._dirty: set[DataPartition] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self.fetches = FetchPurgatory(lambda request: fetch_partitions(self.topics, request))
@@ -281,7 +290,10 @@ HANDLERS = dict(
         _later(apis.DELETE_RECORDS, TopicService.delete_records),
         _now(apis.LIST_OFFSETS, lambda service, request: list_offsets(service.topics, request)),
         _now(apis.OFFSET_FOR_LEADER_EPOCH, lambda service, request: ends_of_epochs(service.topics, request)),
-        _now(apis.DESCRIBE_PRODUCERS, lambda service, request: describe_producers(service.topics, request)),
+        _now(
+            apis.DESCRIBE_PRODUCERS,
+            lambda service, request: describe_producers(service.topics, service.offsets_producers, request),
+        ),
         _now(apis.DESCRIBE_CONFIGS, TopicService.describe_configs),
         _now(apis.CREATE_TOPICS, lambda service, request: service.admin.create_topics(request)),
         _now(apis.DELETE_TOPICS, lambda service, request: service.admin.delete_topics(request)),

@@ -1,16 +1,12 @@
 """Topics of the configuration: without data, or with data and their configs."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 from coordinator_core.segment_log.topic_config import TopicConfig
-
-#: Topic names that Kafka allows (`Topic.validate`).
-_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
-_MOST_PARTITIONS = 100_000
+from coordinator_core.segment_log.topics_file import MOST_PARTITIONS, is_topic_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +20,7 @@ class DeclaredTopic:
 
 def topic_name_problem(name: str) -> str | None:
     """Return what is wrong with the name of a topic, None for a valid one."""
-    if not _NAME.fullmatch(name) or name in (".", ".."):
+    if not is_topic_name(name):
         return f"invalid topic name {name!r}: use 1–249 letters, digits, '.', '_' or '-'"
     return None
 
@@ -41,8 +37,8 @@ def declared_topic(name: str, value: object) -> DeclaredTopic:
         return value
     table: Mapping[str, Any] = value if isinstance(value, Mapping) else {"partitions": value}
     partitions, has_data = table.get("partitions", 1), table.get("data", False)
-    if type(partitions) is not int or not 1 <= partitions <= _MOST_PARTITIONS:
-        raise ValueError(f"topics: {name} has {partitions!r} partitions: use 1–{_MOST_PARTITIONS}")
+    if type(partitions) is not int or not 1 <= partitions <= MOST_PARTITIONS:
+        raise ValueError(f"topics: {name} has {partitions!r} partitions: use 1–{MOST_PARTITIONS}")
     if type(has_data) is not bool:
         raise ValueError(f"topics: {name}.data is {has_data!r}: use true or false")
     configs = {key.replace("_", "."): _text(value) for key, value in table.items() if key not in ("partitions", "data")}

@@ -12,13 +12,14 @@ from typing import TypeVar, assert_never
 from coordinator_core.codec import decode_transaction
 from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.coordinator_common.results import STATUS_ERRORS, ReplyHandle, ShardStatus
-from coordinator_core.log.columns import RecordColumns, to_log_records
+from coordinator_core.log.columns import RecordColumns
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.protocol import apis
 from coordinator_core.protocol.api import Response, TransactionApi, TransactionRequest
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.state.anomaly import Anomaly
 from coordinator_core.state.transaction_cache import TransactionMetadataCache
+from coordinator_core.state.transaction_load import load_transaction_columns
 from coordinator_core.transactions import describe, expiration, markers, timeouts
 from coordinator_core.transactions.add_partitions import add_offsets_to_txn, add_partitions_to_txn
 from coordinator_core.transactions.config import TransactionConfig
@@ -100,8 +101,8 @@ class TransactionShard:
         return tuple(found)
 
     def replay_columns(self, pieces: Iterable[RecordColumns]) -> tuple[Anomaly, ...]:
-        """Apply the whole log as columns, in the order of offsets."""
-        return tuple(anomaly for piece in pieces for anomaly in self.replay(to_log_records(piece, self.partition)))
+        """Apply the whole log as columns, in the order of offsets. Anomalies of superseded records are not reported."""
+        return load_transaction_columns(self._context.cache, self.partition, pieces)
 
     def finish_load(self, now_ms: int) -> TransactionResult:
         """End the load: markers of all decided transactions are written again, with this coordinator's epoch."""

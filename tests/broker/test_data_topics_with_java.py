@@ -13,7 +13,7 @@ from pipelines.private.coordinator import PrivateCoordinator
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(240)]
 
 TOPIC, GROUP = "orders", "lagging"
-VERSIONS = ["4.1.1", *(pytest.param(version, marks=pytest.mark.slow) for version in ("2.8.2", "3.9.1"))]
+VERSIONS = ["4.1.1", *(pytest.param(version, marks=pytest.mark.slow) for version in ("2.8.2", "3.9.1", "4.3.0"))]
 
 
 @pytest.fixture(scope="module")

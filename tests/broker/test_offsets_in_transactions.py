@@ -1,8 +1,9 @@
 """`sendOffsetsToTransaction` of librdkafka and of Kafka's Java client: commits, aborts, zombies, a killed coordinator."""
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 from uuid import uuid4
 
@@ -14,6 +15,7 @@ from eventually import equal_to, eventually
 from group_offsets import committed
 from java_clients import JavaClients, java_clients
 from java_transactions import JavaFailure, java_offset_producer
+from live_kafka import QUIET, SURVIVES_RESTARTS
 
 from pipelines.private.coordinator import PrivateCoordinator
 
@@ -21,7 +23,11 @@ pytestmark = [pytest.mark.broker, pytest.mark.timeout(240)]
 
 TOPIC = "orders"
 SECONDS = 30
-VERSIONS = ["4.1.1", "2.0.1", *(pytest.param(version, marks=pytest.mark.slow) for version in ("0.11.0.3", "2.7.2", "3.9.1"))]
+VERSIONS = [
+    "4.1.1",
+    "2.0.1",
+    *(pytest.param(version, marks=pytest.mark.slow) for version in ("0.11.0.3", "2.8.2", "3.9.1", "4.3.0")),
+]
 SETTINGS: dict[str, Any] = {
     "offsets_topic_num_partitions": 4,
     "transaction_state_log_num_partitions": 4,
@@ -58,8 +64,8 @@ def offsets_of(coordinator: PrivateCoordinator, group: str) -> dict[tuple[str, i
 class RdkafkaProducer:
     """librdkafka's producer, with a member of the group."""
 
-    def __init__(self, coordinator: PrivateCoordinator, name: str) -> None:
-        settings = {"bootstrap.servers": coordinator.bootstrap, "log_level": 0}
+    def __init__(self, coordinator: PrivateCoordinator, name: str, more: Mapping[str, Any] = MappingProxyType({})) -> None:
+        settings: dict[str, Any] = {"bootstrap.servers": coordinator.bootstrap, **QUIET, **more}
         self._producer = Producer({**settings, "transactional.id": name})
         self._consumer = Consumer({**settings, "group.id": name, "enable.auto.commit": False})
 
@@ -109,6 +115,22 @@ def test_a_killed_coordinator(coordinator: PrivateCoordinator, name: str) -> Non
         coordinator.start()
         coordinator.wait_until_loaded()
         eventually("the offset is there", partial(offsets_of, coordinator, name), equal_to({(TOPIC, 0): offset}))
+
+
+@pytest.mark.long
+def test_a_producer_that_outlives_a_killed_coordinator(coordinator: PrivateCoordinator, name: str) -> None:
+    """With the default `metadata.recovery.strategy` it waits for ever, for a restarted broker too (`SURVIVES_RESTARTS`)."""
+    producer = RdkafkaProducer(coordinator, name, SURVIVES_RESTARTS)
+    try:
+        producer.init()
+        for offset in range(1, 4):
+            producer.commit(offset)
+            coordinator.kill()
+            coordinator.start()
+            coordinator.wait_until_loaded()
+            eventually("the offset is there", partial(offsets_of, coordinator, name), equal_to({(TOPIC, 0): offset}))
+    finally:
+        producer.close()
 
 
 @pytest.fixture(scope="module", params=VERSIONS)

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import java_tools
 import pytest
+from dumped_transactions import group_offsets, transaction_states
 from live_kafka import create_topic
 from transaction_scenario import (
     IDS,
@@ -106,6 +108,19 @@ def test_the_records_are_the_same(both: Both) -> None:
     if (4,) <= version_tuple(both.version) < (4, 3):
         ours = without_producer_ids(ours)
     assert ours == theirs
+
+
+@pytest.mark.long
+def test_the_dumps_are_the_same(both: Both) -> None:
+    """`kafka-dump-log` of 4.1.1 with `--transaction-log-decoder` and `--offsets-decoder`."""
+    for topic, decoder, read in (
+        (TRANSACTION_STATE_TOPIC, "transaction-log", transaction_states),
+        (OFFSETS_TOPIC, "offsets", group_offsets),
+    ):
+        ours, theirs = (java_tools.dumped_records(each.log, topic, decoder) for each in (both.ours, both.theirs))
+        assert ours.keys() == theirs.keys()
+        for folder, lines in ours.items():
+            assert read(lines) == read(theirs[folder])
 
 
 def test_it_loads_the_log_of_the_broker(both: Both, tmp_path: Path) -> None:

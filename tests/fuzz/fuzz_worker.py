@@ -22,12 +22,19 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import answer_targets
 import log_targets
 import record_targets
+import topic_targets
 import wire_targets
 from fuzz_target import Target
 
 TARGETS: dict[str, Target] = {
     target.name: target
-    for target in (*record_targets.TARGETS, *log_targets.TARGETS, *answer_targets.TARGETS, *wire_targets.TARGETS)
+    for target in (
+        *record_targets.TARGETS,
+        *log_targets.TARGETS,
+        *topic_targets.TARGETS,
+        *answer_targets.TARGETS,
+        *wire_targets.TARGETS,
+    )
 }
 
 #: Memory that a process may use in addition to what it has once everything is loaded and compiled.

@@ -35,15 +35,14 @@ class SegmentLogMachine(RuleBasedStateMachine):
         self.cleaned = False
 
     @initialize(
-        log=well_behaved_logs(java=True, transactions=True, version=3),
-        more=well_behaved_logs(java=True, transactions=True, version=3),
+        log=well_behaved_logs(java=True, transactions=True, version=3, most_steps=40),
         segment_bytes=st.sampled_from([1, 300, 700, 4000]),
         compression=st.sampled_from([Compression.NONE, Compression.NONE, Compression.LZ4]),
         expiration=st.sampled_from([1, 10_000]),
     )
-    def start(self, log: Log, more: Log, segment_bytes: int, compression: Compression, expiration: int) -> None:
+    def start(self, log: Log, segment_bytes: int, compression: Compression, expiration: int) -> None:
         self.model: list[LogRecord] = []
-        for record in [*log.records, *more.records]:
+        for record in log.records:
             self.model.append(LogRecord(0, len(self.model), NOW_MS, *what(record)[:3], 0, *what(record)[3:], len(self.model)))
         self.settings = SegmentLogSettings(
             segment_bytes=segment_bytes,

@@ -19,6 +19,7 @@ from kafka.structs import OffsetAndMetadata
 from protocol_member import NEW, NONE, OLD, STATIC, Age, ProtocolMember, finish_rebalance
 from transactional_commits import TransactionalCommits
 
+from coordinator_core.protocol.error_code import ErrorCode
 from pipelines.private.kafka.clients import Clients
 
 TOPICS: Mapping[str, int] = {"orders": 4, "payments": 4, "clicks": 4}
@@ -385,11 +386,14 @@ def _left_without_offsets(on: Stage, group: str) -> None:
 
 
 def _in_transactions(on: Stage, group: str) -> None:
-    """Committed, aborted, committed again, and still open."""
+    """Committed, aborted, refused for stale epochs, committed again, and still open."""
     commits = on.open.enter_context(TransactionalCommits(on.bootstrap, group, producer_id=4711))
     commits.commit([("payments", 0, 10, 1, "one"), ("payments", 1, 20, -1, None)])
     commits.end(committed=True)
     commits.commit([("payments", 0, 11, -1, "two")])
+    assert commits.marker_error(committed=True, producer_epoch=1) == ErrorCode.INVALID_PRODUCER_EPOCH
+    assert commits.marker_error(committed=True, coordinator_epoch=4) == ErrorCode.TRANSACTION_COORDINATOR_FENCED
+    assert commits.commit_errors([("payments", 0, 12, -1, "stale")], 1) == {ErrorCode.INVALID_PRODUCER_EPOCH}
     commits.end(committed=False)
     simple = on.member(group, "beside", {})
     assert simple.commit([("payments", 2, 1, -1, "b" * 4096)]) == {("payments", 2): NONE}

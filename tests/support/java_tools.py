@@ -42,11 +42,29 @@ def group_configs(bootstrap: str, group: str, version: str = _NEWEST) -> list[st
 
 
 def transactions(bootstrap: str, *arguments: str, version: str = _NEWEST) -> list[dict[str, str]]:
-    """The rows that a release's `kafka-transactions` prints, by the names of the columns."""
+    """The rows that a release's `kafka-transactions` prints, by the names of the columns; none for commands without a table."""
     tool = "org.apache.kafka.tools.TransactionsCommand"
     printed = _run_class(tool, tools_jars(version=version), ("--bootstrap-server", bootstrap, *arguments))
-    head, *rows = (line.split() for line in printed.splitlines() if line.strip())
-    return [dict(zip(head, row, strict=False)) for row in rows]
+    head, *rows = [line.split("\t") for line in printed.splitlines() if line.strip()] or [[]]
+    names = [name.strip() for name in head]
+    return [dict(zip(names, (value.strip() for value in row), strict=True)) for row in rows]
+
+
+def dumped_records(log: Path, topic: str, decoder: str, version: str = _NEWEST) -> dict[str, list[str]]:
+    """The lines that a release's `kafka-dump-log` prints for the batches and records of a topic, by the name of the folder.
+
+    `decoder` is "transaction-log" or "offsets".
+    """
+    segments = sorted(log.glob(f"{topic}-*/*.log"))
+    arguments = ("--files", ",".join(map(str, segments)), f"--{decoder}-decoder")
+    lines: dict[str, list[str]] = {}
+    folder = ""
+    for line in _run_class("kafka.tools.DumpLogSegments", broker_jars(version), arguments).splitlines():
+        if line.startswith("Dumping "):
+            folder = Path(line.removeprefix("Dumping ")).parent.name
+        elif line.startswith(("|", "baseOffset")):
+            lines.setdefault(folder, []).append(line)
+    return lines
 
 
 def table(printed: str) -> list[dict[str, str]]:

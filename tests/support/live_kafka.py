@@ -13,6 +13,10 @@ from coordinator_core.sources.kafka import KafkaSource
 
 #: librdkafka logs every lost broker to stderr; tests stop brokers on purpose.
 QUIET = {"log_level": 0}
+#: When no broker is left, librdkafka 2.16 forgets those it has learned and begins with the bootstrap servers again. A transaction
+#: then waits for ever for the group coordinator of before, with brokers and with the coordinator alike (confluentinc/librdkafka
+#: issue 5511). A consumer alone, or a producer of records alone, continues.
+SURVIVES_RESTARTS = {"metadata.recovery.strategy": "none", "reconnect.backoff.max.ms": 500}
 
 
 @dataclass(frozen=True, slots=True)

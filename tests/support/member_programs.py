@@ -26,7 +26,10 @@ def go_member(client: str, progress: Progress | None = None) -> list[str]:
     go = _toolchain("go", "Go 1.24 or newer")
 
     def build(sources: Path, target: Path) -> None:
-        _run([go, "build", "-buildvcs=false", "-ldflags=-s -w", "-o", f"{target}/", "./franz", "./sarama"], sources)
+        _run(
+            [go, "build", "-buildvcs=false", "-ldflags=-s -w", "-o", f"{target}/", "./franz", "./sarama", "./transactions"],
+            sources,
+        )
 
     return [str(_built("go", build, progress) / client)]
 

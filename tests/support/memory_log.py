@@ -4,10 +4,15 @@ from collections.abc import Iterator, Sequence
 from uuid import UUID
 
 from coordinator_core.log.columns import RecordColumns, columns_of
+from coordinator_core.log.compression import Compression
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.log.record_batch import control_key
-from coordinator_core.segment_log.append_batch import AppendBatch
+from coordinator_core.producers.append import ProducerRejected
+from coordinator_core.producers.state_manager import ProducerStateManager
+from coordinator_core.segment_log.append_batch import AppendBatch, batch_bytes
+from coordinator_core.segment_log.coordinator_checks import check_coordinator_batches
 from coordinator_core.segment_log.errors import AppendFailed, PartitionFailed
+from coordinator_core.segment_log.producer_replay import replay_batch
 
 
 class MemoryPartition:
@@ -20,6 +25,7 @@ class MemoryPartition:
         self.partition = partition
         self.leader_epoch = 1
         self.records: list[LogRecord] = []
+        self.producers = ProducerStateManager()
         self.appends: list[int] = []
         self.flushes = 0
         self.end_offset = 0
@@ -32,6 +38,9 @@ class MemoryPartition:
             raise OSError(self.unreadable)
         return iter((columns_of(tuple(self.records), next_offset=self.end_offset),))
 
+    def check_producers(self, batches: Sequence[AppendBatch], now_ms: int) -> dict[int, ProducerRejected]:
+        return check_coordinator_batches(self.producers, batches, self.end_offset, now_ms)
+
     def append(self, batches: Sequence[AppendBatch], now_ms: int) -> list[int]:
         if self.broken is not None:
             raise PartitionFailed(self.broken)
@@ -43,6 +52,8 @@ class MemoryPartition:
     def _append(self, batch: AppendBatch, now_ms: int) -> int:
         base = self.end_offset
         producer, epoch = batch.producer or (-1, -1)
+        if batch.producer is not None:
+            replay_batch(self.producers, memoryview(batch_bytes(batch, base, self.leader_epoch, now_ms, Compression.NONE)))
         if batch.control_type is not None:
             key = control_key(batch.control_type)
             self.records.append(LogRecord(self.partition, base, now_ms, key, None, producer, epoch, True, True, base))

@@ -36,6 +36,10 @@ class TransactionalCommits:
 
     def commit(self, offsets: Iterable[tuple[str, int, int, int, str | None]]) -> None:
         """Commit (topic, partition, offset, leader epoch, metadata)."""
+        assert self.commit_errors(offsets, self._producer[1]) == {0}
+
+    def commit_errors(self, offsets: Iterable[tuple[str, int, int, int, str | None]], producer_epoch: int) -> set[int]:
+        """The errors of a commit with this epoch."""
         topic_class = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
         topics: dict[str, list[Any]] = {}
         for topic, partition, offset, leader_epoch, metadata in offsets:
@@ -51,27 +55,32 @@ class TransactionalCommits:
             transactional_id=f"of-{self._group}",
             group_id=self._group,
             producer_id=self._producer[0],
-            producer_epoch=self._producer[1],
+            producer_epoch=producer_epoch,
             generation_id=-1,
             member_id="",
             group_instance_id=None,
             topics=[topic_class(name=name, partitions=partitions) for name, partitions in topics.items()],
         )
         answer = self._connection.request(request, TxnOffsetCommitResponse, _COMMIT_VERSION)
-        errors = {each.error_code for topic in answer.topics for each in topic.partitions}
-        assert errors == {0}, answer
+        return {each.error_code for topic in answer.topics for each in topic.partitions}
 
     def end(self, *, committed: bool) -> None:
         """Write the marker of the transaction."""
+        assert self.marker_error(committed=committed) == 0
+
+    def marker_error(
+        self, *, committed: bool, producer_epoch: int | None = None, coordinator_epoch: int = _COORDINATOR_EPOCH
+    ) -> int:
+        """The error of a marker with these epochs."""
         marker_class = WriteTxnMarkersRequest.WritableTxnMarker
         topic = marker_class.WritableTxnMarkerTopic(name="__consumer_offsets", partition_indexes=[self._partition])
         marker = marker_class(
             producer_id=self._producer[0],
-            producer_epoch=self._producer[1],
+            producer_epoch=self._producer[1] if producer_epoch is None else producer_epoch,
             transaction_result=committed,
             topics=[topic],
-            coordinator_epoch=_COORDINATOR_EPOCH,
+            coordinator_epoch=coordinator_epoch,
         )
         answer = self._connection.request(WriteTxnMarkersRequest(markers=[marker]), WriteTxnMarkersResponse, _MARKER_VERSION)
-        errors = {each.error_code for found in answer.markers for topic in found.topics for each in topic.partitions}
-        assert errors == {0}, answer
+        (error,) = (each.error_code for found in answer.markers for topic in found.topics for each in topic.partitions)
+        return int(error)

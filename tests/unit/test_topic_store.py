@@ -6,10 +6,14 @@ from pathlib import Path
 import pytest
 from data_partitions import LIMITS, NOW_MS, batch
 
+from coordinator_core.producers.entry import BatchMetadata, ProducerStateEntry
 from coordinator_core.producers.rules import RULES
+from coordinator_core.producers.snapshot import write_snapshot
+from coordinator_core.producers.state_manager import ProducerStateManager
 from coordinator_core.segment_log.cleaner_offsets import read_cleaner_offsets, write_cleaner_offsets
 from coordinator_core.segment_log.data_partition import DataPartition, OffsetOutOfRange
 from coordinator_core.segment_log.errors import LogDamaged
+from coordinator_core.segment_log.producer_files import ProducerFiles
 from coordinator_core.segment_log.topic_config import InvalidConfig, TopicConfig
 from coordinator_core.segment_log.topic_store import TopicStore
 from coordinator_core.topics.batch_check import check_batch
@@ -166,3 +170,22 @@ def test_compaction_keeps_the_last_value_of_a_key(tmp_path: Path) -> None:
 def test_invalid_configs(name: str, value: str, problem: str) -> None:
     with pytest.raises(InvalidConfig, match=problem):
         TopicConfig({name: value})
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        [ProducerStateEntry(7, 0, 5, NOW_MS, 9)],
+        [ProducerStateEntry(7, 0, 5, NOW_MS, -1, (BatchMetadata(0, 9, 0, NOW_MS),))],
+        [ProducerStateEntry(7, 0, 5, NOW_MS, 4), ProducerStateEntry(8, 0, 5, NOW_MS, 4)],
+    ],
+    ids=["a transaction after its end", "a batch after its end", "two transactions at one offset"],
+)
+def test_a_snapshot_that_contradicts_its_offset(tmp_path: Path, entries: list[ProducerStateEntry]) -> None:
+    """It is removed like one with a wrong checksum, and the log is readable."""
+    files = ProducerFiles(tmp_path)
+    path = tmp_path / f"{9:020}.snapshot"
+    path.write_bytes(write_snapshot(entries))
+    states = ProducerStateManager()
+    files.load(states, 9)
+    assert (dict(states.entries), states.map_end_offset, path.exists()) == ({}, 9, False)

@@ -76,7 +76,12 @@ def end_transaction(result: ResultBuilder, request: TxnMarkerRequest, reply: Rep
         later.answer(reply, TxnMarkerResponse(context.behaviour.offset_errors.get(error, error)))
 
     result.write(
-        (), written, producer=request.producer, control_type=request.control_type, coordinator_epoch=request.coordinator_epoch
+        (),
+        written,
+        producer=request.producer,
+        control_type=request.control_type,
+        coordinator_epoch=request.coordinator_epoch,
+        transaction_version=request.transaction_version,
     )
 
 

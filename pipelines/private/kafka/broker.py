@@ -3,7 +3,7 @@
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from types import TracebackType
 
@@ -163,8 +163,8 @@ class PrivateBroker:
         for reserved in self._reserved:
             reserved.release()
 
-    def place_segments(self, source: Path, topic: str = "__consumer_offsets") -> list[int]:
-        """Replace the logs of `topic` by the segment files in `source/TOPIC-N/`; the broker loads them at its next start.
+    def place_segments(self, source: Path, topic: str = "__consumer_offsets", suffixes: Collection[str] = (".log",)) -> list[int]:
+        """Replace the logs of `topic` by files in `source/TOPIC-N/` with these suffixes. The broker loads them when it starts.
 
         The broker must be stopped, and must already have the topic with enough partitions: a broker ignores logs of partitions
         that its metadata does not have. Returns the partitions that were replaced. Raises PrivateKafkaError if a condition fails.
@@ -181,8 +181,9 @@ class PrivateBroker:
             for old in target.iterdir():
                 if old.name not in _KEPT_BESIDE_SEGMENTS:
                     old.unlink()
-            for segment in folder.glob("*.log"):
-                shutil.copyfile(segment, target / segment.name)
+            for path in folder.iterdir():
+                if path.suffix in suffixes:
+                    shutil.copyfile(path, target / path.name)
         for name in _STALE_FILES:
             (self.data / name).unlink(missing_ok=True)
         return sorted(int(folder.name.rpartition("-")[2]) for folder in folders)
