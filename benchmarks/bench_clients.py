@@ -5,7 +5,7 @@ Both servers run during the whole benchmark, and each round measures one after t
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -111,20 +111,21 @@ def _row(name: str, loads: Sequence[Load]) -> list[str]:
 def _servers(fsync: str, *, with_broker: bool) -> Iterator[list[Server]]:
     assigned = _GROUP_SIZE * _SHARE
     topics: dict[str, Any] = {_ASSIGNED: assigned, _RECORDS: {"partitions": _DATA_PARTITIONS, "data": True}}
-    with tempfile.TemporaryDirectory(prefix="grouplake-benchmark-") as scratch:
-        with PrivateCoordinator(Path(scratch, "log"), topics=topics, fsync=fsync) as coordinator:
-            coordinator.wait_until_loaded()
-            servers = [Server(f"ours, fsync {fsync}", coordinator.bootstrap, coordinator.pid)]
-            if not with_broker:
-                yield servers
-                return
+    with ExitStack() as running:
+        scratch = running.enter_context(tempfile.TemporaryDirectory(prefix="grouplake-benchmark-"))
+        coordinator = running.enter_context(PrivateCoordinator(Path(scratch, "log"), topics=topics, fsync=fsync))
+        coordinator.wait_until_loaded()
+        servers = [Server(f"ours, fsync {fsync}", coordinator.bootstrap, coordinator.pid)]
+        if with_broker:
             properties = {"transaction.state.log.num.partitions": str(PARTITIONS)}
-            with PrivateBroker(VERSION, offsets_partitions=PARTITIONS, properties=properties, jvm_arguments=JVM) as broker:
-                admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
-                new = [NewTopic(_ASSIGNED, assigned, 1), NewTopic(_RECORDS, _DATA_PARTITIONS, 1)]
-                for made in admin.create_topics(new).values():
-                    made.result(60)
-                yield [*servers, Server(f"Kafka {VERSION}", broker.bootstrap, broker.pid)]
+            private = PrivateBroker(VERSION, offsets_partitions=PARTITIONS, properties=properties, jvm_arguments=JVM)
+            broker = running.enter_context(private)
+            admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+            new = [NewTopic(_ASSIGNED, assigned, 1), NewTopic(_RECORDS, _DATA_PARTITIONS, 1)]
+            for made in admin.create_topics(new).values():
+                made.result(60)
+            servers.append(Server(f"Kafka {VERSION}", broker.bootstrap, broker.pid))
+        yield servers
 
 
 if __name__ == "__main__":
