@@ -82,10 +82,13 @@ _PARTS = list(_measurements(0))
 
 def _measure(measurement: _Measurement, servers: Sequence[Server], seconds: float, rounds: int) -> None:
     found: dict[str, list[Load]] = {server.name: [] for server in servers}
-    for _ in range(rounds):
+    for number in range(1 + rounds):
         for server in servers:
             options: dict[str, Any] = {"clients": measurement.clients, **measurement.options}
-            found[server.name].append(run_clients(server, measurement.mode, measurement.topic, seconds, **options))
+            load = run_clients(server, measurement.mode, measurement.topic, seconds, **options)
+            # a JVM that has just started would still be compiling in the first round
+            if number:
+                found[server.name].append(load)
     unit = measurement.unit
     head = [measurement.label, f"{unit}s/s", "p50, ms", "p99, ms", f"server's CPU, µs per {unit}", f"{unit}s per batch"]
     head += ["server's CPU, cores", "clients' CPU, cores"]
