@@ -21,6 +21,7 @@ from coordinator_core.service.event_log import LEVELS, EventLog
 from coordinator_core.service.process import Addresses, CannotListen, Until, raise_file_limit, serve, signalled
 from coordinator_core.service.producer_id_file import ProducerIdFile
 from coordinator_core.service.settings import Fsync, ServiceSettings
+from coordinator_core.service.topic_kernels import load_topic_kernels
 from coordinator_core.service.transaction_service import TransactionParts
 from coordinator_core.transactions.behaviour import TRANSACTION_BEHAVIOURS
 from coordinator_core.transactions.config import TransactionConfig
@@ -177,6 +178,7 @@ def _open_topics(options: CoordinatorOptions, event_log: EventLog) -> TopicStore
         if partition.log.cut_tail is not None:
             event_log.warning("tail cut off", what=str(partition.log.cut_tail))
     if partitions:
+        load_topic_kernels()
         seconds = round(time.perf_counter() - started, 3)
         event_log.info("topics opened", topics=len(store.topics), partitions=len(partitions), seconds=seconds)
     return store

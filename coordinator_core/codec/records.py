@@ -32,6 +32,7 @@ from coordinator_core.codec.messages.streams import (
     StreamsGroupTargetAssignmentMemberValue,
     StreamsGroupTopologyValue,
 )
+from coordinator_core.codec.offset_commit_writer import offset_commit_bytes
 from coordinator_core.codec.outcomes import Undecodable
 from coordinator_core.codec.schema import catalog
 
@@ -69,6 +70,8 @@ class Record:
     value_version: int | None
 
 
+#: Both types have the same layouts.
+_OFFSET_COMMITS = (0, 1)
 _CODECS = record_codecs((number, of.key, of.value) for number, of in catalog().record_types.items())
 
 
@@ -88,4 +91,10 @@ def encode(record: Record) -> tuple[bytes, bytes | None]:
     Raises ValueError if the record cannot be written: unknown type or version, number out of range, null in a field that is
     not nullable, string above 32767 bytes.
     """
+    if record.record_type in _OFFSET_COMMITS and isinstance(record.key, OffsetCommitKey):
+        value = record.value
+        if value is None or isinstance(value, OffsetCommitValue):
+            written = offset_commit_bytes(record.record_type, record.key, value, record.value_version)
+            if written is not None:
+                return written
     return seal_envelope(_CODECS, record.record_type, record.key, record.value, record.value_version)

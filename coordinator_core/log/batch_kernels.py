@@ -226,7 +226,7 @@ def _field(data: Bytes, position: Integer, end: Integer) -> tuple[Integer, Integ
 
 
 @njit(cache=True)
-def _record(
+def read_record(
     data: Bytes, position: Integer, end: Integer, last_delta: Integer
 ) -> tuple[Integer, Integer, Integer, Integer, Integer, Integer, int]:
     """Timestamp and offset deltas, start and length of key and value, and the problem; mirrors `record_batch._read_record`."""
@@ -285,7 +285,9 @@ def read_records(
                 problem = _RECORD_TRUNCATED
                 break
             record_end = position + length
-            timestamp_delta, delta, key, key_size, value, value_size, problem = _record(data, position, record_end, last_delta)
+            timestamp_delta, delta, key, key_size, value, value_size, problem = read_record(
+                data, position, record_end, last_delta
+            )
             if problem != 0:
                 break
             position = record_end

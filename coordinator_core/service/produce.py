@@ -14,6 +14,8 @@ from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.offsets import ProducerEpoch
 from coordinator_core.segment_log.data_partition import DataPartition
 from coordinator_core.segment_log.errors import SegmentLogError
+from coordinator_core.segment_log.topic_config import TopicConfig
+from coordinator_core.segment_log.topic_store import DataTopic
 from coordinator_core.service.reply_handles import ReplyHandle
 from coordinator_core.service.topic_registry import TopicRegistry
 from coordinator_core.topics.batch_check import BatchLimits, BatchRefused, ProducedBatch, check_batch
@@ -77,6 +79,7 @@ class Producing:
         self._complete = complete
         self._verification_enabled = verification_enabled
         self.verifier: TransactionVerifier | None = None
+        self._limits_of: dict[str, tuple[TopicConfig, BatchLimits]] = {}
 
     def produce(self, request: ProduceRequest, reply_handle: ReplyHandle) -> None:
         """Append the batches of a request, each on its own, and answer."""
@@ -109,19 +112,26 @@ class Producing:
             return _failed(requested, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         if known.data is None:
             return _failed(requested, ErrorCode.INVALID_TOPIC_EXCEPTION, _NO_DATA)
-        config = known.data.config
-        limits = BatchLimits(
-            config.number("max.message.bytes"),
-            config.number("message.timestamp.before.max.ms"),
-            config.number("message.timestamp.after.max.ms"),
-            config.is_compacted,
-        )
         try:
-            checked = check_batch(requested.records, limits, self._now_ms())
+            checked = check_batch(requested.records, self._limits(known.data), self._now_ms())
         except BatchRefused as refused:
             return _failed(requested, refused.error, str(refused))
         at = TopicPartition(known.name, requested.partition)
         return _Batch(position, at, known.data.partitions[requested.partition], checked)
+
+    def _limits(self, topic: DataTopic) -> BatchLimits:
+        """Return the limits of a topic, which are read again when its configs have changed."""
+        config, limits = self._limits_of.get(topic.name, (None, None))
+        if limits is None or config is not topic.config:
+            config = topic.config
+            limits = BatchLimits(
+                config.number("max.message.bytes"),
+                config.number("message.timestamp.before.max.ms"),
+                config.number("message.timestamp.after.max.ms"),
+                config.is_compacted,
+            )
+            self._limits_of[topic.name] = config, limits
+        return limits
 
     def append(self, batch: _Batch, requested: ProducePartition) -> ProducedPartition:
         """Append one batch; its records are not visible yet."""

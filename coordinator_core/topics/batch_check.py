@@ -7,6 +7,7 @@ import numpy as np
 from crc32c import crc32c
 
 from coordinator_core.log.columns import parse_columns
+from coordinator_core.log.compression import Compression
 from coordinator_core.log.record_batch import (
     CRC_START,
     HEADER_SIZE,
@@ -17,6 +18,7 @@ from coordinator_core.log.record_batch import (
     read_header,
 )
 from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.topics.record_kernels import check_records
 
 _MAGIC_AT = 16
 _CRC_AT = 17
@@ -114,6 +116,12 @@ def _check_header(header: BatchHeader) -> None:
 
 def _check_records(data: bytes, header: BatchHeader, limits: BatchLimits, now_ms: int) -> int:
     """Return the greatest timestamp."""
+    if header.compression == Compression.NONE:
+        found = check_records(np.frombuffer(data, np.uint8), header.count, header.base_timestamp, limits.needs_keys)
+        is_valid, earliest, latest, greatest = found
+        if is_valid and (earliest > latest or _is_in_range(earliest, latest, limits, now_ms)):
+            return int(greatest)
+    # decompressed, or once more for the error
     columns = parse_columns(data)
     if columns.damages:
         raise BatchRefused(ErrorCode.INVALID_RECORD, f"damaged records: {columns.damages[0].reason}")
@@ -124,8 +132,12 @@ def _check_records(data: bytes, header: BatchHeader, limits: BatchLimits, now_ms
     set_timestamps = columns.timestamp[columns.timestamp != _NO_TIMESTAMP]
     if len(set_timestamps):
         earliest, latest = int(set_timestamps.min()), int(set_timestamps.max())
-        before, after = now_ms - limits.timestamp_before_max_ms, now_ms + limits.timestamp_after_max_ms
-        if earliest < before or latest > after:
+        if not _is_in_range(earliest, latest, limits, now_ms):
+            before, after = now_ms - limits.timestamp_before_max_ms, now_ms + limits.timestamp_after_max_ms
             message = f"timestamps {earliest}–{latest} are out of range, must be {before}–{after}"
             raise BatchRefused(ErrorCode.INVALID_TIMESTAMP, message)
     return int(columns.timestamp.max())
+
+
+def _is_in_range(earliest: int, latest: int, limits: BatchLimits, now_ms: int) -> bool:
+    return earliest >= now_ms - limits.timestamp_before_max_ms and latest <= now_ms + limits.timestamp_after_max_ms

@@ -21,6 +21,8 @@ from coordinator_core.wire import (
     transactions_codec,
 )
 from coordinator_core.wire.api_codec import ApiCodec, BadField
+from coordinator_core.wire.direct_requests import read_directly
+from coordinator_core.wire.direct_responses import write_directly
 from coordinator_core.wire.errors import Malformed, UnknownApi, UnsupportedVersion
 from coordinator_core.wire.header_codec import read_header, skip_tags
 from coordinator_core.wire.library import message_codec
@@ -62,6 +64,9 @@ def read_request(frame: bytes, peer: Peer = _NO_PEER, offered: Mapping[int, rang
     kept = cached_heartbeat(header, frame, position)
     if kept is not None:
         return WireRequest(header, *kept)
+    direct = read_directly(frame, position, header, peer)
+    if direct is not None:
+        return WireRequest(header, *direct)
     codec = CODECS[api]
     body = message_codec(codec.request, header.version).decode(frame, position, header)
     try:
@@ -78,6 +83,9 @@ def write_response(request: WireRequest, responses: Sequence[Response]) -> bytes
         kept = cached_response(request, responses[0])
         if kept is not None:
             return kept
+        direct = write_directly(request, responses[0])
+        if direct is not None:
+            return direct
     codec = CODECS[APIS[header.api_key]]
     body = codec.write_response(request, responses)
     return message_codec(codec.response, header.version).encode_response(body, header.correlation_id)

@@ -15,7 +15,9 @@ load_kernels()
 from coordinator_core.log import batch_kernels
 from coordinator_core.codec import columnar_kernels
 from coordinator_core.reduction import fold_kernels
-for module in (batch_kernels, columnar_kernels, fold_kernels):
+from coordinator_core.segment_log import read_kernels
+from coordinator_core.topics import record_kernels
+for module in (batch_kernels, columnar_kernels, fold_kernels, read_kernels, record_kernels):
     compiled = [name for name, value in vars(module).items() if getattr(value, "signatures", None)]
     assert compiled, module.__name__
 """

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from coordinator_core.log.compression import Compression
 from coordinator_core.log.record_batch import CRC_START, read_header
 from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.topics import batch_check
 from coordinator_core.topics.batch_check import BatchLimits, BatchRefused, check_batch
 
 COUNT_AT, DELTA_AT, ATTRIBUTES_AT, SEQUENCE_AT, MAX_TIMESTAMP_AT, PRODUCER_AT = 57, 23, 21, 53, 35, 43
@@ -107,3 +108,31 @@ def test_any_bytes(data: st.DataObject) -> None:
         struct.pack_into(">I", raw, 17, crc32c(memoryview(raw)[CRC_START:]))
     with suppress(BatchRefused):
         check_batch(bytes(raw), LIMITS, NOW_MS)
+
+
+def outcome(data: bytes, limits: BatchLimits) -> object:
+    try:
+        return check_batch(data, limits, NOW_MS).max_timestamp
+    except BatchRefused as refused:
+        return refused.error, str(refused)
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(st.none() | st.binary(max_size=200), min_size=1, max_size=4),
+    st.none() | st.binary(max_size=3),
+    st.sampled_from((LIMITS, COMPACTED)),
+    st.lists(st.tuples(st.integers(61, 400), st.binary(min_size=1, max_size=2)), max_size=3),
+)
+def test_the_compiled_check_agrees_with_columns(
+    values: list[bytes | None], key: bytes | None, limits: BatchLimits, changes: list[tuple[int, bytes]]
+) -> None:
+    """A batch that the compiled check accepts is one whose columns are valid, with the same timestamp."""
+    changed = bytearray(batch(values, key=key))
+    for at, replacement in changes:
+        changed[at : at + len(replacement)] = replacement[: max(0, len(changed) - at)]
+    data = patched(bytes(changed), MAX_TIMESTAMP_AT, ">q", NOW_MS)
+    with pytest.MonkeyPatch.context() as without:
+        without.setattr(batch_check, "check_records", lambda *_: (False, 0, 0, 0))
+        expected = outcome(data, limits)
+    assert outcome(data, limits) == expected

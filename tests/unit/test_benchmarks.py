@@ -1,12 +1,14 @@
 """Every benchmark runs at a toy size, and its assertions about its own measurements hold; the numbers are ignored."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
 from benchmarks import (
     bench_batches_beside_samples,
+    bench_clients,
     bench_cold_load,
     bench_coordinator,
     bench_executors,
@@ -18,6 +20,7 @@ from benchmarks import (
     bench_memory,
     bench_pages,
     bench_reader,
+    bench_requests,
     bench_sampling,
     bench_scheduled_run,
 )
@@ -110,6 +113,19 @@ def test_coordinator(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     few = ["--rounds", "1", "--seconds", "0.5", "--members", "20", "--idle", "40"]
     bench_coordinator.main([*_TOY, *few, "--cache", str(tmp_path)])
     assert _rows(capsys) == 8 + 3 + 2 + 2
+
+
+@pytest.mark.slow
+@pytest.mark.broker
+@pytest.mark.skipif(shutil.which("go") is None, reason="the clients are compiled with Go")
+def test_clients(capsys: pytest.CaptureFixture[str]) -> None:
+    bench_clients.main(["--rounds", "1", "--seconds", "0.5", "--members", "4"])
+    assert _rows(capsys) == 2 * 6
+
+
+def test_requests(capsys: pytest.CaptureFixture[str]) -> None:
+    bench_requests.main(["--records", "100", "--rounds", "1"])
+    assert _rows(capsys) == 4
 
 
 @pytest.mark.slow
