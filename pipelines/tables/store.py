@@ -50,11 +50,15 @@ class Batch:
     versions: Mapping[str, int]
     phase_ms: Mapping[str, int]
     written_by: str | None = None
+    #: Position in `__transaction_state`; None if no batch has read it.
+    transaction_offsets: Mapping[int, int] | None = None
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> "Batch":
         """Build a batch from a row of `batches`, which may have fewer or more columns in a folder of another layout."""
         maps = {name: dict(row[name]) for name in ("next_offsets", "versions", "phase_ms")}
+        if row.get("transaction_offsets") is not None:
+            maps["transaction_offsets"] = dict(row["transaction_offsets"])
         return cls(**{field.name: row[field.name] for field in fields(cls) if field.name in row} | maps)
 
 
