@@ -7,11 +7,12 @@ FROM (
   SELECT u.group_id, u.producer_id, sum(u.committed) AS offsets, sum(u.pending) AS pending_offsets,
          max(u.committed_at) AS last_commit_at
   FROM (
-    SELECT group_id, producer_id, 1 AS committed, 0 AS pending, COALESCE(commit_timestamp, record_timestamp) AS committed_at
+    -- a sum has no column comment: DataFusion rejects an aggregation over a union of columns whose comments differ
+    SELECT group_id, 0 + producer_id AS producer_id, 1 AS committed, 0 AS pending, COALESCE(commit_timestamp, record_timestamp) AS committed_at
     FROM offsets
     WHERE producer_id IS NOT NULL
     UNION ALL
-    SELECT group_id, producer_id, 0 AS committed, 1 AS pending, COALESCE(commit_timestamp, record_timestamp) AS committed_at
+    SELECT group_id, 0 + producer_id AS producer_id, 0 AS committed, 1 AS pending, COALESCE(commit_timestamp, record_timestamp) AS committed_at
     FROM pending_offsets
   ) u
   GROUP BY u.group_id, u.producer_id

@@ -4,7 +4,7 @@ import tempfile
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transaction_logs import folded, transaction_logs, TransactionLog
+from transaction_logs import TransactionLog, folded, transaction_logs
 from transaction_tables import TransactionTables
 
 from coordinator_core.state.transaction_cache import LoggedTransaction

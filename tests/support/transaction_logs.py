@@ -1,6 +1,6 @@
 """Logs of `__transaction_state` for tests: records in the order of a log, arbitrary bytes included."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hypothesis import strategies as st
@@ -34,7 +34,7 @@ class TransactionLog:
         *,
         producer_id: int = 7,
         epoch: int = 0,
-        topics: dict[str, tuple[int, ...]] | None = None,
+        topics: Mapping[str, tuple[int, ...]] | None = None,
         start_ms: int = -1,
         at: int = NOW_MS,
         timeout_ms: int = 60_000,
@@ -77,7 +77,9 @@ def folded(records: list[LogRecord], era: str) -> tuple[TransactionMetadataCache
 
 
 @st.composite
-def transaction_logs(draw: st.DrawFn, *, partition: int = 0, names: Sequence[str] = ("a", "b", "ledger-writer", "é")) -> TransactionLog:
+def transaction_logs(
+    draw: st.DrawFn, *, partition: int = 0, names: Sequence[str] = ("a", "b", "ledger-writer", "é")
+) -> TransactionLog:
     """Records of a few ids, most of them as brokers write them; some bytes are damaged."""
     log = TransactionLog(partition)
     for _ in range(draw(st.integers(1, 30))):
@@ -89,7 +91,8 @@ def transaction_logs(draw: st.DrawFn, *, partition: int = 0, names: Sequence[str
         record = log.state(
             name,
             state,
-            producer_id=draw(st.integers(0, 3)),
+            # a producer id belongs to one transactional id
+            producer_id=10 * sum(map(ord, name)) + draw(st.integers(0, 3)),
             epoch=draw(st.integers(0, 32_767)),
             topics=draw(st.dictionaries(st.sampled_from(["t", "__consumer_offsets"]), st.tuples(st.integers(0, 4)), max_size=2)),
             start_ms=draw(st.sampled_from([-1, NOW_MS - 5_000])),

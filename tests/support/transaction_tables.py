@@ -22,6 +22,7 @@ from pipelines.source.log_reading import SourceOptions
 from pipelines.source.transaction_log import TransactionLogReader
 from pipelines.tables.store import TableStore
 
+
 class MemorySource:
     """Implements `LogSource` for logs of a test, up to an end that the test moves."""
 
