@@ -72,7 +72,7 @@ class TransactionLogReader:
         self._stream: LogStream | None = None
         #: Leader epochs at the end of the last range.
         self._known = Position({})
-        self._problem = ""
+        self._is_failing = False
 
     def read(self, after: Offsets | None) -> TransactionRange | None:
         """The records after a position, None: from the start of the log. Returns None if there are none.
@@ -84,15 +84,16 @@ class TransactionLogReader:
         try:
             return self._read(after or {})
         except LogNotFound as error:
-            self._report(f"no transactions are read: {error}")
+            self.close()
+            if not self._is_failing:
+                self._progress(f"no transactions are read: {error}")
+            self._is_failing = True
             return None
         except LogUnreachable as error:
+            self.close()
             raise GrouplakeError(f"transactions cannot be read: {error}") from error
         except LogError as error:
             raise TablesError(str(error)) from error
-        finally:
-            if self._stream is not None and self._problem:
-                self.close()
 
     def read_if_reachable(self, after: Offsets | None) -> TransactionRange | None:
         """As `read`; while no broker answers, None. An outage is reported once.
@@ -101,14 +102,14 @@ class TransactionLogReader:
             TablesError: the log cannot be read, or does not continue at `after`.
         """
         try:
-            found = self.read(after)
+            return self.read(after)
         except TablesError:
             raise
         except GrouplakeError as error:
-            self._report(str(error))
-            self.close()
+            if not self._is_failing:
+                self._progress(str(error))
+            self._is_failing = True
             return None
-        return found
 
     def close(self) -> None:
         """Close the log; the next read opens it again."""
@@ -125,9 +126,9 @@ class TransactionLogReader:
                 raise deleted_records_error(self._options.address, partition, offset, first[partition])
         begin = Position({**first, **after}, self._known.epochs if self._known.offsets == after else {})
         end = self._stream.end_after(begin)
-        if self._problem:
+        if self._is_failing:
             self._progress("transactions are read again")
-            self._problem = ""
+            self._is_failing = False
         self._known = end
         todo = ranges(begin.offsets, end.offsets)
         return TransactionRange(end.offsets, self._reduced(todo)) if todo else None
@@ -144,8 +145,3 @@ class TransactionLogReader:
         finally:
             source.close()
         return tuple(reducer.finish() for reducer in reducers.values())
-
-    def _report(self, problem: str) -> None:
-        if not self._problem:
-            self._progress(problem)
-        self._problem = problem

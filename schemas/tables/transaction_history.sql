@@ -10,7 +10,7 @@ CREATE TABLE transaction_history (
   initializations BIGINT NOT NULL COMMENT 'Number of those that initialized a producer (state Empty)',
   commits BIGINT NOT NULL COMMENT 'Number of those that completed a commit (state CompleteCommit)',
   aborts BIGINT NOT NULL COMMENT 'Number of those that completed an abort (state CompleteAbort)',
-  start_timestamp TIMESTAMP COMMENT 'Start of the last transaction; null for none since the producer was initialized',
+  start_timestamp TIMESTAMP COMMENT 'Start of the last transaction; null in states Empty and Dead',
   log_partition INT NOT NULL COMMENT 'Partition of __transaction_state that holds the source record',
   log_offset BIGINT NOT NULL COMMENT 'Offset of the source record',
   record_timestamp TIMESTAMP COMMENT 'Timestamp of the source record',
