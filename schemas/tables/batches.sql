@@ -11,7 +11,7 @@ CREATE TABLE batches (
   versions MAP<STRING, BIGINT> NOT NULL COMMENT 'Table → Delta version of this batch',
   phase_ms MAP<STRING, BIGINT> NOT NULL COMMENT 'Phase → duration in milliseconds',
   written_by STRING COMMENT 'Version of Grouplake that wrote the batch; null before layout 1.1',
-  transaction_offsets MAP<INT, BIGINT> COMMENT 'Partition of __transaction_state → first offset of the next batch; null if unread'
+  transaction_offsets MAP<INT, BIGINT> COMMENT 'Partition of __transaction_state → first offset of the next batch'
 )
 USING DELTA
 COMMENT 'Batches and the table versions that belong together'

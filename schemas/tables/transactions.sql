@@ -4,7 +4,7 @@ CREATE TABLE transactions (
   producer_id BIGINT NOT NULL COMMENT 'Producer id of the transactional id',
   producer_epoch INT NOT NULL COMMENT 'Epoch of the producer',
   previous_producer_id BIGINT COMMENT 'Producer id before the last transition (Kafka 4.3+); null if unknown',
-  next_producer_id BIGINT COMMENT 'Producer id after the transaction, if the epoch is exhausted; null for none',
+  next_producer_id BIGINT COMMENT 'Producer id after the transaction, if its epoch is exhausted',
   timeout_ms INT NOT NULL COMMENT 'Transaction timeout in milliseconds; 2147483647 for two-phase commits',
   partitions ARRAY<STRUCT<topic: STRING, partitions: ARRAY<INT>>> NOT NULL COMMENT 'Partitions of the open transaction, those of offsets included',
   start_timestamp TIMESTAMP COMMENT 'Start of the last transaction; null in state Empty',

@@ -16,6 +16,7 @@ from coordinator_core.log.damage import TornEnd
 from coordinator_core.sources.source import LogSource, one_after_another
 from coordinator_core.state.era import Era
 from pipelines.batch.apply import BatchApplier
+from pipelines.progress import Progress
 from pipelines.query.engine import Snapshot
 from pipelines.source.address import SourceAddress
 from pipelines.source.log_reading import SourceOptions
@@ -81,6 +82,12 @@ class MemoryOptions(SourceOptions):
         return self.source
 
 
+def memory_reader(source: MemorySource, progress: Progress, era: str = "4") -> TransactionLogReader:
+    """A reader of logs in memory."""
+    options = MemoryOptions(SourceAddress("jsonl", "memory"), era, Era.named(era).default_retention_ms, {}, source=source)
+    return TransactionLogReader(options, progress)
+
+
 class TransactionTables:
     """Tables of both topics under `root`; `at` is the time of every batch, None for the present."""
 
@@ -91,8 +98,7 @@ class TransactionTables:
         self.store.create()
         self._era = Era.named(era)
         retention_ms = self._era.default_retention_ms
-        options = MemoryOptions(SourceAddress("jsonl", "memory"), era, retention_ms, {}, source=self.source)
-        reader = TransactionLogReader(options, self.lines.append)
+        reader = memory_reader(self.source, self.lines.append, era)
         self.applier = BatchApplier(self.store, self._era, retention_ms, dict, bulk_rows=1_000_000, transactions=reader)
         if at is not None:
             self.applier.clock = lambda: at
