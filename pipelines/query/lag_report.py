@@ -49,6 +49,9 @@ _COLUMNS = {
     "CLIENT-ID": "client_id",
 }
 
+#: Columns that `LagReport.of` adds on request.
+_ON_REQUEST = {"STATUS": "status", "RULE": "rule", "BLOCKED-BY": "blocked_by"}
+
 
 @dataclass(frozen=True)
 class LagReport:
@@ -85,8 +88,7 @@ class LagReport:
             by_group.setdefault(row["group_id"], []).append(row)
         hidden = set() if verbose else {"LEADER-EPOCH"}
         columns = [*(name for name in _COLUMNS if name not in hidden), *(["SECONDS"] if seconds else [])]
-        columns += ["STATUS", "RULE"] if "status" in self.rows.column_names else []
-        columns += ["BLOCKED-BY"] if "blocked_by" in self.rows.column_names else []
+        columns += [name for name, column in _ON_REQUEST.items() if column in self.rows.column_names]
         for group in sorted(by_group):
             write_remark(messages, group, *self.states.get(group, ("Empty", 0)))
             write_block(out, [_cells(row) for row in _in_order(by_group[group])], columns)
@@ -140,9 +142,7 @@ def _cells(row: Mapping[str, Any]) -> dict[str, str]:
     return {
         **kafka,
         "SECONDS": _seconds(row),
-        **{
-            name: cell(row.get(column)) for name, column in (("STATUS", "status"), ("RULE", "rule"), ("BLOCKED-BY", "blocked_by"))
-        },
+        **{name: cell(row.get(column)) for name, column in _ON_REQUEST.items()},
     }
 
 
