@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 
 from coordinator_core.codec.uuids import uuid_from_text
 from pipelines.batch.expiry_sweep import sweep
@@ -50,7 +51,7 @@ def run(
         next_offsets = last.next_offsets if last else {}
         topic_id, ends = probe_log(options.address, options.kafka, next_offsets, topic_id)
     transaction_topic_id, transaction_ends = _probe_transactions(options, store, last)
-    with writer_lock(options.tables, "grouplake run") as is_locked:
+    with writer_lock(options.tables, "grouplake run") as is_locked, ExitStack() as resources:
         if last is not None:
             store.expect_writable()
         else:
@@ -66,6 +67,8 @@ def run(
         if writer is not None:
             last = writer.last
         transactions = _transaction_reader(options, transaction_topic_id, progress)
+        if transactions is not None:
+            resources.callback(transactions.close)
         prepared = PreparedRun(options, store, last, topic_id, writer, progress, clock_ms, stop, on_ready, transactions)
         if is_up_to_date:
             writer, end_run = _idle_run(prepared)

@@ -9,6 +9,7 @@ from appended_logs import NOW_MS, TOPIC, batches_of
 from jobs import run_job
 from log_builder import Log
 from transaction_logs import TransactionLog
+from transaction_tables import tables_without_records
 
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.protocol.internal_topics import TRANSACTION_STATE_TOPIC
@@ -16,14 +17,11 @@ from coordinator_core.segment_log.segment_log import SegmentLog
 from coordinator_core.segment_log.settings import SegmentLogSettings
 from coordinator_core.state.transaction_state import COMPLETE_COMMIT, EMPTY, ONGOING
 from pipelines.errors import UsageError
-from pipelines.phases import Phases
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 from pipelines.source.address import parse_address
 from pipelines.source.transaction_log import transaction_address
-from pipelines.tables.store import Batch, TableStore
-from pipelines.tables.writer import TablesWriter
-from pipelines.timestamps import at_ms
+from pipelines.tables.store import Batch
 
 
 class BothTopics:
@@ -73,13 +71,7 @@ def log(tmp_path: Path) -> BothTopics:
 
 @pytest.fixture
 def tables(tmp_path: Path) -> Iterator[Path]:
-    """Tables with a batch without records, so that the next run needs no Spark."""
-    folder = tmp_path / "tables"
-    store = TableStore(str(folder))
-    store.create()
-    writer = TablesWriter.claim(store)
-    writer.begin()
-    writer.finish(Phases(at_ms(NOW_MS)), at_ms(NOW_MS), era="4", retention_ms=1, next_offsets={})
+    folder = tables_without_records(tmp_path / "tables")
     yield folder
     assert check(str(folder)) == []
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -16,12 +16,25 @@ from coordinator_core.log.damage import TornEnd
 from coordinator_core.sources.source import LogSource, one_after_another
 from coordinator_core.state.era import Era
 from pipelines.batch.apply import BatchApplier
+from pipelines.phases import Phases
 from pipelines.progress import Progress
 from pipelines.query.engine import Snapshot
 from pipelines.source.address import SourceAddress
 from pipelines.source.log_reading import SourceOptions
 from pipelines.source.transaction_log import TransactionLogReader
 from pipelines.tables.store import TableStore
+from pipelines.tables.writer import TablesWriter
+
+
+def tables_without_records(folder: Path) -> Path:
+    """Tables with a batch without records, so that the next run needs no Spark."""
+    store = TableStore(str(folder))
+    store.create()
+    writer = TablesWriter.claim(store)
+    writer.begin()
+    at = datetime.now(UTC)
+    writer.finish(Phases(at), at, era="4", retention_ms=1, next_offsets={})
+    return folder
 
 
 class MemorySource:
