@@ -2,66 +2,23 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from appended_logs import NOW_MS, TOPIC, batches_of
+from appended_logs import NOW_MS
+from both_topics import BothTopics, commits, initialized
 from jobs import run_job
-from log_builder import Log
 from transaction_logs import TransactionLog
 from transaction_tables import tables_without_records
 
-from coordinator_core.log.entries import LogRecord
 from coordinator_core.protocol.internal_topics import TRANSACTION_STATE_TOPIC
-from coordinator_core.segment_log.segment_log import SegmentLog
-from coordinator_core.segment_log.settings import SegmentLogSettings
-from coordinator_core.state.transaction_state import COMPLETE_COMMIT, EMPTY, ONGOING
+from coordinator_core.state.transaction_state import COMPLETE_COMMIT, ONGOING
+from pipelines.cli import main
 from pipelines.errors import UsageError
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 from pipelines.source.address import parse_address
 from pipelines.source.transaction_log import transaction_address
 from pipelines.tables.store import Batch
-
-
-class BothTopics:
-    """A folder with both topics of a coordinator, one partition each."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.address = f"segments:{folder}"
-
-    def append(self, offsets: Log | None = None, transactions: TransactionLog | None = None) -> None:
-        """Append the records of these logs."""
-        log = SegmentLog.open(self.folder, TOPIC, 1, SegmentLogSettings())
-        self._append(log, offsets.records if offsets else [])
-        if transactions is not None:
-            beside = SegmentLog.open(self.folder, TRANSACTION_STATE_TOPIC, 1, SegmentLogSettings(), beside=log)
-            self._append(beside, transactions.records)
-            beside.close()
-        log.close()
-
-    def _append(self, log: SegmentLog, records: list[LogRecord]) -> None:
-        if records:
-            log.partition(0).append(batches_of(records), NOW_MS)
-
-    def run(self, tables: Path, given: str | None = "source", **changed: Any) -> list[str]:
-        address = transaction_address(parse_address(self.address), given, "4") if given else None
-        return run_job(self.address, tables, driver_records=100, transactions=address, **changed)
-
-
-def commits(*values: int, group: str = "ledger") -> Log:
-    log = Log()
-    for value in values:
-        log.commit(0, value, group=group)
-    return log
-
-
-def initialized(*names: str) -> TransactionLog:
-    log = TransactionLog()
-    for name in names:
-        log.state(name, EMPTY, producer_id=ord(name))
-    return log
 
 
 @pytest.fixture
@@ -135,6 +92,18 @@ def test_a_topic_that_is_shorter_than_the_tables(log: BothTopics, tables: Path) 
         segment.write_bytes(b"")
     with pytest.raises(UsageError, match=r"__transaction_state\), partition 0: the log ends at offset 0, before offset 2"):
         log.run(tables)
+
+
+@pytest.mark.parametrize("from_log", [True, False])
+def test_a_rebuild_keeps_the_transactions_and_their_position(from_log: bool, log: BothTopics, tables: Path) -> None:
+    log.append(commits(1), initialized("a", "b"))
+    log.run(tables)
+    assert main(["rebuild", "--tables", str(tables), *(["--source", log.address] if from_log else [])]) == 0
+    assert (ids(tables), last(tables).transaction_offsets) == (["a", "b"], {0: 2})
+    assert any("up to date" in line for line in log.run(tables))
+    log.append(None, initialized("c"))
+    log.run(tables)
+    assert ids(tables) == ["a", "b", "c"]
 
 
 def test_another_folder_for_the_transactions(tmp_path: Path, log: BothTopics, tables: Path) -> None:
