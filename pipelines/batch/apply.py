@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,7 +26,8 @@ from pipelines.errors import TablesError
 from pipelines.failpoints import failpoint
 from pipelines.phases import Phases
 from pipelines.source.changes import SCHEMA, Kind, of_kind
-from pipelines.source.transaction_log import TransactionLogReader, TransactionRange
+from pipelines.source.ranges import Offsets
+from pipelines.source.transaction_log import TransactionRange
 from pipelines.tables import definitions
 from pipelines.tables.store import Batch, TableStore
 from pipelines.tables.writer import TablesWriter
@@ -34,6 +36,18 @@ from pipelines.writers.table_write import TableWrite, Writer
 
 #: The writes of offsets and their history, from the plan of the other tables.
 OffsetWrites = Callable[[BatchPlan, BatchContext], tuple[TableWrite, ...]]
+
+
+class TransactionReader(Protocol):
+    """Reads new records of `__transaction_state`; see `TransactionLogReader`."""
+
+    def read(self, after: Offsets | None) -> TransactionRange | None:
+        """The records after a position, None if there are none."""
+        ...
+
+    def read_if_reachable(self, after: Offsets | None) -> TransactionRange | None:
+        """As `read`; None while no broker answers."""
+        ...
 
 
 @dataclass
@@ -56,7 +70,7 @@ class BatchApplier:
     #: Held while a batch is applied; other batches of the job, such as samples, hold it too.
     lock: threading.Lock = field(default_factory=threading.Lock)
     #: Each batch also applies the new records of this log; None: transactions are not read.
-    transactions: TransactionLogReader | None = None
+    transactions: TransactionReader | None = None
 
     def claim(self) -> TablesWriter:
         """Return the claim of the tables, and make it if there is none yet."""
