@@ -103,7 +103,7 @@ def test_the_tables_are_what_the_coordinator_answers(
         aborting.begin(topic, 7)
 
         def is_complete(name: str, state: str) -> bool:
-            return transactions(read(cluster.source, tables))[name]["state"] == state
+            return bool(transactions(read(cluster.source, tables))[name]["state"] == state)
 
         eventually("the commit is complete", partial(is_complete, committing.name, "CompleteCommit"))
         snapshot = read(cluster.source, tables)
