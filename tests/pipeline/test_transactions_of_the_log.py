@@ -12,7 +12,9 @@ from log_builder import Log
 from transaction_logs import NOW_MS, TransactionLog
 from transaction_tables import TransactionTables
 
+from coordinator_core.log.errors import LogNotFound, LogUnreachable
 from coordinator_core.state.transaction_state import COMPLETE_ABORT, COMPLETE_COMMIT, EMPTY, ONGOING, PREPARE_COMMIT
+from pipelines.errors import GrouplakeError, TablesError
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 from pipelines.tables import definitions
@@ -129,6 +131,35 @@ def test_records_that_no_coordinator_loads_are_quarantined(tmp_path: Path) -> No
     assert (row["log_topic"], row["log_partition"], row["log_offset"], row["key"]) == ("__transaction_state", 0, 5, b"\x00\x09")
     assert "unknown record type 9" in row["reason"]
     assert check(str(tmp_path)) == []
+
+
+def test_an_outage_is_reported_once_and_offsets_are_applied(tmp_path: Path) -> None:
+    tables, log = TransactionTables(tmp_path, transactions()), offsets()
+    tables.source.problem = LogUnreachable("no broker answers")
+    tables.apply(log, end=1)
+    tables.apply(log, start=1, end=2)
+    batch = Snapshot.open(str(tmp_path)).batch
+    assert (dict(batch.next_offsets), batch.transaction_offsets) == ({OFFSETS: 2}, None)
+    assert tables.lines == ["transactions cannot be read: no broker answers"]
+    with pytest.raises(GrouplakeError, match="transactions cannot be read: no broker answers"):
+        tables.apply()
+    tables.source.problem = None
+    tables.apply(log, start=2)
+    assert tables.lines[1:] == ["transactions are read again"]
+    assert states(tables) == {"idle": "Empty", "ledger-writer": "Ongoing"}
+
+
+def test_a_log_without_the_records_after_the_position_is_an_error(tmp_path: Path) -> None:
+    tables = TransactionTables(tmp_path, transactions())
+    tables.source.limits = {0: 2}
+    tables.apply()
+    tables.source.beginnings = {0: 3}
+    tables.source.limits = {}
+    with pytest.raises(TablesError, match="now starts at offset 3, but the tables need offset 2"):
+        tables.apply()
+    tables.source.problem = LogNotFound("no such topic")
+    tables.apply()
+    assert tables.lines == ["no transactions are read: no such topic"]
 
 
 class Killed(Exception):

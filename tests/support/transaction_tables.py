@@ -13,6 +13,7 @@ from transaction_logs import TransactionLog
 
 from coordinator_core.log.columns import RecordColumns, columns_of
 from coordinator_core.log.damage import TornEnd
+from coordinator_core.log.errors import LogError
 from coordinator_core.sources.source import LogSource, one_after_another
 from coordinator_core.state.era import Era
 from pipelines.batch.apply import BatchApplier
@@ -44,11 +45,15 @@ class MemorySource:
         self.logs = {log.partition: log for log in logs}
         self.limits: dict[int, int] = {}
         self.beginnings: dict[int, int] = {}
+        #: Raised by the next requests.
+        self.problem: LogError | None = None
 
     def partitions(self) -> tuple[int, ...]:
         return tuple(sorted(self.logs))
 
     def earliest_offsets(self) -> dict[int, int]:
+        if self.problem is not None:
+            raise self.problem
         return {partition: self.beginnings.get(partition, 0) for partition in self.logs}
 
     def end_offsets(self) -> dict[int, int]:
