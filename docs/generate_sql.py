@@ -304,13 +304,40 @@ ORDER BY records DESC, group_id, topic
 """,
         ),
         Question(
-            "Which transactions hang?",
+            "Which offsets wait for the end of a transaction?",
             """
 SELECT producer_id, group_id, count(*) AS partitions, min(commit_timestamp) AS since
 FROM pending_offsets
 GROUP BY producer_id, group_id
 ORDER BY since
 """,
+        ),
+        Question(
+            "Which transactions hang, and what do they block?",
+            """
+SELECT transactional_id, state, reason, hanging_since, group_id, topic, partition, pending_offset
+FROM hanging_transactions
+ORDER BY hanging_since, transactional_id, group_id, topic, partition
+""",
+            "Needs `run --transactions`. A row without a group is a partition whose records wait.",
+        ),
+        Question(
+            "Which producers commit the offsets of a group?",
+            """
+SELECT group_id, transactional_id, producer_id, state, open_since, offsets, pending_offsets, last_commit_at
+FROM transactional_groups
+ORDER BY group_id, transactional_id
+""",
+        ),
+        Question(
+            "How many transactions does each producer end?",
+            """
+SELECT transactional_id, sum(commits) AS commits, sum(aborts) AS aborts, sum(initializations) AS producers
+FROM transaction_history
+GROUP BY transactional_id
+ORDER BY transactional_id
+""",
+            "More producers than starts of the application fence each other.",
         ),
         Question(
             "Which offsets expire next?",

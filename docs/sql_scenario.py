@@ -6,6 +6,7 @@ The log is written record by record, and read, reduced and written into tables a
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
 from coordinator_core.codec.messages.classic import MemberMetadata
@@ -15,9 +16,13 @@ from coordinator_core.codec.messages.consumer import (
     ConsumerGroupMetadataValue,
 )
 from coordinator_core.codec.messages.modern import TargetAssignmentMemberValue, TargetAssignmentMetadataValue, TopicPartitions
+from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.codec.uuids import uuid_text
 from coordinator_core.health import EndOffsetSample
 from coordinator_core.log.entries import LogRecord
+from coordinator_core.log.partitioner import partition_for
+from coordinator_core.state.transaction_metadata import TransactionMetadata
+from coordinator_core.state.transaction_state import COMPLETE_COMMIT, EMPTY, ONGOING, PREPARE_COMMIT, TransactionState
 from pipelines.example_history.log import Assigned, ExampleLog, member, random_id
 from pipelines.example_history.table_history import TableHistory
 
@@ -184,6 +189,26 @@ def ledger(log: Log) -> None:
         log.commit("ledger", "payments", partition, TOPICS["payments"].end(partition, at), at, producer=7001)
 
 
+def transactions() -> list[TransactionMetadata]:
+    """The ids of two producers. The first began its open transaction at 07:10, with a timeout of 15 minutes."""
+    offsets = TopicPartition("__consumer_offsets", partition_for("ledger", 50))
+    first, second = ms("03-01 12:54"), ms("03-01 13:00")
+    opened = ms("03-02 07:10")
+    ends = [second + hour * HOUR for hour in range(25)]
+
+    def at(name: str, producer: int, state: TransactionState, time: int, start: int, *partitions: TopicPartition) -> Any:
+        return TransactionMetadata(name, producer, 0, 15 * MINUTE, state, frozenset(partitions), start, time)
+
+    found = [at("ledger-writer", 7001, EMPTY, first, -1), at("invoices-1", 7002, EMPTY, second, -1)]
+    for end in ends:
+        started, invoices = end - SECOND, TopicPartition("invoices", 0)
+        found.append(at("invoices-1", 7002, ONGOING, started, started, invoices))
+        found.append(at("invoices-1", 7002, PREPARE_COMMIT, end, started, invoices))
+        found.append(at("invoices-1", 7002, COMPLETE_COMMIT, end + 20, started))
+    found.append(at("ledger-writer", 7001, ONGOING, opened, opened, offsets, TopicPartition("ledger-entries", 2)))
+    return sorted(found, key=lambda metadata: metadata.last_update_ms)
+
+
 def positions(log: Log) -> None:
     """Commits of the running groups, every five minutes."""
     for at in range(FIRST + 55 * MINUTE + 30 * SECOND, LAST, 5 * MINUTE):
@@ -217,7 +242,7 @@ def batch_ends() -> list[int]:
 
 def write_tables(root: str) -> None:
     """Write the tables under `root`: a batch with the records until each of `batch_ends`, and a sample after it."""
-    history = TableHistory(root, whole_log(), samples, FIRST)
+    history = TableHistory(root, whole_log(), samples, FIRST, transactions=transactions())
     for end in batch_ends():
         history.advance(end)
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -64,6 +65,8 @@ def _view(snapshot: Snapshot, name: str, prefix: str) -> str:
     return f"WITH {', '.join(named)} SELECT * FROM (\n{query}\n) {name}"
 
 
-def _literal(value: str | int | datetime) -> str:
-    """A value of `batches` in Spark SQL."""
+def _literal(value: str | int | datetime | Mapping[int, int] | None) -> str:
+    """A value of `batches` in Spark SQL. Of a position, views need only whether it is known."""
+    if value is None or isinstance(value, Mapping):
+        return "NULL" if value is None else literal("known")
     return f"timestamp_micros({to_us(value)})" if isinstance(value, datetime) else literal(value)

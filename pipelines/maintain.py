@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pipelines.configuration import Configuration
 
 #: Histories with an age limit. `quarantine` has none: an operator decides about its rows.
-_AGING = ("offset_history", "group_history", "membership_history", "ownership_history")
+_AGING = ("offset_history", "group_history", "membership_history", "ownership_history", "transaction_history")
 
 #: How long a table's log keeps the names of replaced files (`delta.deletedFileRetentionDuration`).
 _DELETED_FILE_RETENTION_HOURS = 7 * 24

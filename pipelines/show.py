@@ -1,14 +1,17 @@
 """`grouplake show`: the records of a source in the formats of Kafka's console-consumer formatters."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
-from coordinator_core.codec import Record, decode
+from coordinator_core.codec import Record, Undecodable, decode
 from coordinator_core.codec.text import classic_line, json_form
 from coordinator_core.log.columns import to_log_records
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.sources.source import LogSource
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,13 @@ class LogProblem:
 
 def records(source: LogSource) -> Iterator[tuple[LogRecord, Record] | LogProblem]:
     """Every data record of a log, partition by partition in log order, with problems at their position."""
+    return decoded_records(source, decode)
+
+
+def decoded_records(
+    source: LogSource, decode: Callable[[bytes | None, bytes | None], R | Undecodable]
+) -> Iterator[tuple[LogRecord, R] | LogProblem]:
+    """As `records`, with the decoder of the log's topic."""
     earliest, end = source.earliest_offsets(), source.end_offsets()
     for partition in source.partitions():
         for columns in source.read_columns(partition, earliest[partition], end[partition]):
@@ -34,10 +44,10 @@ def records(source: LogSource) -> Iterator[tuple[LogRecord, Record] | LogProblem
                 if record.is_control:
                     continue
                 decoded = decode(record.key, record.value)
-                if isinstance(decoded, Record):
-                    yield record, decoded
-                else:
+                if isinstance(decoded, Undecodable):
                     yield LogProblem(partition, record.offset, decoded.reason)
+                else:
+                    yield record, decoded
 
 
 def json_line(logged: LogRecord, record: Record, *, with_position: bool) -> str:

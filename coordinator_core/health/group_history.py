@@ -53,11 +53,15 @@ class ExpiryEvent(NamedTuple):
 
 
 class PendingCommit(NamedTuple):
-    """A commit in a transaction, from its record until its marker; `until_ms` is None while the transaction is open."""
+    """A commit in a transaction, from its record until its marker; `until_ms` is None while the transaction is open.
+
+    `transactional_id` is that of its producer, None if unknown.
+    """
 
     since_ms: int
     partition: TopicPartition
     until_ms: int | None = None
+    transactional_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,13 +93,14 @@ def _jumps(*parties: JumpedBy) -> Callable[[GroupEvidence], Iterator[Cause]]:
 
 def _hanging_transaction(group: GroupEvidence) -> Iterator[Cause]:
     """A pending commit of the group, or an open transaction in a topic that holds the group's position."""
-    waiting = [("an offset commit", commit.partition, commit.since_ms) for commit in group.open_commits]
+    waiting = [("an offset commit", c.partition, c.since_ms, c.transactional_id) for c in group.open_commits]
     blocked = [(p.partition, p.blocked_since_ms) for p in group.partitions]
-    waiting += [("the last stable offset", partition, since) for partition, since in blocked if since is not None]
-    for text, partition, since_ms in waiting:
+    waiting += [("the last stable offset", partition, since, None) for partition, since in blocked if since is not None]
+    for text, partition, since_ms, transactional_id in waiting:
         open_ms = group.at_ms - since_ms
         if open_ms > group.settings.transaction_ms:
-            yield Cause(f"{text} waits for a transaction since {open_ms / 1000:g} s", partition, window_ms=open_ms)
+            transaction = "a transaction" if transactional_id is None else f"a transaction of {transactional_id}"
+            yield Cause(f"{text} waits for {transaction} since {open_ms / 1000:g} s", partition, window_ms=open_ms)
 
 
 def _near_retention(group: GroupEvidence) -> Iterator[Cause]:

@@ -1,4 +1,7 @@
-"""Application of a batch to the tables: plan, write, and the `batches` row last."""
+"""Application of a batch to the tables: plan, write, and the `batches` row last.
+
+A batch has new records of `__consumer_offsets`, and of `__transaction_state` if the job reads it (docs/adr/0041).
+"""
 
 import gc
 import threading
@@ -6,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,10 +21,13 @@ from pipelines.batch.plan import BatchPlan, plan_batch
 from pipelines.batch.previous_batch import PreviousBatch
 from pipelines.batch.small_files import COMPACT_EVERY, compact_appended
 from pipelines.batch.topic_names import NameSource
+from pipelines.batch.transactions_plan import plan_transactions
 from pipelines.errors import TablesError
 from pipelines.failpoints import failpoint
 from pipelines.phases import Phases
-from pipelines.source.changes import Kind, of_kind
+from pipelines.source.changes import SCHEMA, Kind, of_kind
+from pipelines.source.ranges import Offsets
+from pipelines.source.transaction_log import TransactionRange
 from pipelines.tables import definitions
 from pipelines.tables.store import Batch, TableStore
 from pipelines.tables.writer import TablesWriter
@@ -29,6 +36,18 @@ from pipelines.writers.table_write import TableWrite, Writer
 
 #: The writes of offsets and their history, from the plan of the other tables.
 OffsetWrites = Callable[[BatchPlan, BatchContext], tuple[TableWrite, ...]]
+
+
+class TransactionReader(Protocol):
+    """Reads new records of `__transaction_state`; see `TransactionLogReader`."""
+
+    def read(self, after: Offsets | None) -> TransactionRange | None:
+        """The records after a position, None if there are none."""
+        ...
+
+    def read_if_reachable(self, after: Offsets | None) -> TransactionRange | None:
+        """As `read`; None while no broker answers."""
+        ...
 
 
 @dataclass
@@ -50,6 +69,8 @@ class BatchApplier:
     writer: TablesWriter | None = None
     #: Held while a batch is applied; other batches of the job, such as samples, hold it too.
     lock: threading.Lock = field(default_factory=threading.Lock)
+    #: Each batch also applies the new records of this log; None: transactions are not read.
+    transactions: TransactionReader | None = None
 
     def claim(self) -> TablesWriter:
         """Return the claim of the tables, and make it if there is none yet."""
@@ -62,6 +83,26 @@ class BatchApplier:
         ranges = of_kind(rows, Kind.RANGE)
         if not self._is_applied(ranges):
             self._apply(rows, ranges, phases or Phases(self.clock()), lambda plan, context: _offset_writes(rows, plan, context))
+
+    def apply_transactions(self, *, required: bool = False) -> None:
+        """Apply new records of `__transaction_state` in a batch of their own, if there are any.
+
+        `required` raises GrouplakeError if no broker answers; otherwise a later call reads them.
+        """
+        if self.transactions is None:
+            return
+        phases = Phases(self.clock())
+        last = self.writer.last if self.writer else self.store.last_batch()
+        after = last.transaction_offsets if last else None
+        with phases.timed("read_transactions"):
+            found = self.transactions.read(after) if required else self.transactions.read_if_reachable(after)
+        if found is None:
+            return
+        context = self._context(self.claim())
+        with phases.timed("plan"):
+            writes = plan_transactions(found, context)
+        self._write(writes, context, phases)
+        self._finish(of_kind(SCHEMA.empty_table(), Kind.RANGE), phases, found)
 
     def _is_applied(self, ranges: pa.Table) -> bool:
         """True if the tables contain the batch already: Spark repeats a batch if the job ended before its checkpoint.
@@ -91,19 +132,34 @@ class BatchApplier:
         return False
 
     def _apply(self, rows: pa.Table, ranges: pa.Table, phases: Phases, offset_writes: OffsetWrites) -> None:
-        writer = self._claimed
-        context = BatchContext(writer.begin(), self.era, self.retention_ms, PreviousBatch(self.store, writer.last))
+        found = self._new_transactions(phases)
+        context = self._context(self._claimed)
         with phases.timed("plan"), _no_garbage_collection():
             plan = plan_batch(rows, context, self.name_source)
             offsets = offset_writes(plan, context)
-        for write in _in_order((*plan.writes, *offsets)):
+            transactions = plan_transactions(found, context) if found else ()
+        self._write((*plan.writes, *offsets, *transactions), context, phases)
+        self._finish(ranges, phases, found)
+
+    def _new_transactions(self, phases: Phases) -> TransactionRange | None:
+        if self.transactions is None:
+            return None
+        last = self._claimed.last
+        with phases.timed("read_transactions"):
+            return self.transactions.read_if_reachable(last.transaction_offsets if last else None)
+
+    def _context(self, writer: TablesWriter) -> BatchContext:
+        """Begin a batch."""
+        return BatchContext(writer.begin(), self.era, self.retention_ms, PreviousBatch(self.store, writer.last))
+
+    def _write(self, writes: tuple[TableWrite, ...], context: BatchContext, phases: Phases) -> None:
+        for write in _in_order(writes):
             with phases.timed(f"write_{write.table}"):
                 self._writer_of(write, context).write(write)
             failpoint(f"after:{write.table}")
         if context.batch_id % COMPACT_EVERY == COMPACT_EVERY - 1:
             with phases.timed("compact"):
-                compact_appended(writer)
-        self._finish(ranges, phases)
+                compact_appended(self._claimed)
 
     @property
     def _claimed(self) -> TablesWriter:
@@ -113,8 +169,9 @@ class BatchApplier:
     def _writer_of(self, _write: TableWrite, context: BatchContext) -> Writer:
         return DeltaRsWriter(self._claimed, context.previous.scanned_rows)
 
-    def _finish(self, ranges: pa.Table, phases: Phases) -> None:
+    def _finish(self, ranges: pa.Table, phases: Phases, transactions: TransactionRange | None) -> None:
         writer = self._claimed
+        read, kept = (transactions.records_read, transactions.records_kept) if transactions else (0, 0)
         offsets = zip(ranges["log_partition"].to_pylist(), ranges["next_offset"].to_pylist(), strict=True)
         batch = writer.finish(
             phases,
@@ -122,8 +179,9 @@ class BatchApplier:
             era=self.era.name,
             retention_ms=self.retention_ms,
             next_offsets={**(writer.last.next_offsets if writer.last else {}), **dict(offsets)},
-            records_read=pc.sum(ranges["records_read"]).as_py() or 0,
-            records_kept=kept_rows(ranges),
+            records_read=(pc.sum(ranges["records_read"]).as_py() or 0) + read,
+            records_kept=kept_rows(ranges) + kept,
+            transaction_offsets=transactions.next_offsets if transactions else None,
         )
         self.on_batch(batch)
 

@@ -66,6 +66,7 @@ def _damage_rows(changed: pa.Table, context: BatchContext) -> pa.Table:
             damages["log_offset"],
             damages["record_timestamp"],
             pa.repeat(pa.scalar(context.batch_id), damages.num_rows),
+            pa.nulls(damages.num_rows, pa.string()),
         ],
         schema=schema,
     )

@@ -1,6 +1,6 @@
 """The tables that a job would have written while a log grew: batches of records and samples of end offsets, without Spark."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -10,7 +10,9 @@ from coordinator_core.log.columns import columns_of
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.reduction.range_reduction import RangeReducer
 from coordinator_core.state.era import Era
+from coordinator_core.state.transaction_metadata import TransactionMetadata
 from pipelines.batch.apply import BatchApplier
+from pipelines.example_history.written_transactions import WrittenTransactions
 from pipelines.lag.sampling import LagSampling
 from pipelines.source.changes import SCHEMA
 from pipelines.source.reduction_rows import change_rows
@@ -26,11 +28,18 @@ _SAMPLE_AFTER_MS = 1_000
 class TableHistory:
     """A job in the past: it reads `records` (by log partition, in order) and samples end offsets, at times that are given to it.
 
-    `batch_ms`: duration of a batch by its times.
+    `batch_ms`: duration of a batch by its times. `transactions`: transitions of transactional ids, in their order.
     """
 
     def __init__(
-        self, root: str, records: Mapping[int, list[LogRecord]], samples: Samples, begins_at: int, *, batch_ms: int = 0
+        self,
+        root: str,
+        records: Mapping[int, list[LogRecord]],
+        samples: Samples,
+        begins_at: int,
+        *,
+        batch_ms: int = 0,
+        transactions: Sequence[TransactionMetadata] = (),
     ) -> None:
         self._records, self._samples = records, samples
         self._now, self._batch_ms = begins_at, batch_ms
@@ -38,6 +47,8 @@ class TableHistory:
         store = TableStore(root)
         store.create()
         self._applier = BatchApplier(store, ERA, ERA.default_retention_ms, dict, bulk_rows=1_000_000, clock=self._clock)
+        if transactions:
+            self._applier.transactions = WrittenTransactions(transactions, ERA.name, lambda: self._now)
         self._sampling = LagSampling(self._answers, self._clock)
 
     def _clock(self) -> datetime:

@@ -1,7 +1,8 @@
-"""Work of a run between batches of records, and at its end: samples of end offsets, and maintenance."""
+"""Work of a run between batches of records, and at its end: transactions, samples of end offsets, and maintenance."""
 
 import threading
 from collections.abc import Callable
+from typing import Protocol
 
 from pipelines.job.run_options import AVAILABLE_NOW, RunOptions
 from pipelines.lag.schedule import SampleSchedule
@@ -10,8 +11,16 @@ from pipelines.progress import Progress
 from pipelines.tables.writer import TablesWriter
 
 
+class ApplyTransactions(Protocol):
+    """`BatchApplier.apply_transactions`."""
+
+    def __call__(self, *, required: bool = False) -> None:
+        """Apply new records of `__transaction_state`, if there are any."""
+        ...
+
+
 class BetweenBatches:
-    """Both schedules of a run. `lock` is held while a batch is applied; `claim` is called with it."""
+    """The schedules of a run. `lock` is held while a batch is applied; `claim` and `transactions` are called with it."""
 
     def __init__(
         self,
@@ -20,7 +29,10 @@ class BetweenBatches:
         claim: Callable[[], TablesWriter],
         progress: Progress,
         clock_ms: Callable[[], int],
+        transactions: ApplyTransactions | None = None,
     ) -> None:
+        self._lock = lock
+        self._transactions = transactions
         self._follows = options.trigger != AVAILABLE_NOW
         sampling = None
         if options.lag_interval_seconds:
@@ -36,11 +48,18 @@ class BetweenBatches:
             self._maintenance = MaintenanceSchedule(options.tables, limits, every, lock, claim, progress, clock_ms)
 
     def every_second(self) -> None:
-        """Take a sample and start maintenance, as far as they are due.
+        """Apply new transactions, take a sample and start maintenance, as far as they are due.
+
+        Transactions wait for a batch in progress, which applies them itself.
 
         Raises:
             AnotherWriter: another job took over the tables.
         """
+        if self._transactions is not None and self._lock.acquire(blocking=False):
+            try:
+                self._transactions()
+            finally:
+                self._lock.release()
         self._samples.sample_if_due()
         if self._maintenance is not None:
             self._maintenance.maintain_if_due()
@@ -51,11 +70,16 @@ class BetweenBatches:
             self._maintenance.stop()
 
     def query_ended(self, is_done: bool) -> None:
-        """Take the sample of a run that does not follow the log, and maintain if that is due; nothing after a stop.
+        """Apply the last transactions, take the sample of a run that does not follow the log, and maintain if that is due.
+
+        Nothing after a stop.
 
         Raises:
             AnotherWriter: another job took over the tables.
         """
+        if self._transactions is not None and is_done:
+            with self._lock:
+                self._transactions(required=True)
         self._samples.query_ended(is_done)
         if self._maintenance is not None and is_done and not self._follows:
             self._maintenance.query_ended()

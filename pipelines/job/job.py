@@ -2,11 +2,13 @@
 
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 
+from coordinator_core.codec.uuids import uuid_from_text
 from pipelines.batch.expiry_sweep import sweep
 from pipelines.errors import UsageError
 from pipelines.job.between_batches import BetweenBatches
-from pipelines.job.log_probe import probe_log
+from pipelines.job.log_probe import probe_log, probe_transactions
 from pipelines.job.prepared_run import Outcome, PreparedRun
 from pipelines.job.run_in_driver import fits_driver, run_in_driver
 from pipelines.job.run_in_spark import run_in_spark
@@ -14,8 +16,10 @@ from pipelines.job.run_options import AVAILABLE_NOW, RunOptions, trigger_argumen
 from pipelines.job.stop_request import StopRequest
 from pipelines.progress import Progress
 from pipelines.source.address import open_source
+from pipelines.source.log_reading import SourceOptions
 from pipelines.source.ranges import new_offsets
-from pipelines.tables.store import Batch, TableStore
+from pipelines.source.transaction_log import TransactionLogReader
+from pipelines.tables.store import TRANSACTIONS_TOPIC_ID, Batch, TableStore
 from pipelines.tables.writer import TablesWriter
 from pipelines.tables.writer_lock import writer_lock
 
@@ -46,20 +50,26 @@ def run(
     if not options.address.is_spark_kafka:
         next_offsets = last.next_offsets if last else {}
         topic_id, ends = probe_log(options.address, options.kafka, next_offsets, topic_id)
-    with writer_lock(options.tables, "grouplake run") as is_locked:
+    transaction_topic_id, transaction_ends = _probe_transactions(options, store, last)
+    with writer_lock(options.tables, "grouplake run") as is_locked, ExitStack() as resources:
         if last is not None:
             store.expect_writable()
         else:
             store.create()
         if topic_id is not None:
             store.remember_topic_id(topic_id)
+        if transaction_topic_id is not None:
+            store.remember_topic_id(transaction_topic_id, TRANSACTIONS_TOPIC_ID)
         last = _last_batch(store, options)
         # a run that finds nothing new writes nothing: with a lock the first batch claims the tables
-        is_up_to_date = last is not None and _is_up_to_date(options, last, ends)
+        is_up_to_date = last is not None and _is_up_to_date(options, last, ends, transaction_ends)
         writer = None if is_locked or is_up_to_date else TablesWriter.claim(store)
         if writer is not None:
             last = writer.last
-        prepared = PreparedRun(options, store, last, topic_id, writer, progress, clock_ms, stop, on_ready)
+        transactions = _transaction_reader(options, transaction_topic_id, progress)
+        if transactions is not None:
+            resources.callback(transactions.close)
+        prepared = PreparedRun(options, store, last, topic_id, writer, progress, clock_ms, stop, on_ready, transactions)
         if is_up_to_date:
             writer, end_run = _idle_run(prepared)
         elif last is not None and fits_driver(options, last.next_offsets, ends):
@@ -85,12 +95,31 @@ def _last_batch(store: TableStore, options: RunOptions) -> Batch | None:
     return last
 
 
-def _is_up_to_date(options: RunOptions, last: Batch, ends: Mapping[int, int] | None) -> bool:
+def _probe_transactions(options: RunOptions, store: TableStore, last: Batch | None) -> tuple[str | None, Mapping[int, int]]:
+    """Id of the topic of transactions, if known, and the end of its log; without `--transactions` it is not opened."""
+    if options.transactions is None:
+        return None, {}
+    topic_id = store.topic_id(TRANSACTIONS_TOPIC_ID) if last else None
+    next_offsets = (last.transaction_offsets if last else None) or {}
+    return probe_transactions(options.transactions, options.kafka, next_offsets, topic_id)
+
+
+def _transaction_reader(options: RunOptions, topic_id: str | None, progress: Progress) -> TransactionLogReader | None:
+    if options.transactions is None:
+        return None
+    expected = uuid_from_text(topic_id) if topic_id else None
+    source = SourceOptions(options.transactions, options.era.name, options.retention_ms, options.kafka, topic_id=expected)
+    return TransactionLogReader(source, progress)
+
+
+def _is_up_to_date(options: RunOptions, last: Batch, ends: Mapping[int, int] | None, transaction_ends: Mapping[int, int]) -> bool:
     """True for a run that would find nothing to read, so that it need not start Spark, which takes 20 s.
 
     Spark's checkpoint has leader epochs, and the first run that reads compares them with the log, as every run did.
     """
-    return options.trigger == AVAILABLE_NOW and ends is not None and new_offsets(last.next_offsets, ends) == 0
+    if options.trigger != AVAILABLE_NOW or ends is None or new_offsets(last.transaction_offsets or {}, transaction_ends):
+        return False
+    return new_offsets(last.next_offsets, ends) == 0
 
 
 def _idle_run(run: PreparedRun) -> Outcome:

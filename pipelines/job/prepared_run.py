@@ -14,6 +14,7 @@ from pipelines.job.stored_position import known_epochs
 from pipelines.progress import Progress
 from pipelines.source.address import open_source
 from pipelines.source.position import Position
+from pipelines.source.transaction_log import TransactionLogReader
 from pipelines.tables.location import local_folder
 from pipelines.tables.store import Batch, TableStore
 from pipelines.tables.writer import TablesWriter
@@ -32,6 +33,7 @@ class PreparedRun:
         last: newest batch of the tables, None in new tables
         topic_id: id of the topic of the log, if known
         writer: claim of the tables; None while a lock excludes other jobs
+        transactions: reader of `__transaction_state`; None if it is not read
     """
 
     options: RunOptions
@@ -43,6 +45,7 @@ class PreparedRun:
     clock_ms: Callable[[], int]
     stop: StopRequest | None
     on_ready: Callable[[], None] | None
+    transactions: TransactionLogReader | None = None
 
     @property
     def locked_folder(self) -> Path | None:
@@ -66,11 +69,13 @@ class PreparedRun:
             bulk_rows=self.options.bulk_rows,
             on_batch=lambda batch: self.progress(describe_batch(batch)),
             writer=self.writer,
+            transactions=self.transactions,
         )
 
     def between_batches(self, applier: BatchApplier) -> BetweenBatches:
         """Samples and maintenance beside the batches of `applier`."""
-        return BetweenBatches(self.options, applier.lock, applier.claim, self.progress, self.clock_ms)
+        transactions = None if self.transactions is None else applier.apply_transactions
+        return BetweenBatches(self.options, applier.lock, applier.claim, self.progress, self.clock_ms, transactions)
 
     def ready(self) -> None:
         """Report that the run has read the end of the log for the first time."""

@@ -51,6 +51,8 @@ class RunOptions:
     maintenance: "Maintenance | None" = None
     #: Seconds between two maintenances; 0 for maintenance on request only.
     maintain_every_seconds: int = 0
+    #: The log `__transaction_state`; None if transactions are not read.
+    transactions: SourceAddress | None = None
 
 
 def trigger_arguments(trigger: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ _WRITTEN = "offsets"
 
 def shared_files(address: SourceAddress, kafka: Mapping[str, str], tables: str) -> dict[str, bool]:
     """Absolute paths, and whether the executors write to them."""
-    paths = [] if address.topic else [Path(address.location)]
+    paths = [] if address.is_cluster else [Path(address.location)]
     paths += [Path(kafka[name]) for name in _FILES if kafka.get(name)]
     folder = local_folder(tables)
     written = {} if folder is None else {str((folder / _WRITTEN).absolute()): True}
@@ -25,4 +25,4 @@ def shared_files(address: SourceAddress, kafka: Mapping[str, str], tables: str) 
 
 def absolute_address(address: SourceAddress) -> SourceAddress:
     """The address with an absolute path: executors have another working directory than the driver."""
-    return address if address.topic else replace(address, location=str(Path(address.location).absolute()))
+    return address if address.is_cluster else replace(address, location=str(Path(address.location).absolute()))

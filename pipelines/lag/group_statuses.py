@@ -22,7 +22,10 @@ from pipelines.timestamps import at_ms as timestamp
 from pipelines.timestamps import to_ms
 
 GROUPS = "SELECT group_id, group_type, protocol_type, state, member_count, record_timestamp FROM groups"
-_PENDING = "SELECT group_id, topic, partition, record_timestamp FROM pending_offsets ORDER BY group_id, topic, partition"
+_PENDING = """
+SELECT p.group_id, p.topic, p.partition, p.record_timestamp, {transactional_id} AS transactional_id
+FROM pending_offsets p {join} ORDER BY p.group_id, p.topic, p.partition
+"""
 _IDLE = f"""
 SELECT g.group_id
 FROM groups g LEFT JOIN ({MEMBERS}) m ON m.group_id = g.group_id AND m.has_partitions
@@ -122,8 +125,14 @@ def expiries(snapshot: Snapshot, sampled: SampledPositions, settings: StatusSett
 def pending_commits(snapshot: Snapshot) -> dict[str, list[PendingCommit]]:
     """Commits in open transactions, by group."""
     found: dict[str, list[PendingCommit]] = {}
-    for row in select(snapshot, _PENDING).to_pylist():
-        commit = PendingCommit(max(0, to_ms(row["record_timestamp"])), TopicPartition(row["topic"], row["partition"]))
+    named = "transactions" in snapshot.batch.versions
+    sql = _PENDING.format(
+        transactional_id="t.transactional_id" if named else "CAST(NULL AS STRING)",
+        join="LEFT JOIN transactions t ON t.producer_id = p.producer_id" if named else "",
+    )
+    for row in select(snapshot, sql).to_pylist():
+        at, partition = max(0, to_ms(row["record_timestamp"])), TopicPartition(row["topic"], row["partition"])
+        commit = PendingCommit(at, partition, transactional_id=row["transactional_id"])
         found.setdefault(row["group_id"], []).append(commit)
     return found
 

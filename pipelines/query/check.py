@@ -3,6 +3,7 @@
 Every rule is a query that selects the violations.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pipelines.query.engine import Snapshot
@@ -37,9 +38,38 @@ _WITH_POSITION = (
     "ownership_history",
     "quarantine",
 )
+_WITH_TRANSACTION_POSITION = definitions.FROM_TRANSACTIONS
+
+#: Rules about tables that earlier versions of Grouplake did not write, and rows of both logs.
+TRANSACTION_RULES: dict[str, str] = {
+    **dict(_unique(table) for table in ("transactions",)),
+    "transactions: a producer id belongs to one transactional id": """
+        SELECT producer_id, count(*) AS n FROM transactions GROUP BY producer_id HAVING count(*) > 1""",
+    "transactions: every id is as in its newest row of transaction_history": """
+        SELECT t.transactional_id, t.log_offset, h.log_offset AS newest FROM transactions t JOIN (
+          SELECT transactional_id, max(log_offset) AS log_offset FROM transaction_history GROUP BY transactional_id
+        ) h ON h.transactional_id = t.transactional_id WHERE h.log_offset <> t.log_offset""",
+    # a coordinator logs Complete* when every partition has its marker; a minute for clocks of two brokers
+    "pending_offsets: no offset waits for a transaction that is complete": """
+        SELECT p.group_id, p.topic, p.partition, t.transactional_id, t.state FROM pending_offsets p
+        JOIN transactions t ON t.producer_id = p.producer_id
+        JOIN (
+          SELECT log_partition, max(record_timestamp) AS read_until FROM offsets GROUP BY log_partition
+        ) o ON o.log_partition = p.log_partition
+        WHERE t.state IN ('CompleteCommit', 'CompleteAbort')
+          AND p.record_timestamp < t.record_timestamp - INTERVAL '1 minute'
+          AND o.read_until > t.record_timestamp + INTERVAL '1 minute'
+          AND (SELECT max(era) FROM batches) = '4'""",
+    **{
+        f"{table}: no row of a batch that is not complete": (
+            f"SELECT t.batch_id, l.batch_id AS last FROM {table} t CROSS JOIN ({_LAST}) l WHERE t.batch_id > l.batch_id"
+        )
+        for table in _WITH_TRANSACTION_POSITION
+    },
+}
 
 RULES: dict[str, str] = {
-    **dict(_unique(table) for table in definitions.KEYS),
+    **dict(_unique(table) for table in definitions.KEYS if table not in definitions.FROM_TRANSACTIONS),
     "groups: member_count counts the rows of members": """
         SELECT g.group_id, g.member_count, count(m.member_id) AS n FROM groups g
         LEFT JOIN members m ON m.group_id = g.group_id
@@ -112,6 +142,8 @@ def check(root: str) -> list[Finding]:
     for rule, (table, sql) in SAMPLE_RULES.items():
         found = _violations(snapshot, rule, sql) if table in snapshot.batch.versions else None
         findings += [] if found is None else [found]
+    if set(definitions.FROM_TRANSACTIONS) <= set(snapshot.batch.versions):
+        findings += [found for rule, sql in TRANSACTION_RULES.items() if (found := _violations(snapshot, rule, sql))]
     findings += _positions(snapshot)
     for name in snapshot.batch.versions:
         if snapshot.batch.versions.get(name, 0) > store.table(name).version():
@@ -125,12 +157,20 @@ def _violations(snapshot: Snapshot, rule: str, sql: str) -> Finding | None:
 
 
 def _positions(snapshot: Snapshot) -> list[Finding]:
-    """Find rows at or after the log position at which the last batch ends."""
-    next_offsets = snapshot.batch.next_offsets
-    findings = []
-    for table in _WITH_POSITION:
-        rows = snapshot.query(f"SELECT log_partition, max(log_offset) AS newest FROM {table} GROUP BY log_partition").to_pylist()
-        beyond = [row for row in rows if row["newest"] >= next_offsets.get(row["log_partition"], 0)]
-        if beyond:
-            findings.append(Finding(f"{table}: no row from beyond the end of the last batch", len(beyond), str(beyond[0])))
-    return findings
+    """Find rows at or after the log positions at which the last batch ends."""
+    batch = snapshot.batch
+    has_transactions = set(definitions.FROM_TRANSACTIONS) <= set(batch.versions)
+    # a batch of an earlier layout has quarantined records of one topic only
+    of_offsets = {"quarantine": "log_topic IS NULL"} if has_transactions else {}
+    findings = [_beyond(snapshot, table, of_offsets.get(table, "TRUE"), batch.next_offsets) for table in _WITH_POSITION]
+    if has_transactions:
+        conditions = {**dict.fromkeys(definitions.FROM_TRANSACTIONS, "TRUE"), "quarantine": "log_topic IS NOT NULL"}
+        findings += [_beyond(snapshot, *each, batch.transaction_offsets or {}) for each in conditions.items()]
+    return [found for found in findings if found is not None]
+
+
+def _beyond(snapshot: Snapshot, table: str, condition: str, next_offsets: Mapping[int, int]) -> Finding | None:
+    newest = f"SELECT log_partition, max(log_offset) AS newest FROM {table} WHERE {condition} GROUP BY log_partition"
+    rows = snapshot.query(newest).to_pylist()
+    beyond = [row for row in rows if row["newest"] >= next_offsets.get(row["log_partition"], 0)]
+    return Finding(f"{table}: no row from beyond the end of the last batch", len(beyond), str(beyond[0])) if beyond else None

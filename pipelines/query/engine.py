@@ -57,6 +57,8 @@ class Snapshot:
             "era": literal(batch.era),
             "retention_ms": literal(batch.retention_ms if retention_ms is None else retention_ms),
             "finished_at": timestamp_literal(batch.finished_at),
+            # views need only whether it is known
+            "transaction_offsets": "NULL" if batch.transaction_offsets is None else literal("known"),
         }
 
     @classmethod

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from pipelines.errors import UsageError
 from pipelines.lag.positions import POSITIONS
+from pipelines.query.blocking_transactions import blocking_transactions
 from pipelines.query.engine import Snapshot
 from pipelines.query.kafka_layout import cell, write_block, write_remark
 from pipelines.query.partition_findings import PartitionFindings
@@ -48,6 +49,9 @@ _COLUMNS = {
     "CLIENT-ID": "client_id",
 }
 
+#: Columns that `LagReport.of` adds on request.
+_ON_REQUEST = {"STATUS": "status", "RULE": "rule", "BLOCKED-BY": "blocked_by"}
+
 
 @dataclass(frozen=True)
 class LagReport:
@@ -57,8 +61,12 @@ class LagReport:
     states: dict[str, tuple[str, int]]
 
     @classmethod
-    def of(cls, snapshot: Snapshot, groups: Sequence[str], *, with_status: bool = False) -> "LagReport":
-        """The lag of these groups; of all groups if none is named. `with_status` adds the columns `status` and `rule`.
+    def of(
+        cls, snapshot: Snapshot, groups: Sequence[str], *, with_status: bool = False, with_transactions: bool = False
+    ) -> "LagReport":
+        """The lag of these groups; of all groups if none is named.
+
+        `with_status` adds the columns `status` and `rule`, `with_transactions` the column `blocked_by`.
 
         Raises:
             UsageError: a named group does not exist.
@@ -69,7 +77,9 @@ class LagReport:
             row["group_id"]: (row["state"], row["member_count"]) for row in snapshot.query(f"{_STATES} {named}").to_pylist()
         }
         require_groups(groups, states.keys() | set(rows["group_id"].to_pylist()), snapshot)
-        return cls(_with_status(rows, PartitionFindings.of(snapshot, groups)) if with_status else rows, states)
+        if with_status:
+            rows = _with_status(rows, PartitionFindings.of(snapshot, groups))
+        return cls(_with_transactions(rows, snapshot, groups) if with_transactions else rows, states)
 
     def write(self, out: TextIO, messages: TextIO, *, verbose: bool = False, seconds: bool = False) -> None:
         """Write a block per group, in the order of their names, and remarks about groups to `messages`."""
@@ -78,7 +88,7 @@ class LagReport:
             by_group.setdefault(row["group_id"], []).append(row)
         hidden = set() if verbose else {"LEADER-EPOCH"}
         columns = [*(name for name in _COLUMNS if name not in hidden), *(["SECONDS"] if seconds else [])]
-        columns += ["STATUS", "RULE"] if "status" in self.rows.column_names else []
+        columns += [name for name, column in _ON_REQUEST.items() if column in self.rows.column_names]
         for group in sorted(by_group):
             write_remark(messages, group, *self.states.get(group, ("Empty", 0)))
             write_block(out, [_cells(row) for row in _in_order(by_group[group])], columns)
@@ -107,6 +117,14 @@ def _with_status(rows: pa.Table, findings: PartitionFindings) -> pa.Table:
     return rows
 
 
+def _with_transactions(rows: pa.Table, snapshot: Snapshot, groups: Sequence[str]) -> pa.Table:
+    is_newest = snapshot.newest().batch.batch_id == snapshot.batch.batch_id
+    blocking = blocking_transactions(snapshot.query, snapshot.batch, groups, with_lag=is_newest)
+    keys = zip(*(rows[name].to_pylist() for name in ("group_id", "topic", "partition")), strict=True)
+    names = [", ".join(blocking.get(key, ())) or None for key in keys]
+    return rows.append_column("blocked_by", pa.array(names, pa.string()))
+
+
 def _in_order(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Owned partitions first, the owner with the most partitions first; then the partitions without an owner."""
     rows = list(rows)
@@ -121,7 +139,11 @@ def _in_order(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _cells(row: Mapping[str, Any]) -> dict[str, str]:
     kafka = {name: cell(row[column]) for name, column in _COLUMNS.items()}
-    return {**kafka, "SECONDS": _seconds(row), "STATUS": cell(row.get("status")), "RULE": cell(row.get("rule"))}
+    return {
+        **kafka,
+        "SECONDS": _seconds(row),
+        **{name: cell(row.get(column)) for name, column in _ON_REQUEST.items()},
+    }
 
 
 def require_groups(groups: Sequence[str], known: Container[str], snapshot: Snapshot) -> None:

@@ -19,8 +19,8 @@ from pipelines.tables.store import Batch, TableStore
 from pipelines.tables.writer import TablesWriter
 from pipelines.tables.writer_lock import writer_lock
 
-#: Tables of state that a log gives in full, even when it is compacted. Topic ids are also learned elsewhere.
-FROM_LOG = tuple(name for name in definitions.KEYS if name != "topic_ids")
+#: Tables of state that a log of offsets gives in full, even when it is compacted. Topic ids are also learned elsewhere.
+FROM_LOG = tuple(name for name in definitions.KEYS if name not in ("topic_ids", *definitions.FROM_TRANSACTIONS))
 
 #: Loads the state at the log position of a batch from the log, into tables below a folder, which may name topic ids.
 LoadState = Callable[[str, Batch, TableStore], TableStore]

@@ -18,7 +18,7 @@ DEFAULT_TOPIC = "__consumer_offsets"
 
 @dataclass(frozen=True)
 class SourceAddress:
-    """A parsed source address. `location` is a path, or HOST:PORT[,…]; `topic` only for brokers."""
+    """A parsed source address. `location` is a path, or HOST:PORT[,…]; `topic` for brokers, and for folders of another topic."""
 
     scheme: str
     location: str
@@ -29,12 +29,19 @@ class SourceAddress:
         """True if Spark's own Kafka source reads the log."""
         return self.scheme == "spark-kafka"
 
+    @property
+    def is_cluster(self) -> bool:
+        """True if brokers serve the log, and false for files."""
+        return self.scheme in ("kafka", "spark-kafka")
+
     def __str__(self) -> str:
-        return f"{self.scheme}://{self.location}/{self.topic}" if self.topic else f"{self.scheme}:{self.location}"
+        if self.is_cluster:
+            return f"{self.scheme}://{self.location}/{self.topic}"
+        return f"{self.scheme}:{self.location}{f' ({self.topic})' if self.topic else ''}"
 
 
-def parse_address(text: str) -> SourceAddress:
-    """Parse a source address.
+def parse_address(text: str, default_topic: str = DEFAULT_TOPIC) -> SourceAddress:
+    """Parse a source address; `default_topic` is that of an address of brokers without a topic.
 
     Raises:
         UsageError: unknown form, or credentials in the address.
@@ -47,7 +54,7 @@ def parse_address(text: str) -> SourceAddress:
     if colon and scheme in ("kafka", "spark-kafka") and rest.startswith("//"):
         location, _, topic = rest[2:].partition("/")
         if location and all(":" in server for server in location.split(",")):
-            return SourceAddress(scheme, location, topic or DEFAULT_TOPIC)
+            return SourceAddress(scheme, location, topic or default_topic)
     raise UsageError(f"invalid source address {text!r}: use {FORMS}")
 
 
@@ -66,7 +73,7 @@ def open_source(
         case "segments":
             from coordinator_core.sources.segments import SegmentSource
 
-            return SegmentSource(address.location)
+            return SegmentSource(address.location, address.topic or DEFAULT_TOPIC)
         case "jsonl":
             from coordinator_core.sources.jsonl import JsonlSource
 

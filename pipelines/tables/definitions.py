@@ -28,6 +28,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "group_records": ("group_id", "key"),
     "groups": ("group_id",),
     "members": ("group_id", "member_id"),
+    "transactions": ("transactional_id",),
 }
 
 #: Tables that a write replaces as a whole.
@@ -38,7 +39,7 @@ SAMPLED_HOURS = 1
 
 #: Append-only tables.
 APPENDED = (
-    *("offset_history", "group_history", "membership_history", "ownership_history"),
+    *("offset_history", "group_history", "membership_history", "ownership_history", "transaction_history"),
     *("quarantine", "end_offsets", "lag_history", "batches"),
 )
 
@@ -51,17 +52,21 @@ WRITE_ORDER = (*KEYS, *REPLACED, *APPENDED)
 #: Tables of `grouplake alerts`, which has its own writer: no batch names their versions (docs/adr/0027).
 ALERTS = ("alerts", "alert_history")
 
-#: Tables that batches of records write.
-FROM_RECORDS = tuple(name for name in WRITE_ORDER if name not in SAMPLED)
+#: Tables of the log `__transaction_state`, which a job reads only on request (docs/adr/0041).
+FROM_TRANSACTIONS = ("transactions", "transaction_history")
+
+#: Tables that batches of records of `__consumer_offsets` write.
+FROM_RECORDS = tuple(name for name in WRITE_ORDER if name not in (*SAMPLED, *FROM_TRANSACTIONS))
 
 VIEWS = (
     *("committed_offsets", "group_members", "assignments", "expiring_offsets"),
     *("ownership", "rebalances", "resets", "consumption_edges", "unused_groups"),
     *("lag_by_group", "lag_by_group_topic", "lag_by_topic"),
+    *("hanging_transactions", "transactional_groups"),
 )
 
 #: Columns of `batches` with placeholders in views: `{batch.era}` stands for the era of the batch at which a view is read.
-BATCH_COLUMNS = ("era", "retention_ms", "finished_at")
+BATCH_COLUMNS = ("era", "retention_ms", "finished_at", "transaction_offsets")
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 #: Beginning of a call in DataFusion → the equivalent in Spark SQL.

@@ -36,7 +36,7 @@ class Layout(NamedTuple):
 FIRST = Layout(1, 0)
 
 #: The layout that this version writes.
-LAYOUT = Layout(1, 1)
+LAYOUT = Layout(1, 2)
 
 
 def grouplake_version() -> str:

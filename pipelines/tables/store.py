@@ -27,8 +27,8 @@ from pipelines.timestamps import to_us
 #: Application id of the transactions that write rows of `batches`; their version is the batch id.
 APP_ID = "grouplake"
 
-#: Property of the table `batches`: the id of the topic that the tables are made from, as Kafka prints it.
-_TOPIC_ID = "grouplake.topic_id"
+#: Properties of the table `batches`: the ids of the topics that the tables are made from, as Kafka prints them.
+OFFSETS_TOPIC_ID, TRANSACTIONS_TOPIC_ID = "grouplake.topic_id", "grouplake.transaction_topic_id"
 
 #: Most values in an IN predicate; for more values the predicate is their range.
 MAX_LITERALS = 2_000
@@ -50,11 +50,15 @@ class Batch:
     versions: Mapping[str, int]
     phase_ms: Mapping[str, int]
     written_by: str | None = None
+    #: Position in `__transaction_state`; None if no batch has read it.
+    transaction_offsets: Mapping[int, int] | None = None
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> "Batch":
         """Build a batch from a row of `batches`, which may have fewer or more columns in a folder of another layout."""
         maps = {name: dict(row[name]) for name in ("next_offsets", "versions", "phase_ms")}
+        if row.get("transaction_offsets") is not None:
+            maps["transaction_offsets"] = dict(row["transaction_offsets"])
         return cls(**{field.name: row[field.name] for field in fields(cls) if field.name in row} | maps)
 
 
@@ -158,15 +162,15 @@ class TableStore:
             expect_readable(found, self.root)
         return found
 
-    def topic_id(self) -> str | None:
-        """Id of the topic that the tables are made from; None until a source reports one."""
-        return self.table("batches").metadata().configuration.get(_TOPIC_ID)
+    def topic_id(self, kind: str = OFFSETS_TOPIC_ID) -> str | None:
+        """Id of a topic that the tables are made from; None until a source reports one."""
+        return self.table("batches").metadata().configuration.get(kind)
 
-    def remember_topic_id(self, topic_id: str) -> None:
-        """Store the id of the topic; all batches must have the same."""
-        if self.topic_id() != topic_id:
+    def remember_topic_id(self, topic_id: str, kind: str = OFFSETS_TOPIC_ID) -> None:
+        """Store the id of a topic; all batches must have the same."""
+        if self.topic_id(kind) != topic_id:
             try:
-                self.table("batches").alter.set_table_properties({_TOPIC_ID: topic_id}, raise_if_not_exists=False)
+                self.table("batches").alter.set_table_properties({kind: topic_id}, raise_if_not_exists=False)
             except DeltaError as error:
                 raise TablesError(f"cannot store the topic id in {self.path('batches')}: {reason_of(error)}") from error
 

@@ -164,8 +164,11 @@ class TablesWriter:
         next_offsets: Mapping[int, int],
         records_read: int = 0,
         records_kept: int = 0,
+        transaction_offsets: Mapping[int, int] | None = None,
     ) -> Batch:
         """Write and return the row of `batches` that makes the current batch visible, with the known versions of the tables.
+
+        Without `transaction_offsets`, the position in `__transaction_state` is that of the last batch.
 
         Raises:
             AnotherWriter: another job took over the tables; the batch is not visible.
@@ -183,6 +186,7 @@ class TablesWriter:
             versions=dict(self._versions),
             phase_ms=phases.ms,
             written_by=grouplake_version(),
+            transaction_offsets=transaction_offsets or (self.last.transaction_offsets if self.last else None),
         )
         failpoint("before:batches")
         properties = CommitProperties(app_transactions=[Transaction(APP_ID, batch.batch_id)], max_commit_retries=0)
@@ -330,4 +334,6 @@ def _as_table(batch: Batch) -> pa.Table:
     schema = definitions.table("batches").schema
     row = {name: getattr(batch, name) for name in schema.names}
     maps = {name: list(row[name].items()) for name in ("next_offsets", "versions", "phase_ms")}
+    if batch.transaction_offsets is not None:
+        maps["transaction_offsets"] = list(batch.transaction_offsets.items())
     return pa.Table.from_pylist([{**row, **maps}], schema)

@@ -10,7 +10,8 @@ CREATE TABLE batches (
   next_offsets MAP<INT, BIGINT> NOT NULL COMMENT 'Log partition → first offset of the next batch',
   versions MAP<STRING, BIGINT> NOT NULL COMMENT 'Table → Delta version of this batch',
   phase_ms MAP<STRING, BIGINT> NOT NULL COMMENT 'Phase → duration in milliseconds',
-  written_by STRING COMMENT 'Version of Grouplake that wrote the batch; null before layout 1.1'
+  written_by STRING COMMENT 'Version of Grouplake that wrote the batch; null before layout 1.1',
+  transaction_offsets MAP<INT, BIGINT> COMMENT 'Partition of __transaction_state → first offset of the next batch'
 )
 USING DELTA
 COMMENT 'Batches and the table versions that belong together'

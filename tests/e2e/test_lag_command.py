@@ -160,7 +160,7 @@ def test_lag_as_of_an_earlier_batch(root: str, capsys: Captured) -> None:
     [
         ([], "name groups with --group, or all with --all-groups"),
         (["--group", "live", "--all-groups"], "name groups with --group, or all with --all-groups"),
-        (["--all-groups", "--state", "--seconds"], "--seconds and --status add columns to the offsets"),
+        (["--all-groups", "--state", "--seconds"], "--seconds, --status and --transactions add columns to the offsets"),
         (["--all-groups", "--members", "--state"], "not allowed with argument"),
         (["--all-groups", "--watch", "--as-of", "0"], "--watch shows the newest batch"),
         (["--all-groups", "--watch", "0"], "'0' is not a whole number above 0"),

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from broker_queries import BrokerQueries
+from confluent_kafka import Producer
 from eventually import equal_to, eventually
 from first_use import without_recording
 from generations import GENERATIONS
@@ -138,6 +139,29 @@ def commit(port: int, offset: int) -> ErrorCode:
 
 
 @pytest.mark.long
+@pytest.mark.spark
+def test_transactions_are_followed(tmp_path: Path, conf: Path) -> None:
+    """Transactions of a producer without offsets reach the tables, whatever the query of the offsets does."""
+    with_transactions = tmp_path / "conf.toml"
+    with_transactions.write_text(f'[job]\ntransactions = "source"\n[lag]\ninterval_seconds = 0\n{conf.read_text()}')
+    driver = Driver(tmp_path, with_transactions)
+    try:
+        settings = {"bootstrap.servers": f"127.0.0.1:{driver.port}", "log_level": 0, "transactional.id": "writer"}
+        producer = Producer(settings)
+        producer.init_transactions(LIMIT_SECONDS)
+        driver.wait_for_rows("SELECT transactional_id, state FROM transactions", {("writer", "Empty")})
+        assert commit(driver.port, 7) is ErrorCode.NONE
+        driver.wait_for_rows("SELECT group_id, committed_offset FROM committed_offsets", {("alone", 7)})
+        Producer({**settings, "transactional.id": "other"}).init_transactions(LIMIT_SECONDS)
+        driver.wait_for_rows("SELECT transactional_id, state FROM transactions", {("writer", "Empty"), ("other", "Empty")})
+        driver.process.send_signal(signal.SIGTERM)
+        assert driver.process.wait(LIMIT_SECONDS) == 0
+        assert not [line for line in driver.lines if "Traceback" in line or "Exception" in line]
+    finally:
+        driver.kill()
+    assert check(str(driver.tables)) == []
+
+
 @pytest.mark.spark
 def test_one_signal_ends_both_and_both_go_on_later(tmp_path: Path, conf: Path) -> None:
     first = Driver(tmp_path, conf)

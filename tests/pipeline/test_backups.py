@@ -25,6 +25,7 @@ from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 from pipelines.tables import definitions
 from pipelines.tables.folder_files import FolderFiles
+from pipelines.tables.layout import LAYOUT
 from pipelines.tables.store import TableStore
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
@@ -146,7 +147,7 @@ def test_a_further_backup_copies_new_files_only(folder: Path, log: OldLog) -> No
     made = make_backup(str(folder / "tables"), str(backups), NOW + timedelta(hours=2), lines.append)
     new = set(backups.rglob("*.parquet")) - before
     assert 0 < len(new) < len(made.files)
-    assert made.layout == "1.1"
+    assert made.layout == str(LAYOUT)
 
 
 def test_old_backups_are_removed_with_their_files(folder: Path, log: OldLog, capfd: Captured) -> None:

@@ -17,6 +17,7 @@ from pipelines.batch.apply import BatchApplier
 from pipelines.lag.sampling import LagSampling
 from pipelines.lag.status_at import group_status_at
 from pipelines.query.engine import Snapshot
+from pipelines.source.transaction_log import TransactionLogReader
 from pipelines.tables.store import TableStore
 
 
@@ -57,6 +58,11 @@ class Story:
         """Continue in a new process."""
         self._applier.writer = None
         self._sampling = LagSampling(self._answers, self.clock, settings=self.settings)
+
+    def reads(self, transactions: TransactionLogReader) -> "Story":
+        """Let every batch also apply new transactions."""
+        self._applier.transactions = transactions
+        return self
 
     def at(self, seconds: float) -> "Story":
         """Set the time."""

@@ -22,7 +22,11 @@ def contents_of(snapshot: Snapshot) -> dict[str, list[str]]:
     # batches that read and removed nothing are those of maintenance
     done = [row for row in batches if row["records_read"] or row["records_kept"]]
     batch_rows = [str({**row, "batch_id": None, "next_offsets": sorted(row["next_offsets"])}) for row in done]
-    rows = {name: snapshot.query(f"SELECT * FROM {name}").to_pylist() for name in definitions.WRITE_ORDER[:-1]}
+    rows = {
+        # an earlier version wrote fewer tables
+        name: snapshot.query(f"SELECT * FROM {name}").to_pylist() if name in snapshot.batch.versions else []
+        for name in definitions.WRITE_ORDER[:-1]
+    }
     return {
         "batches": batch_rows,
         **{name: sorted(str({**row, "batch_id": position[row["batch_id"]]}) for row in found) for name, found in rows.items()},

@@ -91,6 +91,7 @@ def test_views_need_of_the_batches_only_what_is_known() -> None:
     assert {name: placeholders for name, placeholders in named.items() if placeholders} == {
         "committed_offsets": {"{batch.era}"},
         "expiring_offsets": {"{batch.era}", "{batch.retention_ms}"},
+        "hanging_transactions": {"{batch.finished_at}", "{batch.transaction_offsets}"},
         "unused_groups": {"{batch.finished_at}"},
     }
     for name in definitions.VIEWS:

@@ -21,7 +21,8 @@ _EXAMPLES = """examples:
 
 The table is that of `kafka-consumer-groups --describe` of Kafka 4.x. LOG-END-OFFSET and LAG are those of the last sample, and
 "-" without one: samples need a kafka:// source. SECONDS is the age of the next record to read, with its bounds.
-COORDINATOR (ID) of --state is that at the last sample.
+BLOCKED-BY is the transactional id (or the producer) of an open transaction: of an offset of the group that waits for its end, or
+of records at the position that hide the next ones. COORDINATOR (ID) of --state is that at the last sample.
 """
 
 
@@ -34,6 +35,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     shown.add_argument("--state", action="store_true", help="print the states of the groups instead of the offsets")
     parser.add_argument("--seconds", action="store_true", help="add the age of the next record to read, with its bounds")
     parser.add_argument("--status", action="store_true", help="add the status of the partition and the rule that decided")
+    parser.add_argument("--transactions", action="store_true", help="add the open transaction that blocks the group's position")
     parser.add_argument("--verbose", action="store_true", help="add leader epochs, or epochs and assignments")
     parser.add_argument(
         "--watch",
@@ -53,8 +55,8 @@ def _run(options: Namespace) -> int:
 
     if bool(options.group) == options.all_groups:
         raise UsageError("name groups with --group, or all with --all-groups (see grouplake lag --help)")
-    if (options.seconds or options.status) and (options.members or options.state):
-        raise UsageError("--seconds and --status add columns to the offsets: leave out --members and --state")
+    if (options.seconds or options.status or options.transactions) and (options.members or options.state):
+        raise UsageError("--seconds, --status and --transactions add columns to the offsets: leave out --members and --state")
     if options.watch is None:
         _print(options, Snapshot.open(options.tables, options.as_of))
     elif options.as_of is not None:
@@ -72,7 +74,7 @@ def _print(options: Namespace, snapshot: "Snapshot") -> None:
 
     groups = options.group or ()
     if not (options.members or options.state):
-        report = LagReport.of(snapshot, groups, with_status=options.status)
+        report = LagReport.of(snapshot, groups, with_status=options.status, with_transactions=options.transactions)
         if options.format == "table":
             report.write(sys.stdout, sys.stderr, verbose=options.verbose, seconds=options.seconds)
         else:

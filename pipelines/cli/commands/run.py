@@ -24,6 +24,7 @@ _EXAMPLES = """examples:
   grouplake run --with-coordinator 0.0.0.0:9092 --source segments:/var/lib/grouplake --tables /data/groups --conf coordinator.toml
   grouplake run --source kafka://broker1:9092/__consumer_offsets --tables /data/groups --trigger 10s --dashboard 127.0.0.1:8080
   grouplake run --source kafka://broker1:9092/__consumer_offsets --tables /data/groups --trigger 10s --maintain-every 1h
+  grouplake run --source kafka://broker1:9092/__consumer_offsets --tables /data/groups --trigger 10s --transactions
   grouplake run --source jsonl:dump.jsonl --tables out --era 0.10 --expiry apply --now 1795229230560
 """
 
@@ -54,6 +55,13 @@ def _add_arguments(parser: ArgumentParser) -> None:
         type=seconds,
         metavar="TIME",
         help="maintain the tables at this interval, such as 1h (default: maintain.every_seconds)",
+    )
+    parser.add_argument(
+        "--transactions",
+        nargs="?",
+        const="source",
+        metavar="ADDRESS",
+        help="also read __transaction_state: the topic beside --source (default), or a log of its own",
     )
     parser.add_argument("--metrics", metavar="HOST:PORT", help="serve /metrics for Prometheus (default: metrics.listen)")
     add_dashboard(parser, "serve the page of `grouplake dashboard` from this process")
@@ -104,6 +112,7 @@ def run_options_of(options: Namespace, configuration: "Configuration") -> "RunOp
     from pipelines.lag.settings import status_settings
     from pipelines.maintain import Maintenance
     from pipelines.source.address import parse_address
+    from pipelines.source.transaction_log import transaction_address
 
     section = configuration.job
     expiry = options.expiry or section["expiry"]
@@ -116,8 +125,10 @@ def run_options_of(options: Namespace, configuration: "Configuration") -> "RunOp
 
         minutes = coordinator_config(configuration.coordinator).offsets_retention_minutes
     every = configuration.maintain["every_seconds"] if options.maintain_every is None else options.maintain_every
+    address = parse_address(options.source)
+    transactions = options.transactions or section["transactions"]
     return RunOptions(
-        address=parse_address(options.source),
+        address=address,
         tables=options.tables,
         era=era,
         retention_ms=minutes * _MINUTE_MS or era.default_retention_ms,
@@ -132,6 +143,7 @@ def run_options_of(options: Namespace, configuration: "Configuration") -> "RunOp
         lag_narrowed_partitions=configuration.lag["narrowed_partitions"],
         maintenance=Maintenance.of(configuration),
         maintain_every_seconds=every,
+        transactions=transaction_address(address, transactions, era.name) if transactions else None,
         tasks=section["tasks"],
         driver_records=section["driver_records"],
         spark=configuration.spark,

@@ -20,8 +20,24 @@ SELECT reset_at, topic, partition, from_offset, to_offset, direction, reset_by F
 WHERE group_id = {group} ORDER BY reset_at DESC, topic, partition LIMIT 1000
 """
 _PENDING = """
-SELECT producer_id, topic, partition, committed_offset, commit_timestamp, record_timestamp FROM pending_offsets
-WHERE group_id = {group} ORDER BY producer_id, topic, partition
+SELECT p.producer_id, p.topic, p.partition, p.committed_offset, p.commit_timestamp, p.record_timestamp,
+       {transactional_id} AS transactional_id, {state} AS state
+FROM pending_offsets p {join}
+WHERE p.group_id = {group} ORDER BY p.producer_id, p.topic, p.partition
+"""
+_UNNAMED = {"transactional_id": "CAST(NULL AS STRING)", "state": "CAST(NULL AS STRING)", "join": ""}
+_NAMED = {
+    "transactional_id": "t.transactional_id",
+    "state": "t.state",
+    "join": "LEFT JOIN transactions t ON t.producer_id = p.producer_id",
+}
+_OPEN = """
+SELECT DISTINCT q.part['topic'] AS topic, q.partition, q.transactional_id
+FROM (
+  SELECT r.part, r.transactional_id, unnest(r.part['partitions']) AS partition
+  FROM (SELECT transactional_id, unnest(partitions) AS part FROM transactions) r
+) q
+ORDER BY q.transactional_id
 """
 _RECORDS = """
 SELECT key, value, log_partition, log_offset, record_timestamp FROM group_records
@@ -49,7 +65,14 @@ def _resets(moment: Moment, group: str) -> list[Row]:
 
 
 def _transactions(moment: Moment, group: str) -> list[Row]:
-    return _rows(moment, _PENDING, group)
+    """Pending offsets, and positions whose next records an open transaction hides, without an offset, if it is known."""
+    has_transactions = "transactions" in moment.batch.versions
+    pending = _PENDING.format(**(_NAMED if has_transactions else _UNNAMED), group="{group}")
+    blocked = {(row["topic"], row["partition"]) for row in moment.lag(group) if row.get("blocked_by_transaction")}
+    if not (blocked and has_transactions):
+        return _rows(moment, pending, group)
+    found = [row for row in moment.query(_OPEN).to_pylist() if (row["topic"], row["partition"]) in blocked]
+    return [*_rows(moment, pending, group), *({**row, "committed_offset": None} for row in found)]
 
 
 def _records(moment: Moment, group: str) -> list[Row]:

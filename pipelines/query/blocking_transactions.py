@@ -1,0 +1,57 @@
+"""The open transaction that a position of a group waits for: of its own pending offset, or of records that hide the next one."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from pipelines.tables import definitions
+from pipelines.tables.store import Batch, literal
+
+_PENDING = """
+SELECT p.group_id, p.topic, p.partition, {transactional_id} AS transactional_id, p.producer_id
+FROM pending_offsets p {join}
+"""
+_OF_PRODUCER = "LEFT JOIN transactions t ON t.producer_id = p.producer_id"
+#: Positions at which the last stable offset ends, with the open transactions that have the partition.
+_BLOCKED = """
+SELECT l.group_id, l.topic, l.partition, t.transactional_id, t.producer_id
+FROM lag l
+JOIN (
+  SELECT q.transactional_id, q.producer_id, q.part['topic'] AS topic, unnest(q.part['partitions']) AS partition
+  FROM (SELECT transactional_id, producer_id, unnest(partitions) AS part FROM transactions) q
+) t ON t.topic = l.topic AND t.partition = l.partition
+WHERE l.blocked_by_transaction
+"""
+
+#: Group, topic and partition.
+Position = tuple[str, str, int]
+
+
+def blocking_transactions(
+    query: Callable[[str], pa.Table], batch: Batch, groups: Sequence[str] = (), *, with_lag: bool = True
+) -> dict[Position, list[str]]:
+    """Names of open transactions by position; of all groups if none is named.
+
+    A transaction is named by its transactional id, or by its producer if no id has it any more or transactions are not read.
+    Without `with_lag`, only transactions with pending offsets: the table `lag` of an earlier batch may be removed.
+    """
+    where = f"WHERE b.group_id IN ({', '.join(map(literal, groups))})" if groups else ""
+    found: dict[Position, set[str]] = {}
+    for sql in _queries(batch, with_lag):
+        for row in query(f"SELECT DISTINCT b.* FROM ({sql}) b {where}").to_pylist():
+            found.setdefault((row["group_id"], row["topic"], row["partition"]), set()).add(_name(row))
+    return {key: sorted(names) for key, names in found.items()}
+
+
+def _queries(batch: Batch, with_lag: bool) -> list[str]:
+    has_transactions = set(definitions.FROM_TRANSACTIONS) <= set(batch.versions)
+    if not has_transactions:
+        return [_PENDING.format(transactional_id="CAST(NULL AS STRING)", join="")]
+    pending = _PENDING.format(transactional_id="t.transactional_id", join=_OF_PRODUCER)
+    return [pending, _BLOCKED] if with_lag and "lag" in batch.versions else [pending]
+
+
+def _name(row: dict[str, Any]) -> str:
+    name: str | None = row["transactional_id"]
+    return f"producer {row['producer_id']}" if name is None else name

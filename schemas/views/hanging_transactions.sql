@@ -1,0 +1,43 @@
+-- Hanging transactions at the end of the batch that is read, and what each of them blocks: a row per partition, and for offsets a
+-- row per offset of a group that waits for the transaction. They hang for five minutes or longer: above their timeout, since a
+-- decision without all markers, or as offsets that no open transaction has (only if transactions are read).
+SELECT h.transactional_id, h.producer_id, h.producer_epoch, h.state, h.reason, h.hanging_since,
+       round(date_part('epoch', {batch.finished_at}) - date_part('epoch', h.hanging_since)) AS hanging_seconds,
+       h.group_id, h.topic, h.partition, h.pending_offset, h.blocked_since
+FROM (
+  SELECT t.transactional_id, t.producer_id, t.producer_epoch, t.state, t.reason, t.hanging_since, p.group_id,
+         COALESCE(p.topic, b.topic) AS topic, COALESCE(p.partition, b.partition) AS partition,
+         p.committed_offset AS pending_offset, COALESCE(p.record_timestamp, t.start_timestamp) AS blocked_since
+  FROM (
+    SELECT transactional_id, producer_id, producer_epoch, state, start_timestamp,
+           CASE WHEN state = 'Ongoing' THEN 'timeout' ELSE 'markers' END AS reason,
+           CASE
+             WHEN state <> 'Ongoing' THEN last_update_timestamp
+             WHEN timeout_ms < 2147483647
+               THEN start_timestamp + CAST(concat(CAST(timeout_ms AS STRING), ' milliseconds') AS INTERVAL)
+           END AS hanging_since
+    FROM transactions
+    WHERE state IN ('Ongoing', 'PrepareCommit', 'PrepareAbort')
+  ) t
+  LEFT JOIN (
+    SELECT q.transactional_id, q.part['topic'] AS topic, unnest(q.part['partitions']) AS partition
+    FROM (SELECT transactional_id, unnest(partitions) AS part FROM transactions) q
+  ) b ON b.transactional_id = t.transactional_id
+  LEFT JOIN pending_offsets p
+    ON p.producer_id = t.producer_id AND b.topic = '__consumer_offsets' AND p.log_partition = b.partition
+  UNION ALL
+  SELECT e.transactional_id, p.producer_id, e.producer_epoch, e.state, 'no_transaction' AS reason,
+         p.record_timestamp AS hanging_since, p.group_id, p.topic, p.partition, p.committed_offset AS pending_offset,
+         p.record_timestamp AS blocked_since
+  FROM pending_offsets p
+  LEFT JOIN transactions e ON e.producer_id = p.producer_id
+  LEFT JOIN (
+    SELECT q.producer_id, q.part['topic'] AS topic, unnest(q.part['partitions']) AS partition
+    FROM (
+      SELECT producer_id, unnest(partitions) AS part FROM transactions
+      WHERE state IN ('Ongoing', 'PrepareCommit', 'PrepareAbort')
+    ) q
+  ) b ON b.producer_id = p.producer_id AND b.topic = '__consumer_offsets' AND b.partition = p.log_partition
+  WHERE b.producer_id IS NULL AND {batch.transaction_offsets} IS NOT NULL
+) h
+WHERE date_part('epoch', {batch.finished_at}) - date_part('epoch', h.hanging_since) >= 300

@@ -1,0 +1,119 @@
+"""A reduced range of `__transaction_state` has the states of a fold of all its records, in any pieces."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from transaction_logs import NOW_MS, TransactionLog, folded, transaction_logs
+
+from coordinator_core.log.columns import columns_of
+from coordinator_core.reduction.transaction_reduction import Counts, TransactionReducer, TransactionReduction
+from coordinator_core.state.transaction_state import (
+    COMPLETE_ABORT,
+    COMPLETE_COMMIT,
+    EMPTY,
+    ONGOING,
+    PREPARE_COMMIT,
+    TransactionState,
+)
+
+
+def reduced(log: TransactionLog, cuts: Iterable[int] = (), era: str = "4") -> TransactionReduction:
+    """The whole log, in pieces that end at the offsets `cuts`."""
+    reducer = TransactionReducer(era, log.partition)
+    ends = sorted({min(cut, log.end) for cut in cuts} | {log.end})
+    for start, end in zip([0, *ends], ends, strict=False):
+        reducer.add(columns_of([r for r in log.records if start <= r.offset < end], next_offset=end))
+    return reducer.finish()
+
+
+@given(log=transaction_logs(partition=3), cuts=st.lists(st.integers(0, 30), max_size=4), era=st.sampled_from(["1", "3", "4"]))
+def test_it_equals_a_fold_of_all_records(log: TransactionLog, cuts: list[int], era: str) -> None:
+    found = reduced(log, cuts, era)
+    expected, unread = folded(log.records, era)
+    assert {each.transactional_id: each.after for each in found.transactions if each.after} == dict(expected.transactions)
+    reported = {each.record.offset: each.reason for each in found.unread}
+    assert len(reported) == len(found.unread)
+    assert {offset: unread[offset] for offset in reported} == reported
+    assert found.records_read == len(log.records)
+    assert (found.partition, found.damages) == (3, ())
+
+
+@given(log=transaction_logs(), cuts=st.lists(st.integers(0, 30), max_size=4))
+def test_every_record_without_effect_that_no_later_record_of_its_id_follows_is_reported(
+    log: TransactionLog, cuts: list[int]
+) -> None:
+    """Damage after the header of a value is searched for in the last records only."""
+    reported = {each.record.offset for each in reduced(log, cuts).unread}
+    _, unread = folded(log.records, "4")
+    newest = {record.key: record.offset for record in log.records}
+    for offset in unread:
+        record = log.records[offset]
+        if newest[record.key] == offset or record.value is None or len(record.value) <= 16:
+            assert offset in reported
+
+
+def one_life() -> TransactionLog:
+    log = TransactionLog()
+    log.state("writer", EMPTY)
+    for _ in range(3):
+        log.state("writer", ONGOING, topics={"t": (0,)}, start_ms=NOW_MS)
+        log.state("writer", PREPARE_COMMIT, topics={"t": (0,)}, start_ms=NOW_MS)
+        log.state("writer", COMPLETE_COMMIT, start_ms=NOW_MS)
+    log.state("writer", COMPLETE_ABORT, start_ms=NOW_MS)
+    return log
+
+
+@pytest.mark.parametrize("cuts", [(), (1,), (2, 5, 9)])
+def test_counts_of_the_records(cuts: tuple[int, ...]) -> None:
+    (found,) = reduced(one_life(), cuts).transactions
+    assert found.counts == Counts(records=11, initializations=1, commits=3, aborts=1)
+    assert found.log_offset == 10
+
+
+def test_a_tombstone_removes_the_id_and_a_later_record_makes_it_again() -> None:
+    log = one_life()
+    log.tombstone("writer")
+    (found,) = reduced(log).transactions
+    assert (found.after, found.log_offset, found.counts.records) == (None, 11, 12)
+    log.state("writer", EMPTY, producer_id=8)
+    (found,) = reduced(log, cuts=(12,)).transactions
+    assert found.after is not None
+    assert found.after.metadata.producer_id == 8
+
+
+def test_the_record_before_a_damaged_one_counts() -> None:
+    log = TransactionLog()
+    log.state("writer", ONGOING, topics={"t": (0,)})
+    whole = log.state("writer", PREPARE_COMMIT, topics={"t": (0,)})
+    for size in (20, 24, 17):
+        log.raw(whole.key, (whole.value or b"")[:size])
+    found = reduced(log)
+    assert [each.after and each.after.metadata.state for each in found.transactions] == [TransactionState.PREPARE_COMMIT]
+    assert [each.record.offset for each in found.unread] == [2, 3, 4]
+
+
+def test_damage_in_the_middle_of_a_range_is_found_in_the_header() -> None:
+    log = TransactionLog()
+    good = log.state("writer", EMPTY)
+    log.raw(None, b"x")
+    log.raw(b"\x00\x09", b"x")
+    log.raw(good.key, b"\x00\x07" + (good.value or b"")[2:])
+    log.raw(good.key, None, is_control=True)
+    log.state("writer", EMPTY, epoch=1)
+    found = reduced(log)
+    assert Counter(each.reason.split(":")[0] for each in found.unread).total() == 4
+    assert [each.record.offset for each in found.unread] == [1, 2, 3, 4]
+    assert [each.after and each.after.metadata.producer_epoch for each in found.transactions] == [1]
+
+
+def test_an_era_reads_its_value_versions() -> None:
+    log = TransactionLog()
+    log.state("writer", EMPTY, version=0)
+    log.state("writer", EMPTY, version=1, epoch=5)
+    assert [each.after and each.after.metadata.producer_epoch for each in reduced(log, era="2").transactions] == [0]
+    assert [each.after and each.after.metadata.producer_epoch for each in reduced(log, era="3").transactions] == [5]
+    with pytest.raises(ValueError, match="no transactions"):
+        TransactionReducer("0.10", 0)
