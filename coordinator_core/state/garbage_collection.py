@@ -1,4 +1,4 @@
-"""Loads without garbage collection."""
+"""Loads and plans without garbage collection."""
 
 import gc
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Disable the garbage collector, which would take half of the time of a load although every object is kept."""
+    """Disable the garbage collector, which would take up to half of the time although a load keeps its objects and a plan creates no cycles."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -3,10 +3,8 @@
 A batch has new records of `__consumer_offsets`, and of `__transaction_state` if the job reads it (docs/adr/0041).
 """
 
-import gc
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
@@ -15,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coordinator_core.state.era import Era
+from coordinator_core.state.garbage_collection import no_garbage_collection
 from pipelines.batch.context import BatchContext
 from pipelines.batch.offsets_plan import history_rows, offset_rows, without_superseded
 from pipelines.batch.plan import BatchPlan, plan_batch
@@ -134,7 +133,7 @@ class BatchApplier:
     def _apply(self, rows: pa.Table, ranges: pa.Table, phases: Phases, offset_writes: OffsetWrites) -> None:
         found = self._new_transactions(phases)
         context = self._context(self._claimed)
-        with phases.timed("plan"), _no_garbage_collection():
+        with phases.timed("plan"), no_garbage_collection():
             plan = plan_batch(rows, context, self.name_source)
             offsets = offset_writes(plan, context)
             transactions = plan_transactions(found, context) if found else ()
@@ -202,13 +201,3 @@ def _offset_writes(rows: pa.Table, plan: BatchPlan, context: BatchContext) -> tu
 
 def _in_order(writes: tuple[TableWrite, ...]) -> list[TableWrite]:
     return sorted(writes, key=lambda write: definitions.WRITE_ORDER.index(write.table))
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Disable the garbage collector: a plan creates no cycles, and collection takes a sixth of the time of a first load."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
