@@ -7,7 +7,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Disable the garbage collector, which would take up to half of the time although a load keeps its objects and a plan creates no cycles."""
+    """Disable the garbage collector: loads and plans keep most of their objects, and create no cycles.
+
+    It would take half of the time of a load, and a sixth of that of a plan.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
