@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -47,7 +48,8 @@ func newMember(o *options, number int) *member {
 	lost := func(_ context.Context, _ *kgo.Client, topics map[string][]int32) { m.change(topics, false) }
 	m.client = o.client(
 		kgo.ClientID(fmt.Sprintf("member-%d", number)),
-		kgo.ConsumerGroup(fmt.Sprintf("members-%d", number/o.groupSize)),
+		// groups of an earlier run still wait for its members
+		kgo.ConsumerGroup(fmt.Sprintf("members-%d-%d", os.Getpid(), number/o.groupSize)),
 		kgo.ConsumeTopics(o.topic),
 		kgo.DisableAutoCommit(),
 		kgo.OnPartitionsAssigned(gained),
