@@ -232,7 +232,7 @@ class FetchedPartition(NamedTuple):
     log_start_offset: int = -1
     last_stable_offset: int = -1
     aborted: tuple[AbortedFetch, ...] | None = None
-    records: bytes = b""
+    records: bytes | memoryview = b""
 
 
 @dataclass(frozen=True, slots=True)

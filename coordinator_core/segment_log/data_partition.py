@@ -49,7 +49,7 @@ class Appended:
 class Read:
     """Whole batches from an offset on, and the offset after them."""
 
-    data: bytes
+    data: bytes | memoryview
     next_offset: int
 
 
@@ -220,7 +220,7 @@ class DataPartition:
                 data = os.pread(descriptor, min(size, segment.size - position), position)
                 begin, end, next_offset = whole_batches(np.frombuffer(data, np.uint8), offset, end_offset, most_bytes)
                 if end > begin:
-                    return Read(data[begin:end], int(next_offset))
+                    return Read(memoryview(data)[begin:end], int(next_offset))
                 if next_offset < 0:
                     size = max(size, -1 - int(next_offset))
                     if begin == 0 and len(data) >= size:

@@ -15,6 +15,8 @@ from coordinator_core.service.settings import ServiceSettings
 _SIZE_BYTES = 4
 #: Approximate number of bytes that are read ahead while a request is in progress.
 _READ_AHEAD_BYTES = 64 * 1024
+#: From here on, the size of a response is sent in a packet of its own.
+_LARGE_RESPONSE_BYTES = 64 * 1024
 
 
 class ConnectionOwner(Protocol):
@@ -174,7 +176,13 @@ class Connection(asyncio.Protocol):
             return
         self.active_at = self._listener.now()
         if data is not None:
-            transport.write(len(data).to_bytes(_SIZE_BYTES) + data)
+            size = len(data).to_bytes(_SIZE_BYTES)
+            if len(data) < _LARGE_RESPONSE_BYTES:
+                transport.write(size + data)
+            else:
+                # a second packet costs less than a copy
+                transport.write(size)
+                transport.write(data)
         if self._draining:
             self._close()
         elif self._buffer or self._ended or not self._reading:

@@ -98,7 +98,10 @@ def _write_fetch(request: WireRequest, response: Response) -> bytes:
     header = request.header
     by_id = apis.FETCH.has_field(header.version, "topic_id")
     topics = by_topic_id(response.partitions)
-    parts = [_HEADER.pack(header.correlation_id, 0), _FETCH.pack(0, response.error, response.session_id)]
+    parts: list[bytes | memoryview] = [
+        _HEADER.pack(header.correlation_id, 0),
+        _FETCH.pack(0, response.error, response.session_id),
+    ]
     parts.append(length_bytes(len(topics)))
     for (name, topic_id), partitions in topics.items():
         parts += (_topic(name, topic_id, by_id), length_bytes(len(partitions)))

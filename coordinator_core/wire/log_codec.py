@@ -223,7 +223,7 @@ def _write_fetch_response(request: WireRequest, responses: Sequence[FetchRespons
                         log_start_offset=each.log_start_offset,
                         aborted_transactions=None if each.aborted is None else [aborted(*row) for row in each.aborted],
                         preferred_read_replica=-1,
-                        records=each.records,
+                        records=bytes(each.records),
                     )
                     for each in partitions
                 ],

@@ -296,7 +296,7 @@ def _contents(folder: Path) -> tuple[list[int], list[int], int, list[AbortedTran
             while (read := partition.read(position, 1 << 20, end)).data:
                 assert read.next_offset > position
                 rows = partition.aborted(position, read.next_offset) if committed else []
-                columns = parse_columns(read.data, position)
+                columns = parse_columns(bytes(read.data), position)
                 offsets += data_offsets(columns, [(row.producer_id, row.first_offset) for row in rows]).tolist()
                 position = read.next_offset
             found.append(offsets)

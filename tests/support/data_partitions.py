@@ -118,7 +118,7 @@ class OnDisk:
             read = self.at.read(position, EVERYTHING, end)
             if not read.data:
                 break
-            columns = parse_columns(read.data, position)
+            columns = parse_columns(bytes(read.data), position)
             rows = self.at.aborted(position, read.next_offset) if committed else []
             found += data_offsets(columns, [(row.producer_id, row.first_offset) for row in rows]).tolist()
             position = read.next_offset
