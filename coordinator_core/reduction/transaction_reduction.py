@@ -100,20 +100,24 @@ class TransactionReducer:
         last: Int64s = np.zeros(len(counts), np.int64)
         # of assignments to one index, the last one counts
         last[number] = readable
-        for index, at in enumerate(last.tolist()):
-            if not self._apply(columns, at, counts[index]):
-                self._apply_earlier(columns, readable[number == index][:-1], counts[index])
+        failed = [index for index, at in enumerate(last.tolist()) if not self._apply(columns, at, counts[index])]
+        if failed:
+            self._apply_earlier(columns, readable, number, {index: counts[index] for index in failed})
 
     def finish(self) -> TransactionReduction:
         """The result for all records so far."""
         unread = tuple(sorted(self._unread, key=lambda each: each.record.offset))
         return TransactionReduction(self._partition, self._read, tuple(self._reduced.values()), unread, tuple(self._damages))
 
-    def _apply_earlier(self, columns: RecordColumns, rows: Int64s, counts: Counts) -> None:
-        """Apply the newest record of these rows that has an effect."""
-        for at in rows[::-1].tolist():
-            if self._apply(columns, at, counts):
-                return
+    def _apply_earlier(self, columns: RecordColumns, rows: Int64s, number: Int64s, counts: dict[int, Counts]) -> None:
+        """For each id in `counts`, by its number, apply the newest record before its last one that has an effect."""
+        order: Int64s = np.argsort(number, kind="stable")
+        ends: Int64s = np.searchsorted(number[order], [index + 1 for index in counts])
+        starts: Int64s = np.searchsorted(number[order], list(counts))
+        for start, end, each in zip(starts.tolist(), ends.tolist(), counts.values(), strict=True):
+            for at in rows[order[start : end - 1]][::-1].tolist():
+                if self._apply(columns, at, each):
+                    break
 
     def _apply(self, columns: RecordColumns, at: int, counts: Counts) -> bool:
         """Apply one record; False if it has no effect."""
