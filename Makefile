@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 UV_VERSION := 0.13.8
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo demo-kafka test test-fast test-long test-slow crash schedule lint types contracts fuzz oracle bench wheel lock clean
+.PHONY: help setup demo demo-kafka test test-long test-fast test-slow crash schedule lint types contracts fuzz oracle bench wheel lock clean
 
 ##@ start here (missing tools are downloaded first)
 

@@ -141,22 +141,28 @@ class ExactlyOnce:
         while self.kills.total < kills:
             before = self._output_bytes()
             self.write(records)
-            if self._draw.random() < _BUSY:
-                with suppress(NotReached):
-                    eventually("an output", self._output_bytes, at_least(before + 1), patience_seconds=_BUSY_SECONDS)
-            time.sleep(self._draw.uniform(0, longest_seconds))
+            self._wait_at_random(before, longest_seconds)
             self.kills.busy += self._output_bytes() > before
             self._workers.restart_ended()
-            kind = self._draw.random()
-            some = self._draw.sample(range(self._worker_count), self._draw.randint(1, max(1, self._worker_count // 3)))
-            if kind < _COORDINATOR:
-                self._kill_coordinator()
-            elif kind < _COORDINATOR + _WORKER:
-                self._workers.kill(some[0])
-            else:
-                for number in some:
-                    self._workers.kill(number)
-                self._kill_coordinator()
+            self._kill_some()
+
+    def _wait_at_random(self, before: int, longest_seconds: float) -> None:
+        if self._draw.random() < _BUSY:
+            with suppress(NotReached):
+                eventually("an output", self._output_bytes, at_least(before + 1), patience_seconds=_BUSY_SECONDS)
+        time.sleep(self._draw.uniform(0, longest_seconds))
+
+    def _kill_some(self) -> None:
+        kind = self._draw.random()
+        some = self._draw.sample(range(self._worker_count), self._draw.randint(1, max(1, self._worker_count // 3)))
+        if kind < _COORDINATOR:
+            self._kill_coordinator()
+        elif kind < _COORDINATOR + _WORKER:
+            self._workers.kill(some[0])
+        else:
+            for number in some:
+                self._workers.kill(number)
+            self._kill_coordinator()
 
     def _output_bytes(self) -> int:
         return sum(path.stat().st_size for path in self.coordinator.directory.glob(f"{OUTPUT}-*/*.log"))

@@ -58,11 +58,12 @@ def _run(options: Namespace) -> int:
     lines = _transaction_lines if has_transactions else _group_lines
     if options.format in _TABLES and not has_transactions:
         raise UsageError(f"--format {options.format} prints transactional ids: add --transactions")
+    era = era_named(options.era).name
     kafka = load_configuration(options.conf).kafka_options
     problems = 0
     try:
         with closing(open_source(address, kafka)) as source:
-            for found in lines(options, source):
+            for found in lines(options, era, source):
                 if isinstance(found, str):
                     print(found)
                 else:
@@ -88,14 +89,14 @@ def _address(options: Namespace) -> "tuple[SourceAddress, bool]":
     return address, options.transactions or address.topic == TRANSACTION_STATE_TOPIC
 
 
-def _group_lines(options: Namespace, source: "LogSource") -> "Iterator[str | LogProblem]":
+def _group_lines(options: Namespace, era: str, source: "LogSource") -> "Iterator[str | LogProblem]":
     from pipelines import show as printing
 
     line_of: Callable[[LogRecord, Record], str | None]
     if options.format == "json":
         line_of = partial(printing.json_line, with_position=options.position)
     else:
-        line_of = partial(printing.classic_line_of, era=era_named(options.era).name, with_position=options.position)
+        line_of = partial(printing.classic_line_of, era=era, with_position=options.position)
     for found in printing.records(source):
         if isinstance(found, printing.LogProblem):
             yield found
@@ -103,14 +104,13 @@ def _group_lines(options: Namespace, source: "LogSource") -> "Iterator[str | Log
             yield line
 
 
-def _transaction_lines(options: Namespace, source: "LogSource") -> "Iterator[str | LogProblem]":
+def _transaction_lines(options: Namespace, era: str, source: "LogSource") -> "Iterator[str | LogProblem]":
     from coordinator_core.codec import decode_transaction
     from coordinator_core.state.transaction_cache import TRANSACTION_LOADERS
     from pipelines import show_transactions as printing
     from pipelines.show import LogProblem, decoded_records
     from pipelines.timestamps import now_ms
 
-    era = era_named(options.era).name
     if era not in TRANSACTION_LOADERS:
         raise UsageError(f"era {era} has no transactions: use --era {', '.join(TRANSACTION_LOADERS)}")
     if options.format in _TABLES:
