@@ -36,10 +36,10 @@ demo-kafka: $(READY) ## The same with a private Kafka broker and real consumers 
 ##@ test
 
 test: lint types contracts $(READY) ## Lint, types, contracts and the tests that take seconds
-	@$(BIN)/python -m pytest -m "not slow and not long" -n 2 --dist loadfile
+	@$(BIN)/python -m pytest -m "not slow and not long" -n 3 --dist loadfile
 
 test-long: $(READY) ## Longer tests: whole commands, every page, live brokers (continuous integration runs them too)
-	@$(BIN)/python -m pytest -m "long and not slow" -n 2 --dist loadfile
+	@$(BIN)/python -m pytest -m "long and not slow" -n 3 --dist loadfile
 
 test-fast: $(READY) ## Tests without Spark, brokers and browsers
 	@$(BIN)/python -m pytest -m "not slow and not long and not spark and not broker and not browser"

@@ -98,6 +98,7 @@ def test_replaced_segments_are_loaded_and_everything_is_removed_at_the_end(tmp_p
     assert not broker.running
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "version", ["4.1.1", pytest.param("2.8.2", marks=pytest.mark.slow), pytest.param("0.10.2.2", marks=pytest.mark.slow)]
 )

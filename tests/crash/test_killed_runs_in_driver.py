@@ -25,6 +25,7 @@ POINTS = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "points",
     [("position:written", "after:batches"), pytest.param(POINTS, marks=pytest.mark.slow)],

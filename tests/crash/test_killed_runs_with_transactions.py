@@ -15,6 +15,7 @@ from pipelines.query.engine import Snapshot
 POINTS = ("transactions:read", "after:offsets", "after:transactions", "after:transaction_history", "before:batches")
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("with_offsets", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["both topics", "one topic"])
 def test_killed_at_named_steps(with_offsets: bool, tmp_path: Path) -> None:

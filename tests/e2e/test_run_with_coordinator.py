@@ -162,6 +162,7 @@ def test_transactions_are_followed(tmp_path: Path, conf: Path) -> None:
     assert check(str(driver.tables)) == []
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_one_signal_ends_both_and_both_go_on_later(tmp_path: Path, conf: Path) -> None:
     first = Driver(tmp_path, conf)

@@ -188,6 +188,7 @@ def test_the_public_package(installed: Installation) -> None:
     assert installed.output("python", "-c", program) == "True\n"
 
 
+@pytest.mark.long
 def test_coordinator(installed: Installation) -> None:
     (installed.folder / "coordinator.toml").write_text('[coordinator]\nadmin_listen = ""\n[coordinator.topics]\norders = 4\n')
     arguments = ["coordinator", "--listen", "127.0.0.1:0", "--log", "segments:own", "--conf", "coordinator.toml"]

@@ -67,6 +67,7 @@ def roots(request: pytest.FixtureRequest, folder: Path, monkeypatch: pytest.Monk
         yield server.new_root
 
 
+@pytest.mark.long
 def test_restored_tables_equal_those_of_the_batch(folder: Path, roots: Callable[[], str]) -> None:
     backups, restored = roots(), roots()
     make_backup(str(folder / "tables"), backups, NOW, silent)

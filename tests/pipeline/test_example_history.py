@@ -37,6 +37,7 @@ def test_the_tables_keep_all_rules() -> None:
     assert check(shop_tables()) == []
 
 
+@pytest.mark.long
 def test_the_history_ends_with_a_sample_of_its_end() -> None:
     assert history.steps() == sorted(set(history.steps()))
     (row,) = rows("SELECT max(sampled_at) AS at, min(sampled_at) AS oldest FROM lag WHERE topic = 'orders'")

@@ -161,6 +161,7 @@ def test_plans_of_sparks_own_kafka_source(spark: SparkSession) -> None:
     assert SECRET not in plan
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_tables_and_checkpoints(log: str, tmp_path: Path) -> None:

@@ -106,6 +106,7 @@ spark.stop()
     assert line.endswith("the session needs Delta Lake, see docs/python.md")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("recipe", recipes(is_spark=True), ids=lambda recipe: str(recipe.title))
 @pytest.mark.filterwarnings("ignore:.*:UserWarning")
 def test_recipes_with_spark(recipe: Recipe, root: str, spark: SparkSession) -> None:

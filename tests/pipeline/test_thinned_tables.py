@@ -14,6 +14,8 @@ from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 from pipelines.tables.store import TableStore
 
+pytestmark = pytest.mark.long
+
 KEEP = keep_rules("1m:all 5m:1m")
 
 

@@ -25,6 +25,7 @@ def texts(table: pa.Table) -> Iterable[str]:
     return (str([float(value) if isinstance(value, int) else value for value in row.values()]) for row in table.to_pylist())
 
 
+@pytest.mark.long
 def test_rows_in_spark(tmp_path: Path, spark: SparkSession) -> None:
     log, written = Log(3), TransactionLog()
     log.commit(0, 5, group="ledger", producer=7)

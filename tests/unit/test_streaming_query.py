@@ -65,6 +65,7 @@ def test_a_query_whose_worker_was_too_slow_continues() -> None:
     assert lines[0] == "a Python worker took longer than 10 s, Spark's limit, to start: restarting the query (attempt 2 of 12)"
 
 
+@pytest.mark.long
 def test_a_machine_that_never_starts_a_worker_in_time_ends_the_run() -> None:
     lines: list[str] = []
     with pytest.raises(TablesError, match="failed to connect back"):
