@@ -161,7 +161,6 @@ class TestKafkaPython:
         finally:
             admin.close()
 
-    @pytest.mark.long
     def test_is_a_member_beside_another_client(self, cluster: Cluster, group: str) -> None:
         mine = KafkaConsumer(
             TOPIC,
