@@ -1,12 +1,10 @@
 """An interrupted batch leaves no trace, with any successor: itself, a longer range, a sweep, or maintenance."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
+from cut_off_batches import dying_before
 from log_builder import Log, member
 from table_logs import change_table
 
@@ -18,16 +16,9 @@ from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 from pipelines.tables import definitions
 from pipelines.tables.store import TableStore
-from pipelines.tables.writer import TablesWriter
-from pipelines.writers.delta_rs import DeltaRsWriter
-from pipelines.writers.table_write import TableWrite
 
 ERA = Era.named("4")
 WEEKS_LATER_MS = 1_700_000_000_000 + 30 * 86_400_000
-
-
-class Killed(Exception):
-    pass
 
 
 def whole_log() -> Log:
@@ -53,26 +44,6 @@ FIRST, CUT_OFF = 3, 9
 
 def applier(root: Path) -> BatchApplier:
     return BatchApplier(TableStore(str(root)), ERA, ERA.default_retention_ms, dict, bulk_rows=1_000_000)
-
-
-@contextmanager
-def dying_before(name: str) -> Iterator[None]:
-    """Fail before the write of this table."""
-
-    def write(self: DeltaRsWriter, write: TableWrite) -> int:
-        if write.table == name:
-            raise Killed
-        return real_write(self, write)
-
-    def finish(*_: object, **_values: object) -> NoReturn:
-        raise Killed
-
-    real_write = DeltaRsWriter.write
-    owner, method, replacement = (TablesWriter, "finish", finish) if name == "batches" else (DeltaRsWriter, "write", write)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(owner, method, replacement)
-        with pytest.raises(Killed):
-            yield
 
 
 def prepared(root: Path) -> Log:

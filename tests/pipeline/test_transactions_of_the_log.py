@@ -1,13 +1,12 @@
 """Tables of `__transaction_state` beside those of offsets: batches of both topics, crashes, views, rules of `check`."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
+from cut_off_batches import dying_before
 from log_builder import Log
 from transaction_logs import NOW_MS, TransactionLog
 from transaction_tables import TransactionTables
@@ -18,10 +17,7 @@ from pipelines.errors import GrouplakeError, TablesError
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 from pipelines.tables import definitions
-from pipelines.tables.writer import TablesWriter
 from pipelines.timestamps import at_ms
-from pipelines.writers.delta_rs import DeltaRsWriter
-from pipelines.writers.table_write import TableWrite
 
 #: The log partition of offsets in tests.
 OFFSETS = 3
@@ -160,30 +156,6 @@ def test_a_log_without_the_records_after_the_position_is_an_error(tmp_path: Path
     tables.source.problem = LogNotFound("no such topic")
     tables.apply()
     assert tables.lines == ["no transactions are read: no such topic"]
-
-
-class Killed(Exception):
-    pass
-
-
-@contextmanager
-def dying_before(name: str) -> Iterator[None]:
-    """Fail before the write of this table."""
-
-    def write(self: DeltaRsWriter, write: TableWrite) -> int:
-        if write.table == name:
-            raise Killed
-        return real_write(self, write)
-
-    def finish(*_: object, **_values: object) -> NoReturn:
-        raise Killed
-
-    real_write = DeltaRsWriter.write
-    owner, method, replacement = (TablesWriter, "finish", finish) if name == "batches" else (DeltaRsWriter, "write", write)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(owner, method, replacement)
-        with pytest.raises(Killed):
-            yield
 
 
 def contents(root: Path) -> dict[str, list[str]]:
