@@ -22,7 +22,13 @@ KIND = "kernels"
 
 _VARIABLE = "NUMBA_CACHE_DIR"
 _IMPORT = re.compile(r"^from coordinator_core\.([\w.]+) import", re.MULTILINE)
-_COMPILE = "from pipelines.source.warm_up import load_kernels; load_kernels()"
+#: Those of a job, and those of topics with data, which only a coordinator has.
+_COMPILE = """
+from coordinator_core.service.topic_kernels import load_topic_kernels
+from pipelines.source.warm_up import load_kernels
+load_kernels()
+load_topic_kernels()
+"""
 
 
 def use_kernel_cache() -> Path:

@@ -16,6 +16,7 @@ from pipelines.lag.group_events import MEMBERS, GroupNow
 from pipelines.lag.partition_rules import PartitionRules, SampledPositions
 from pipelines.lag.recent_changes import RecentChanges
 from pipelines.lag.status_rows import finding_columns, finding_row, status_columns, status_schema
+from pipelines.query.blocking_transactions import pending_offsets
 from pipelines.query.engine import Snapshot
 from pipelines.tables.store import is_in, timestamp_literal
 from pipelines.timestamps import at_ms as timestamp
@@ -23,8 +24,8 @@ from pipelines.timestamps import to_ms
 
 GROUPS = "SELECT group_id, group_type, protocol_type, state, member_count, record_timestamp FROM groups"
 _PENDING = """
-SELECT p.group_id, p.topic, p.partition, p.record_timestamp, {transactional_id} AS transactional_id
-FROM pending_offsets p {join} ORDER BY p.group_id, p.topic, p.partition
+SELECT group_id, topic, partition, record_timestamp, transactional_id
+FROM ({pending_offsets}) p ORDER BY group_id, topic, partition
 """
 _IDLE = f"""
 SELECT g.group_id
@@ -125,12 +126,7 @@ def expiries(snapshot: Snapshot, sampled: SampledPositions, settings: StatusSett
 def pending_commits(snapshot: Snapshot) -> dict[str, list[PendingCommit]]:
     """Commits in open transactions, by group."""
     found: dict[str, list[PendingCommit]] = {}
-    named = "transactions" in snapshot.batch.versions
-    sql = _PENDING.format(
-        transactional_id="t.transactional_id" if named else "CAST(NULL AS STRING)",
-        join="LEFT JOIN transactions t ON t.producer_id = p.producer_id" if named else "",
-    )
-    for row in select(snapshot, sql).to_pylist():
+    for row in select(snapshot, _PENDING.format(pending_offsets=pending_offsets(snapshot.batch))).to_pylist():
         at, partition = max(0, to_ms(row["record_timestamp"])), TopicPartition(row["topic"], row["partition"])
         commit = PendingCommit(at, partition, transactional_id=row["transactional_id"])
         found.setdefault(row["group_id"], []).append(commit)

@@ -5,22 +5,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines.tables import definitions
 from pipelines.tables.store import Batch, literal
 
-_PENDING = """
-SELECT p.group_id, p.topic, p.partition, {transactional_id} AS transactional_id, p.producer_id
-FROM pending_offsets p {join}
+#: Partitions of open transactions, a row each.
+OPEN_PARTITIONS = """
+SELECT q.transactional_id, q.producer_id, q.part['topic'] AS topic, unnest(q.part['partitions']) AS partition
+FROM (SELECT transactional_id, producer_id, unnest(partitions) AS part FROM transactions) q
 """
-_OF_PRODUCER = "LEFT JOIN transactions t ON t.producer_id = p.producer_id"
 #: Positions at which the last stable offset ends, with the open transactions that have the partition.
-_BLOCKED = """
+_BLOCKED = f"""
 SELECT l.group_id, l.topic, l.partition, t.transactional_id, t.producer_id
 FROM lag l
-JOIN (
-  SELECT q.transactional_id, q.producer_id, q.part['topic'] AS topic, unnest(q.part['partitions']) AS partition
-  FROM (SELECT transactional_id, producer_id, unnest(partitions) AS part FROM transactions) q
-) t ON t.topic = l.topic AND t.partition = l.partition
+JOIN ({OPEN_PARTITIONS}) t ON t.topic = l.topic AND t.partition = l.partition
 WHERE l.blocked_by_transaction
 """
 
@@ -45,11 +41,17 @@ def blocking_transactions(
 
 
 def _queries(batch: Batch, with_lag: bool) -> list[str]:
-    has_transactions = set(definitions.FROM_TRANSACTIONS) <= set(batch.versions)
-    if not has_transactions:
-        return [_PENDING.format(transactional_id="CAST(NULL AS STRING)", join="")]
-    pending = _PENDING.format(transactional_id="t.transactional_id", join=_OF_PRODUCER)
-    return [pending, _BLOCKED] if with_lag and "lag" in batch.versions else [pending]
+    pending = f"SELECT group_id, topic, partition, transactional_id, producer_id FROM ({pending_offsets(batch)}) p"
+    return [pending, _BLOCKED] if with_lag and batch.has_transactions and "lag" in batch.versions else [pending]
+
+
+def pending_offsets(batch: Batch) -> str:
+    """A query of `pending_offsets`, with `transactional_id` and `state` of the producer: null if unknown or not read."""
+    if not batch.has_transactions:
+        return "SELECT p.*, CAST(NULL AS STRING) AS transactional_id, CAST(NULL AS STRING) AS state FROM pending_offsets p"
+    return """
+SELECT p.*, t.transactional_id, t.state FROM pending_offsets p LEFT JOIN transactions t ON t.producer_id = p.producer_id
+"""
 
 
 def _name(row: dict[str, Any]) -> str:

@@ -38,11 +38,9 @@ _WITH_POSITION = (
     "ownership_history",
     "quarantine",
 )
-_WITH_TRANSACTION_POSITION = definitions.FROM_TRANSACTIONS
-
 #: Rules about tables that earlier versions of Grouplake did not write, and rows of both logs.
 TRANSACTION_RULES: dict[str, str] = {
-    **dict(_unique(table) for table in ("transactions",)),
+    **dict([_unique("transactions")]),
     "transactions: a producer id belongs to one transactional id": """
         SELECT producer_id, count(*) AS n FROM transactions GROUP BY producer_id HAVING count(*) > 1""",
     "transactions: every id is as in its newest row of transaction_history": """
@@ -64,7 +62,7 @@ TRANSACTION_RULES: dict[str, str] = {
         f"{table}: no row of a batch that is not complete": (
             f"SELECT t.batch_id, l.batch_id AS last FROM {table} t CROSS JOIN ({_LAST}) l WHERE t.batch_id > l.batch_id"
         )
-        for table in _WITH_TRANSACTION_POSITION
+        for table in definitions.FROM_TRANSACTIONS
     },
 }
 
@@ -142,7 +140,7 @@ def check(root: str) -> list[Finding]:
     for rule, (table, sql) in SAMPLE_RULES.items():
         found = _violations(snapshot, rule, sql) if table in snapshot.batch.versions else None
         findings += [] if found is None else [found]
-    if set(definitions.FROM_TRANSACTIONS) <= set(snapshot.batch.versions):
+    if snapshot.batch.has_transactions:
         findings += [found for rule, sql in TRANSACTION_RULES.items() if (found := _violations(snapshot, rule, sql))]
     findings += _positions(snapshot)
     for name in snapshot.batch.versions:
@@ -159,11 +157,10 @@ def _violations(snapshot: Snapshot, rule: str, sql: str) -> Finding | None:
 def _positions(snapshot: Snapshot) -> list[Finding]:
     """Find rows at or after the log positions at which the last batch ends."""
     batch = snapshot.batch
-    has_transactions = set(definitions.FROM_TRANSACTIONS) <= set(batch.versions)
     # a batch of an earlier layout has quarantined records of one topic only
-    of_offsets = {"quarantine": "log_topic IS NULL"} if has_transactions else {}
+    of_offsets = {"quarantine": "log_topic IS NULL"} if batch.has_transactions else {}
     findings = [_beyond(snapshot, table, of_offsets.get(table, "TRUE"), batch.next_offsets) for table in _WITH_POSITION]
-    if has_transactions:
+    if batch.has_transactions:
         conditions = {**dict.fromkeys(definitions.FROM_TRANSACTIONS, "TRUE"), "quarantine": "log_topic IS NOT NULL"}
         findings += [_beyond(snapshot, *each, batch.transaction_offsets or {}) for each in conditions.items()]
     return [found for found in findings if found is not None]

@@ -5,7 +5,6 @@ from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommi
 from coordinator_core.log.columns import parse_columns
 from coordinator_core.log.record_batch import BatchRecord, write_batch
 from coordinator_core.reduction.range_reduction import RangeReducer
-from coordinator_core.service.topic_kernels import load_topic_kernels
 from coordinator_core.state.era import Era
 from pipelines.source.reduction_rows import change_rows
 
@@ -21,4 +20,3 @@ def load_kernels() -> None:
     reducer.add(parse_columns(batch))
     for _ in change_rows(reducer.finish(), 0, len(records), era, era.default_retention_ms):
         pass
-    load_topic_kernels()

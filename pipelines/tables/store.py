@@ -53,6 +53,11 @@ class Batch:
     #: Position in `__transaction_state`; None if no batch has read it.
     transaction_offsets: Mapping[int, int] | None = None
 
+    @property
+    def has_transactions(self) -> bool:
+        """True if the batch has the tables of transactions, which earlier layouts lack."""
+        return self.versions.keys() >= set(definitions.FROM_TRANSACTIONS)
+
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> "Batch":
         """Build a batch from a row of `batches`, which may have fewer or more columns in a folder of another layout."""

@@ -10,8 +10,10 @@ from pipelines.source.data_source import ConsumerOffsetsDataSource
 from pipelines.source.log_reading import WARM_UP
 
 _LOADED = """
+from coordinator_core.service.topic_kernels import load_topic_kernels
 from pipelines.source.warm_up import load_kernels
 load_kernels()
+load_topic_kernels()
 from coordinator_core.log import batch_kernels
 from coordinator_core.codec import columnar_kernels
 from coordinator_core.reduction import fold_kernels

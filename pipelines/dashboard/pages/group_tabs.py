@@ -7,6 +7,7 @@ from typing import Any
 from coordinator_core.codec import Record, decode
 from coordinator_core.codec.text import json_form
 from pipelines.dashboard.moments.moment import Moment
+from pipelines.query.blocking_transactions import OPEN_PARTITIONS, pending_offsets
 from pipelines.tables.store import literal
 
 Row = dict[str, Any]
@@ -20,25 +21,11 @@ SELECT reset_at, topic, partition, from_offset, to_offset, direction, reset_by F
 WHERE group_id = {group} ORDER BY reset_at DESC, topic, partition LIMIT 1000
 """
 _PENDING = """
-SELECT p.producer_id, p.topic, p.partition, p.committed_offset, p.commit_timestamp, p.record_timestamp,
-       {transactional_id} AS transactional_id, {state} AS state
-FROM pending_offsets p {join}
-WHERE p.group_id = {group} ORDER BY p.producer_id, p.topic, p.partition
+SELECT producer_id, topic, partition, committed_offset, commit_timestamp, record_timestamp, transactional_id, state
+FROM ({pending_offsets}) p
+WHERE group_id = {group} ORDER BY producer_id, topic, partition
 """
-_UNNAMED = {"transactional_id": "CAST(NULL AS STRING)", "state": "CAST(NULL AS STRING)", "join": ""}
-_NAMED = {
-    "transactional_id": "t.transactional_id",
-    "state": "t.state",
-    "join": "LEFT JOIN transactions t ON t.producer_id = p.producer_id",
-}
-_OPEN = """
-SELECT DISTINCT q.part['topic'] AS topic, q.partition, q.transactional_id
-FROM (
-  SELECT r.part, r.transactional_id, unnest(r.part['partitions']) AS partition
-  FROM (SELECT transactional_id, unnest(partitions) AS part FROM transactions) r
-) q
-ORDER BY q.transactional_id
-"""
+_OPEN = f"SELECT DISTINCT topic, partition, transactional_id FROM ({OPEN_PARTITIONS}) o ORDER BY transactional_id"
 _RECORDS = """
 SELECT key, value, log_partition, log_offset, record_timestamp FROM group_records
 WHERE group_id = {group} ORDER BY log_partition, log_offset
@@ -66,10 +53,9 @@ def _resets(moment: Moment, group: str) -> list[Row]:
 
 def _transactions(moment: Moment, group: str) -> list[Row]:
     """Pending offsets, and positions whose next records an open transaction hides, without an offset, if it is known."""
-    has_transactions = "transactions" in moment.batch.versions
-    pending = _PENDING.format(**(_NAMED if has_transactions else _UNNAMED), group="{group}")
+    pending = _PENDING.format(pending_offsets=pending_offsets(moment.batch), group="{group}")
     blocked = {(row["topic"], row["partition"]) for row in moment.lag(group) if row.get("blocked_by_transaction")}
-    if not (blocked and has_transactions):
+    if not (blocked and moment.batch.has_transactions):
         return _rows(moment, pending, group)
     found = [row for row in moment.query(_OPEN).to_pylist() if (row["topic"], row["partition"]) in blocked]
     return [*_rows(moment, pending, group), *({**row, "committed_offset": None} for row in found)]
