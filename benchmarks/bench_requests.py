@@ -27,7 +27,7 @@ from coordinator_core.service import process
 from coordinator_core.service.addresses import Endpoint
 from coordinator_core.service.listener import Listener
 from coordinator_core.service.request_dispatcher import RequestDispatcher
-from coordinator_core.wire import Peer, read_response, write_request
+from coordinator_core.wire import Buffers, Peer, read_response, write_request
 from pipelines.cache.kernels import compile_kernels
 from pipelines.configuration import load_configuration
 from pipelines.coordinator import coordinator_options, run_coordinator
@@ -111,9 +111,9 @@ async def _run(dispatcher: RequestDispatcher, peer: Peer, rounds: Sequence[list[
     """
     answers: list[bytes] = []
 
-    def reply(answer: bytes | None, problem: str | None) -> None:
+    def reply(answer: Buffers | None, problem: str | None) -> None:
         assert answer is not None, problem
-        answers.append(answer)
+        answers.append(b"".join(answer))
 
     started = time.process_time()
     for frames in rounds:

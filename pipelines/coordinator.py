@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any, TextIO
 
+import uvloop
+
 from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.log.compression import Compression
 from coordinator_core.log.errors import LogError
@@ -92,9 +94,9 @@ def run_coordinator(options: CoordinatorOptions, until: Until, stream: TextIO | 
         store = _open_topics(options, event_log)
         try:
             with _transaction_log(options, log, event_log) as transactions:
-                asyncio.run(
-                    serve(log, store, options.config, options.settings, options.addresses, event_log, until, transactions)
-                )
+                serving = serve(log, store, options.config, options.settings, options.addresses, event_log, until, transactions)
+                with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                    runner.run(serving)
         except CannotListen as error:
             raise CoordinatorError(str(error)) from error
         finally:

@@ -1,6 +1,6 @@
 """Codec of the records of `__consumer_offsets` (`CoordinatorRecordSerde`, KIP-915)."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from coordinator_core.codec.envelope import open_envelope, record_codecs, seal_envelope
 from coordinator_core.codec.messages.classic import GroupMetadataKey, GroupMetadataValue
@@ -60,8 +60,7 @@ Value = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """A record with its type number; `value` and `value_version` are None for a tombstone."""
 
     record_type: int

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from coordinator_core.codec import Record, encode
 from coordinator_core.coordinator.context import CoordinatorContext
@@ -31,8 +32,7 @@ class Write:
     then: "Continuation"
 
 
-@dataclass(frozen=True, slots=True)
-class CoordinatorResult:
+class CoordinatorResult(NamedTuple):
     """Everything that one call caused, each in order. `group_events` are for observers."""
 
     answers: tuple[Answer, ...] = ()
@@ -83,8 +83,7 @@ class ResultBuilder:
             self.emit(WriteRefused(len(records)))
             return
         number = self.next_write()
-        marker = control_type, coordinator_epoch, transaction_version
-        self.writes.append(Write(number, records, encoded, producer, *marker, then))
+        self.writes.append(Write(number, records, encoded, producer, control_type, coordinator_epoch, transaction_version, then))
 
     def after_writes(self, then: "Continuation") -> None:
         """Runs `then` with the result of the last write, once all writes so far are done; in this call if there are none."""

@@ -1,8 +1,8 @@
 """Statuses of a log partition, and responses with reply handles: for the coordinators of groups and of transactions."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from coordinator_core.protocol.api import Response
 from coordinator_core.protocol.error_code import ErrorCode
@@ -11,8 +11,7 @@ from coordinator_core.protocol.error_code import ErrorCode
 ReplyHandle = Hashable
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """A response, with the reply handle of its request."""
 
     reply: ReplyHandle

@@ -1,7 +1,7 @@
 """Records of a log, independent of the source."""
 
-from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 
 class ControlType(IntEnum):
@@ -11,8 +11,7 @@ class ControlType(IntEnum):
     COMMIT = 1
 
 
-@dataclass(frozen=True, slots=True)
-class LogRecord:
+class LogRecord(NamedTuple):
     """A record with its log position. `timestamp` in ms; `producer_id` -1 for none.
 
     `batch_offset` is the offset of the first record still present in its batch (the batch itself for message sets v0/v1).

@@ -2,7 +2,7 @@
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from crc32c import crc32c
 
@@ -26,8 +26,7 @@ _NO_PRODUCER = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 _NULL = b"\x01"
 
 
-@dataclass(frozen=True, slots=True)
-class AppendBatch:
+class AppendBatch(NamedTuple):
     """Keys and values of one batch; transactional if `producer` (id, epoch) is given.
 
     With a `control_type` the batch is the marker that ends the producer's transaction, and `records` is ignored.
@@ -41,7 +40,7 @@ class AppendBatch:
     transaction_version: int = 0
 
     @property
-    def count(self) -> int:
+    def offset_count(self) -> int:
         """Number of offsets that the batch occupies."""
         return len(self.records) if self.control_type is None else 1
 

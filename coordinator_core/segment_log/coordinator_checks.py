@@ -30,13 +30,13 @@ def check_coordinator_batches(
             except ProducerRejected as reason:
                 rejected[position] = reason
                 continue
-        offset += batch.count
+        offset += batch.offset_count
     return rejected
 
 
 def _check(append: ProducerAppend, batch: AppendBatch, producer: tuple[int, int], offset: int, now_ms: int) -> None:
     if batch.control_type is None:
-        append.append_data(DataBatch(*producer, _BASE_SEQUENCE, offset, offset + batch.count - 1, now_ms, True))
+        append.append_data(DataBatch(*producer, _BASE_SEQUENCE, offset, offset + batch.offset_count - 1, now_ms, True))
         return
     kind, version = batch.control_type, batch.transaction_version
     append.append_marker(Marker(*producer, kind, batch.coordinator_epoch, offset, now_ms, version))

@@ -124,7 +124,7 @@ class PartitionLog:
         for batch in batches:
             bases.append(offset)
             parts.append(batch_bytes(batch, offset, self.leader_epoch, now_ms, self._settings.compression))
-            offset += batch.count
+            offset += batch.offset_count
         self.append_bytes(b"".join(parts), offset, now_ms)
         for batch, part in zip(batches, parts, strict=True):
             if batch.producer is not None:

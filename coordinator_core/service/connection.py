@@ -11,11 +11,12 @@ from typing import Protocol, cast
 from coordinator_core.service.addresses import java_host
 from coordinator_core.service.request_dispatcher import RequestDispatcher
 from coordinator_core.service.settings import ServiceSettings
+from coordinator_core.wire import Buffers
 
 _SIZE_BYTES = 4
 #: Approximate number of bytes that are read ahead while a request is in progress.
 _READ_AHEAD_BYTES = 64 * 1024
-#: From here on, the size of a response is sent in a packet of its own.
+#: From here on, the buffers of a response are not copied into one.
 _LARGE_RESPONSE_BYTES = 64 * 1024
 
 
@@ -167,7 +168,7 @@ class Connection(asyncio.Protocol):
         self._listener.release(end)
         return frame
 
-    def _reply(self, data: bytes | None, problem: str | None) -> None:
+    def _reply(self, frame: Buffers | None, problem: str | None) -> None:
         transport, self._busy = self._transport, False
         if transport is None:
             return
@@ -175,14 +176,13 @@ class Connection(asyncio.Protocol):
             self.end(problem)
             return
         self.active_at = self._listener.now()
-        if data is not None:
-            size = len(data).to_bytes(_SIZE_BYTES)
-            if len(data) < _LARGE_RESPONSE_BYTES:
-                transport.write(size + data)
+        if frame is not None:
+            size = sum(map(len, frame))
+            buffers = (size.to_bytes(_SIZE_BYTES), *frame)
+            if size < _LARGE_RESPONSE_BYTES:
+                transport.write(b"".join(buffers))
             else:
-                # a second packet costs less than a copy
-                transport.write(size)
-                transport.write(data)
+                transport.writelines(buffers)
         if self._draining:
             self._close()
         elif self._buffer or self._ended or not self._reading:

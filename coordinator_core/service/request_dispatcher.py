@@ -17,6 +17,7 @@ from coordinator_core.service.topic_service import HANDLERS as TOPIC_HANDLERS
 from coordinator_core.service.topic_service import TopicService
 from coordinator_core.service.transaction_service import TransactionService
 from coordinator_core.wire import (
+    Buffers,
     Part,
     PartitionMarker,
     Peer,
@@ -25,12 +26,12 @@ from coordinator_core.wire import (
     WireError,
     WireRequest,
     read_request,
+    write_buffers,
     write_error_response,
-    write_response,
 )
 
-#: Receives the bytes of a response; None and a reason to close the connection; None twice for a request without response.
-Reply = Callable[[bytes | None, str | None], None]
+#: Receives the frame of a response; None and a reason to close the connection; None twice for a request without response.
+Reply = Callable[[Buffers | None, str | None], None]
 
 
 class RequestDispatcher:
@@ -67,7 +68,7 @@ class RequestDispatcher:
             request = read_request(frame, peer, self._cluster.offered)
         except UnsupportedVersion as error:
             response = None if error.header is None else self._error_response(error.header)
-            reply(response, None if response else str(error))
+            reply((response,) if response else None, None if response else str(error))
             return
         except WireError as error:
             reply(None, str(error))
@@ -95,10 +96,10 @@ class RequestDispatcher:
 
     def write(self, request: WireRequest, responses: Sequence[Response], started: float, reply: Reply) -> None:
         """Encode the response from the responses to all parts."""
-        data = None
+        frame = None
         if request.has_response:
             try:
-                data = write_response(request, responses)
+                frame = write_buffers(request, responses)
             except WireError as error:
                 reply(None, f"the response cannot be encoded: {error}")
                 return
@@ -107,11 +108,11 @@ class RequestDispatcher:
         errors = response_errors(api, responses)
         if errors:
             self._observer.errors(errors)
-        if data is None and errors:
+        if frame is None and errors:
             # closing the connection is the only way to report the error to the producer (`KafkaApis.handleProduceRequest`)
             reply(None, f"Produce with acks=0 failed: {', '.join(sorted(set(errors)))}")
         else:
-            reply(data, None)
+            reply(frame, None)
 
 
 class PendingRequest:

@@ -8,7 +8,6 @@ batches with the same first offset cannot exist in one log.)
 """
 
 from collections.abc import Iterator, Mapping, MutableMapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 from uuid import UUID
@@ -26,8 +25,7 @@ class Producer(NamedTuple):
     producer_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class CommittedOffset:
+class CommittedOffset(NamedTuple):
     """An offset commit as loaded, with its log position. Times in ms.
 
     `expire_timestamp` is the explicit one or, up to 2.0, the default of the loader; None for none.

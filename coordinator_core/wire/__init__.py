@@ -4,10 +4,11 @@ from coordinator_core.protocol.api import RequestHeader
 from coordinator_core.wire.client_side import read_response, write_request
 from coordinator_core.wire.errors import Malformed, UnknownApi, UnsupportedVersion, Unwritable, WireError
 from coordinator_core.wire.header_codec import correlation_id_of
-from coordinator_core.wire.parts import Part, PartitionMarker, Peer, WireRequest, WireResponse
-from coordinator_core.wire.server_side import read_request, write_error_response, write_response
+from coordinator_core.wire.parts import Buffers, Part, PartitionMarker, Peer, WireRequest, WireResponse
+from coordinator_core.wire.server_side import read_request, write_buffers, write_error_response, write_response
 
 __all__ = [
+    "Buffers",
     "Malformed",
     "Part",
     "PartitionMarker",
@@ -22,6 +23,7 @@ __all__ = [
     "correlation_id_of",
     "read_request",
     "read_response",
+    "write_buffers",
     "write_error_response",
     "write_request",
     "write_response",

@@ -14,7 +14,7 @@ from coordinator_core.protocol.cluster import AbortedFetch, FetchResponse, Produ
 from coordinator_core.protocol.offsets import OffsetCommitRequest, OffsetCommitResponse
 from coordinator_core.wire.api_codec import by_topic, by_topic_id
 from coordinator_core.wire.compact import NO_TAGS, UNEXPECTED, Unexpected, length_bytes, string_bytes
-from coordinator_core.wire.parts import WireRequest
+from coordinator_core.wire.parts import Buffers, WireRequest
 
 #: Header with an empty section of tagged fields, and the throttle time.
 _HEAD = Struct(">ibi")
@@ -35,10 +35,10 @@ _NO_ELEMENTS = 1
 _NULL = b"\x00"
 _NO_REPLICA = b"\xff\xff\xff\xff"
 
-_Write = Callable[[WireRequest, Response], bytes]
+_Write = Callable[[WireRequest, Response], Buffers]
 
 
-def write_directly(request: WireRequest, response: Response) -> bytes | None:
+def write_directly(request: WireRequest, response: Response) -> Buffers | None:
     """Return the frame of the response to the only part of a request; None if the library must write it."""
     header = request.header
     entry = _WRITERS.get(header.api_key)
@@ -54,7 +54,7 @@ def _topic(name: str, topic_id: UUID, by_id: bool) -> bytes:
     return topic_id.bytes if by_id else string_bytes(name)
 
 
-def _write_commit(request: WireRequest, response: Response) -> bytes:
+def _write_commit(request: WireRequest, response: Response) -> Buffers:
     header, part = request.header, request.parts[0]
     if request.unknown_topics or not isinstance(response, OffsetCommitResponse) or not isinstance(part, OffsetCommitRequest):
         raise Unexpected
@@ -67,10 +67,10 @@ def _write_commit(request: WireRequest, response: Response) -> bytes:
         parts += [_PARTITION_ERROR.pack(partition, error, 0) for partition, error in errors]
         parts.append(NO_TAGS)
     parts.append(NO_TAGS)
-    return b"".join(parts)
+    return parts
 
 
-def _write_produce(request: WireRequest, response: Response) -> bytes:
+def _write_produce(request: WireRequest, response: Response) -> Buffers:
     if not isinstance(response, ProduceResponse):
         raise Unexpected
     header = request.header
@@ -89,10 +89,10 @@ def _write_produce(request: WireRequest, response: Response) -> bytes:
             )
         parts.append(NO_TAGS)
     parts.append(_TAIL.pack(0, 0))
-    return b"".join(parts)
+    return parts
 
 
-def _write_fetch(request: WireRequest, response: Response) -> bytes:
+def _write_fetch(request: WireRequest, response: Response) -> Buffers:
     if not isinstance(response, FetchResponse):
         raise Unexpected
     header = request.header
@@ -116,7 +116,7 @@ def _write_fetch(request: WireRequest, response: Response) -> bytes:
             )
         parts.append(NO_TAGS)
     parts.append(NO_TAGS)
-    return b"".join(parts)
+    return parts
 
 
 def _aborted(rows: tuple[AbortedFetch, ...] | None) -> bytes:

@@ -1,6 +1,6 @@
 """Decoded requests: their parts, which are answered separately, and the context that their bytes do not have."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
@@ -20,6 +20,8 @@ class PartitionMarker(NamedTuple):
 
 
 Part = Request | PartitionMarker
+#: A response without its length prefix, in consecutive pieces.
+Buffers = Sequence[bytes | memoryview]
 
 NO_TOPIC_NAMES: Mapping[UUID, str] = MappingProxyType({})
 UnknownTopics = Mapping[UUID, tuple[int, ...]]

@@ -27,7 +27,7 @@ from coordinator_core.wire.errors import Malformed, UnknownApi, UnsupportedVersi
 from coordinator_core.wire.header_codec import read_header, skip_tags
 from coordinator_core.wire.library import message_codec
 from coordinator_core.wire.message_cache import cached_heartbeat, cached_response
-from coordinator_core.wire.parts import Peer, WireRequest
+from coordinator_core.wire.parts import Buffers, Peer, WireRequest
 
 CODECS: Mapping[AnyApi, ApiCodec] = {
     **membership_codec.CODECS,
@@ -78,17 +78,22 @@ def read_request(frame: bytes, peer: Peer = _NO_PEER, offered: Mapping[int, rang
 
 def write_response(request: WireRequest, responses: Sequence[Response]) -> bytes:
     """Encode the responses to the parts of a request, in their order, as one frame. Raises Unwritable."""
+    return b"".join(write_buffers(request, responses))
+
+
+def write_buffers(request: WireRequest, responses: Sequence[Response]) -> Buffers:
+    """Encode a response as `write_response` does, without a copy of fetched records."""
     header = request.header
     if len(responses) == 1:
         kept = cached_response(request, responses[0])
         if kept is not None:
-            return kept
+            return (kept,)
         direct = write_directly(request, responses[0])
         if direct is not None:
             return direct
     codec = CODECS[APIS[header.api_key]]
     body = codec.write_response(request, responses)
-    return message_codec(codec.response, header.version).encode_response(body, header.correlation_id)
+    return (message_codec(codec.response, header.version).encode_response(body, header.correlation_id),)
 
 
 def write_error_response(header: RequestHeader, error: ErrorCode, offered: Mapping[int, range] | None = None) -> bytes | None:

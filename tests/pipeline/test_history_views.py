@@ -130,7 +130,7 @@ def test_what_began_before_the_histories_has_no_start(tmp_path: Path) -> None:
     end = log.end
     log.commit(0, 3)
     log.group([assigned("m1", 0), assigned("m2", 1)], generation=2)
-    log.records[end:] = [replace(record, timestamp=NOW_MS + 1000) for record in log.records[end:]]
+    log.records[end:] = [record._replace(timestamp=NOW_MS + 1000) for record in log.records[end:]]
     part = Log(partition=3)
     part.records = log.records[:end]
     applied(part, ERA, [], str(tmp_path), again=False)

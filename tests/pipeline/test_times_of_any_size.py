@@ -1,7 +1,6 @@
 """Records with any time: the tables show the years 1 to 9999, and every command continues."""
 
 import io
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,7 +31,7 @@ def strange(ms: int) -> Log:
     log.commit(0, 5, group="commit", at=ms)
     log.commit(0, 5, group="expire", expires=ms)
     for record in (log.group([member()], group="state", timestamp=ms), log.raw(b"\0\x63", b"")):
-        log.records[record.offset] = replace(record, timestamp=ms)
+        log.records[record.offset] = record._replace(timestamp=ms)
     return log
 
 

@@ -1,6 +1,5 @@
 """Tables of `__transaction_state` beside those of offsets: batches of both topics, crashes, views, rules of `check`."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -266,7 +265,7 @@ def test_a_commit_that_waits_for_a_complete_transaction_breaks_a_rule(tmp_path: 
     tables.apply(log)
     assert rules(tables) == [], "the marker may be in records that were not read yet"
     record = log.commit(5, 5, group="plain", at=NOW_MS + 4 * minute)
-    log.records[-1] = replace(record, timestamp=NOW_MS + 4 * minute)
+    log.records[-1] = record._replace(timestamp=NOW_MS + 4 * minute)
     tables.apply(log, start=3)
     assert rules(tables) == ["pending_offsets: no offset waits for a transaction that is complete"]
 

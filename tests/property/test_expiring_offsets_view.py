@@ -96,7 +96,7 @@ def joined(logs: list[Log]) -> Log:
             decoded = expect(Record, decode(record.key, record.value))
             name = "group" if hasattr(decoded.key, "group") else "group_id"
             renamed: dict[str, Any] = {name: f"{getattr(decoded.key, name)}{number}"}
-            whole.append(replace(decoded, key=replace(decoded.key, **renamed)), producer=producer)
+            whole.append(decoded._replace(key=replace(decoded.key, **renamed)), producer=producer)
     return whole
 
 

@@ -68,7 +68,7 @@ class SegmentLogMachine(RuleBasedStateMachine):
         end = self.partition.end_offset
         batches = batches_of(self.model[end : end + count])
         bases = self.partition.append(batches, self.now)
-        assert bases == [end + sum(batch.count for batch in batches[:number]) for number in range(len(batches))]
+        assert bases == [end + sum(batch.offset_count for batch in batches[:number]) for number in range(len(batches))]
         self.appended_at |= dict.fromkeys(range(end, self.partition.end_offset), self.now)
         self.missing -= self.appended_at.keys() & set(range(end, self.partition.end_offset))
 

@@ -1,7 +1,7 @@
 """Hypothesis strategies for logs of groups that live: members come and go, partitions move, offsets are committed and reset."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from hypothesis import strategies as st
@@ -173,5 +173,5 @@ def lives(draw: st.DrawFn, *, commits: bool = False, max_size: int = 30) -> Log:
     kinds = st.one_of(_membership, _commit(), _commit(), _commit(), _tombstone()) if commits else _membership
     for index, step in draw(st.lists(st.tuples(st.integers(0, 1), kinds), min_size=1, max_size=max_size)):
         step(both[index])
-    log.records = [replace(record, timestamp=NOW_MS + 1000 * record.offset) for record in log.records]
+    log.records = [record._replace(timestamp=NOW_MS + 1000 * record.offset) for record in log.records]
     return log

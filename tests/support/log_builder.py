@@ -4,7 +4,6 @@ Records pass through bytes: they are encoded when appended and decoded when repl
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -116,7 +115,7 @@ class Log:
         """The control record that ends a transaction."""
         key = (0).to_bytes(2, "big") + int(control_type).to_bytes(2, "big", signed=True)
         record = self._record(key, bytes(6), producer)
-        return self._append(replace(record, is_control=True))
+        return self._append(record._replace(is_control=True))
 
     def append(self, record: Record, *, producer: int = -1) -> LogRecord:
         return self.raw(*encode(record), producer=producer)

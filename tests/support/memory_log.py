@@ -61,7 +61,7 @@ class MemoryPartition:
             self.records.append(
                 LogRecord(self.partition, offset, now_ms, key, value, producer, epoch, producer >= 0, False, base)
             )
-        self.end_offset += batch.count
+        self.end_offset += batch.offset_count
         return base
 
     def flush(self) -> None:

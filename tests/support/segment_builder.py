@@ -1,7 +1,6 @@
 """Segment directories made for a test, record by record, and what a log cleaner may leave of them."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from uuid import UUID
@@ -239,5 +238,5 @@ def _in_batches(records: Sequence[LogRecord]) -> list[LogRecord]:
     regrouped: list[LogRecord] = []
     for _, batch in groupby(records, key=lambda record: record.batch_offset):
         kept = list(batch)
-        regrouped += [replace(record, batch_offset=kept[0].offset) for record in kept]
+        regrouped += [record._replace(batch_offset=kept[0].offset) for record in kept]
     return regrouped

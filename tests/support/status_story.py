@@ -1,7 +1,7 @@
 """A history of groups in tables, without Spark: records and samples at given times, and the status that each sample wrote."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -27,7 +27,7 @@ class TimedLog(Log):
     now_ms = START_MS
 
     def _record(self, key: bytes | None, value: bytes | None, producer: int) -> LogRecord:
-        return replace(super()._record(key, value, producer), timestamp=self.now_ms)
+        return super()._record(key, value, producer)._replace(timestamp=self.now_ms)
 
 
 @dataclass

@@ -53,9 +53,9 @@ class Placeholders:
         value = record.value
         if isinstance(value, OffsetCommitValue):
             assert isinstance(record.key, OffsetCommitKey)
-            return replace(record, value=self._commit(record.key.topic, value))
+            return record._replace(value=self._commit(record.key.topic, value))
         if isinstance(value, GroupMetadataValue):
-            return replace(record, value=self._group(group_id_of(record), value))
+            return record._replace(value=self._group(group_id_of(record), value))
         assert value is None, record
         return record
 

@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -124,7 +124,7 @@ class Simulation:
             self._log.commit(partition, position, group=group, topic=topic, at=at)
         group = f"g{self._draw.randrange(self._load.groups)}"
         self._log.group([member(f"m{at}")], group=group, generation=start + 1, timestamp=at)
-        self._log.records[start:] = [replace(record, timestamp=at) for record in self._log.records[start:]]
+        self._log.records[start:] = [record._replace(timestamp=at) for record in self._log.records[start:]]
         self._applier.apply_rows(change_table(self._log, ERA, start, self._log.end))
 
     def _answers(self, wanted: Mapping[str, set[int]]):  # type: ignore[no-untyped-def]  # pyarrow has no types

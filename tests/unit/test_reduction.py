@@ -1,6 +1,5 @@
 """The rules of a reduction, one by one."""
 
-from dataclasses import replace
 from uuid import UUID
 
 import numpy as np
@@ -54,7 +53,7 @@ def history(reduction: Reduction) -> tuple[int, int | None, bool, int | None]:
 def test_a_commit_has_all_its_columns(log: Log) -> None:
     key = OffsetCommitKey("grüppe", "t", 3)
     value = OffsetCommitValue(42, 7, "méta", 1000, -1, UUID("00112233-4455-6677-8899-aabbccddeeff"))
-    record = replace(log.append(Record(1, key, value, 4)), timestamp=5000)
+    record = log.append(Record(1, key, value, 4))._replace(timestamp=5000)
     (row,) = reduced([record], JAVA).commits.to_pylist()
     assert row == {
         "group_id": "grüppe",
@@ -189,7 +188,7 @@ def test_markers_of_unknown_type_abort_in_scala_and_do_nothing_in_java(
 
 @pytest.mark.parametrize(("era", "is_pending"), [(SCALA, False), (JAVA, True)])
 def test_a_producer_id_alone_makes_a_commit_pending_in_java_only(log: Log, era: str, is_pending: bool) -> None:
-    record = replace(log.commit(0, 1, producer=P), is_transactional=False)
+    record = log.commit(0, 1, producer=P)._replace(is_transactional=False)
     reduction = reduced([record], era)
     assert bool(pending(reduction)) is is_pending
     assert bool(committed(reduction)) is not is_pending
@@ -207,7 +206,7 @@ def test_an_era_without_transactions_takes_every_commit_at_once_and_hands_on_con
 def test_a_control_record_without_readable_type_is_handed_on(log: Log, era: str) -> None:
     log.commit(0, 1, producer=P)
     marker = log.marker(P)
-    reduction = reduced([log.records[0], replace(marker, key=b"\0\0\0")], era)
+    reduction = reduced([log.records[0], marker._replace(key=b"\0\0\0")], era)
     assert pending(reduction) == {(P, 0): 1}
     assert reduction.others["log_offset"].to_pylist() == [1]
 
