@@ -107,7 +107,7 @@ class SnapshotLoader:
     def _transactions(self, snapshot: Snapshot) -> TransactionsSummary | None:
         if snapshot.batch.transaction_offsets is None:
             return None
-        return self._table(snapshot, "transactions", lambda: summarize_transactions(snapshot))
+        return self._table(snapshot, "transactions", lambda: summarize_transactions(snapshot.query))
 
     def _lag(self, snapshot: Snapshot) -> GroupedTable:
         """The table `lag`; before the first sample the positions, with unknown ends."""

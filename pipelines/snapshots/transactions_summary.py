@@ -1,10 +1,10 @@
 """Transactional ids of a batch by state, and the oldest open transaction."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from pipelines.query.engine import Snapshot
+import pyarrow as pa
 
 _SQL = """
 SELECT state, count(*) AS ids,
@@ -22,8 +22,8 @@ class TransactionsSummary:
     oldest_start: datetime | None
 
 
-def summarize_transactions(snapshot: Snapshot) -> TransactionsSummary:
-    """Read the table `transactions`."""
-    rows = snapshot.query(_SQL).to_pylist()
+def summarize_transactions(query: Callable[[str], pa.Table]) -> TransactionsSummary:
+    """Read the table `transactions` with `query`."""
+    rows = query(_SQL).to_pylist()
     starts = [row["oldest_start"] for row in rows if row["oldest_start"] is not None]
     return TransactionsSummary({row["state"]: row["ids"] for row in rows}, min(starts, default=None))
