@@ -74,7 +74,10 @@ CHECKS: tuple[Check, ...] = (
     Check("source", "topics of groups", group_topics.describe_configs, BROKERS),
     Check("source", "clock", clocks.brokers, BROKERS),
     Check("source", "position", log_position.position, LOG),
-    Check("source", "permissions of transactions", offsets_topic.describe_and_read_transactions, TRANSACTION_BROKERS),
+    Check(
+        *("source", "permissions of transactions", offsets_topic.describe_and_read_transactions, TRANSACTION_BROKERS),
+        stops_area=True,
+    ),
     Check("source", "settings of transactions", offsets_topic.settings_of_transactions, TRANSACTION_BROKERS),
     Check("source", "position of transactions", log_position.position_of_transactions, TRANSACTION_LOG),
     Check("tables", "folder", tables.folder, FOLDER, stops_area=True),

@@ -181,9 +181,8 @@ def test_a_rebuild_repairs_transactions_that_were_lost(log: BothTopics, tables: 
 
     writer.commit("transactions", lose)
     assert writer.last is not None
-    at = at_ms(NOW_MS)
-    kept = {"era": "4", "retention_ms": writer.last.retention_ms, "next_offsets": writer.last.next_offsets}
-    writer.finish(Phases(at), at, **kept)
+    at, retention_ms, next_offsets = at_ms(NOW_MS), writer.last.retention_ms, writer.last.next_offsets
+    writer.finish(Phases(at), at, era="4", retention_ms=retention_ms, next_offsets=next_offsets)
     assert ids(tables) == ["b"]
     assert main(["rebuild", "--tables", str(tables), "--source", log.address, "--transactions"]) == 0
     assert rows(tables, "transactions") == before
