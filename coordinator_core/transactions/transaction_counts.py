@@ -4,8 +4,11 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from coordinator_core.state.transaction_state import ONGOING
+from coordinator_core.state.transaction_state import ONGOING, PREPARE_ABORT, PREPARE_COMMIT
 from coordinator_core.transactions.context import TransactionContext
+
+_DECIDED = frozenset({PREPARE_COMMIT, PREPARE_ABORT})
+_INCOMPLETE = _DECIDED | {ONGOING}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,15 +25,12 @@ class TransactionCounts:
 
 def count_transactions(contexts: Iterable[TransactionContext]) -> TransactionCounts:
     """Count the transactional ids of these log partitions."""
-    states: Counter[str] = Counter()
-    pending_markers = 0
-    oldest: int | None = None
-    for context in contexts:
-        for live in context.live.values():
-            now = live.metadata
-            states[now.state.label] += 1
-            if now.state.is_prepared:
-                pending_markers += len(now.partitions)
-            if now.state is ONGOING or now.state.is_prepared:
-                oldest = now.start_ms if oldest is None else min(oldest, now.start_ms)
-    return TransactionCounts(states, pending_markers, oldest)
+    metadata = [live.metadata for context in contexts for live in context.live.values()]
+    states = Counter(each.state for each in metadata)
+    decided = [each for each in metadata if each.state in _DECIDED] if states.keys() & _DECIDED else []
+    starts = (each.start_ms for each in metadata if each.state in _INCOMPLETE) if states.keys() & _INCOMPLETE else ()
+    return TransactionCounts(
+        Counter({state.label: count for state, count in states.items()}),
+        sum(len(each.partitions) for each in decided),
+        min(starts, default=None),
+    )

@@ -222,9 +222,9 @@ def test_the_log_of_transactions(guarded: Guarded, doctor: Doctor, tmp_path: Pat
     permissions, settings, position = eventually(
         "the topic has a record", lambda: found("follower"), lambda rows: rows[0][1][0] == "ok"
     )
-    assert permissions[1] == ("ok", f"topic {topic}: 50 partitions, may be described and read")
+    assert permissions[1] == ("ok", f"topic {topic}: 2 partitions, may be described and read")
     assert settings[1][1].startswith(f"topic {topic}: cleanup.policy compact, segment.bytes ")
-    assert position[1][1].endswith("50 partitions, read from their start by the first run with --transactions")
+    assert position[1][1].endswith("2 partitions, read from their start by the first run with --transactions")
 
 
 def test_a_clock_that_is_behind(guarded: Guarded, doctor: Doctor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

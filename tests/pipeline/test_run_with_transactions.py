@@ -266,6 +266,7 @@ def test_spark_and_the_driver_continue_each_other(tmp_path: Path, log: BothTopic
     log.append(commits(1), initialized("a"))
     assert "starting Spark" in log.run(tables)
     assert (dict(last(tables).next_offsets), last(tables).transaction_offsets, ids(tables)) == ({0: 1}, {0: 1}, ["a"])
+    assert epochs_at(read_positions(tables / TRANSACTIONS_FILE), {0: 1}) == {0: 0}
     log.append(None, initialized("b"))
     assert "starting Spark" not in log.run(tables)
     more = TransactionLog()
