@@ -31,7 +31,7 @@ def replace_checkpoint(folder: Path, begin: Position, end: Position) -> None:
 
     Called before the batch is applied, so that a stream of Spark that starts later starts at the position of the tables.
     """
-    write_positions(folder / FILE, begin, end)
+    write_positions(folder / FILE, (begin, end))
     failpoint("position:written")
     shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)
     if (folder / CHECKPOINT).exists():

@@ -17,10 +17,10 @@ from pipelines.source.ranges import Offsets
 TRANSACTIONS_FILE = "_transaction_position.json"
 
 
-def write_positions(file: Path, begin: Position, end: Position) -> None:
+def write_positions(file: Path, positions: Iterable[Position]) -> None:
     """Replace the file in one step. Raises OSError."""
     draft = file.with_name(f"{file.name}.tmp")
-    draft.write_text(json.dumps([begin.to_json(), end.to_json()]))
+    draft.write_text(json.dumps([position.to_json() for position in positions]))
     os.replace(draft, file)
 
 

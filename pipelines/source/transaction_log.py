@@ -75,7 +75,7 @@ class TransactionLogReader:
         self._stream: LogStream | None = None
         self._positions = positions
         #: Positions of which one is that of the tables: before and after the last range.
-        self._known = () if positions is None else tuple(read_positions(positions))
+        self._known: tuple[Position, ...] = () if positions is None else tuple(read_positions(positions))
         self._is_failing = False
 
     def read(self, after: Offsets | None) -> TransactionRange | None:
@@ -128,19 +128,25 @@ class TransactionLogReader:
         for partition, offset in after.items():
             if 0 < offset < first.get(partition, 0):
                 raise deleted_records_error(self._options.address, partition, offset, first[partition])
-        begin = Position({**first, **after}, epochs_at(self._known, after))
+        begin = Position({**first, **after}, epochs_at(self._known, after) if after else {})
         end = self._stream.end_after(begin)
         if self._is_failing:
             self._progress("transactions are read again")
             self._is_failing = False
         todo = ranges(begin.offsets, end.offsets)
-        self._known = begin, end
-        if todo and self._positions is not None:
-            try:
-                write_positions(self._positions, begin, end)
-            except OSError as error:
-                raise TablesError(str(error)) from error
+        self._known = (begin, end) if todo else (end,)
+        if todo or (end.epochs and not begin.epochs):
+            self._store_positions()
         return TransactionRange(end.offsets, reduced(self._options, todo)) if todo else None
+
+    def _store_positions(self) -> None:
+        """Keep the positions before and after a batch, before it is applied, for the next process."""
+        if self._positions is None:
+            return
+        try:
+            write_positions(self._positions, self._known)
+        except OSError as error:
+            raise TablesError(str(error)) from error
 
 
 def reduced(options: SourceOptions, todo: list[LogRange]) -> tuple[TransactionReduction, ...]:

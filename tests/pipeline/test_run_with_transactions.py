@@ -128,6 +128,24 @@ def test_a_log_that_lost_records_and_has_grown_again_is_found_by_its_epochs(log:
     assert contents(tables) == before
 
 
+def test_epochs_are_learned_without_new_records(log: BothTopics, tmp_path: Path) -> None:
+    log.append(commits(1), initialized("a", "b"))
+    source = SourceOptions(transaction_address(parse_address(log.address), "source", "4"), "4", 1, {})
+    reader = TransactionLogReader(source, print, tmp_path / TRANSACTIONS_FILE)
+    # as after a restore: the position without its epochs
+    assert reader.read({0: 2}) is None
+    reader.close()
+    (path,) = log.folder.glob(f"{TRANSACTION_STATE_TOPIC}-0/*.log")
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    log.append(None, initialized(*"defgh"))
+    for each in (reader, TransactionLogReader(source, print, tmp_path / TRANSACTIONS_FILE)):
+        with pytest.raises(GrouplakeError, match="the log was truncated to offset 0, before offset 2"):
+            each.read({0: 2})
+        # the tables have no position in the log
+        assert each.read(None) is not None
+        each.close()
+
+
 @pytest.mark.parametrize("is_applied", [True, False])
 def test_epochs_of_a_run_that_was_killed(is_applied: bool, log: BothTopics, tables: Path) -> None:
     log.append(commits(1), initialized("a"))
