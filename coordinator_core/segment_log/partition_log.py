@@ -103,6 +103,11 @@ class PartitionLog:
         write_leader_epochs(self._folder, self.leader_epochs)
         return epoch
 
+    @property
+    def failure(self) -> str | None:
+        """Reason why the partition takes no more appends; None if it has not failed."""
+        return self._failure
+
     def configure(self, settings: SegmentLogSettings) -> None:
         """Use these settings from now on."""
         self._settings = settings
@@ -174,7 +179,7 @@ class PartitionLog:
             self.producer_files.append_aborted(row, self._active.base_offset)
         except OSError as error:
             # the marker is in the log and its row is not: readers would take aborted records for committed ones
-            raise self._failed(f"cannot write the index of aborted transactions: {error.strerror}") from error
+            raise self.fail(f"cannot write the index of aborted transactions: {error.strerror}") from error
 
     def _write(self, data: bytes, next_offset: int) -> None:
         active, written = self._active, 0
@@ -191,7 +196,7 @@ class PartitionLog:
             try:
                 os.ftruncate(active.descriptor, active.size)
             except OSError as second:
-                raise self._failed(f"append failed: {error.strerror}; cannot truncate the file: {second.strerror}") from second
+                raise self.fail(f"append failed: {error.strerror}; cannot truncate the file: {second.strerror}") from second
             # a reader may have seen complete batches of the write: their offsets are not used again
             self.end_offset = next_offset
         raise AppendFailed(f"{active.path}: append failed, nothing was written: {error.strerror}") from error
@@ -230,7 +235,7 @@ class PartitionLog:
                 self._folder_changed = False
                 sync_folder(self._folder)
         except OSError as failure:
-            raise self._failed(f"fsync failed: {failure.strerror}") from failure
+            raise self.fail(f"fsync failed: {failure.strerror}") from failure
         finally:
             self._flushing = False
             self._close_retired()
@@ -262,7 +267,7 @@ class PartitionLog:
         try:
             force(old.descriptor)
         except OSError as error:
-            raise self._failed(f"fsync failed: {error.strerror}") from error
+            raise self.fail(f"fsync failed: {error.strerror}") from error
         path = log_path(self._folder, self.end_offset)
         try:
             if self.producer_files is not None:
@@ -282,7 +287,8 @@ class PartitionLog:
             while True:
                 self._retired.popleft().close()
 
-    def _failed(self, why: str) -> PartitionFailed:
+    def fail(self, why: str) -> PartitionFailed:
+        """Reject appends from now on, because the content on disk is unknown; return the error."""
         self._failure = f"{self._active.path}: {why}; the partition rejects appends until it is reopened"
         return PartitionFailed(self._failure)
 
@@ -313,7 +319,14 @@ class PartitionLog:
     def segments(self) -> list[Segment]:
         """All segments, ascending; the last one is active."""
         active = self._active
-        return [*(self._closed[base] for base in sorted(self._closed)), active.rolled()]
+        # a copy: the cleaner may remove segments meanwhile
+        closed = self._closed.copy()
+        return [*(closed[base] for base in sorted(closed)), active.rolled()]
+
+    @property
+    def dirty_bytes(self) -> int:
+        """Bytes of the closed segments after the last cleaning."""
+        return sum(segment.size for base, segment in self._closed.copy().items() if base >= self.first_dirty_offset)
 
     def index_of(self, segment: Segment) -> SparseIndex:
         """Return the index of a segment of `segments`. Raises CleanFailed for a damaged one."""

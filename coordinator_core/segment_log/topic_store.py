@@ -1,7 +1,7 @@
 """The topics with data in a log directory: their partitions, configs and ids, which survive a restart."""
 
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import UUID, uuid4
@@ -12,7 +12,7 @@ from coordinator_core.producers.rules import ProducerRules
 from coordinator_core.segment_log.cleaner import CleanResult
 from coordinator_core.segment_log.cleaner_offsets import read_cleaner_offsets, write_cleaner_offsets
 from coordinator_core.segment_log.data_partition import DataPartition
-from coordinator_core.segment_log.errors import PartitionFailed
+from coordinator_core.segment_log.errors import PartitionFailed, SegmentLogError
 from coordinator_core.segment_log.flushing import flush_together
 from coordinator_core.segment_log.segment import sync_folder
 from coordinator_core.segment_log.segment_log import new_topic_id
@@ -189,12 +189,19 @@ class TopicStore:
         write_cleaner_offsets(self.directory, topic.name, dirty)
         return result
 
-    def remove_old_segments(self, now_ms: int) -> int:
-        """Delete segments by retention in all topics, and expired producers; return the number of segments."""
+    def remove_old_segments(self, now_ms: int, report: Callable[[DataPartition, SegmentLogError], None]) -> int:
+        """Delete segments by retention in all topics, and expired producers; return the number of segments. Raises OSError.
+
+        Errors of single partitions are passed to `report`. Failed partitions keep their segments.
+        """
         removed = 0
         for partition in self.partitions():
             partition.producers.remove_expired(now_ms, self._expiration_ms)
-            removed += partition.remove_old_segments(now_ms)
+            if partition.log.failure is None:
+                try:
+                    removed += partition.remove_old_segments(now_ms)
+                except SegmentLogError as error:
+                    report(partition, error)
         if removed:
             self.store_start_offsets()
         return removed

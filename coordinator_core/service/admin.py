@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping
+from typing import Protocol
 
 from coordinator_core.service.addresses import Endpoint
 from coordinator_core.service.observer import Observer
@@ -23,22 +25,32 @@ _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 Answer = tuple[int, str, bytes]
 
 
+class ObservedNode(Protocol):
+    """What /health depends on; see `NodeState`."""
+
+    def partitions(self) -> Mapping[str, Mapping[str, int]]:
+        """Return the number of partitions by topic and status."""
+
+    def failures(self) -> Mapping[str, str]:
+        """Return the reasons of failed partitions by TOPIC-NUMBER."""
+
+    def failing_tasks(self) -> Mapping[str, str | None]:
+        """Return the background tasks, with the error of the last run of each."""
+
+
 class Admin:
     """HTTP server of /health and /metrics.
 
-    `partitions` returns the number of log partitions by status, `background` the errors of background tasks, `metrics` the text
-    for Prometheus.
+    `node` has the partitions and the background tasks, `metrics` returns the text for Prometheus.
     """
 
     def __init__(
         self,
-        partitions: Callable[[], Mapping[str, int]],
-        background: Callable[[], Mapping[str, str | None]],
+        node: ObservedNode,
         metrics: Callable[[], bytes],
         observer: Observer,
     ) -> None:
-        self._partitions = partitions
-        self._background = background
+        self._node = node
         self._metrics = metrics
         self._observer = observer
         self._server: asyncio.Server | None = None
@@ -57,8 +69,10 @@ class Admin:
 
     def health(self) -> Answer:
         """Return 200 if every partition is active and no background task fails, otherwise 503 with the status."""
-        partitions = dict(self._partitions())
-        failing = {task: error for task, error in self._background().items() if error is not None}
+        partitions: Counter[str] = Counter()
+        for by_status in self._node.partitions().values():
+            partitions.update(by_status)
+        failing = {task: error for task, error in self._node.failing_tasks().items() if error is not None}
         if self.stopping:
             status = "stopping"
         elif partitions.get("failed"):
@@ -68,6 +82,9 @@ class Admin:
         else:
             status = "degraded" if failing else "ok"
         found: dict[str, object] = {"status": status, "partitions": partitions}
+        failures = self._node.failures()
+        if failures:
+            found["failed_partitions"] = dict(failures)
         if failing:
             found["failing_tasks"] = failing
         body = json.dumps(found).encode() + b"\n"

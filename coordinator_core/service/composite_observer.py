@@ -59,10 +59,10 @@ class CompositeObserver(Observer):
         for observer in self._observers:
             observer.answered(api, seconds)
 
-    def errors(self, names: Iterable[str]) -> None:
+    def errors(self, api: str, names: Iterable[str]) -> None:
         names = tuple(names)
         for observer in self._observers:
-            observer.errors(names)
+            observer.errors(api, names)
 
     def connected(self) -> None:
         for observer in self._observers:

@@ -22,6 +22,7 @@ from coordinator_core.coordinator.group_events import (
 from coordinator_core.service.observer import Observer
 from coordinator_core.transactions.events import (
     MarkersAbandoned,
+    ProducerFenced,
     TransactionalIdExpired,
     TransactionEvent,
     TransactionTimedOut,
@@ -42,6 +43,7 @@ _MESSAGES: Mapping[type, tuple[int, str]] = {
     OffsetsExpired: (logging.INFO, "offsets expired"),
     WriteRefused: (logging.WARNING, "write refused"),
     TransactionTimedOut: (logging.INFO, "transaction timed out"),
+    ProducerFenced: (logging.INFO, "producer fenced"),
     TransactionalIdExpired: (logging.INFO, "transactional id expired"),
     MarkersAbandoned: (logging.WARNING, "markers abandoned"),
     TransactionWriteRefused: (logging.WARNING, "write refused"),

@@ -1,12 +1,9 @@
-"""Metrics for Prometheus: counters and histograms of events; group counts are computed at each scrape."""
+"""Metrics for Prometheus: counters and histograms of events; the state of the node is computed at each scrape."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.metrics_core import GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
 
-from coordinator_core.coordinator.group_counts import GroupCounts
 from coordinator_core.coordinator.group_events import (
     GroupEvent,
     GroupRemoved,
@@ -15,8 +12,16 @@ from coordinator_core.coordinator.group_events import (
     OffsetsExpired,
     RebalanceBegan,
 )
+from coordinator_core.service.node_report import NodeReport
 from coordinator_core.service.observer import Observer
-from coordinator_core.transactions.events import TransactionalIdExpired, TransactionEvent, TransactionTimedOut
+from coordinator_core.service.report_collector import ReportCollector
+from coordinator_core.transactions.events import (
+    MarkersAbandoned,
+    ProducerFenced,
+    TransactionalIdExpired,
+    TransactionEvent,
+    TransactionTimedOut,
+)
 
 _PREFIX = "grouplake_coordinator"
 _LATENCY = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
@@ -34,12 +39,14 @@ _COUNTED: dict[type, tuple[str, str, Callable[[GroupEvent | TransactionEvent], i
         lambda event: event.offsets if isinstance(event, OffsetsExpired) else 0,
     ),
     TransactionTimedOut: ("transactions_timed_out", "Transactions aborted after their timeout", lambda _: 1),
+    ProducerFenced: ("producers_fenced", "Producers whose open transaction was aborted by the start of another one", lambda _: 1),
+    MarkersAbandoned: ("markers_abandoned", "Markers that partitions have refused for good", lambda _: 1),
     TransactionalIdExpired: ("transactional_ids_expired", "Transactional ids removed after their expiration", lambda _: 1),
 }
 
 
 class Metrics(Observer):
-    """An observer that updates metrics. `bind` sets the sources of the metrics that `text` computes."""
+    """An observer that updates metrics. `bind` sets the source of the metrics that `text` computes."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -58,7 +65,9 @@ class Metrics(Observer):
         self._flushes = Histogram(f"{_PREFIX}_fsync_seconds", "Duration of log fsyncs", buckets=_SHORT, registry=of)
         self._load = Gauge(f"{_PREFIX}_load_seconds", "Duration of a partition's last load", ("partition",), registry=of)
         self._loaded = Counter(f"{_PREFIX}_loaded_records", "Records read by loads", registry=of)
-        self._errors = Counter(f"{_PREFIX}_errors", "Errors in responses, by Kafka's error name", ("error",), registry=of)
+        self._errors = Counter(
+            f"{_PREFIX}_errors", "Errors in responses, by API and Kafka's error name", ("api", "error"), registry=of
+        )
         self._batches = Counter(f"{_PREFIX}_batches", "Batches appended to the log", registry=of)
         self._refused = Counter(f"{_PREFIX}_batches_refused", "Batches rejected by the log", registry=of)
         self._open = Gauge(f"{_PREFIX}_connections", "Open client connections", registry=of)
@@ -69,14 +78,9 @@ class Metrics(Observer):
         }
         self._apis: dict[str, Histogram] = {}
 
-    def bind(
-        self,
-        count_groups: Callable[[], GroupCounts],
-        partitions: Callable[[], Mapping[str, int]],
-        background: Callable[[], Mapping[str, str | None]],
-    ) -> None:
-        """Set the sources of group counts, partitions by status and errors of background tasks."""
-        self._registry.register(_StateCollector(count_groups, partitions, background))
+    def bind(self, report: Callable[[], NodeReport]) -> None:
+        """Set the source of the state of the node."""
+        self._registry.register(ReportCollector(_PREFIX, report))
 
     def text(self) -> bytes:
         """Return all metrics in the text format of Prometheus."""
@@ -119,9 +123,9 @@ class Metrics(Observer):
             histogram = self._apis[api] = self._requests.labels(api)
         histogram.observe(seconds)
 
-    def errors(self, names: Iterable[str]) -> None:
+    def errors(self, api: str, names: Iterable[str]) -> None:
         for name in names:
-            self._errors.labels(name).inc()
+            self._errors.labels(api, name).inc()
 
     def connected(self) -> None:
         self._open.inc()
@@ -136,34 +140,3 @@ class Metrics(Observer):
 
     def bug(self, where: str, error: BaseException) -> None:  # noqa: ARG002
         self._bugs.inc()
-
-
-class _StateCollector(Collector):
-    def __init__(
-        self,
-        count_groups: Callable[[], GroupCounts],
-        partitions: Callable[[], Mapping[str, int]],
-        background: Callable[[], Mapping[str, str | None]],
-    ) -> None:
-        self._count_groups = count_groups
-        self._partitions = partitions
-        self._background = background
-
-    def collect(self) -> Iterable[Metric]:
-        """Yield groups by type and state, members, partitions by status, failing background tasks."""
-        counted = self._count_groups()
-        groups = GaugeMetricFamily(f"{_PREFIX}_groups", "Groups by type and state", labels=("type", "state"))
-        for (group_type, state), count in sorted(counted.groups.items()):
-            groups.add_metric((group_type, state), count)
-        yield groups
-        yield GaugeMetricFamily(f"{_PREFIX}_members", "Members of classic groups", value=counted.members)
-        partitions = GaugeMetricFamily(f"{_PREFIX}_partitions", "Log partitions by status", labels=("status",))
-        for status, count in sorted(self._partitions().items()):
-            partitions.add_metric((status,), count)
-        yield partitions
-        failing = GaugeMetricFamily(
-            f"{_PREFIX}_background_task_failing", "Failure of the background task's last run: 0 or 1", labels=("task",)
-        )
-        for task, error in sorted(self._background().items()):
-            failing.add_metric((task,), error is not None)
-        yield failing

@@ -45,7 +45,7 @@ class Observer:
     def answered(self, api: str, seconds: float) -> None:
         """A request was answered: time from its last byte to the first byte of the response."""
 
-    def errors(self, names: Iterable[str]) -> None:
+    def errors(self, api: str, names: Iterable[str]) -> None:
         """Kafka's names of the errors in a response."""
 
     def connected(self) -> None:

@@ -106,6 +106,11 @@ class PartitionLoops(Generic[ResultT]):
         """Number of log partitions by status: unloaded, loading, active, failed; without zeros."""
         return Counter(loop.status for loop in self.by_partition.values())
 
+    @property
+    def failures(self) -> dict[int, str]:
+        """Reasons of the failed log partitions."""
+        return {number: loop.failure for number, loop in self.by_partition.items() if loop.failure is not None}
+
     # ---- background tasks
 
     def _repeat(self, name: str, interval_ms: int, run: Callable[[], Awaitable[None]]) -> None:

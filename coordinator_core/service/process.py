@@ -6,7 +6,6 @@ import resource
 import signal
 import time
 import uuid
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,8 +14,6 @@ from typing import Any
 
 from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.coordinator.config import CoordinatorConfig
-from coordinator_core.coordinator.group_counts import GroupCounts, count_groups
-from coordinator_core.coordinator_common.results import ShardStatus
 from coordinator_core.protocol.apis import TRANSACTION_APIS, offered_versions
 from coordinator_core.protocol.groups import Node
 from coordinator_core.protocol.internal_topics import OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
@@ -32,6 +29,7 @@ from coordinator_core.service.listener import Listener
 from coordinator_core.service.log_interface import CoordinatorLog
 from coordinator_core.service.marker_router import MarkerRouter
 from coordinator_core.service.metrics import Metrics
+from coordinator_core.service.node_report import NodeState
 from coordinator_core.service.observer import Observer
 from coordinator_core.service.produce_verification import CoordinatorVerifier
 from coordinator_core.service.request_dispatcher import RequestDispatcher
@@ -106,12 +104,9 @@ async def serve(
     background = BackgroundTasks(observer)
     service = CoordinatorService(config, settings, log, clock.now_ms, new_member_id, observer, background)
     nodes: list[CoordinatorService | TransactionService] = [service]
-
-    def partitions() -> Mapping[str, int]:
-        return sum((Counter(each.partitions_by_status) for each in nodes), Counter())
-
-    metrics.bind(lambda: _group_counts(service), partitions, lambda: background.errors)
-    admin = Admin(partitions, lambda: background.errors, metrics.text, observer)
+    state = NodeState(service, store, lambda: background.errors, clock.now_ms)
+    metrics.bind(state.report)
+    admin = Admin(state, metrics.text, observer)
     listener = Listener(settings, observer, background)
     asyncio.get_running_loop().set_exception_handler(partial(_report, observer))
     address = await _listening(listener.start(addresses.listen), addresses.listen)
@@ -136,6 +131,7 @@ async def serve(
             transactions, settings, clock.now_ms, observer, background, topology, markers.write
         )
         nodes.append(transaction_service)
+        state.transactions = transaction_service
         topics.producing.verifier = CoordinatorVerifier(transaction_service)
     for each in nodes:
         each.start()
@@ -214,14 +210,3 @@ def signalled() -> "asyncio.Future[str]":
     for number in _SIGNALS:
         loop.add_signal_handler(number, stopped, number)
     return stop
-
-
-def _group_counts(service: CoordinatorService) -> GroupCounts:
-    total = GroupCounts()
-    members = 0
-    for shard in service.shards.values():
-        if shard.status is ShardStatus.ACTIVE:
-            counted = count_groups(shard.context)
-            total.groups.update(counted.groups)
-            members += counted.members
-    return GroupCounts(total.groups, members)

@@ -63,6 +63,10 @@ class _Batch:
 Complete = Callable[[Sequence[DataPartition], Callable[[Mapping[DataPartition, ErrorCode]], None]], None]
 
 
+#: Reports the error of an append.
+ReportError = Callable[[DataPartition, SegmentLogError], None]
+
+
 class Producing:
     """Appends of Produce requests. `complete` ends them; `verifier` is None without a transaction coordinator."""
 
@@ -71,12 +75,14 @@ class Producing:
         topics: TopicRegistry,
         now_ms: Callable[[], int],
         complete: Complete,
+        report: ReportError,
         *,
         verification_enabled: bool = True,
     ) -> None:
         self._topics = topics
         self._now_ms = now_ms
         self._complete = complete
+        self._report = report
         self._verification_enabled = verification_enabled
         self.verifier: TransactionVerifier | None = None
         self._limits_of: dict[str, tuple[TopicConfig, BatchLimits]] = {}
@@ -147,6 +153,7 @@ class Producing:
         except ProducerRejected as rejected:
             return _failed(requested, ErrorCode(rejected.error), str(rejected))
         except SegmentLogError as error:
+            self._report(partition, error)
             return _failed(requested, ErrorCode.KAFKA_STORAGE_ERROR, str(error))
         return ProducedPartition(
             requested.topic,

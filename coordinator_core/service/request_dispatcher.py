@@ -107,7 +107,7 @@ class RequestDispatcher:
         self._observer.answered(api.name, perf_counter() - started)
         errors = response_errors(api, responses)
         if errors:
-            self._observer.errors(errors)
+            self._observer.errors(api.name, errors)
         if frame is None and errors:
             # closing the connection is the only way to report the error to the producer (`KafkaApis.handleProduceRequest`)
             reply(None, f"Produce with acks=0 failed: {', '.join(sorted(set(errors)))}")

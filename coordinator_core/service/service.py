@@ -151,6 +151,11 @@ class CoordinatorService:
         """Number of log partitions by status: unloaded, loading, active, failed; without zeros."""
         return self._loops.by_status
 
+    @property
+    def failures(self) -> Mapping[int, str]:
+        """Reasons of the failed log partitions."""
+        return self._loops.failures
+
     def highest_commits(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
         """Return the highest offset that any group has committed, for those of the partitions that have commits."""
         wanted = list(partitions)

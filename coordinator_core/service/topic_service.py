@@ -17,7 +17,7 @@ from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.offsets import TxnMarkerResponse
 from coordinator_core.protocol.topics import DeletedRecords, DeleteRecordsRequest, DeleteRecordsResponse
 from coordinator_core.segment_log.data_partition import DataPartition, OffsetOutOfRange
-from coordinator_core.segment_log.errors import SegmentLogError
+from coordinator_core.segment_log.errors import PartitionFailed, SegmentLogError
 from coordinator_core.segment_log.topic_store import DataTopic
 from coordinator_core.service.background import BackgroundTasks
 from coordinator_core.service.fetch_purgatory import FetchPurgatory
@@ -73,10 +73,16 @@ class TopicService:
         self._forget_topic = forget_topic
         self.offsets_producers = offsets_producers
         self._dirty: set[DataPartition] = set()
+        #: Failed partitions that were reported.
+        self._reported: set[DataPartition] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self.fetches = FetchPurgatory(lambda request: fetch_partitions(self.topics, request))
         self.producing = Producing(
-            topics, now_ms, self._complete, verification_enabled=settings.transaction_partition_verification_enable
+            topics,
+            now_ms,
+            self._complete,
+            self._report,
+            verification_enabled=settings.transaction_partition_verification_enable,
         )
         self.admin = TopicAdmin(topics, settings.num_partitions, settings.node_id, self._deleted)
 
@@ -163,6 +169,7 @@ class TopicService:
     def _deleted(self, topic: DataTopic) -> None:
         for partition in topic.partitions:
             self._dirty.discard(partition)
+            self._reported.discard(partition)
             self.fetches.changed(partition)
         self._forget_topic(topic.name)
 
@@ -193,7 +200,8 @@ class TopicService:
         except ProducerRejected as rejected:
             reply_handle.answer(TxnMarkerResponse(ErrorCode(rejected.error)))
             return
-        except SegmentLogError:
+        except SegmentLogError as error:
+            self._report(found, error)
             reply_handle.answer(TxnMarkerResponse(ErrorCode.KAFKA_STORAGE_ERROR))
             return
 
@@ -228,6 +236,7 @@ class TopicService:
             if result is None:
                 self._advance(partition, *end)
             else:
+                self._report(partition, result)
                 errors[partition] = ErrorCode.KAFKA_STORAGE_ERROR
         done(errors)
 
@@ -241,8 +250,25 @@ class TopicService:
         if self._flusher is not None:
             results = await asyncio.gather(*(self._flusher.flush(each) for each in dirty), return_exceptions=True)
             for partition, result in zip(dirty, results, strict=True):
-                if isinstance(result, Exception):
-                    self._observer.bug(f"fsync of {partition.log.topic}-{partition.log.partition}", result)
+                if result is not None:
+                    self._report(partition, result)
+
+    def _report(self, partition: DataPartition, error: BaseException) -> None:
+        """Report an error of an append or an fsync; a failed partition is reported once."""
+        at = partition.log.topic, partition.log.partition
+        name = "-".join(map(str, at))
+        if self.topics.partition(*at) is not partition:
+            # deleted meanwhile
+            return
+        if not isinstance(error, SegmentLogError):
+            # the appended records may not be on disk
+            self._observer.bug(f"fsync of {name}", error)
+            error = partition.log.fail(f"fsync: {type(error).__name__}: {error}")
+        if not isinstance(error, PartitionFailed):
+            self._observer.append_refused(name, 1, str(error))
+        elif partition not in self._reported:
+            self._reported.add(partition)
+            self._observer.failed(name, str(error))
 
     # ---- upkeep
 
@@ -257,7 +283,7 @@ class TopicService:
 
     async def _remove_old_segments(self) -> None:
         if self.topics.store is not None:
-            self.topics.store.remove_old_segments(self._now_ms())
+            self.topics.store.remove_old_segments(self._now_ms(), self._report)
 
 
 RequestT = TypeVar("RequestT", bound=NodeRequest)

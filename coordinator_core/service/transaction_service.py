@@ -118,6 +118,11 @@ class TransactionService:
         """Number of log partitions by status, without zeros."""
         return self._loops.by_status
 
+    @property
+    def failures(self) -> Mapping[int, str]:
+        """Reasons of the failed log partitions."""
+        return self._loops.failures
+
     # ---- requests
 
     def submit(self, request: TransactionRequest, reply_handle: ReplyHandle) -> None:

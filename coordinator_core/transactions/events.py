@@ -13,6 +13,15 @@ class TransactionTimedOut:
 
 
 @dataclass(frozen=True, slots=True)
+class ProducerFenced:
+    """Another producer has initialized the id, so the coordinator aborts the open transaction of this one."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
 class TransactionalIdExpired:
     """The log has the tombstone of the id."""
 
@@ -39,4 +48,4 @@ class TransactionWriteRefused:
     transactional_id: str
 
 
-TransactionEvent = TransactionTimedOut | TransactionalIdExpired | MarkersAbandoned | TransactionWriteRefused
+TransactionEvent = TransactionTimedOut | ProducerFenced | TransactionalIdExpired | MarkersAbandoned | TransactionWriteRefused

@@ -14,6 +14,7 @@ from coordinator_core.state.transaction_metadata import (
 from coordinator_core.state.transaction_state import EMPTY, ONGOING
 from coordinator_core.transactions.append import append_transition
 from coordinator_core.transactions.end_transaction import abort_fenced
+from coordinator_core.transactions.events import ProducerFenced
 from coordinator_core.transactions.live_transaction import LiveTransaction, RequestRefused
 from coordinator_core.transactions.producer_ids import ProducerIdManager
 from coordinator_core.transactions.request_checks import client_error
@@ -43,9 +44,12 @@ def init_producer_id(result: TransactionResultBuilder, request: InitProducerIdRe
     if error is not ErrorCode.NONE:
         refuse(error, result)
         return
-    if live.metadata.state is ONGOING:
+    now = live.metadata
+    if now.state is ONGOING:
 
         def aborted(error: ErrorCode, _producer: ProducerEpoch, later: TransactionResultBuilder) -> None:
+            if error is ErrorCode.NONE:
+                later.emit(ProducerFenced(now.transactional_id, now.producer_id, now.producer_epoch))
             refuse(ErrorCode.CONCURRENT_TRANSACTIONS if error is ErrorCode.NONE else error, later)
 
         abort_fenced(result, live, live.prepare_fence(), aborted)

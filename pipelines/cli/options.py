@@ -22,6 +22,17 @@ def add_source(command: ArgumentParser, forms: str) -> None:
     command.add_argument("--source", required=True, metavar="ADDRESS", help=forms)
 
 
+def add_transactions(command: ArgumentParser, text: str) -> None:
+    """Add `--transactions`, with an optional address; `text` is the beginning of its help."""
+    command.add_argument(
+        "--transactions",
+        nargs="?",
+        const="source",
+        metavar="ADDRESS",
+        help=f"{text}: the topic beside --source (default), or a log of its own",
+    )
+
+
 def add_tables(command: ArgumentParser) -> None:
     """Add `--tables`."""
     command.add_argument("--tables", required=True, type=folder, metavar="DIR", help="folder (or object-store URI) of the tables")

@@ -33,6 +33,9 @@ class Need:
 NOTHING = Need("", lambda _: True)
 # Spark's own Kafka source is opened by Spark alone
 LOG = Need("--source", lambda subject: subject.address is not None and not subject.address.is_spark_kafka)
+# not reported as left out: many jobs read no transactions
+TRANSACTION_LOG = Need("", lambda subject: subject.transactions is not None)
+TRANSACTION_BROKERS = Need("", lambda subject: subject.transactions is not None and subject.transactions.scheme == "kafka")
 BROKERS = Need("--source", lambda subject: subject.address is not None and subject.address.scheme == "kafka")
 SPARK_KAFKA = Need("", lambda subject: subject.address is not None and subject.address.is_spark_kafka)
 TABLES = Need("--tables", lambda subject: subject.tables is not None)
@@ -71,6 +74,12 @@ CHECKS: tuple[Check, ...] = (
     Check("source", "topics of groups", group_topics.describe_configs, BROKERS),
     Check("source", "clock", clocks.brokers, BROKERS),
     Check("source", "position", log_position.position, LOG),
+    Check(
+        *("source", "permissions of transactions", offsets_topic.describe_and_read_transactions, TRANSACTION_BROKERS),
+        stops_area=True,
+    ),
+    Check("source", "settings of transactions", offsets_topic.settings_of_transactions, TRANSACTION_BROKERS),
+    Check("source", "position of transactions", log_position.position_of_transactions, TRANSACTION_LOG),
     Check("tables", "folder", tables.folder, FOLDER, stops_area=True),
     Check("tables", "object store", object_store.access, STORE, stops_area=True),
     Check("tables", "conditional writes", object_store.conditional_writes, STORE),

@@ -1,14 +1,15 @@
-"""Checks of the topic that is read: permissions, settings, and the position of the tables in it."""
+"""Checks of the topics that are read: permissions and settings."""
 
 from collections.abc import Iterator, Mapping
 
-from coordinator_core.log.errors import NotAuthorized
+from coordinator_core.log.errors import LogNotFound, NotAuthorized
 from coordinator_core.sources.described_configs import broker_configs, topic_configs
 from coordinator_core.sources.kafka import KafkaSource
 from coordinator_core.sources.kafka_connection import borrow_connection, give_back
 from coordinator_core.sources.kafka_options import parse_address
 from pipelines.doctor.finding import Finding, ok, problem, warning
 from pipelines.doctor.subject import Subject
+from pipelines.source.address import SourceAddress
 
 _MINUTE_MS = 60_000
 _KEYS = ("cleanup.policy", "retention.ms", "segment.bytes", "min.insync.replicas", "compression.type")
@@ -17,10 +18,23 @@ _BROKER_RETENTION = "offsets.retention.minutes"
 
 def describe_and_read(subject: Subject) -> Iterator[Finding]:
     """The ACLs Describe and Read on the topic, by doing both."""
-    address = subject.address
-    assert address is not None
+    assert subject.address is not None
+    yield from _described_and_read(subject.address, subject.kafka, "a group has committed")
+
+
+def describe_and_read_transactions(subject: Subject) -> Iterator[Finding]:
+    """The same for `__transaction_state`, which brokers create for the first transactional producer."""
+    assert subject.transactions is not None
     try:
-        source = KafkaSource(str(address), subject.kafka)
+        yield from _described_and_read(subject.transactions, subject.kafka, "a transactional producer has started")
+    except LogNotFound as error:
+        yield warning(f"{error}, so Read was not tried", "check again after a transactional producer has started")
+
+
+def _described_and_read(address: SourceAddress, kafka: Mapping[str, str], event: str) -> Iterator[Finding]:
+    """`event` is what makes the first record."""
+    try:
+        source = KafkaSource(str(address), kafka)
     except NotAuthorized:
         yield problem(f"not authorized to describe topic {address.topic}", _acls(address.topic, "Describe", "Read"))
         return
@@ -39,7 +53,7 @@ def describe_and_read(subject: Subject) -> Iterator[Finding]:
     else:
         yield warning(
             f"topic {address.topic}: {len(ends)} partitions without records, so Read was not tried",
-            "check again after a group has committed",
+            f"check again after {event}",
         )
 
 
@@ -50,28 +64,37 @@ def settings(subject: Subject) -> Iterator[Finding]:
     servers = parse_address(str(address)).servers
     connection = borrow_connection(servers, subject.kafka)
     try:
-        found = topic_configs(connection, address.topic, _KEYS)
-        if isinstance(found, str):
-            yield warning(
-                f"settings of topic {address.topic} cannot be read: {found}",
-                "optional: " + _acls(address.topic, "DescribeConfigs"),
-            )
-        else:
-            yield from _judged(address.topic, found)
+        yield from _judged(address.topic, topic_configs(connection, address.topic, _KEYS), "offsets")
         (node,) = [broker.node_id for broker in connection.metadata(()).brokers or ()][:1]
         yield from _retention(broker_configs(connection, node, (_BROKER_RETENTION,)), subject)
     finally:
         give_back(servers, subject.kafka, connection)
 
 
-def _judged(topic: str, found: Mapping[str, str]) -> Iterator[Finding]:
+def settings_of_transactions(subject: Subject) -> Iterator[Finding]:
+    """The same settings of `__transaction_state`."""
+    address = subject.transactions
+    assert address is not None
+    servers = parse_address(str(address)).servers
+    connection = borrow_connection(servers, subject.kafka)
+    try:
+        yield from _judged(address.topic, topic_configs(connection, address.topic, _KEYS), "transactional ids")
+    finally:
+        give_back(servers, subject.kafka, connection)
+
+
+def _judged(topic: str, found: Mapping[str, str] | str, content: str) -> Iterator[Finding]:
+    """`found` is the reason if the settings cannot be read."""
+    if isinstance(found, str):
+        yield warning(f"settings of topic {topic} cannot be read: {found}", "optional: " + _acls(topic, "DescribeConfigs"))
+        return
     policy = {part.strip() for part in found.get("cleanup.policy", "delete").split(",")}
     described = ", ".join(f"{name} {found[name]}" for name in _KEYS if name in found and name != "retention.ms")
     if "delete" in policy:
         days = int(found.get("retention.ms", "-1")) / 86_400_000
         kept = "records" if days < 0 else f"records older than {days:g} days"
         yield problem(
-            f"topic {topic}: cleanup.policy is {found.get('cleanup.policy')}: brokers delete {kept}, current offsets too",
+            f"topic {topic}: cleanup.policy is {found.get('cleanup.policy')}: brokers delete {kept}, current {content} too",
             f"set cleanup.policy of {topic} to compact, Kafka's default for it",
         )
     else:

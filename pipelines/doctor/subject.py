@@ -22,6 +22,8 @@ class Subject:
     retention_ms: int
     clock_ms: Callable[[], int]
     address: SourceAddress | None = None
+    #: Address of `__transaction_state`; None if the job does not read it.
+    transactions: SourceAddress | None = None
     tables: str | None = None
     rules: str | None = None
     starts_spark: bool = False

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from pathlib import Path
 
 from coordinator_core.codec.uuids import uuid_from_text
 from pipelines.batch.expiry_sweep import sweep
@@ -17,8 +18,10 @@ from pipelines.job.stop_request import StopRequest
 from pipelines.progress import Progress
 from pipelines.source.address import open_source
 from pipelines.source.log_reading import SourceOptions
+from pipelines.source.position_file import TRANSACTIONS_FILE
 from pipelines.source.ranges import new_offsets
 from pipelines.source.transaction_log import TransactionLogReader
+from pipelines.tables.location import local_folder
 from pipelines.tables.store import TRANSACTIONS_TOPIC_ID, Batch, TableStore
 from pipelines.tables.writer import TablesWriter
 from pipelines.tables.writer_lock import writer_lock
@@ -66,7 +69,8 @@ def run(
         writer = None if is_locked or is_up_to_date else TablesWriter.claim(store)
         if writer is not None:
             last = writer.last
-        transactions = _transaction_reader(options, transaction_topic_id, progress)
+        folder = local_folder(store.root) if writer is None else None
+        transactions = _transaction_reader(options, transaction_topic_id, progress, folder)
         if transactions is not None:
             resources.callback(transactions.close)
         prepared = PreparedRun(options, store, last, topic_id, writer, progress, clock_ms, stop, on_ready, transactions)
@@ -104,12 +108,14 @@ def _probe_transactions(options: RunOptions, store: TableStore, last: Batch | No
     return probe_transactions(options.transactions, options.kafka, next_offsets, topic_id)
 
 
-def _transaction_reader(options: RunOptions, topic_id: str | None, progress: Progress) -> TransactionLogReader | None:
+def _transaction_reader(
+    options: RunOptions, topic_id: str | None, progress: Progress, locked_folder: Path | None
+) -> TransactionLogReader | None:
     if options.transactions is None:
         return None
     expected = uuid_from_text(topic_id) if topic_id else None
     source = SourceOptions(options.transactions, options.era.name, options.retention_ms, options.kafka, topic_id=expected)
-    return TransactionLogReader(source, progress)
+    return TransactionLogReader(source, progress, None if locked_folder is None else locked_folder / TRANSACTIONS_FILE)
 
 
 def _is_up_to_date(options: RunOptions, last: Batch, ends: Mapping[int, int] | None, transaction_ends: Mapping[int, int]) -> bool:

@@ -1,19 +1,18 @@
 """The position of the tables with the leader epochs of the log, which a run without Spark keeps for the next run.
 
-The row of `batches` has the offsets alone. Leader epochs show that a log was truncated and has grown again (KIP-320). Spark keeps
-them in its checkpoint, which a run without Spark removes, because it would have another position than the tables. The file
-`_position.json` beside the tables has the positions before and after that run. Only a position with the offsets of the tables
-counts, so a file that is stale, torn or missing costs this check and nothing else.
+Leader epochs show that a log was truncated and has grown again (KIP-320). Spark keeps them in its checkpoint, which a run without
+Spark removes, because it would have another position than the tables. The file `_position.json` beside the tables has the
+positions before and after that run.
 """
 
 import json
-import os
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pipelines.failpoints import failpoint
 from pipelines.source.position import Position
+from pipelines.source.position_file import epochs_at, read_positions, write_positions
 from pipelines.source.ranges import Offsets
 from pipelines.tables.stream_checkpoints import FOLDER as CHECKPOINT
 
@@ -24,33 +23,19 @@ _NEWEST = 2
 
 def known_epochs(folder: Path, next_offsets: Offsets) -> Mapping[int, int]:
     """Leader epochs in which the log contained all records below `next_offsets`; empty if they are unknown."""
-    for position in (*_own(folder), *_of_spark(folder)):
-        if all(position.offsets.get(partition) == offset for partition, offset in next_offsets.items()):
-            return position.epochs
-    return {}
+    return epochs_at((*read_positions(folder / FILE), *_of_spark(folder)), next_offsets)
 
 
 def replace_checkpoint(folder: Path, begin: Position, end: Position) -> None:
     """Keep the positions before and after a batch without Spark, and remove Spark's checkpoint.
 
-    Called before the batch is applied: after a kill at any moment, the tables are at one of the positions, and a stream of Spark
-    that starts later starts at the position of the tables.
+    Called before the batch is applied, so that a stream of Spark that starts later starts at the position of the tables.
     """
-    draft = folder / f"{FILE}.tmp"
-    draft.write_text(json.dumps([begin.to_json(), end.to_json()]))
-    os.replace(draft, folder / FILE)
+    write_positions(folder / FILE, (begin, end))
     failpoint("position:written")
     shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)
     if (folder / CHECKPOINT).exists():
         raise OSError(f"cannot remove {folder / CHECKPOINT}, Spark's checkpoint of an earlier position")
-
-
-def _own(folder: Path) -> Iterator[Position]:
-    try:
-        for value in json.loads((folder / FILE).read_text()):
-            yield Position.from_json(value)
-    except (OSError, ValueError, AttributeError, TypeError):
-        return
 
 
 def _of_spark(folder: Path) -> Iterator[Position]:

@@ -31,6 +31,16 @@ def _own() -> Iterator[Metric]:
         Level.LOG_PARTITION, "log_partition",
     )  # fmt: skip
 
+    yield job(
+        "transaction_next_offset", "First offset of the partition of __transaction_state that is not in the tables",
+        "next_offset", Level.TRANSACTION_LOG_PARTITION, "log_partition",
+    )  # fmt: skip
+    yield job("transactions", "Transactional ids by state", "ids", Level.TRANSACTION_STATE, "state")
+    yield job(
+        "oldest_transaction_start_timestamp_seconds", "Start of the oldest transaction that is not complete, if any",
+        "oldest_transaction_start",
+    )  # fmt: skip
+
     def group(name: str, text: str, value: str) -> Metric:
         return Metric(f"grouplake_group_{name}", text, Family.OWN, Level.GROUP, value, _GROUP)
 

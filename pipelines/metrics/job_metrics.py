@@ -7,13 +7,13 @@ from typing import Any
 from coordinator_core.service.addresses import Endpoint
 from pipelines.job.run_options import RunOptions
 from pipelines.metrics.listen_address import expect_loopback, listen_address
-from pipelines.metrics.log_position import LogPosition
+from pipelines.metrics.log_position import LOG_BEHIND, TRANSACTION_LOG_BEHIND, LogPosition
 from pipelines.metrics.metrics_server import MetricsServer
 from pipelines.metrics.metrics_text import MetricsBody
 from pipelines.metrics.settings import metrics_settings
 from pipelines.metrics.site import Site
 from pipelines.progress import Progress
-from pipelines.source.address import open_source
+from pipelines.source.address import SourceAddress, open_source
 from pipelines.tables.location import cluster_name
 
 #: Rendering many groups takes a third of a second, which a batch per second should not cause.
@@ -50,9 +50,13 @@ def job_metrics(
     cluster = cluster_name(options.tables)
     # before the first batch there are no tables, which is not an error of the job
     site = loaded or Site({cluster: options.tables}, settings, _POLL_SECONDS, lambda _: None)
-    position = LogPosition(_end_offsets(options), _LOG_SECONDS)
-    server = MetricsServer(listen, lambda: _body(site, cluster, position))
-    parts = (position, server) if loaded else (site, position, server)
+    offsets = LogPosition(LOG_BEHIND, _end_offsets(options.address, options), _LOG_SECONDS)
+    transactions = None
+    if options.transactions is not None:
+        transactions = LogPosition(TRANSACTION_LOG_BEHIND, _end_offsets(options.transactions, options), _LOG_SECONDS)
+    server = MetricsServer(listen, lambda: _body(site, cluster, offsets, transactions))
+    positions = (offsets,) if transactions is None else (offsets, transactions)
+    parts = (*positions, server) if loaded else (site, *positions, server)
     for each in parts:
         each.start()
     progress(f"metrics: http://{server.address}/metrics")
@@ -63,17 +67,20 @@ def job_metrics(
             each.close()
 
 
-def _body(site: Site, cluster: str, position: LogPosition) -> MetricsBody:
+def _body(site: Site, cluster: str, offsets: LogPosition, transactions: LogPosition | None) -> MetricsBody:
     snapshot = site.snapshot(cluster)
-    return site.metrics(position.lines(cluster, snapshot.batch.next_offsets if snapshot else {}))
+    lines = [offsets.lines(cluster, snapshot.batch.next_offsets if snapshot else {})]
+    if transactions is not None:
+        lines.append(transactions.lines(cluster, (snapshot.batch.transaction_offsets if snapshot else None) or {}))
+    return site.metrics(*lines)
 
 
-def _end_offsets(options: RunOptions) -> Callable[[], Mapping[int, int]]:
+def _end_offsets(address: SourceAddress, options: RunOptions) -> Callable[[], Mapping[int, int]]:
     def look() -> Mapping[int, int]:
-        if options.address.is_spark_kafka:
+        if address.is_spark_kafka:
             # read by Kafka's Java client, with its settings
             return {}
-        source = open_source(options.address, options.kafka, seen_before=True)
+        source = open_source(address, options.kafka, seen_before=True)
         try:
             return source.end_offsets()
         finally:

@@ -14,7 +14,10 @@ from pipelines.snapshots.memory_snapshot import MemorySnapshot
 from pipelines.timestamps import to_ms
 
 #: The levels of these rows: they always have series.
-JOB_LEVELS = (Level.CLUSTER, Level.PHASE, Level.LOG_PARTITION, Level.BROKER)
+JOB_LEVELS = (
+    *(Level.CLUSTER, Level.PHASE, Level.LOG_PARTITION, Level.BROKER),
+    *(Level.TRANSACTION_LOG_PARTITION, Level.TRANSACTION_STATE),
+)
 
 #: Phase of a sample in which the brokers answer.
 _SAMPLE_PHASE = "sample"
@@ -29,7 +32,9 @@ def job_rows(snapshot: MemorySnapshot) -> Mapping[Level, LevelRows]:
         Level.PHASE: pa.table(
             {"phase": pa.array(phases, pa.string()), "seconds": pa.array([ms / 1000 for ms in phases.values()], pa.float64())}
         ),
-        Level.LOG_PARTITION: _log_partitions(snapshot),
+        Level.LOG_PARTITION: _log_partitions(snapshot.batch.next_offsets),
+        Level.TRANSACTION_LOG_PARTITION: _log_partitions(snapshot.batch.transaction_offsets or {}),
+        Level.TRANSACTION_STATE: _transaction_states(snapshot),
         Level.BROKER: _brokers(brokers),
     }
     return {level: LevelRows(table, np.zeros(table.num_rows, np.int64)) for level, table in tables.items()}
@@ -57,6 +62,7 @@ def _cluster(snapshot: MemorySnapshot, phases: Mapping[str, int], brokers: pa.Ta
         "records_read": reading.records_read if reading else None,
         "records_kept": reading.records_kept if reading else None,
         "quarantine_rows": snapshot.quarantine_rows,
+        "oldest_transaction_start": _seconds(snapshot.transactions.oldest_start if snapshot.transactions else None),
         "poll_time_ms": phases.get(_SAMPLE_PHASE),
         "brokers": brokers.num_rows if brokers is not None and brokers.num_rows else None,
         "has_brokers": 1 if brokers is not None and brokers.num_rows else None,
@@ -81,8 +87,13 @@ def _cluster_id(brokers: pa.Table | None) -> str:
     return ids[0] if ids else ""
 
 
-def _log_partitions(snapshot: MemorySnapshot) -> pa.Table:
-    offsets = dict(sorted(snapshot.batch.next_offsets.items()))
+def _transaction_states(snapshot: MemorySnapshot) -> pa.Table:
+    states = dict(sorted(snapshot.transactions.ids.items())) if snapshot.transactions else {}
+    return pa.table({"state": pa.array(states, pa.string()), "ids": pa.array(states.values(), pa.int64())})
+
+
+def _log_partitions(next_offsets: Mapping[int, int]) -> pa.Table:
+    offsets = dict(sorted(next_offsets.items()))
     return pa.table(
         {
             "log_partition": pa.array(map(str, offsets), pa.string()),

@@ -1,4 +1,4 @@
-"""How far the tables are behind the log that the job reads."""
+"""How far the tables are behind the logs that the job reads."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -6,21 +6,27 @@ from collections.abc import Callable, Mapping
 from pipelines.metrics.exposition import MetricLines, escaped
 from pipelines.metrics.metric import Family, Level, Metric, Source
 
-_BEHIND = Metric(
-    "grouplake_log_behind_offsets",
-    "Offsets of the log partition that are not in the tables",
-    Family.OWN,
-    Level.LOG_PARTITION,
-    "behind",
-    {"cluster_name": "cluster", "log_partition": "log_partition"},
-    Source.JOB,
+
+def _behind(name: str, text: str, level: Level) -> Metric:
+    labels = {"cluster_name": "cluster", "log_partition": "log_partition"}
+    return Metric(name, text, Family.OWN, level, "behind", labels, Source.JOB)
+
+
+LOG_BEHIND = _behind(
+    "grouplake_log_behind_offsets", "Offsets of the log partition that are not in the tables", Level.LOG_PARTITION
+)
+TRANSACTION_LOG_BEHIND = _behind(
+    "grouplake_transaction_log_behind_offsets",
+    "Offsets of the partition of __transaction_state that are not in the tables",
+    Level.TRANSACTION_LOG_PARTITION,
 )
 
 
 class LogPosition:
-    """Looks up the ends of the log in a thread of its own, so that no scrape waits for brokers that do not answer."""
+    """Looks up the ends of a log in a thread of its own, so that no scrape waits for brokers that do not answer."""
 
-    def __init__(self, end_offsets: Callable[[], Mapping[int, int]], interval_seconds: float) -> None:
+    def __init__(self, metric: Metric, end_offsets: Callable[[], Mapping[int, int]], interval_seconds: float) -> None:
+        self._metric = metric
         self._end_offsets = end_offsets
         self._interval = interval_seconds
         self._ends: Mapping[int, int] = {}
@@ -40,10 +46,10 @@ class LogPosition:
         ends = self._ends
         values = {partition: max(0, end - next_offsets.get(partition, 0)) for partition, end in sorted(ends.items())}
         lines = "".join(
-            f'{_BEHIND.name}{{cluster_name="{escaped(cluster)}",log_partition="{partition}"}} {value}\n'
+            f'{self._metric.name}{{cluster_name="{escaped(cluster)}",log_partition="{partition}"}} {value}\n'
             for partition, value in values.items()
         )
-        return MetricLines(_BEHIND, lines.encode(), len(values))
+        return MetricLines(self._metric, lines.encode(), len(values))
 
     def _run(self) -> None:
         while not self._stopped.is_set():

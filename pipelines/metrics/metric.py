@@ -21,6 +21,8 @@ class Level(Enum):
     CLUSTER = "cluster"
     PHASE = "phase"
     LOG_PARTITION = "log_partition"
+    TRANSACTION_LOG_PARTITION = "transaction_log_partition"
+    TRANSACTION_STATE = "transaction_state"
     BROKER = "broker"
     GROUP = "group"
     TOPIC = "topic"

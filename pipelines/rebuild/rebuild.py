@@ -22,6 +22,9 @@ from pipelines.tables.writer_lock import writer_lock
 #: Tables of state that a log of offsets gives in full, even when it is compacted. Topic ids are also learned elsewhere.
 FROM_LOG = tuple(name for name in definitions.KEYS if name not in ("topic_ids", *definitions.FROM_TRANSACTIONS))
 
+#: The table of state that a log of transactions gives in full.
+FROM_TRANSACTION_LOG = "transactions"
+
 #: Loads the state at the log position of a batch from the log, into tables below a folder, which may name topic ids.
 LoadState = Callable[[str, Batch, TableStore], TableStore]
 
@@ -101,11 +104,14 @@ def _written(
     writer = TablesWriter.claim(new)
     assert writer.last is not None, "the batches are copied first"
     batch_id, total = writer.begin(), 0
+    loaded = None if state is None else state.last_batch()
+    from_log = {} if loaded is None else {name: loaded.versions[name] for name in FROM_LOG}
+    if loaded is not None and loaded.transaction_offsets is not None:
+        from_log[FROM_TRANSACTION_LOG] = loaded.versions[FROM_TRANSACTION_LOG]
     for name in definitions.WRITE_ORDER[:-1]:
         source, version = old, last.versions.get(name)
-        if state is not None and name in FROM_LOG:
-            loaded = state.last_batch()
-            source, version = state, loaded.versions[name] if loaded else None
+        if state is not None and name in (*FROM_LOG, *from_log):
+            source, version = state, from_log.get(name)
         if version is None:
             continue
         with phases.timed(f"write_{name}"):

@@ -12,6 +12,7 @@ from pipelines.query.engine import Snapshot
 from pipelines.query.plain_strings import plain_strings
 from pipelines.snapshots.grouped_table import GroupedTable
 from pipelines.snapshots.memory_snapshot import MemorySnapshot
+from pipelines.snapshots.transactions_summary import TransactionsSummary, summarize_transactions
 from pipelines.tables.store import Batch, TableStore
 from pipelines.timestamps import TIMESTAMP
 
@@ -100,7 +101,13 @@ class SnapshotLoader:
             ),
             brokers=self._optional(snapshot, "brokers"),
             topic_partitions=self._optional(snapshot, "topic_partitions"),
+            transactions=self._transactions(snapshot),
         )
+
+    def _transactions(self, snapshot: Snapshot) -> TransactionsSummary | None:
+        if snapshot.batch.transaction_offsets is None:
+            return None
+        return self._table(snapshot, "transactions", lambda: summarize_transactions(snapshot.query))
 
     def _lag(self, snapshot: Snapshot) -> GroupedTable:
         """The table `lag`; before the first sample the positions, with unknown ends."""

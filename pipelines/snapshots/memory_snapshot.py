@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.snapshots.grouped_table import GroupedTable
+from pipelines.snapshots.transactions_summary import TransactionsSummary
 from pipelines.tables.store import Batch
 
 
@@ -33,6 +34,8 @@ class MemorySnapshot:
     partition_status: GroupedTable | None = None
     brokers: pa.Table | None = None
     topic_partitions: pa.Table | None = None
+    #: None if the job reads no transactions.
+    transactions: TransactionsSummary | None = None
 
     @cached_property
     def sampled_at(self) -> datetime | None:

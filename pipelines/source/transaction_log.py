@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 from coordinator_core.log.errors import LogError, LogNotFound, LogUnreachable
@@ -15,6 +16,7 @@ from pipelines.source.address import SourceAddress, deleted_records_error, parse
 from pipelines.source.log_reading import SourceOptions
 from pipelines.source.log_stream import LogStream
 from pipelines.source.position import Position
+from pipelines.source.position_file import epochs_at, read_positions, write_positions
 from pipelines.source.ranges import LogRange, Offsets, ranges
 
 #: Value of the option for the topic beside that of `--source`.
@@ -63,15 +65,17 @@ class TransactionRange(NamedTuple):
 class TransactionLogReader:
     """Reads the topic from the position of the tables to its present end. For one thread at a time.
 
-    A topic that does not exist yet has no records: brokers create it for the first transactional producer.
+    A topic that does not exist yet has no records: brokers create it for the first transactional producer. `positions` keeps the
+    leader epochs for the next process; None: they are compared within this one.
     """
 
-    def __init__(self, options: SourceOptions, progress: Progress) -> None:
+    def __init__(self, options: SourceOptions, progress: Progress, positions: Path | None = None) -> None:
         self._options = replace(options, kafka={**options.kafka, "retry_seconds": _RETRY_SECONDS})
         self._progress = progress
         self._stream: LogStream | None = None
-        #: Leader epochs at the end of the last range.
-        self._known = Position({})
+        self._positions = positions
+        #: Positions of which one is that of the tables: before and after the last range.
+        self._known: tuple[Position, ...] = () if positions is None else tuple(read_positions(positions))
         self._is_failing = False
 
     def read(self, after: Offsets | None) -> TransactionRange | None:
@@ -124,24 +128,35 @@ class TransactionLogReader:
         for partition, offset in after.items():
             if 0 < offset < first.get(partition, 0):
                 raise deleted_records_error(self._options.address, partition, offset, first[partition])
-        begin = Position({**first, **after}, self._known.epochs if self._known.offsets == after else {})
+        begin = Position({**first, **after}, epochs_at(self._known, after) if after else {})
         end = self._stream.end_after(begin)
         if self._is_failing:
             self._progress("transactions are read again")
             self._is_failing = False
-        self._known = end
         todo = ranges(begin.offsets, end.offsets)
-        return TransactionRange(end.offsets, self._reduced(todo)) if todo else None
+        self._known = (begin, end) if todo else (end,)
+        if todo or (end.epochs and not begin.epochs):
+            self._store_positions()
+        return TransactionRange(end.offsets, reduced(self._options, todo)) if todo else None
 
-    def _reduced(self, todo: list[LogRange]) -> tuple[TransactionReduction, ...]:
-        reducers: Mapping[int, TransactionReducer] = {
-            one.partition: TransactionReducer(self._options.era, one.partition) for one in todo
-        }
-        source = self._options.open(seen_before=True)
+    def _store_positions(self) -> None:
+        """Keep the positions before and after a batch, before it is applied, for the next process."""
+        if self._positions is None:
+            return
         try:
-            for partition, columns in source.read_many({one.partition: (one.start, one.end) for one in todo}):
-                reducers[partition].add(columns)
-                failpoint("transactions:read")
-        finally:
-            source.close()
-        return tuple(reducer.finish() for reducer in reducers.values())
+            write_positions(self._positions, self._known)
+        except OSError as error:
+            raise TablesError(str(error)) from error
+
+
+def reduced(options: SourceOptions, todo: list[LogRange]) -> tuple[TransactionReduction, ...]:
+    """Read ranges of the topic, and reduce each of them. Raises LogError."""
+    reducers: Mapping[int, TransactionReducer] = {one.partition: TransactionReducer(options.era, one.partition) for one in todo}
+    source = options.open(seen_before=True)
+    try:
+        for partition, columns in source.read_many({one.partition: (one.start, one.end) for one in todo}):
+            reducers[partition].add(columns)
+            failpoint("transactions:read")
+    finally:
+        source.close()
+    return tuple(reducer.finish() for reducer in reducers.values())

@@ -201,6 +201,32 @@ def test_settings_that_lose_offsets(guarded: Guarded, doctor: Doctor, tmp_path: 
     )
 
 
+def test_the_log_of_transactions(guarded: Guarded, doctor: Doctor, tmp_path: Path) -> None:
+    def found(user: str) -> list[tuple[str, tuple[str, str]]]:
+        rows = guarded.examine(doctor, tmp_path, user, "--transactions")
+        names = [f"{name} of transactions" for name in ("permissions", "settings", "position")]
+        return [(name.partition(" ")[0], finding) for name in names for finding in rows.of("source", name)]
+
+    topic, of_missing = "__transaction_state", "so Read was not tried"
+    assert found("follower") == [("permissions", ("problem", f"not authorized to describe topic {topic}"))]
+    rights = [
+        _allowed("follower", ResourceType.TOPIC, topic, each) for each in (AclOperation.READ, AclOperation.DESCRIBE_CONFIGS)
+    ]
+    for future in guarded.clients.admin.create_acls(rights).values():
+        future.result(30)
+    permissions, *_ = eventually("the rights apply", lambda: found("follower"), lambda rows: rows[0][1][0] != "problem")
+    assert permissions[1][0] == "warning"
+    assert permissions[1][1].endswith(of_missing)
+    # the first transactional producer creates the topic
+    guarded.clients.transaction("writer")
+    permissions, settings, position = eventually(
+        "the topic has a record", lambda: found("follower"), lambda rows: rows[0][1][0] == "ok"
+    )
+    assert permissions[1] == ("ok", f"topic {topic}: 2 partitions, may be described and read")
+    assert settings[1][1].startswith(f"topic {topic}: cleanup.policy compact, segment.bytes ")
+    assert position[1][1].endswith("2 partitions, read from their start by the first run with --transactions")
+
+
 def test_a_clock_that_is_behind(guarded: Guarded, doctor: Doctor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = timestamps.now_ms
     monkeypatch.setattr(timestamps, "now_ms", lambda: now() - 3_600_000)

@@ -97,7 +97,8 @@ def test_health_and_metrics(served: PrivateCoordinator, client: Wire) -> None:
     for line in (
         'grouplake_coordinator_request_seconds_count{api="OFFSET_COMMIT"}',
         'grouplake_coordinator_groups{state="Empty",type="classic"}',
-        'grouplake_coordinator_partitions{status="active"} 100.0',
+        'grouplake_coordinator_partitions{status="active",topic="__consumer_offsets"} 50.0',
+        'grouplake_coordinator_partitions{status="active",topic="__transaction_state"} 50.0',
         "grouplake_coordinator_append_seconds_count",
     ):
         assert line in text

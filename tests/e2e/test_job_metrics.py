@@ -3,6 +3,7 @@
 import signal
 import socket
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from lag_tables import SAMPLED_AT, lag_row, write_tables
 from metrics_text import series, values
 from segment_builder import LogBuilder
 
+from coordinator_core.protocol.internal_topics import TRANSACTION_STATE_TOPIC
 from coordinator_core.service.addresses import parse_listen_address
 from coordinator_core.state.era import Era
 from pipelines.cli import main
@@ -23,6 +25,7 @@ from pipelines.metrics.job_metrics import job_metrics
 from pipelines.private.kafka.broker import PrivateBroker
 from pipelines.private.kafka.clients import Clients
 from pipelines.source.address import parse_address
+from pipelines.source.transaction_log import transaction_address
 
 SECTION = load_configuration(None).metrics
 
@@ -35,8 +38,8 @@ def scraped(address: object) -> bytes:
     return httpx.get(f"http://{address}/metrics", timeout=60).content
 
 
-def behind(text: bytes) -> Mapping[tuple[str, ...], float]:
-    return values(text, "grouplake_log_behind_offsets", "cluster_name", "log_partition")
+def behind(text: bytes, log: str = "log") -> Mapping[tuple[str, ...], float]:
+    return values(text, f"grouplake_{log}_behind_offsets", "cluster_name", "log_partition")
 
 
 @pytest.mark.long
@@ -44,18 +47,24 @@ def test_series_of_the_tables_and_the_position_in_the_log(tmp_path: Path) -> Non
     log = LogBuilder(tmp_path / "log")
     for partition, records in ((0, 9), (1, 2), (2, 4)):
         log.append(partition, [(b"key", b"value")] * records)
+    transactions = LogBuilder(tmp_path / "log", TRANSACTION_STATE_TOPIC)
+    for partition, records in ((0, 4), (1, 6)):
+        transactions.append(partition, [(b"key", b"value")] * records)
     tables = tmp_path / "east"
-    with job_metrics(parse_listen_address("127.0.0.1:0"), options(f"segments:{tmp_path / 'log'}", tables), SECTION, print) as at:
+    source = options(f"segments:{tmp_path / 'log'}", tables)
+    both = replace(source, transactions=transaction_address(source.address, "source", "4"))
+    with job_metrics(parse_listen_address("127.0.0.1:0"), both, SECTION, print) as at:
         # before the first batch
         text = scraped(at)
         assert values(text, "grouplake_tables_up", "cluster_name") == {("east",): 0}
         # the tables have partition 0 up to offset 7 and partition 1 up to 3
-        write_tables(str(tables), lag=[lag_row("billing", "orders", 0, 1, 3)])
+        write_tables(str(tables), transaction_offsets={0: 3, 1: 6}, lag=[lag_row("billing", "orders", 0, 1, 3)])
         found = eventually(
             "the batch and the ends of the log",
             lambda: scraped(at),
-            lambda text: "grouplake_batch_id" in series(text) and behind(text),
+            lambda text: "grouplake_batch_id" in series(text) and behind(text) and behind(text, "transaction_log"),
         )
+        assert behind(found, "transaction_log") == {("east", "0"): 1, ("east", "1"): 0}
         assert behind(found) == {("east", "0"): 2, ("east", "1"): 0, ("east", "2"): 4}
         assert values(found, "grouplake_snapshot_timestamp_seconds", "cluster_name") == {("east",): SAMPLED_AT.timestamp()}
     with pytest.raises(httpx.TransportError):

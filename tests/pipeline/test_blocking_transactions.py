@@ -1,5 +1,6 @@
 """What people see of open transactions: the status, `grouplake lag --transactions`, and the tab of a group's page."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -85,12 +86,28 @@ def test_the_status_names_the_transaction_of_a_pending_offset(tmp_path: Path) ->
     made.expect_same_from_histories()
 
 
+def test_the_page_of_the_offsets_topic(root: Path, unread: Path) -> None:
+    pages = ShopPages(str(root))
+    found = pages.json("offsets-topic")["transactions"]
+    (position,) = found["next_offsets"]
+    assert (found["log_partitions"], position["log_partition"], position["next_offset"]) == (1, 0, 3)
+    assert found["ids"] == {"Ongoing": 3}
+    page = " ".join(pages.get("offsets-topic").text.split())
+    assert "<code>__transaction_state</code> with 1 log partition and 3 transactional ids: 3 Ongoing." in page
+    assert re.search(r"The oldest open one began at .*16 min 40 s ago\.", page)
+    assert ShopPages(str(unread)).json("offsets-topic")["transactions"] is None
+    assert "__transaction_state" not in ShopPages(str(unread)).get("offsets-topic").text
+
+
 def test_the_tab_of_a_group(root: Path, unread: Path) -> None:
     page = ShopPages(str(root)).get("groups/billing?tab=transactions").text
-    assert "ledger-writer" in page
-    assert "Open there: importer &lt;1&gt;." in page
+    assert re.search(r"<td>ledger-writer</td><td>Ongoing</td>.*<td>orders-0</td>", page)
+    (hiding,) = re.findall(r"<td>importer &lt;1&gt;</td><td>Ongoing</td>.*?</tr>", page)
+    assert "<td>orders-1</td>" in hiding
+    assert "16 min 40 s ago" in hiding
     assert "elsewhere" not in page
     before = ShopPages(str(unread)).get("groups/billing?tab=transactions").text
     assert "Commits that wait for the end of their transaction" in before
     assert "Transactional id" not in before
-    assert "Open there" not in before
+    assert "hides records of orders-1" in before
+    assert "<code>grouplake run --transactions</code> shows which one" in before

@@ -17,14 +17,20 @@ from store_proxy import CREDENTIALS, store_proxy, temporary_key
 from store_roots import EXCLUSIVE, SERVERS, Servers, lead_to, running_servers
 from table_contents import contents_of
 from table_logs import change_table
+from transaction_logs import NOW_MS, TransactionLog
 
+from coordinator_core.log.columns import columns_of
+from coordinator_core.reduction.transaction_reduction import TransactionReducer
 from coordinator_core.state.era import Era
+from coordinator_core.state.transaction_state import COMPLETE_COMMIT, EMPTY, ONGOING
 from pipelines.batch.apply import BatchApplier
 from pipelines.cli import main
 from pipelines.errors import AnotherWriter
 from pipelines.maintain import Maintenance, maintain
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
+from pipelines.source.ranges import Offsets
+from pipelines.source.transaction_log import TransactionRange
 from pipelines.tables.store import TableStore
 from pipelines.tables.table_files import files_of
 
@@ -53,8 +59,35 @@ def server(request: pytest.FixtureRequest, servers: Servers, monkeypatch: pytest
     return servers.of(request.param)
 
 
+class TransactionSteps:
+    """A log of `__transaction_state` in memory. A batch reads two records, whatever the process."""
+
+    def __init__(self) -> None:
+        log = TransactionLog()
+        for transactional_id in ("kept", "hanging", "expired"):
+            log.state(transactional_id, EMPTY, producer_id=len(transactional_id))
+        log.state("hanging", ONGOING, producer_id=7, topics={"orders": (0, 1)}, start_ms=NOW_MS)
+        log.tombstone("expired")
+        log.state("kept", COMPLETE_COMMIT, producer_id=4, start_ms=NOW_MS)
+        self._records = log.records
+
+    def read(self, after: Offsets | None) -> TransactionRange | None:
+        start = (after or {}).get(0, 0)
+        records = self._records[start : start + 2]
+        if not records:
+            return None
+        end = start + len(records)
+        reducer = TransactionReducer(ERA.name, 0)
+        reducer.add(columns_of(records, next_offset=end))
+        return TransactionRange({0: end}, (reducer.finish(),))
+
+    def read_if_reachable(self, after: Offsets | None) -> TransactionRange | None:
+        return self.read(after)
+
+
 def applier(root: str) -> BatchApplier:
-    return BatchApplier(TableStore(root), ERA, ERA.default_retention_ms, dict, bulk_rows=1_000_000)
+    steps = TransactionSteps()
+    return BatchApplier(TableStore(root), ERA, ERA.default_retention_ms, dict, bulk_rows=1_000_000, transactions=steps)
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +142,9 @@ def test_commands_print_the_same_as_for_a_folder(
     assert contents(root) == contents(str(undisturbed))
     commands = (
         ["sql", "SELECT * FROM committed_offsets ORDER BY 1, 2, 3", "--format", "csv"],
+        ["sql", "SELECT transactional_id, state, topic, partition FROM hanging_transactions ORDER BY 1, 4", "--format", "csv"],
         ["lag", "--all-groups", "--state"],
+        ["lag", "--all-groups", "--transactions"],
         ["check"],
     )
     printed = []
@@ -118,6 +153,7 @@ def test_commands_print_the_same_as_for_a_folder(
             assert main([name, "--tables", tables, *arguments]) == 0
         printed.append(capsys.readouterr().out.replace(tables, "ROOT"))
     assert printed[0] == printed[1]
+    assert "hanging,Ongoing,orders,1" in printed[0]
     assert main(["maintain", "--tables", root, "--conf", str(conf)]) == 0
     assert contents(root) == contents(str(undisturbed))
     with dashboard(f"prod={root}") as page:

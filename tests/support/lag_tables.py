@@ -49,7 +49,12 @@ def group_row(group: str, members: int = 0, **more: Any) -> dict[str, Any]:
     return {"group_id": group, "member_count": members, **more}
 
 
-def write_tables(root: str, at: datetime = SAMPLED_AT, **tables: Iterable[Mapping[str, Any]]) -> Batch:
+def write_tables(
+    root: str,
+    at: datetime = SAMPLED_AT,
+    transaction_offsets: Mapping[int, int] | None = None,
+    **tables: Iterable[Mapping[str, Any]],
+) -> Batch:
     """Write a batch with these rows, by table; missing columns have usual values. Replaced tables have these rows only."""
     store = TableStore(root)
     store.create()
@@ -67,4 +72,13 @@ def write_tables(root: str, at: datetime = SAMPLED_AT, **tables: Iterable[Mappin
             table = table.append_column("_deleted", pa.array([False] * len(rows)))
         with phases.timed("sample"):
             DeltaRsWriter(writer).write(TableWrite(name, table))
-    return writer.finish(phases, at, era="4", retention_ms=1, next_offsets={0: 7, 1: 3}, records_read=12, records_kept=5)
+    return writer.finish(
+        phases,
+        at,
+        era="4",
+        retention_ms=1,
+        next_offsets={0: 7, 1: 3},
+        records_read=12,
+        records_kept=5,
+        transaction_offsets=transaction_offsets,
+    )

@@ -1,84 +1,20 @@
 """Tasks beside the partition loops: an unexpected error is logged, counted and shown by /health, and the task continues."""
 
 import asyncio
-import io
-import json
-import urllib.error
-import urllib.request
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from eventually import eventually_awaited
+from served_coordinator import Served
 from wire_connection import Wire
 
-from coordinator_core.coordinator.config import CoordinatorConfig
 from coordinator_core.log.partitioner import partition_for
-from coordinator_core.producers.rules import RULES
 from coordinator_core.protocol.error_code import ErrorCode
-from coordinator_core.protocol.internal_topics import OFFSETS_TOPIC
 from coordinator_core.segment_log.errors import PartitionFailed
-from coordinator_core.segment_log.segment_log import SegmentLog
-from coordinator_core.segment_log.settings import SegmentLogSettings
-from coordinator_core.segment_log.topic_store import TopicStore
-from coordinator_core.service.addresses import Endpoint
 from coordinator_core.service.background import backoff_seconds
 from coordinator_core.service.connection import Connection
-from coordinator_core.service.event_log import EventLog
-from coordinator_core.service.process import Addresses, serve
-from coordinator_core.service.settings import Fsync, ServiceSettings
-
-HERE = Endpoint("127.0.0.1", 0)
-
-
-class Served:
-    """A coordinator in this process, over a log in `folder`, while `work` runs."""
-
-    def __init__(self, folder: Path, **settings: Any) -> None:
-        self.log = SegmentLog.open(folder, OFFSETS_TOPIC, 2, SegmentLogSettings())
-        self.store = TopicStore(folder, {}, RULES["4"], 86_400_000)
-        self.address, self.admin = HERE, HERE
-        self._settings = ServiceSettings(**{"drain_ms": 0, **settings})
-        self._events = io.StringIO()
-
-    def run(self, work: Callable[["Served"], Awaitable[None]]) -> None:
-        async def until(address: Endpoint, admin: Endpoint | None) -> str:
-            assert admin is not None
-            self.address, self.admin = address, admin
-            await self.eventually("the partitions are loaded", lambda: "loading" not in self.health()[1]["status"])
-            await work(self)
-            return "the test is over"
-
-        config = CoordinatorConfig(offsets_topic_num_partitions=2)
-        events = EventLog(self._events, "debug")
-        try:
-            asyncio.run(serve(self.log, self.store, config, self._settings, Addresses(HERE, admin=HERE), events, until))
-        finally:
-            self.log.close()
-
-    async def eventually(self, what: str, probe: Callable[[], Any]) -> None:
-        """The probe runs in a thread: it may be a request to the service on this loop."""
-        await eventually_awaited(what, lambda: asyncio.to_thread(probe))
-
-    def events(self, name: str) -> list[dict[str, Any]]:
-        return [line for line in map(json.loads, self._events.getvalue().splitlines()) if line["event"] == name]
-
-    def get(self, path: str) -> tuple[int, str]:
-        try:
-            with urllib.request.urlopen(f"http://{self.admin}{path}", timeout=10) as response:
-                return response.status, response.read().decode()
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, error.read().decode()
-
-    def health(self) -> tuple[int, dict[str, Any]]:
-        code, text = self.get("/health")
-        return code, json.loads(text)
-
-    def metric(self, name: str) -> float:
-        lines = self.get("/metrics")[1].splitlines()
-        return next(float(line.split()[-1]) for line in lines if line.startswith(f"grouplake_coordinator_{name} "))
+from coordinator_core.service.settings import Fsync
 
 
 def commit(at: Served, group: str) -> None:
@@ -110,11 +46,11 @@ def test_a_cleaner_that_raises_is_reported_and_goes_on(tmp_path: Path) -> None:
         }
         code, health = await asyncio.to_thread(at.health)
         failing = {"log-cleaner": "RuntimeError: a bug"}
-        assert (code, health) == (503, {"status": "degraded", "partitions": {"active": 2}, "failing_tasks": failing})
+        assert (code, health) == (503, {"status": "degraded", "partitions": {"active": 4}, "failing_tasks": failing})
         assert await asyncio.to_thread(at.metric, "unexpected_errors_total") >= 2
         assert await asyncio.to_thread(at.metric, 'background_task_failing{task="log-cleaner"}') == 1
         at.log.clean = clean  # type: ignore[method-assign]  # repaired
-        await at.eventually("the service is healthy", lambda: at.health() == (200, {"status": "ok", "partitions": {"active": 2}}))
+        await at.eventually("the service is healthy", lambda: at.health() == (200, {"status": "ok", "partitions": {"active": 4}}))
         assert at.events("background task recovered")[0]["task"] == "log-cleaner"
         assert await asyncio.to_thread(at.metric, 'background_task_failing{task="log-cleaner"}') == 0
 
@@ -136,9 +72,11 @@ def test_a_flush_that_raises_ends_its_partition_and_the_others_are_still_synced(
     async def work(at: Served) -> None:
         await asyncio.to_thread(commit, at, group_in(1))
         await at.eventually("the partition has failed", lambda: at.events("partition failed"))
-        assert f"{type(failure).__name__}: {failure}" in at.events("partition failed")[0]["reason"]
+        reason = at.events("partition failed")[0]["reason"]
+        assert f"{type(failure).__name__}: {failure}" in reason
         assert at.events("unexpected error")[0]["where"] == "fsync of partition 1"
-        assert await asyncio.to_thread(at.health) == (503, {"status": "failed", "partitions": {"active": 1, "failed": 1}})
+        found = {"partitions": {"active": 3, "failed": 1}, "failed_partitions": {"__consumer_offsets-1": reason}}
+        assert await asyncio.to_thread(at.health) == (503, {"status": "failed", **found})
         before = at.log.partition(0).flushed_offset
         await asyncio.to_thread(commit, at, group_in(0))
         await at.eventually("the log is flushed", lambda: at.log.partition(0).flushed_offset > before)

@@ -12,6 +12,8 @@ import pytest
 from coordinator_core.coordinator.group_counts import GroupCounts
 from coordinator_core.protocol.apis import APIS
 from coordinator_core.service.metrics import Metrics
+from coordinator_core.service.node_report import DataPartitionReport, NodeReport
+from coordinator_core.transactions.transaction_counts import TransactionCounts
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -40,10 +42,16 @@ def test_the_support_of_every_api_is_described() -> None:
 def test_every_metric_is_listed_with_its_labels() -> None:
     metrics = Metrics()
     metrics.bind(
-        lambda: GroupCounts(Counter({("classic", "Stable"): 1}), 1), lambda: {"active": 1}, lambda: {"log-cleaner": None}
+        lambda: NodeReport(
+            GroupCounts(Counter({("classic", "Stable"): 1}), 1),
+            {"orders": {"active": 1}},
+            TransactionCounts(Counter({"Ongoing": 1})),
+            data_partitions=(DataPartitionReport("orders", 0, 1, 1, 0, 1, 0, 1, 1),),
+            failing_tasks={"log-cleaner": None},
+        )
     )
     metrics.answered("HEARTBEAT", 0.1)
-    metrics.errors(["NOT_COORDINATOR"])
+    metrics.errors("HEARTBEAT", ["NOT_COORDINATOR"])
     metrics.load_finished(0, 1, 1, 0, 0.1)
     labels: dict[str, set[str]] = {}
     for name, shown in re.findall(

@@ -8,7 +8,10 @@ from pipelines.metrics.catalogue import METRICS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
 #: Metrics that are made outside of the catalogue.
-OTHERS = {"grouplake_metrics_series_dropped", "grouplake_tables_up", "grouplake_log_behind_offsets"}
+OTHERS = {
+    *("grouplake_metrics_series_dropped", "grouplake_tables_up"),
+    *("grouplake_log_behind_offsets", "grouplake_transaction_log_behind_offsets"),
+}
 
 
 def expanded(text: str) -> set[str]:

@@ -336,3 +336,38 @@ def _known(loader: SnapshotLoader) -> Any:
     batch = loader.last_batch()
     assert batch is not None
     return batch
+
+
+def transaction(transactional_id: str, state: str, start: Any) -> dict[str, Any]:
+    of_producer = {"producer_id": 1, "producer_epoch": 0, "timeout_ms": 60_000, "client_transaction_version": 2}
+    return {"transactional_id": transactional_id, "state": state, "start_timestamp": start, "partitions": [], **of_producer}
+
+
+def test_transactions(tmp_path: Path) -> None:
+    rows = [
+        transaction("new", "Empty", None),
+        transaction("ended", "CompleteCommit", SAMPLED_AT - timedelta(days=9)),
+        transaction("open", "Ongoing", SAMPLED_AT - timedelta(seconds=30)),
+        transaction("later", "Ongoing", SAMPLED_AT),
+        transaction("decided", "PrepareAbort", SAMPLED_AT - timedelta(seconds=90)),
+    ]
+    write_tables(str(tmp_path / "east"), transaction_offsets={0: 4, 12: 9}, transactions=rows)
+    found = text(str(tmp_path / "east"))
+    assert values(found, "grouplake_transactions", "state") == {
+        ("CompleteCommit",): 1,
+        ("Empty",): 1,
+        ("Ongoing",): 2,
+        ("PrepareAbort",): 1,
+    }
+    oldest = {("east",): SAMPLED_AT.timestamp() - 90}
+    assert values(found, "grouplake_oldest_transaction_start_timestamp_seconds", "cluster_name") == oldest
+    assert values(found, "grouplake_transaction_next_offset", "log_partition") == {("0",): 4, ("12",): 9}
+
+
+def test_without_transactions_there_is_no_series_of_them(root: str, tmp_path: Path) -> None:
+    assert [name for name in series(text(root)) if "transaction" in name] == []
+    # the job reads transactions, and no one is open
+    write_tables(str(tmp_path / "east"), transaction_offsets={0: 0}, transactions=[transaction("new", "Empty", None)])
+    found = series(text(str(tmp_path / "east")))
+    names = {name for name in found if "transaction" in name}
+    assert names == {"grouplake_transaction_next_offset", "grouplake_transactions"}

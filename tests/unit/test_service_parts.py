@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -15,6 +16,24 @@ from coordinator_core.service.event_log import EventLog
 from coordinator_core.service.metrics import Metrics
 from coordinator_core.service.observer import Observer
 from coordinator_core.service.settings import ServiceSettings
+
+
+@dataclass
+class Node:
+    """Partitions by status, of one topic."""
+
+    statuses: dict[str, int]
+    topic: str = "__consumer_offsets"
+    failed: dict[str, str] = field(default_factory=dict)
+
+    def partitions(self) -> dict[str, dict[str, int]]:
+        return {self.topic: self.statuses}
+
+    def failures(self) -> dict[str, str]:
+        return self.failed
+
+    def failing_tasks(self) -> dict[str, str | None]:
+        return {}
 
 
 class Time:
@@ -94,8 +113,16 @@ def test_settings_out_of_their_range(setting: str, value: Any) -> None:
     ],
 )
 def test_health(partitions: dict[str, int], code: int, status: str) -> None:
-    got, _, body = Admin(lambda: partitions, dict, lambda: b"", Observer()).health()
+    got, _, body = Admin(Node(partitions), lambda: b"", Observer()).health()
     assert (got, json.loads(body)) == (code, {"status": status, "partitions": partitions})
+
+
+@pytest.mark.parametrize("topic", ["__consumer_offsets", "__transaction_state", "orders"])
+def test_a_failed_partition_of_any_topic_is_named_by_health(topic: str) -> None:
+    node = Node({"active": 4, "failed": 1}, topic, {f"{topic}-3": "fsync failed"})
+    code, _, body = Admin(node, lambda: b"", Observer()).health()
+    found = {"status": "failed", "partitions": {"active": 4, "failed": 1}, "failed_partitions": {f"{topic}-3": "fsync failed"}}
+    assert (code, json.loads(body)) == (503, found)
 
 
 def test_a_line_says_which_group_and_why() -> None:

@@ -12,7 +12,7 @@ from coordinator_core.producers.snapshot import write_snapshot
 from coordinator_core.producers.state_manager import ProducerStateManager
 from coordinator_core.segment_log.cleaner_offsets import read_cleaner_offsets, write_cleaner_offsets
 from coordinator_core.segment_log.data_partition import DataPartition, OffsetOutOfRange
-from coordinator_core.segment_log.errors import LogDamaged
+from coordinator_core.segment_log.errors import LogDamaged, SegmentLogError
 from coordinator_core.segment_log.producer_files import ProducerFiles
 from coordinator_core.segment_log.topic_config import InvalidConfig, TopicConfig
 from coordinator_core.segment_log.topic_store import TopicStore
@@ -30,6 +30,10 @@ def append(partition: DataPartition, value: bytes = b"v", timestamp: int = NOW_M
     appended = partition.append(checked.header, checked.placed, checked.max_timestamp)
     partition.advance(partition.log.end_offset, partition.appended_bytes)
     return appended.base_offset
+
+
+def unexpected(partition: DataPartition, error: SegmentLogError) -> None:
+    raise AssertionError(f"{partition}: {error}")
 
 
 def test_topics_survive_a_restart(tmp_path: Path) -> None:
@@ -120,17 +124,41 @@ def test_retention_by_size_and_time(tmp_path: Path) -> None:
     for number in range(5):
         append(partition, timestamp=NOW_MS + 1000 * number)
     size = partition.log.segments[0].size
-    assert store.remove_old_segments(NOW_MS + 10_000) == 0
+    assert store.remove_old_segments(NOW_MS + 10_000, unexpected) == 0
     store.configure("t", TopicConfig({**configs, "retention.bytes": str(3 * size)}))
-    assert store.remove_old_segments(NOW_MS + 10_000) == 2
+    assert store.remove_old_segments(NOW_MS + 10_000, unexpected) == 2
     assert partition.log_start_offset == 2
     store.configure("t", TopicConfig({**configs, "retention.ms": "1500"}))
-    assert store.remove_old_segments(NOW_MS + 4400) == 1
+    assert store.remove_old_segments(NOW_MS + 4400, unexpected) == 1
     assert partition.log_start_offset == 3
     # the active segment is closed and deleted, too
-    assert store.remove_old_segments(NOW_MS + 60_000) == 2
+    assert store.remove_old_segments(NOW_MS + 60_000, unexpected) == 2
     assert (partition.log_start_offset, partition.high_watermark) == (5, 5)
     assert append(partition) == 5
+    store.close_files()
+
+
+def test_retention_passes_over_a_failed_partition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = opened(tmp_path)
+    partitions = store.create("t", 2, TopicConfig({"segment.bytes": "14", "retention.ms": "1000"})).partitions
+    for partition in partitions:
+        append(partition)
+    reported: list[tuple[DataPartition, str]] = []
+
+    def remove() -> int:
+        return store.remove_old_segments(NOW_MS + 60_000, lambda partition, error: reported.append((partition, str(error))))
+
+    def refused(_descriptor: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("coordinator_core.segment_log.partition_log.force", refused)
+        partitions[1].log.fail("fsync failed: Input/output error")
+        assert remove() == 0
+    (failed, reason), *more = reported
+    assert (failed, more, "Input/output error" in reason) == (partitions[0], [], True)
+    assert [partition.log.failure is None for partition in partitions] == [False, False]
+    assert (remove(), len(reported)) == (0, 1)
     store.close_files()
 
 

@@ -4,7 +4,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 
 from pipelines.cli.command import Command
-from pipelines.cli.options import ERAS, add_conf, era_named, folder, positive
+from pipelines.cli.options import ERAS, add_conf, add_transactions, era_named, folder, positive
 
 _MINUTE_MS = 60_000
 
@@ -22,6 +22,7 @@ into the folder of tables, and removed. Spark is started with --spark only.
 
 def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--source", metavar="ADDRESS", help="source address of the job, as in grouplake run")
+    add_transactions(parser, "also check __transaction_state")
     parser.add_argument("--tables", type=folder, metavar="DIR", help="folder (or object-store URI) of the tables")
     parser.add_argument("--era", help=f"broker generation of the job: {', '.join(ERAS)} (default 4)")
     parser.add_argument("--retention-minutes", type=positive, metavar="N", help="offsets.retention.minutes of the job")
@@ -37,17 +38,21 @@ def _run(options: Namespace) -> int:
     from pipelines.doctor.report import Summary, write_json, write_left_out, write_text
     from pipelines.doctor.subject import Subject
     from pipelines.source.address import parse_address
+    from pipelines.source.transaction_log import transaction_address
     from pipelines.timestamps import now_ms
 
     configuration = load_configuration(options.conf)
     era = era_named(options.era or configuration.job["era"])
     minutes = options.retention_minutes or configuration.job["retention_minutes"]
+    address = parse_address(options.source) if options.source else None
+    transactions = options.transactions or configuration.job["transactions"]
     subject = Subject(
         configuration=configuration,
         era=era,
         retention_ms=minutes * _MINUTE_MS or era.default_retention_ms,
         clock_ms=now_ms,
-        address=parse_address(options.source) if options.source else None,
+        address=address,
+        transactions=transaction_address(address, transactions, era.name) if address and transactions else None,
         tables=options.tables,
         rules=options.rules,
         starts_spark=options.spark,

@@ -3,21 +3,23 @@
 from argparse import ArgumentParser, Namespace
 
 from pipelines.cli.command import Command
-from pipelines.cli.options import add_conf, add_tables
+from pipelines.cli.options import add_conf, add_tables, add_transactions
 
 _EXAMPLES = """examples:
   grouplake rebuild --tables /data/groups
   grouplake rebuild --tables /data/groups --source kafka://broker1:9092 --conf kafka
   grouplake rebuild --tables /data/groups --delete-old
 
-With --source the current state is loaded from the log; histories and samples always come from the old tables, since a
-compacted log does not have them. Stop the job before, and start it afterwards: it continues at its position.
+With --source the current state is loaded from the log, and with --transactions that of transactional ids. Histories and samples
+always come from the old tables, since a compacted log does not have them. Stop the job before, and start it afterwards: it
+continues at its position.
 """
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
     add_tables(parser)
     parser.add_argument("--source", metavar="ADDRESS", help="kafka://HOST:PORT[,…]/TOPIC, segments:DIR or jsonl:FILE")
+    add_transactions(parser, "with --source, also load the transactional ids from __transaction_state")
     parser.add_argument("--delete-old", action="store_true", help="only delete the tables that an earlier rebuild has replaced")
     add_conf(parser)
 
@@ -31,14 +33,16 @@ def _run(options: Namespace) -> int:
     from pipelines.source.address import parse_address
 
     if options.delete_old:
-        if options.source is not None:
-            raise UsageError("--delete-old only deletes: use it without --source (see grouplake rebuild --help)")
+        if options.source is not None or options.transactions is not None:
+            raise UsageError("--delete-old only deletes: use it alone (see grouplake rebuild --help)")
         delete_old(options.tables, print_progress)
         return 0
     load_state = None
     if options.source is not None:
-        kafka = load_configuration(options.conf).kafka_options
-        load_state = LogState(parse_address(options.source), kafka, print_progress).load
+        configuration = load_configuration(options.conf)
+        transactions = options.transactions or configuration.job["transactions"] or None
+        address = parse_address(options.source)
+        load_state = LogState(address, configuration.kafka_options, print_progress, transactions).load
     rebuild(options.tables, load_state, print_progress)
     return 0
 

@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 
 from pipelines.cli.command import Command
-from pipelines.cli.options import add_conf, add_tables, folder
+from pipelines.cli.options import add_conf, add_tables, add_transactions, folder
 
 _EXAMPLES = """examples:
   grouplake restore --from /backup/groups --tables /data/groups
@@ -21,23 +21,27 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_tables(parser)
     parser.add_argument("--backup", metavar="ID", help="id of the backup (default: the newest; see grouplake backup --list)")
     parser.add_argument("--source", metavar="ADDRESS", help="source of the tables, as for grouplake run")
+    add_transactions(parser, "with --source, also compare __transaction_state")
     add_conf(parser)
 
 
 def _run(options: Namespace) -> int:
-    from pipelines.backup.log_position import expect_log_from
+    from pipelines.backup.log_position import expect_logs_from
     from pipelines.backup.restore import restore
     from pipelines.configuration import load_configuration
     from pipelines.progress import print_progress
     from pipelines.source.address import parse_address
+    from pipelines.tables.store import TableStore
 
     address = None if options.source is None else parse_address(options.source)
-    kafka = load_configuration(options.conf).kafka_options
-    backup, findings = restore(options.tables, options.backups, options.backup, print_progress)
+    configuration = load_configuration(options.conf)
+    _, findings = restore(options.tables, options.backups, options.backup, print_progress)
     for found in findings:
         print(f"{found.rule}: broken {found.count} times, for example {found.example}")
     if address is not None:
-        print_progress(expect_log_from(address, kafka, backup))
+        transactions = options.transactions or configuration.job["transactions"] or None
+        for line in expect_logs_from(address, transactions, configuration.kafka_options, TableStore(options.tables)):
+            print_progress(line)
     return 1 if findings else 0
 
 

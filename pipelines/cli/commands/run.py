@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.cli.command import Command
 from pipelines.cli.dashboard_extra import add_dashboard, dashboard_of_job
-from pipelines.cli.options import ERAS, add_conf, add_source, add_tables, era_named, positive, seconds, time_ms
+from pipelines.cli.options import ERAS, add_conf, add_source, add_tables, add_transactions, era_named, positive, seconds, time_ms
 from pipelines.errors import UsageError
 
 if TYPE_CHECKING:
@@ -56,13 +56,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
         metavar="TIME",
         help="maintain the tables at this interval, such as 1h (default: maintain.every_seconds)",
     )
-    parser.add_argument(
-        "--transactions",
-        nargs="?",
-        const="source",
-        metavar="ADDRESS",
-        help="also read __transaction_state: the topic beside --source (default), or a log of its own",
-    )
+    add_transactions(parser, "also read __transaction_state")
     parser.add_argument("--metrics", metavar="HOST:PORT", help="serve /metrics for Prometheus (default: metrics.listen)")
     add_dashboard(parser, "serve the page of `grouplake dashboard` from this process")
     add_conf(parser)

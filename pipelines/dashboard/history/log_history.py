@@ -38,7 +38,8 @@ FROM offset_history WHERE change IN ('commit', 'rewind') AND record_timestamp BE
 GROUP BY group_id ORDER BY commits DESC, group_id LIMIT {most}
 """
 _QUARANTINE = """
-SELECT q.reason, q.log_partition, q.log_offset, q.record_timestamp, q.key, q.value, q.batch_id FROM quarantine q
+SELECT q.reason, {log_topic} AS log_topic, q.log_partition, q.log_offset, q.record_timestamp, q.key, q.value, q.batch_id
+FROM quarantine q
 ORDER BY q.batch_id DESC, q.log_partition, q.log_offset DESC LIMIT {most}
 """
 _QUARANTINED = "SELECT count(*) AS rows FROM quarantine"
@@ -85,7 +86,9 @@ class LogQueries:
         They may have names of any group, so a viewer with a limited role does not see them.
         """
         number: int = self._moment.query(_QUARANTINED)["rows"][0].as_py()
-        rows = self._rows(_QUARANTINE, most=literal(MOST_QUARANTINED)) if number else []
+        # a column of the layout that added transactions
+        log_topic = "q.log_topic" if self._moment.batch.has_transactions else "CAST(NULL AS STRING)"
+        rows = self._rows(_QUARANTINE, most=literal(MOST_QUARANTINED), log_topic=log_topic) if number else []
         shown = (lambda _: None) if self._moment.is_limited else _hex
         return [{**row, "key": shown(row["key"]), "value": shown(row["value"])} for row in rows], number
 

@@ -25,7 +25,12 @@ SELECT producer_id, topic, partition, committed_offset, commit_timestamp, record
 FROM ({pending_offsets}) p
 WHERE group_id = {group} ORDER BY producer_id, topic, partition
 """
-_OPEN = f"SELECT DISTINCT topic, partition, transactional_id FROM ({OPEN_PARTITIONS}) o ORDER BY transactional_id"
+_OPEN = f"""
+SELECT o.topic, o.partition, o.transactional_id, t.state, o.producer_id, t.start_timestamp
+FROM ({OPEN_PARTITIONS}) o
+JOIN transactions t ON t.transactional_id = o.transactional_id
+ORDER BY t.start_timestamp, o.transactional_id, o.topic, o.partition
+"""
 _RECORDS = """
 SELECT key, value, log_partition, log_offset, record_timestamp FROM group_records
 WHERE group_id = {group} ORDER BY log_partition, log_offset

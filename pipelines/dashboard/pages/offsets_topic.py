@@ -6,6 +6,7 @@ from pipelines.dashboard.history.log_history import LogQueries, read_rates
 from pipelines.dashboard.history.span import span_until
 from pipelines.dashboard.moments.moment import Moment
 from pipelines.dashboard.pages.page import Query
+from pipelines.snapshots.transactions_summary import summarize_transactions
 
 Row = dict[str, Any]
 
@@ -29,6 +30,21 @@ def offsets_topic_page(moment: Moment, query: Query) -> Row:
         "quarantined": quarantined,
         "batches": batches,
         "maintained_at": queries.maintained_at(),
+        "transactions": _transactions(moment),
+    }
+
+
+def _transactions(moment: Moment) -> Row | None:
+    """What the tables have of `__transaction_state`; None if the job does not read it."""
+    offsets = moment.batch.transaction_offsets
+    if offsets is None:
+        return None
+    summary = summarize_transactions(moment.query)
+    return {
+        "log_partitions": len(offsets),
+        "next_offsets": [{"log_partition": partition, "next_offset": offset} for partition, offset in sorted(offsets.items())],
+        "ids": dict(sorted(summary.ids.items(), key=lambda each: (-each[1], each[0]))),
+        "oldest_start": summary.oldest_start,
     }
 
 
