@@ -19,28 +19,28 @@ class SparkBatchApplier(BatchApplier):
     """The function of `foreachBatch`. With more than `bulk_rows` change rows the executors write the offsets."""
 
     #: The first batch of a run may have years of a log, so its rows are counted before they are collected. The following ones
-    #: have what was appended since; they are collected at once, which saves a Spark job.
-    is_counted_first = True
+    #: have what was appended since; collecting them uncounted saves a Spark job.
+    _is_first_batch = True
 
     def __call__(self, changed: DataFrame, _spark_batch_id: int) -> None:
         """Apply packed change rows exactly once, even if the stream repeats the batch."""
         with self.lock:
             phases = Phases(self.clock())
-            if self.is_counted_first or not self._apply_collected(changed, phases):
+            if self._is_first_batch or not self._apply_collected(changed, phases):
                 self._apply_counted(changed, phases)
-            self.is_counted_first = False
+            self._is_first_batch = False
 
     def _apply_collected(self, changed: DataFrame, phases: Phases) -> bool:
         """Apply a batch of few rows; False if it has too many."""
         with phases.timed("read"):
             packed_rows = collected_if_small(changed)
             # unpacked rows take twice the memory: only rows that stay in the driver are unpacked
-            fits = packed_rows is not None and self._fits(table_of(of_kind(packed_rows, Kind.RANGE)))
-            rows = table_of(packed_rows) if fits else None
+            if packed_rows is None or not self._fits(table_of(of_kind(packed_rows, Kind.RANGE))):
+                return False
+            rows = table_of(packed_rows)
         del packed_rows
-        if rows is not None:
-            self.apply_rows(rows, phases)
-        return fits
+        self.apply_rows(rows, phases)
+        return True
 
     def _apply_counted(self, changed: DataFrame, phases: Phases) -> None:
         """Apply a batch of any size: its rows stay with the executors until they are counted."""
@@ -49,15 +49,9 @@ class SparkBatchApplier(BatchApplier):
         try:
             with phases.timed("read"):
                 ranges = table_of(collected(changed.where(col("kind") == str(Kind.RANGE))))
-                packed_rows = collected_if_small(changed) if self._fits(ranges) else None
-                is_bulk = packed_rows is None
-                if packed_rows is None:
-                    packed_rows = collected(changed.where(col("kind") != str(Kind.COMMIT)))
-                rows = table_of(packed_rows)
-            del packed_rows
-            if not is_bulk:
-                self.apply_rows(rows, phases)
-            elif not self._is_applied(ranges):
+            if not (self._fits(ranges) and self._apply_collected(changed, phases)) and not self._is_applied(ranges):
+                with phases.timed("read"):
+                    rows = table_of(collected(changed.where(col("kind") != str(Kind.COMMIT))))
                 self._apply(rows, ranges, phases, lambda plan, context: bulk_offset_writes(changed, plan, context))
         finally:
             changed.unpersist()

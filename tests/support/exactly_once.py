@@ -26,7 +26,7 @@ INPUT, OUTPUT, GROUP = "input", "output", "transformers"
 PARTITIONS = 8
 _PROGRAM = Path(__file__).with_name("transform_worker.py")
 _PATIENCE_SECONDS = 90
-#: Shares of kills: of the coordinator, of one worker; the others kill the coordinator and some workers at once.
+#: Shares of kills: of the coordinator, of one worker; the others kill the coordinator and some workers together.
 _COORDINATOR, _WORKER = 0.35, 0.5
 #: Share of the coordinator's starts that are killed before they have loaded the log.
 _KILLED_WHILE_LOADING = 0.2

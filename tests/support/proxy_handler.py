@@ -1,4 +1,4 @@
-"""What the proxies of the tests share: asking the server behind, and answering the client."""
+"""What the proxies of the tests share: requests to the upstream server, and answers to the client."""
 
 import http.client
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ class ProxyHandler(BaseHTTPRequestHandler):
         return self.rfile.read(int(self.headers.get("Content-Length", 0)))
 
     def ask(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, dict[str, str], bytes]:
-        """Send a request to the server behind, and return status, headers and body of its answer."""
+        """Send a request to the upstream server, and return status, headers and body of its answer."""
         connection = http.client.HTTPConnection(self.upstream, timeout=60)
         try:
             connection.request(method, path, body=body, headers=dict(headers))
@@ -30,7 +30,7 @@ class ProxyHandler(BaseHTTPRequestHandler):
             connection.close()
 
     def pass_on(self, body: bytes, headers: Mapping[str, str]) -> None:
-        """Answer as the server behind answers the same request with these headers."""
+        """Answer as the upstream server answers the same request with these headers."""
         status, found, text = self.ask(self.command, self.path, body, headers)
         self.answer(status, found.items(), text, found.get("Content-Length") if self.command == "HEAD" else None)
 
