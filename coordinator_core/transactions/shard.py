@@ -17,9 +17,9 @@ from coordinator_core.log.entries import LogRecord
 from coordinator_core.protocol import apis
 from coordinator_core.protocol.api import Response, TransactionApi, TransactionRequest
 from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.reduction.transaction_load import load_transaction_columns
 from coordinator_core.state.anomaly import Anomaly
 from coordinator_core.state.transaction_cache import TransactionMetadataCache
-from coordinator_core.state.transaction_load import load_transaction_columns
 from coordinator_core.transactions import describe, expiration, markers, timeouts
 from coordinator_core.transactions.add_partitions import add_offsets_to_txn, add_partitions_to_txn
 from coordinator_core.transactions.config import TransactionConfig
@@ -101,7 +101,7 @@ class TransactionShard:
         return tuple(found)
 
     def replay_columns(self, pieces: Iterable[RecordColumns]) -> tuple[Anomaly, ...]:
-        """Apply the whole log as columns, in the order of offsets. Anomalies of superseded records are not reported."""
+        """Apply the whole log as columns, in the order of offsets. Return the anomalies."""
         return load_transaction_columns(self._context.cache, self.partition, pieces)
 
     def finish_load(self, now_ms: int) -> TransactionResult:
