@@ -12,7 +12,15 @@ import pyarrow.compute as pc
 
 from coordinator_core.codec.arrays import ArrowArray, ArrowColumn, Bytes, Int32s, Int64s, Numbers, Structs
 from coordinator_core.codec.slices import strings
-from coordinator_core.codec.transaction_kernels import OTHER, STATE, TOMBSTONE, TRANSACTION, decode_records, locate_partitions
+from coordinator_core.codec.transaction_kernels import (
+    OTHER,
+    STATE,
+    TOMBSTONE,
+    TRANSACTION,
+    decode_records,
+    locate_partitions,
+    number_ids,
+)
 
 __all__ = ["OTHER", "PARTITIONS", "STATE", "TOMBSTONE", "TransactionColumns", "decode_transactions"]
 
@@ -42,6 +50,14 @@ class TransactionColumns:
     def ids(self, rows: Int64s) -> ArrowColumn:
         """Transactional ids of rows that are not OTHER."""
         return strings(self.buffer, self.id_start[rows], self.id_length[rows])
+
+    def last_rows(self, chosen: Int64s) -> tuple[Int32s, Int64s]:
+        """Return a number from 0 of the id of each chosen row, none of which is OTHER, and by number the last of its rows."""
+        number: Int32s = np.empty(len(chosen), np.int32)
+        last: Int64s = np.empty(len(chosen), np.int64)
+        table: Int32s = np.zeros(1 << (2 * len(chosen)).bit_length(), np.int32)
+        count = number_ids(self.buffer, self.id_start, self.id_length, chosen, table, number, last)
+        return number, last[:count]
 
     def partitions(self, values: Structs) -> ArrowArray:
         """Distinct partitions of some of `values`, sorted by topic and number (`PARTITIONS`); none for a null array."""

@@ -11,6 +11,8 @@ from numba import njit
 
 from coordinator_core.codec.arrays import Bytes, Int32s, Int64s, Integer, Structs
 from coordinator_core.codec.byte_kernels import (
+    equal_bytes,
+    hash_bytes,
     is_utf8,
     read_int16,
     read_int32,
@@ -198,6 +200,37 @@ def decode_records(
         values[i].version = version
         if _decode_value(buffer, start, start + size, values[i]):
             status[i] = STATE
+
+
+@njit(cache=True)
+def number_ids(
+    buffer: Bytes, id_start: Int64s, id_length: Int32s, chosen: Int64s, table: Int32s, number: Int32s, last: Int64s
+) -> Integer:
+    """Number the transactional ids of the chosen rows from 0, in the order of their first rows; return how many there are.
+
+    `number` gets that of each chosen row, `last` the last row of each id. `table` is empty, with a power of two of slots.
+    """
+    mask = np.uint64(table.size - 1)
+    count = 0
+    for k in range(chosen.size):
+        row = chosen[k]
+        slot = hash_bytes(buffer, id_start[row], id_length[row]) & mask
+        found = -1
+        while found < 0:
+            candidate = np.int64(table[slot]) - 1
+            if candidate < 0:
+                found = count
+                count += 1
+                table[slot] = count
+            elif id_length[last[candidate]] == id_length[row] and equal_bytes(
+                buffer, id_start[last[candidate]], buffer, id_start[row], id_length[row]
+            ):
+                found = candidate
+            else:
+                slot = (slot + np.uint64(1)) & mask
+        number[k] = found
+        last[found] = row
+    return count
 
 
 @njit(cache=True)

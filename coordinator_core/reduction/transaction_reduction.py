@@ -122,7 +122,7 @@ class TransactionReducer:
             self._reduced = parts[0] if parts else self._reduced
             return
         rows = pa.concat_tables(parts)
-        number, last = last_per_id(rows["transactional_id"])
+        number, last = _last_per_id(rows["transactional_id"])
         counts = {name: np.bincount(number, rows[name].to_numpy(), len(last)).astype(np.int64) for name in COUNTS}
         kept = rows.drop_columns(list(COUNTS)).take(pa.array(last))
         self._reduced = _with_counts(kept, counts)
@@ -136,7 +136,7 @@ class TransactionReducer:
         return found
 
 
-def last_per_id(ids: ArrowColumn) -> tuple[Int64s, Int64s]:
+def _last_per_id(ids: ArrowColumn) -> tuple[Int64s, Int64s]:
     """Return a number of each id, from 0 in the order of first rows, and for each number the last row with it."""
     encoded = ids.combine_chunks().dictionary_encode()
     number: Int64s = encoded.indices.to_numpy().astype(np.int64)
@@ -158,13 +158,11 @@ def _is_loaded(decoded: TransactionColumns) -> Numbers:
 
 def _reduced_piece(columns: RecordColumns, decoded: TransactionColumns, rows: Int64s) -> pa.Table:
     """The last of the rows of each id."""
-    ids = decoded.ids(rows)
-    number, last = last_per_id(ids)
+    number, chosen = decoded.last_rows(rows)
     # of rows that are not STATE, the bytes that were in their place
     states = np.where(decoded.status[rows] == STATE, decoded.values["state"][rows], -1)
-    counts = [np.bincount(number, minlength=len(last))]
-    counts += [np.bincount(number[states == state], minlength=len(last)) for state in _COUNTED_STATES]
-    chosen = rows[last]
+    counts = [np.bincount(number, minlength=len(chosen))]
+    counts += [np.bincount(number[states == state], minlength=len(chosen)) for state in _COUNTED_STATES]
     is_tombstone = decoded.status[chosen] == TOMBSTONE
     values = decoded.values[chosen]
     # the partitions of an Empty id are ignored
@@ -172,7 +170,7 @@ def _reduced_piece(columns: RecordColumns, decoded: TransactionColumns, rows: In
     values["partitions"][values["state"] == EMPTY] = 0
     kept = pa.table(
         {
-            "transactional_id": ids.take(pa.array(last)),
+            "transactional_id": decoded.ids(chosen),
             **{name: pa.array(values[name], kind, mask=is_tombstone) for name, kind in _STATE_FIELDS.items()},
             "partitions": decoded.partitions(values),
             "log_offset": columns.offset[chosen],

@@ -48,6 +48,8 @@ class LiveTransaction:
     A new id has epoch -1 until the log has its first record.
     """
 
+    __slots__ = ("_behaviour", "has_failed_fence", "metadata", "pending")
+
     def __init__(self, metadata: TransactionMetadata, behaviour: TransactionBehaviour) -> None:
         self.metadata = metadata
         self.pending: TransactionState | None = None

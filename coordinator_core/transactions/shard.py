@@ -19,6 +19,7 @@ from coordinator_core.protocol.api import Response, TransactionApi, TransactionR
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.reduction.transaction_load import load_transaction_columns
 from coordinator_core.state.anomaly import Anomaly
+from coordinator_core.state.garbage_collection import no_garbage_collection
 from coordinator_core.state.transaction_cache import TransactionMetadataCache
 from coordinator_core.transactions import describe, expiration, markers, timeouts
 from coordinator_core.transactions.add_partitions import add_offsets_to_txn, add_partitions_to_txn
@@ -108,10 +109,11 @@ class TransactionShard:
         """End the load: markers of all decided transactions are written again, with this coordinator's epoch."""
         result = self._begin(now_ms)
         self.status = ShardStatus.ACTIVE
-        for metadata in self._context.cache.metadata().values():
-            live = self._context.add(metadata)
-            if metadata.state.is_prepared:
-                markers.begin_completion(result, live)
+        with no_garbage_collection():
+            for logged in self._context.cache.transactions.values():
+                live = self._context.add(logged.metadata)
+                if logged.metadata.state.is_prepared:
+                    markers.begin_completion(result, live)
         timeouts.schedule_abort_scan(result)
         expiration.schedule_expiration(result)
         return self._close(result)
