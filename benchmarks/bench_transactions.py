@@ -43,9 +43,10 @@ _WARM_UP = TransactionLogShape(100)
 
 
 class _Measured(NamedTuple):
-    """Seconds of the steps of one round, in order, and the growth of the peak memory in MiB."""
+    """Seconds of the steps of one round, in order, the CPU time of all its threads, and the growth of the peak memory in MiB."""
 
     seconds: dict[str, float]
+    cpu_seconds: float
     mib: float
 
 
@@ -66,9 +67,11 @@ def main(arguments: list[str] | None = None) -> None:
             best = min(rounds, key=lambda measured: sum(measured.seconds.values()))
             total = sum(best.seconds.values())
             steps = ", ".join(f"{step} {seconds:.2f}" for step, seconds in best.seconds.items())
-            rates = (f"{shape.ids / total:,.0f}", f"{shape.records / total:,.0f}", f"{best.mib:,.0f}")
+            rates = (f"{shape.ids / total:,.0f}", f"{shape.records / total:,.0f}", f"{best.cpu_seconds:.2f}", f"{best.mib:,.0f}")
             rows.append((name, short(shape.ids), shape.records, *rates, steps))
-    print_table(("load by the", "ids", "records", "ids/s", "records/s", "peak memory, MiB", "seconds of the steps"), rows)
+    print_table(
+        ("load by the", "ids", "records", "ids/s", "records/s", "CPU, s", "peak memory, MiB", "seconds of the steps"), rows
+    )
 
 
 def _in_new_process(load: Callable[..., _Measured], shape: TransactionLogShape, folder: Path) -> _Measured:
@@ -79,13 +82,13 @@ def _in_new_process(load: Callable[..., _Measured], shape: TransactionLogShape, 
 def _load_tables(shape: TransactionLogShape, folder: Path) -> _Measured:
     with tempfile.TemporaryDirectory(prefix="grouplake-benchmark-") as scratch:
         _first_batch(_WARM_UP.generated(Path(scratch)), Path(scratch, "warm-up"))
-        before = _peak_mib()
+        before, cpu = _peak_mib(), time.process_time()
         seconds = _first_batch(folder, Path(scratch, "tables"))
-        peak_mib = _peak_mib() - before
+        measured = _Measured(seconds, time.process_time() - cpu, _peak_mib() - before)
         loaded = DeltaTable(Path(scratch, "tables", "transactions")).to_pyarrow_table(columns=["state", "producer_id"])
         assert len(loaded) == len(pc.unique(loaded["producer_id"])) == shape.ids
         assert pc.sum(pc.equal(loaded["state"], ONGOING.label)).as_py() == shape.open_transactions
-    return _Measured(seconds, peak_mib)
+    return measured
 
 
 def _first_batch(folder: Path, tables: Path) -> dict[str, float]:
@@ -103,12 +106,13 @@ def _first_batch(folder: Path, tables: Path) -> dict[str, float]:
 def _load_coordinator(shape: TransactionLogShape, folder: Path) -> _Measured:
     with tempfile.TemporaryDirectory(prefix="grouplake-benchmark-") as scratch:
         _load_shards(_WARM_UP.generated(Path(scratch)))
-    before = _peak_mib()
+    before, cpu = _peak_mib(), time.process_time()
     seconds, shards = _load_shards(folder)
+    measured = _Measured(seconds, time.process_time() - cpu, _peak_mib() - before)
     loaded = [metadata for shard in shards for metadata in shard.context.cache.metadata().values()]
     assert len({metadata.producer_id for metadata in loaded}) == shape.ids
     assert sum(metadata.state is ONGOING for metadata in loaded) == shape.open_transactions
-    return _Measured(seconds, _peak_mib() - before)
+    return measured
 
 
 def _load_shards(folder: Path) -> tuple[dict[str, float], list[TransactionShard]]:
