@@ -37,6 +37,7 @@ from pipelines.tables.store import TableStore
 
 _ERA = Era.named("4")
 _KIB_PER_MIB = 1024
+_HEAD = ("load by the", "ids", "records", "ids/s", "records/s", "CPU, s", "peak memory, MiB", "seconds of the steps")
 _NOW_MS = 1_790_000_100_000
 #: A log that loads the compiled functions before the measured one.
 _WARM_UP = TransactionLogShape(100)
