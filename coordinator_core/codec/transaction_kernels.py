@@ -215,11 +215,11 @@ def number_ids(
     for k in range(chosen.size):
         row = chosen[k]
         slot = hash_bytes(buffer, id_start[row], id_length[row]) & mask
-        found = -1
+        found = np.int64(-1)
         while found < 0:
             candidate = np.int64(table[slot]) - 1
             if candidate < 0:
-                found = count
+                found = np.int64(count)
                 count += 1
                 table[slot] = count
             elif id_length[last[candidate]] == id_length[row] and equal_bytes(

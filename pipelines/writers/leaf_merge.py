@@ -116,7 +116,8 @@ class LeafMerge:
         known = [leaf for leaf in leaves if leaf.low is not None]
         bounds = [bisect_left(self._firsts, leaf.low) for leaf in known[1:]]
         parts = np.split(numbers, np.searchsorted(numbers, bounds))
-        for leaf, part in zip(known or [None], parts, strict=True):
+        targets: list[Leaf | None] = [*known] or [None]
+        for leaf, part in zip(targets, parts, strict=True):
             if len(part):
                 by_path.setdefault(leaf.path if leaf else "", _Change(leaf)).inserted = part
 
