@@ -84,6 +84,7 @@ class TransactionReducer:
     def __init__(self, era: str, partition: int) -> None:
         """Raises ValueError for an era without transactions."""
         self._partition = partition
+        #: Its rules and its reasons; it remains empty.
         self._cache = TransactionMetadataCache(era)
         self._reduced = REDUCED_TRANSACTIONS.empty_table()
         self._waiting: list[pa.Table] = []
