@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from coordinator_core.codec.text import transaction_json_form
 from coordinator_core.codec.transactions import TransactionRecord
 from coordinator_core.log.entries import LogRecord
+from coordinator_core.reduction.transaction_load import loaded_transactions
 from coordinator_core.reduction.transaction_reduction import TransactionReducer
 from coordinator_core.sources.source import LogSource
 from coordinator_core.state.transaction_metadata import TransactionMetadata, loaded_metadata
@@ -53,7 +54,7 @@ def _classic_text(metadata: TransactionMetadata, era: str) -> str:
     )
 
 
-def loaded_transactions(source: LogSource, era: str) -> tuple[list[TransactionMetadata], list[LogProblem]]:
+def transactions_of(source: LogSource, era: str) -> tuple[list[TransactionMetadata], list[LogProblem]]:
     """Every transactional id as a coordinator of the era loads it, by name, and the records that it does not load."""
     earliest, ends = source.earliest_offsets(), source.end_offsets()
     found: list[TransactionMetadata] = []
@@ -63,8 +64,8 @@ def loaded_transactions(source: LogSource, era: str) -> tuple[list[TransactionMe
         for columns in source.read_columns(partition, earliest[partition], ends[partition]):
             reducer.add(columns)
         reduction = reducer.finish()
-        found += (each.after.metadata for each in reduction.transactions if each.after is not None)
-        problems += (LogProblem(partition, unread.record.offset, unread.reason) for unread in reduction.unread)
+        found += (logged.metadata for logged in loaded_transactions(reduction))
+        problems += (LogProblem(partition, unread.record.offset, unread.anomaly.detail) for unread in reduction.unread)
         problems += (LogProblem(partition, damage.offset, damage.reason) for damage in reduction.damages)
     return sorted(found, key=lambda metadata: metadata.transactional_id), problems
 

@@ -43,6 +43,20 @@ func (r *recorder) isOver() bool {
 	return time.Now().After(r.end)
 }
 
+// repeat starts the measurement, and lets every client repeat an operation until the end; the operation gets its number.
+func (r *recorder) repeat(clients int, operation func(number int)) {
+	r.start()
+	var running sync.WaitGroup
+	for number := range clients {
+		running.Go(func() {
+			for !r.isOver() {
+				operation(number)
+			}
+		})
+	}
+	running.Wait()
+}
+
 // isMeasured returns whether an operation that ends now counts.
 func (r *recorder) isMeasured() bool {
 	now := time.Now()

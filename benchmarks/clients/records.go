@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -51,34 +50,18 @@ func produce(o *options, r *recorder) {
 		producers[number] = o.producer(r)
 		check(producers[number].ProduceSync(context.Background(), kgo.SliceRecord(value)).FirstErr())
 	}
-	r.start()
-	var running sync.WaitGroup
-	for _, client := range producers {
-		running.Go(func() {
-			for !r.isOver() {
-				began := time.Now()
-				client.Produce(context.Background(), kgo.SliceRecord(value), func(_ *kgo.Record, err error) {
-					check(err)
-					r.operation(began)
-				})
-			}
+	r.repeat(o.clients, func(number int) {
+		began := time.Now()
+		producers[number].Produce(context.Background(), kgo.SliceRecord(value), func(_ *kgo.Record, err error) {
+			check(err)
+			r.operation(began)
 		})
-	}
-	running.Wait()
+	})
 }
 
 // fetch lets consumers without a group read all partitions from their start, again and again.
 func fetch(o *options, r *recorder) {
-	r.start()
-	var running sync.WaitGroup
-	for range o.clients {
-		running.Go(func() {
-			for !r.isOver() {
-				o.readAll(r)
-			}
-		})
-	}
-	running.Wait()
+	r.repeat(o.clients, func(int) { o.readAll(r) })
 }
 
 func (o *options) readAll(r *recorder) {
@@ -108,18 +91,11 @@ func transact(o *options, r *recorder) {
 		producers[number] = o.producer(r, kgo.TransactionalID(fmt.Sprintf("producer-%d", number)), kgo.ProducerLinger(0))
 		transaction(producers[number], value)
 	}
-	r.start()
-	var running sync.WaitGroup
-	for _, client := range producers {
-		running.Go(func() {
-			for !r.isOver() {
-				began := time.Now()
-				transaction(client, value)
-				r.operation(began)
-			}
-		})
-	}
-	running.Wait()
+	r.repeat(o.clients, func(number int) {
+		began := time.Now()
+		transaction(producers[number], value)
+		r.operation(began)
+	})
 }
 
 func transaction(client *kgo.Client, value []byte) {

@@ -90,6 +90,13 @@ class ProducerAppend:
         self.entry = entry
         self.started: list[int] = []
 
+    def add(self, batch: DataBatch | Marker) -> CompletedTransaction | None:
+        """Add a batch of data or a marker; return the transaction that it ends, if any. Raises ProducerRejected."""
+        if isinstance(batch, Marker):
+            return self.append_marker(batch)
+        self.append_data(batch)
+        return None
+
     def append_data(self, batch: DataBatch) -> None:
         """Add a batch of data. Raises ProducerRejected."""
         if batch.epoch < self.entry.epoch and self._origin is not AppendOrigin.REPLICATION:

@@ -1,85 +1,93 @@
-"""Reduction of a range of `__transaction_state`: the last record per transactional id, with counts of the records before it.
+"""Reduction of a range of `__transaction_state`: the last record per transactional id, with counts of the records up to it.
 
-Only the last record of an id decides its state, so the others are not decoded: their states are read in columns, from a fixed
-position of the value. The survivors are applied by `TransactionMetadataCache`, which loads them as a coordinator of the era does.
+All records are decoded in columns; only those that a coordinator of the era does not load go through the scalar codec, which has
+the reasons.
 """
 
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+import pyarrow as pa
 
-from coordinator_core.codec.arrays import Bytes, Int8s, Int64s
-from coordinator_core.codec.slices import binaries
-from coordinator_core.codec.transactions import TRANSACTION_RECORD, decode_transaction
-from coordinator_core.log.columns import IS_CONTROL, RecordColumns
+from coordinator_core.codec.arrays import ArrowColumn, Int64s, Numbers
+from coordinator_core.codec.transaction_columns import (
+    PARTITIONS,
+    STATE,
+    TOMBSTONE,
+    TransactionColumns,
+    decode_transactions,
+)
+from coordinator_core.codec.transactions import decode_transaction
+from coordinator_core.log.columns import IS_CONTROL, RecordColumns, to_log_records
 from coordinator_core.log.damage import Damage
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.state.anomaly import Anomaly
-from coordinator_core.state.transaction_cache import LoggedTransaction, TransactionMetadataCache
-from coordinator_core.state.transaction_state import TransactionState
+from coordinator_core.state.transaction_cache import TransactionMetadataCache
+from coordinator_core.state.transaction_metadata import TRANSACTION_VERSIONS
+from coordinator_core.state.transaction_state import COMPLETE_ABORT, COMPLETE_COMMIT, EMPTY, TransactionState
 
-Bools = NDArray[np.bool_]
+#: Columns of a state, null for a tombstone: fields of a value, under their names in `TransactionMetadata`.
+_STATE_FIELDS = {
+    "state": pa.int8(),
+    "producer_id": pa.int64(),
+    "producer_epoch": pa.int16(),
+    "timeout_ms": pa.int32(),
+    "start_ms": pa.int64(),
+    "last_update_ms": pa.int64(),
+    "previous_producer_id": pa.int64(),
+    "next_producer_id": pa.int64(),
+    "client_transaction_version": pa.int16(),
+}
+#: Numbers of records up to the last one: of all, and of those with the states Empty, CompleteCommit and CompleteAbort.
+COUNTS = ("records", "initializations", "commits", "aborts")
+_COUNTED_STATES = (EMPTY, COMPLETE_COMMIT, COMPLETE_ABORT)
 
-#: Bytes of a key before the transactional id: record type and length.
-_KEY_HEADER = 4
-#: Position of the state in a value, in all versions: after version, producer id, epoch and timeout.
-_STATE_AT = 16
-#: In place of a state: a tombstone, and a record that cannot be read by its header.
-_TOMBSTONE, _UNREADABLE = -1, -2
+#: Columns of reduced transactions. Times in ms.
+REDUCED_TRANSACTIONS = pa.schema(
+    {
+        "transactional_id": pa.string(),
+        **_STATE_FIELDS,
+        "partitions": PARTITIONS,
+        "log_offset": pa.int64(),
+        "record_timestamp": pa.int64(),
+        **dict.fromkeys(COUNTS, pa.int64()),
+    }
+)
 
-
-class Counts(NamedTuple):
-    """Numbers of records: of all, and of those with the states Empty, CompleteCommit and CompleteAbort."""
-
-    records: int
-    initializations: int
-    commits: int
-    aborts: int
-
-
-class ReducedTransaction(NamedTuple):
-    """The last record of a transactional id in a range that a coordinator loads, and counts of the records up to it.
-
-    `after` is None for a tombstone.
-    """
-
-    transactional_id: str
-    after: LoggedTransaction | None
-    log_offset: int
-    record_timestamp: int
-    counts: Counts
+#: Rows of pieces that wait for their reduction; more of them make the reductions rarer.
+_MIN_WAITING = 65_536
 
 
 class UnreadRecord(NamedTuple):
     """A record that the era's coordinator does not load."""
 
     record: LogRecord
-    reason: str
+    anomaly: Anomaly
 
 
 class TransactionReduction(NamedTuple):
-    """Result for a range of one log partition."""
+    """Result for a range of one log partition.
+
+    `transactions` has the last record of each transactional id that a coordinator loads (`REDUCED_TRANSACTIONS`).
+    """
 
     partition: int
     records_read: int
-    transactions: tuple[ReducedTransaction, ...]
+    transactions: pa.Table
     unread: tuple[UnreadRecord, ...]
     damages: tuple[Damage, ...]
 
 
 class TransactionReducer:
-    """Reduces the records of one log partition, piece by piece in log order.
-
-    A record whose header cannot be read is reported as unread. The rest of a value is decoded only for the last record of an id
-    in a piece; if it is damaged, the record before it counts.
-    """
+    """Reduces the records of one log partition, piece by piece in log order."""
 
     def __init__(self, era: str, partition: int) -> None:
         """Raises ValueError for an era without transactions."""
         self._partition = partition
+        #: Its rules and its reasons; it remains empty.
         self._cache = TransactionMetadataCache(era)
-        self._reduced: dict[str, ReducedTransaction] = {}
+        self._reduced = REDUCED_TRANSACTIONS.empty_table()
+        self._waiting: list[pa.Table] = []
         self._unread: list[UnreadRecord] = []
         self._damages: list[Damage] = []
         self._read = 0
@@ -88,110 +96,92 @@ class TransactionReducer:
         """Reduce the next records."""
         self._damages += columns.damages
         self._read += len(columns)
-        id_length = _id_lengths(columns)
-        states = _states(columns, id_length, self._cache.loader.value_versions)
-        for at in np.flatnonzero(states == _UNREADABLE).tolist():
-            self._apply(columns, at, Counts(0, 0, 0, 0))
-        readable: Int64s = np.flatnonzero(states != _UNREADABLE)
-        ids = binaries(columns.buffer, columns.key_start[readable] + _KEY_HEADER, id_length[readable]).combine_chunks()
-        encoded = ids.dictionary_encode()
-        number: Int64s = encoded.indices.to_numpy().astype(np.int64)
-        counts = _counts(number, states[readable], len(encoded.dictionary))
-        last: Int64s = np.zeros(len(counts), np.int64)
-        # of assignments to one index, the last one counts
-        last[number] = readable
-        failed = [index for index, at in enumerate(last.tolist()) if not self._apply(columns, at, counts[index])]
-        if failed:
-            self._apply_earlier(columns, readable, number, {index: counts[index] for index in failed})
+        decoded = decode_transactions(
+            columns.buffer,
+            columns.key_start,
+            columns.key_length,
+            columns.value_start,
+            columns.value_length,
+            self._cache.loader.value_versions.stop,
+        )
+        is_loaded = _is_loaded(decoded) & (columns.flags & IS_CONTROL == 0)
+        self._unread += self._unread_records(columns.take(np.flatnonzero(~is_loaded).tolist()))
+        self._waiting.append(_reduced_piece(columns, decoded, np.flatnonzero(is_loaded)))
+        if sum(map(len, self._waiting)) > max(_MIN_WAITING, len(self._reduced)):
+            self._reduce_waiting()
 
     def finish(self) -> TransactionReduction:
         """The result for all records so far."""
-        unread = tuple(sorted(self._unread, key=lambda each: each.record.offset))
-        return TransactionReduction(self._partition, self._read, tuple(self._reduced.values()), unread, tuple(self._damages))
+        self._reduce_waiting()
+        return TransactionReduction(self._partition, self._read, self._reduced, tuple(self._unread), tuple(self._damages))
 
-    def _apply_earlier(self, columns: RecordColumns, rows: Int64s, number: Int64s, counts: dict[int, Counts]) -> None:
-        """For each id in `counts`, by its number, apply the newest record before its last one that has an effect."""
-        order: Int64s = np.argsort(number, kind="stable")
-        ends: Int64s = np.searchsorted(number[order], [index + 1 for index in counts])
-        starts: Int64s = np.searchsorted(number[order], list(counts))
-        for start, end, each in zip(starts.tolist(), ends.tolist(), counts.values(), strict=True):
-            for at in rows[order[start : end - 1]][::-1].tolist():
-                if self._apply(columns, at, each):
-                    break
+    def _reduce_waiting(self) -> None:
+        parts = [part for part in (self._reduced, *self._waiting) if len(part)]
+        self._waiting = []
+        if len(parts) < 2:
+            # one part has an id once
+            self._reduced = parts[0] if parts else self._reduced
+            return
+        rows = pa.concat_tables(parts)
+        number, last = _last_per_id(rows["transactional_id"])
+        counts = {name: np.bincount(number, rows[name].to_numpy(), len(last)).astype(np.int64) for name in COUNTS}
+        kept = rows.drop_columns(list(COUNTS)).take(pa.array(last))
+        self._reduced = _with_counts(kept, counts)
 
-    def _apply(self, columns: RecordColumns, at: int, counts: Counts) -> bool:
-        """Apply one record; False if it has no effect."""
-        record = _record(columns, at, self._partition)
-        change = self._cache.apply(record, None if record.is_control else decode_transaction(record.key, record.value))
-        if isinstance(change, Anomaly):
-            self._unread.append(UnreadRecord(record, change.detail))
-            return False
-        earlier = self._reduced.get(change.transactional_id)
-        if earlier is not None:
-            counts = Counts(*map(sum, zip(earlier.counts, counts, strict=True)))
-        self._reduced[change.transactional_id] = ReducedTransaction(
-            change.transactional_id, change.after, record.offset, record.timestamp, counts
-        )
-        return True
+    def _unread_records(self, columns: RecordColumns) -> list[UnreadRecord]:
+        found = []
+        for record in to_log_records(columns, self._partition):
+            anomaly = self._cache.apply(record, None if record.is_control else decode_transaction(record.key, record.value))
+            assert isinstance(anomaly, Anomaly), f"{record} is loaded by the scalar codec only"
+            found.append(UnreadRecord(record, anomaly))
+        return found
 
 
-def _record(columns: RecordColumns, at: int, partition: int) -> LogRecord:
-    """One row as a record."""
-    return LogRecord(
-        partition,
-        int(columns.offset[at]),
-        int(columns.timestamp[at]),
-        _slice(columns.buffer, int(columns.key_start[at]), int(columns.key_length[at])),
-        _slice(columns.buffer, int(columns.value_start[at]), int(columns.value_length[at])),
-        is_control=bool(columns.flags[at] & IS_CONTROL),
+def _last_per_id(ids: ArrowColumn) -> tuple[Int64s, Int64s]:
+    """Return a number of each id, from 0 in the order of first rows, and for each number the last row with it."""
+    encoded = ids.combine_chunks().dictionary_encode()
+    number: Int64s = encoded.indices.to_numpy().astype(np.int64)
+    last: Int64s = np.zeros(len(encoded.dictionary), np.int64)
+    # of assignments to one index, the last one counts
+    last[number] = np.arange(len(number))
+    return number, last
+
+
+def _is_loaded(decoded: TransactionColumns) -> Numbers:
+    """True for each record that `loaded_metadata` accepts, and for each tombstone."""
+    values = decoded.values
+    state, version = values["state"], values["client_transaction_version"]
+    is_valid = (state >= 0) & (state < len(TransactionState)) & ((state == EMPTY) | (values["topics"] >= 0))
+    is_valid &= (version >= TRANSACTION_VERSIONS.start) & (version < TRANSACTION_VERSIONS.stop)
+    is_loaded: Numbers = (decoded.status == TOMBSTONE) | ((decoded.status == STATE) & is_valid)
+    return is_loaded
+
+
+def _reduced_piece(columns: RecordColumns, decoded: TransactionColumns, rows: Int64s) -> pa.Table:
+    """The last of the rows of each id."""
+    number, chosen = decoded.last_rows(rows)
+    # of rows that are not STATE, the bytes that were in their place
+    states = np.where(decoded.status[rows] == STATE, decoded.values["state"][rows], -1)
+    counts = [np.bincount(number, minlength=len(chosen))]
+    counts += [np.bincount(number[states == state], minlength=len(chosen)) for state in _COUNTED_STATES]
+    is_tombstone = decoded.status[chosen] == TOMBSTONE
+    values = decoded.values[chosen]
+    # the partitions of an Empty id are ignored
+    values["topics"][values["state"] == EMPTY] = 0
+    values["partitions"][values["state"] == EMPTY] = 0
+    kept = pa.table(
+        {
+            "transactional_id": decoded.ids(chosen),
+            **{name: pa.array(values[name], kind, mask=is_tombstone) for name, kind in _STATE_FIELDS.items()},
+            "partitions": decoded.partitions(values),
+            "log_offset": columns.offset[chosen],
+            "record_timestamp": columns.timestamp[chosen],
+        }
     )
+    return _with_counts(kept, dict(zip(COUNTS, counts, strict=True)))
 
 
-def _slice(buffer: Bytes, start: int, length: int) -> bytes | None:
-    return None if length < 0 else buffer[start : start + length].tobytes()
-
-
-def _id_lengths(columns: RecordColumns) -> Int64s:
-    """Bytes of the transactional id in each key; -1 for a key that cannot be read."""
-    long = columns.key_length >= _KEY_HEADER
-    lengths: Int64s = np.full(len(columns), -1, np.int64)
-    record_type = _int16(columns.buffer, columns.key_start, long)
-    length = _int16(columns.buffer, columns.key_start + 2, long)
-    is_key = long & (record_type == TRANSACTION_RECORD) & (length >= 0) & (length + _KEY_HEADER <= columns.key_length)
-    lengths[is_key] = length[is_key]
-    return lengths
-
-
-def _states(columns: RecordColumns, id_length: Int64s, versions: range) -> Int8s:
-    """State of each record by its header, or `_TOMBSTONE` or `_UNREADABLE`."""
-    states: Int8s = np.full(len(columns), _UNREADABLE, np.int8)
-    is_data = (id_length >= 0) & (columns.flags & IS_CONTROL == 0)
-    long = is_data & (columns.value_length > _STATE_AT)
-    version = _int16(columns.buffer, columns.value_start, long)
-    state = _byte(columns.buffer, columns.value_start + _STATE_AT, long)
-    is_value = long & (version >= versions.start) & (version < versions.stop) & (state < len(TransactionState))
-    states[is_value] = state[is_value]
-    states[is_data & (columns.value_length < 0)] = _TOMBSTONE
-    return states
-
-
-def _byte(buffer: Bytes, at: Int64s, chosen: Bools) -> Int64s:
-    """Bytes at positions; 0 where not `chosen`."""
-    found: Int64s = np.zeros(len(at), np.int64)
-    found[chosen] = buffer[at[chosen]]
-    return found
-
-
-def _int16(buffer: Bytes, at: Int64s, chosen: Bools) -> Int64s:
-    """Signed numbers of two bytes at positions; 0 where not `chosen`."""
-    unsigned = (_byte(buffer, at, chosen) << 8) | _byte(buffer, at + 1, chosen)
-    signed: Int64s = np.where(unsigned < 1 << 15, unsigned, unsigned - (1 << 16))
-    return signed
-
-
-def _counts(number: Int64s, states: Int8s, ids: int) -> list[Counts]:
-    """Counts of the records of each id."""
-    columns = [np.bincount(number, minlength=ids)]
-    for state in (TransactionState.EMPTY, TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT):
-        columns.append(np.bincount(number[states == state], minlength=ids))
-    return [Counts(*each) for each in np.column_stack(columns).tolist()]
+def _with_counts(kept: pa.Table, counts: dict[str, Int64s]) -> pa.Table:
+    for name in COUNTS:
+        kept = kept.append_column(name, pa.array(counts[name], pa.int64()))
+    return kept

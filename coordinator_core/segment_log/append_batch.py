@@ -16,11 +16,12 @@ from coordinator_core.log.record_batch import (
     end_transaction_marker,
     zigzag,
 )
+from coordinator_core.producers.append import DataBatch, Marker
 
 _BEHIND_CRC = struct.Struct(">hiqqqhii")
 _BEFORE_CRC = struct.Struct(">qiibI")
 _MAGIC = 2
-#: Kafka's coordinators write base sequence 0 in every batch of data, with or without a producer.
+#: Kafka's coordinators write base sequence 0 in every batch of data, with or without a producer. It is not checked.
 _BASE_SEQUENCE = 0
 _NO_PRODUCER = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 _NULL = b"\x01"
@@ -43,6 +44,15 @@ class AppendBatch(NamedTuple):
     def offset_count(self) -> int:
         """Number of offsets that the batch occupies."""
         return len(self.records) if self.control_type is None else 1
+
+    def of_producer(self, base_offset: int, now_ms: int) -> DataBatch | Marker | None:
+        """Return the fields that the state of the producer depends on, None without a producer."""
+        if self.producer is None:
+            return None
+        if self.control_type is None:
+            return DataBatch(*self.producer, _BASE_SEQUENCE, base_offset, base_offset + self.offset_count - 1, now_ms, True)
+        version = self.transaction_version
+        return Marker(*self.producer, self.control_type, self.coordinator_epoch, base_offset, now_ms, version)
 
 
 def batch_bytes(batch: AppendBatch, base_offset: int, leader_epoch: int, now_ms: int, compression: Compression) -> bytes:

@@ -2,12 +2,9 @@
 
 from collections.abc import Sequence
 
-from coordinator_core.producers.append import AppendOrigin, DataBatch, Marker, ProducerAppend, ProducerRejected
+from coordinator_core.producers.append import AppendOrigin, ProducerAppend, ProducerRejected
 from coordinator_core.producers.state_manager import ProducerStateManager
 from coordinator_core.segment_log.append_batch import AppendBatch
-
-#: Base sequence of every batch of a coordinator, which is not checked.
-_BASE_SEQUENCE = 0
 
 
 def check_coordinator_batches(
@@ -21,22 +18,15 @@ def check_coordinator_batches(
     rejected: dict[int, ProducerRejected] = {}
     offset = end_offset
     for position, batch in enumerate(batches):
-        if batch.producer is not None:
-            producer_id = batch.producer[0]
+        produced = batch.of_producer(offset, now_ms)
+        if produced is not None:
+            producer_id = produced.producer_id
             append = appends.get(producer_id) or states.prepare_update(producer_id, AppendOrigin.COORDINATOR)
             appends[producer_id] = append
             try:
-                _check(append, batch, batch.producer, offset, now_ms)
+                append.add(produced)
             except ProducerRejected as reason:
                 rejected[position] = reason
                 continue
         offset += batch.offset_count
     return rejected
-
-
-def _check(append: ProducerAppend, batch: AppendBatch, producer: tuple[int, int], offset: int, now_ms: int) -> None:
-    if batch.control_type is None:
-        append.append_data(DataBatch(*producer, _BASE_SEQUENCE, offset, offset + batch.offset_count - 1, now_ms, True))
-        return
-    kind, version = batch.control_type, batch.transaction_version
-    append.append_marker(Marker(*producer, kind, batch.coordinator_epoch, offset, now_ms, version))

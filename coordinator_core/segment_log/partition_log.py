@@ -22,7 +22,7 @@ from coordinator_core.segment_log.cleaning_plan import CleaningPlan, plan_cleani
 from coordinator_core.segment_log.coordinator_checks import check_coordinator_batches
 from coordinator_core.segment_log.errors import AppendFailed, CleanFailed, PartitionFailed
 from coordinator_core.segment_log.producer_files import ProducerFiles
-from coordinator_core.segment_log.producer_replay import replay_batch
+from coordinator_core.segment_log.producer_replay import replay
 from coordinator_core.segment_log.recovery import CutTail, recover
 from coordinator_core.segment_log.segment import MOST_OFFSETS, ActiveSegment, Segment, log_path, sync_folder
 from coordinator_core.segment_log.settings import SegmentLogSettings
@@ -131,9 +131,10 @@ class PartitionLog:
             parts.append(batch_bytes(batch, offset, self.leader_epoch, now_ms, self._settings.compression))
             offset += batch.offset_count
         self.append_bytes(b"".join(parts), offset, now_ms)
-        for batch, part in zip(batches, parts, strict=True):
-            if batch.producer is not None:
-                self._note_aborted(replay_batch(self.producers, memoryview(part)))
+        for base_offset, batch in zip(bases, batches, strict=True):
+            produced = batch.of_producer(base_offset, now_ms)
+            if produced is not None:
+                self._note_aborted(replay(self.producers, produced))
         self.producers.map_end_offset = offset
         if self.producer_files is None:
             # without consumers, nothing depends on the high watermark

@@ -11,7 +11,7 @@ from coordinator_core.log.record_batch import (
     read_records,
 )
 from coordinator_core.producers.aborted_transactions import AbortedTransaction
-from coordinator_core.producers.append import AppendOrigin, DataBatch, Marker, ProducerAppend
+from coordinator_core.producers.append import AppendOrigin, DataBatch, Marker
 from coordinator_core.producers.state_manager import ProducerStateManager
 from coordinator_core.segment_log.segment_scan import Piece
 
@@ -31,20 +31,14 @@ def replay_producers(states: ProducerStateManager, piece: Piece) -> list[Aborted
 def replay_batch(states: ProducerStateManager, batch: memoryview) -> AbortedTransaction | None:
     """Update the states with a batch that has a producer; return the transaction that it aborts, if any."""
     header = read_header(batch)
-    append = states.prepare_update(header.producer_id, AppendOrigin.REPLICATION)
-    if not header.is_control:
-        append.append_data(data_batch_of(header))
-        states.update(append)
-        return None
-    marker = marker_of(batch, header)
-    if marker is None:
-        return None
-    return apply_marker(states, append, marker)
+    found = marker_of(batch, header) if header.is_control else data_batch_of(header)
+    return None if found is None else replay(states, found)
 
 
-def apply_marker(states: ProducerStateManager, append: ProducerAppend, marker: Marker) -> AbortedTransaction | None:
-    """Update the states with a marker; return the row of the transaction that it aborts, if any. Raises ProducerRejected."""
-    completed = append.append_marker(marker)
+def replay(states: ProducerStateManager, batch: DataBatch | Marker) -> AbortedTransaction | None:
+    """Update the states with a batch of the log, without checks; return the transaction that it aborts, if any."""
+    append = states.prepare_update(batch.producer_id, AppendOrigin.REPLICATION)
+    completed = append.add(batch)
     states.update(append)
     if completed is None:
         return None

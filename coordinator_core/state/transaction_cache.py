@@ -1,6 +1,6 @@
 """Fold of the records of `__transaction_state` into the transactional ids that a coordinator has after a load."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
@@ -64,6 +64,7 @@ class TransactionMetadataCache:
         """Raises ValueError for an era without transactions."""
         if era not in TRANSACTION_LOADERS:
             raise ValueError(f"era {era!r} has no transactions: use {', '.join(TRANSACTION_LOADERS)}")
+        self.era = era
         self.loader = TRANSACTION_LOADERS[era]
         self._logged: dict[str, LoggedTransaction] = {}
 
@@ -75,6 +76,10 @@ class TransactionMetadataCache:
     def metadata(self) -> Mapping[str, TransactionMetadata]:
         """The state of every id, as comparable values."""
         return {transactional_id: logged.metadata for transactional_id, logged in self._logged.items()}
+
+    def add(self, loaded: Iterable[LoggedTransaction]) -> None:
+        """Add ids of a log partition that has none here yet."""
+        self._logged.update((logged.metadata.transactional_id, logged) for logged in loaded)
 
     def apply(self, log_record: LogRecord, decoded: TransactionRecord | Undecodable | None) -> TransactionChange | Anomaly:
         """Apply the next record of its log partition. `decoded` is None for a control record, which has no effect here."""

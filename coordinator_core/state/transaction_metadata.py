@@ -1,7 +1,7 @@
 """The state of one transactional id (`TransactionMetadata`, `TxnTransitMetadata`), and its form in the log."""
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from coordinator_core.codec.messages.transactions import PartitionsSchema, TransactionLogKey, TransactionLogValue
 from coordinator_core.codec.topic_partition import TopicPartition
@@ -25,8 +25,7 @@ def is_exhausted(producer_epoch: int) -> bool:
     return producer_epoch >= MAX_EPOCH - 1
 
 
-@dataclass(frozen=True, slots=True)
-class TransactionMetadata:
+class TransactionMetadata(NamedTuple):
     """State of a transactional id. Times in ms.
 
     `partitions` have data or offsets of the transaction; in Prepare* they are those without a marker. `last_producer_epoch` is
@@ -61,9 +60,8 @@ class TransactionMetadata:
     def as_logged(self, value_version: int) -> "TransactionMetadata":
         """The state that a load finds in a record of this version: without the fields that the record does not have."""
         if value_version >= _TAGS_SINCE:
-            return replace(self, last_producer_epoch=NO_PRODUCER_EPOCH)
-        return replace(
-            self,
+            return self._replace(last_producer_epoch=NO_PRODUCER_EPOCH)
+        return self._replace(
             last_producer_epoch=NO_PRODUCER_EPOCH,
             previous_producer_id=NO_PRODUCER_ID,
             next_producer_id=NO_PRODUCER_ID,

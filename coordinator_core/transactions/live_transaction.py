@@ -4,8 +4,6 @@ Each `prepare_*` computes the state after a transition and marks the transition 
 Once the log has the record, `complete` makes it the current state; `cancel` drops it. A second transition cannot begin before.
 """
 
-from dataclasses import replace
-
 from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.state.transaction_metadata import (
@@ -47,6 +45,8 @@ class LiveTransaction:
 
     A new id has epoch -1 until the log has its first record.
     """
+
+    __slots__ = ("_behaviour", "has_failed_fence", "metadata", "pending")
 
     def __init__(self, metadata: TransactionMetadata, behaviour: TransactionBehaviour) -> None:
         self.metadata = metadata
@@ -102,8 +102,7 @@ class LiveTransaction:
         """Add partitions, and begin a transaction unless one is open (`prepareAddPartitions`)."""
         now = self.metadata
         return self._prepare(
-            replace(
-                now,
+            now._replace(
                 state=ONGOING,
                 partitions=now.partitions | partitions,
                 start_ms=now_ms if now.state.expires else now.start_ms,
@@ -119,7 +118,7 @@ class LiveTransaction:
         if at_last_epoch and not self._behaviour.fences_last_epoch:
             raise IllegalTransition(f"{now.transactional_id!r}: producer id {now.producer_id} has no epoch to fence with")
         epoch = now.producer_epoch if self.has_failed_fence or at_last_epoch else now.producer_epoch + 1
-        return self._prepare(replace(now, state=PREPARE_EPOCH_FENCE, producer_epoch=epoch))
+        return self._prepare(now._replace(state=PREPARE_EPOCH_FENCE, producer_epoch=epoch))
 
     def prepare_end(
         self,
@@ -138,8 +137,7 @@ class LiveTransaction:
             if not (epoch == MAX_EPOCH and state is PREPARE_ABORT):
                 epoch += 1
         return self._prepare(
-            replace(
-                now,
+            now._replace(
                 state=state,
                 producer_epoch=epoch,
                 last_producer_epoch=last_epoch,
@@ -158,8 +156,7 @@ class LiveTransaction:
         if now.client_transaction_version >= EPOCH_BUMP_VERSION and now.next_producer_id != NO_PRODUCER_ID:
             producer_id, epoch = now.next_producer_id, 0
         return self._prepare(
-            replace(
-                now,
+            now._replace(
                 state=COMPLETE_COMMIT if now.state is PREPARE_COMMIT else COMPLETE_ABORT,
                 producer_id=producer_id,
                 producer_epoch=epoch,
@@ -171,7 +168,7 @@ class LiveTransaction:
 
     def prepare_dead(self) -> TransactionMetadata:
         """Expire the id (`prepareDead`). Its record is a tombstone, after which the id is removed."""
-        return self._prepare(replace(self.metadata, state=DEAD, partitions=frozenset()))
+        return self._prepare(self.metadata._replace(state=DEAD, partitions=frozenset()))
 
     # ---- results of the log
 
@@ -181,7 +178,7 @@ class LiveTransaction:
             raise IllegalTransition(f"{self.transactional_id!r}: {target.state.label} completed, {self.pending!r} pending")
         check_transition(self.metadata, target)
         if target.state is EMPTY and self._behaviour.empty_keeps_start:
-            target = replace(target, start_ms=self.metadata.start_ms)
+            target = target._replace(start_ms=self.metadata.start_ms)
         self.metadata = target
         self.pending = None
 
@@ -192,7 +189,7 @@ class LiveTransaction:
     def begin_abort_of_fenced(self, producer_epoch: int) -> None:
         """Replace the pending fence by the abort that follows it, and keep the incremented epoch even if the abort is refused."""
         self.pending = None
-        self.metadata = replace(self.metadata, producer_epoch=producer_epoch, last_producer_epoch=NO_PRODUCER_EPOCH)
+        self.metadata = self.metadata._replace(producer_epoch=producer_epoch, last_producer_epoch=NO_PRODUCER_EPOCH)
 
     def fence_failed(self) -> None:
         """The log has refused the abort of a fenced producer (KAFKA-9666)."""
@@ -202,14 +199,13 @@ class LiveTransaction:
         """The partition has its marker, or will never have one (`removePartition`). Raises IllegalTransition unless prepared."""
         if not self.metadata.state.is_prepared:
             raise IllegalTransition(f"{self.transactional_id!r}: marker of {partition} in state {self.metadata.state.label}")
-        self.metadata = replace(self.metadata, partitions=self.metadata.partitions - {partition})
+        self.metadata = self.metadata._replace(partitions=self.metadata.partitions - {partition})
 
     def _empty(
         self, now_ms: int, timeout_ms: int, *, producer_id: int | None = None, producer_epoch: int, last_producer_epoch: int
     ) -> TransactionMetadata:
         now = self.metadata
-        return replace(
-            now,
+        return now._replace(
             state=EMPTY,
             producer_id=now.producer_id if producer_id is None else producer_id,
             producer_epoch=producer_epoch,
@@ -231,4 +227,4 @@ class LiveTransaction:
         if self.metadata.state not in VALID_PREVIOUS_STATES[target.state]:
             raise IllegalTransition(f"{name} is not valid")
         self.pending = target.state
-        return replace(target, previous_producer_id=self.metadata.producer_id)
+        return target._replace(previous_producer_id=self.metadata.producer_id)

@@ -17,9 +17,10 @@ from coordinator_core.log.entries import LogRecord
 from coordinator_core.protocol import apis
 from coordinator_core.protocol.api import Response, TransactionApi, TransactionRequest
 from coordinator_core.protocol.error_code import ErrorCode
+from coordinator_core.reduction.transaction_load import load_transaction_columns
 from coordinator_core.state.anomaly import Anomaly
+from coordinator_core.state.garbage_collection import no_garbage_collection
 from coordinator_core.state.transaction_cache import TransactionMetadataCache
-from coordinator_core.state.transaction_load import load_transaction_columns
 from coordinator_core.transactions import describe, expiration, markers, timeouts
 from coordinator_core.transactions.add_partitions import add_offsets_to_txn, add_partitions_to_txn
 from coordinator_core.transactions.config import TransactionConfig
@@ -101,17 +102,18 @@ class TransactionShard:
         return tuple(found)
 
     def replay_columns(self, pieces: Iterable[RecordColumns]) -> tuple[Anomaly, ...]:
-        """Apply the whole log as columns, in the order of offsets. Anomalies of superseded records are not reported."""
+        """Apply the whole log as columns, in the order of offsets. Return the anomalies."""
         return load_transaction_columns(self._context.cache, self.partition, pieces)
 
     def finish_load(self, now_ms: int) -> TransactionResult:
         """End the load: markers of all decided transactions are written again, with this coordinator's epoch."""
         result = self._begin(now_ms)
         self.status = ShardStatus.ACTIVE
-        for metadata in self._context.cache.metadata().values():
-            live = self._context.add(metadata)
-            if metadata.state.is_prepared:
-                markers.begin_completion(result, live)
+        with no_garbage_collection():
+            for logged in self._context.cache.transactions.values():
+                live = self._context.add(logged.metadata)
+                if logged.metadata.state.is_prepared:
+                    markers.begin_completion(result, live)
         timeouts.schedule_abort_scan(result)
         expiration.schedule_expiration(result)
         return self._close(result)

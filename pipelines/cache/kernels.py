@@ -22,11 +22,13 @@ KIND = "kernels"
 
 _VARIABLE = "NUMBA_CACHE_DIR"
 _IMPORT = re.compile(r"^from coordinator_core\.([\w.]+) import", re.MULTILINE)
-#: Those of a job, and those of topics with data, which only a coordinator has.
+#: Those of a job, those of a log of transactions, and those of topics with data, which only a coordinator has.
 _COMPILE = """
+from coordinator_core.reduction.transaction_warm_up import load_transaction_kernels
 from coordinator_core.service.topic_kernels import load_topic_kernels
 from pipelines.source.warm_up import load_kernels
 load_kernels()
+load_transaction_kernels()
 load_topic_kernels()
 """
 

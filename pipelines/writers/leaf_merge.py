@@ -1,6 +1,6 @@
 """Merge of rows into the leaves of a table: every file with one of the keys is replaced by a file with the new rows."""
 
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -41,7 +41,7 @@ class _Change:
     leaf: Leaf | None
     numbers: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     sources: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
-    inserted: list[int] = field(default_factory=list)
+    inserted: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
 def merge_into_leaves(table: DeltaTable, write: TableWrite, stamp: str, scanned_rows: ScannedRows | None = None) -> bool:
@@ -83,7 +83,7 @@ class LeafMerge:
     def _plan(self, leaves: list[Leaf], scanned_rows: ScannedRows | None) -> list[_Change]:
         found = [one for one in self._found(leaves, scanned_rows) if len(one.numbers)]
         rows = pa.concat_tables([one.rows for one in found]) if found else self._keys.slice(0, 0)
-        sources = matching_rows(rows, self._keys)
+        sources = matching_rows(rows, self._keys) if found else np.zeros(0, np.int64)
         is_matched = np.zeros(len(self._firsts), bool)
         is_matched[sources[sources >= 0]] = True
         changes = sources >= 0
@@ -95,12 +95,14 @@ class LeafMerge:
             part = slice(start, start + len(one.numbers))
             if changes[part].any():
                 by_path[one.leaf.path] = _Change(one.leaf, one.numbers[changes[part]], sources[part][changes[part]])
-        self._insert(np.flatnonzero(~is_matched & ~self._deleted).tolist(), leaves, by_path)
+        self._insert(np.flatnonzero(~is_matched & ~self._deleted), leaves, by_path)
         return list(by_path.values())
 
     def _found(self, leaves: list[Leaf], scanned_rows: ScannedRows | None) -> list[LeafRows]:
         """Find the rows of the leaves that may match rows of the write."""
         wanted = [leaf for leaf in leaves if leaf.may_hold(self._firsts)]
+        if not wanted:
+            return []
         seen = scanned_rows.by_path if scanned_rows and scanned_rows.firsts.issuperset(self._firsts) else {}
         compared = (*self._key, _LOG_OFFSET)
         schema = pa.schema([field.with_nullable(True) for field in self._schema if field.name in compared])
@@ -109,19 +111,21 @@ class LeafMerge:
         found = {one.leaf.path: one for one in find_rows(self._files, unseen, schema, first)}
         return [seen.get(leaf.path) or found[leaf.path] for leaf in wanted]
 
-    def _insert(self, numbers: list[int], leaves: list[Leaf], by_path: dict[str, _Change]) -> None:
+    def _insert(self, numbers: np.ndarray, leaves: list[Leaf], by_path: dict[str, _Change]) -> None:
+        """Add rows to the last leaf that starts at or before their key, or to the first one."""
         known = [leaf for leaf in leaves if leaf.low is not None]
-        lows = [leaf.low for leaf in known]
-        for number in numbers:
-            # the last leaf that starts at or before the key, else the first leaf
-            leaf = known[max(0, bisect_right(lows, self._firsts[number]) - 1)] if known else None
-            by_path.setdefault(leaf.path if leaf else "", _Change(leaf)).inserted.append(number)
+        bounds = [bisect_left(self._firsts, leaf.low) for leaf in known[1:]]
+        parts = np.split(numbers, np.searchsorted(numbers, bounds))
+        targets: list[Leaf | None] = [*known] or [None]
+        for leaf, part in zip(targets, parts, strict=True):
+            if len(part):
+                by_path.setdefault(leaf.path if leaf else "", _Change(leaf)).inserted = part
 
     def _rewrite(self, change: _Change) -> list[dict[str, Any]]:
         """Write the files that replace a leaf."""
         removed = self._deleted[change.sources]
         replacing = change.sources[~removed]
-        added = _in(self._schema, self._source.take(pa.array([*replacing, *change.inserted], pa.int64())))
+        added = _in(self._schema, self._source.take(pa.array(np.concatenate([replacing, change.inserted]))))
         if change.leaf is None:
             before = self._schema.empty_table()
         else:
@@ -132,7 +136,7 @@ class LeafMerge:
         order = np.delete(order, change.numbers[removed])
         new = np.arange(len(replacing), added.num_rows)
         rows = _picked(pa.concat_tables([before, added]), np.concatenate([order, before.num_rows + new]))
-        if change.inserted or rows.num_rows > MAX_LEAF_ROWS:
+        if len(change.inserted) or rows.num_rows > MAX_LEAF_ROWS:
             rows = sorted_by_key(rows, self._key).combine_chunks()
         return [write_leaf(self._files, part) for part in in_leaves(rows)]
 

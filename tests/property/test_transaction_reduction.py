@@ -9,14 +9,16 @@ from hypothesis import strategies as st
 from transaction_logs import NOW_MS, TransactionLog, folded, transaction_logs
 
 from coordinator_core.log.columns import columns_of
-from coordinator_core.reduction.transaction_reduction import Counts, TransactionReducer, TransactionReduction
+from coordinator_core.reduction import transaction_reduction
+from coordinator_core.reduction.transaction_load import loaded_transactions
+from coordinator_core.reduction.transaction_reduction import COUNTS, TransactionReducer, TransactionReduction
+from coordinator_core.state.transaction_cache import LoggedTransaction
 from coordinator_core.state.transaction_state import (
     COMPLETE_ABORT,
     COMPLETE_COMMIT,
     EMPTY,
     ONGOING,
     PREPARE_COMMIT,
-    TransactionState,
 )
 
 
@@ -29,30 +31,19 @@ def reduced(log: TransactionLog, cuts: Iterable[int] = (), era: str = "4") -> Tr
     return reducer.finish()
 
 
+def states(found: TransactionReduction) -> dict[str, LoggedTransaction]:
+    """The ids with a state."""
+    return {logged.metadata.transactional_id: logged for logged in loaded_transactions(found)}
+
+
 @given(log=transaction_logs(partition=3), cuts=st.lists(st.integers(0, 30), max_size=4), era=st.sampled_from(["1", "3", "4"]))
 def test_it_equals_a_fold_of_all_records(log: TransactionLog, cuts: list[int], era: str) -> None:
     found = reduced(log, cuts, era)
     expected, unread = folded(log.records, era)
-    assert {each.transactional_id: each.after for each in found.transactions if each.after} == dict(expected.transactions)
-    reported = {each.record.offset: each.reason for each in found.unread}
-    assert len(reported) == len(found.unread)
-    assert {offset: unread[offset] for offset in reported} == reported
+    assert states(found) == dict(expected.transactions)
+    assert [(each.record.offset, each.anomaly.detail) for each in found.unread] == sorted(unread.items())
     assert found.records_read == len(log.records)
     assert (found.partition, found.damages) == (3, ())
-
-
-@given(log=transaction_logs(), cuts=st.lists(st.integers(0, 30), max_size=4))
-def test_every_record_without_effect_that_no_later_record_of_its_id_follows_is_reported(
-    log: TransactionLog, cuts: list[int]
-) -> None:
-    """Damage after the header of a value is searched for in the last records only."""
-    reported = {each.record.offset for each in reduced(log, cuts).unread}
-    _, unread = folded(log.records, "4")
-    newest = {record.key: record.offset for record in log.records}
-    for offset in unread:
-        record = log.records[offset]
-        if newest[record.key] == offset or record.value is None or len(record.value) <= 16:
-            assert offset in reported
 
 
 def one_life() -> TransactionLog:
@@ -68,20 +59,29 @@ def one_life() -> TransactionLog:
 
 @pytest.mark.parametrize("cuts", [(), (1,), (2, 5, 9)])
 def test_counts_of_the_records(cuts: tuple[int, ...]) -> None:
-    (found,) = reduced(one_life(), cuts).transactions
-    assert found.counts == Counts(records=11, initializations=1, commits=3, aborts=1)
-    assert found.log_offset == 10
+    (found,) = reduced(one_life(), cuts).transactions.select([*COUNTS, "log_offset"]).to_pylist()
+    assert found == {"records": 11, "initializations": 1, "commits": 3, "aborts": 1, "log_offset": 10}
+
+
+def test_many_pieces_are_reduced_before_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transaction_reduction, "_MIN_WAITING", 2)
+    log = one_life()
+    reducer = TransactionReducer("4", 0)
+    for record in log.records:
+        reducer.add(columns_of([record], next_offset=record.offset + 1))
+    assert reducer.finish().transactions.equals(reduced(log).transactions)
 
 
 def test_a_tombstone_removes_the_id_and_a_later_record_makes_it_again() -> None:
     log = one_life()
     log.tombstone("writer")
-    (found,) = reduced(log).transactions
-    assert (found.after, found.log_offset, found.counts.records) == (None, 11, 12)
+    found = reduced(log)
+    assert found.transactions.select(["state", "log_offset", "records"]).to_pylist() == [
+        {"state": None, "log_offset": 11, "records": 12}
+    ]
+    assert states(found) == {}
     log.state("writer", EMPTY, producer_id=8)
-    (found,) = reduced(log, cuts=(12,)).transactions
-    assert found.after is not None
-    assert found.after.metadata.producer_id == 8
+    assert states(reduced(log, cuts=(12,)))["writer"].metadata.producer_id == 8
 
 
 def test_the_record_before_a_damaged_one_counts() -> None:
@@ -91,11 +91,11 @@ def test_the_record_before_a_damaged_one_counts() -> None:
     for size in (20, 24, 17):
         log.raw(whole.key, (whole.value or b"")[:size])
     found = reduced(log)
-    assert [each.after and each.after.metadata.state for each in found.transactions] == [TransactionState.PREPARE_COMMIT]
+    assert states(found)["writer"].metadata.state is PREPARE_COMMIT
     assert [each.record.offset for each in found.unread] == [2, 3, 4]
 
 
-def test_damage_in_the_middle_of_a_range_is_found_in_the_header() -> None:
+def test_every_damaged_record_is_reported() -> None:
     log = TransactionLog()
     good = log.state("writer", EMPTY)
     log.raw(None, b"x")
@@ -104,16 +104,16 @@ def test_damage_in_the_middle_of_a_range_is_found_in_the_header() -> None:
     log.raw(good.key, None, is_control=True)
     log.state("writer", EMPTY, epoch=1)
     found = reduced(log)
-    assert Counter(each.reason.split(":")[0] for each in found.unread).total() == 4
+    assert Counter(each.anomaly.detail.split(":")[0] for each in found.unread).total() == 4
     assert [each.record.offset for each in found.unread] == [1, 2, 3, 4]
-    assert [each.after and each.after.metadata.producer_epoch for each in found.transactions] == [1]
+    assert states(found)["writer"].metadata.producer_epoch == 1
 
 
 def test_an_era_reads_its_value_versions() -> None:
     log = TransactionLog()
     log.state("writer", EMPTY, version=0)
     log.state("writer", EMPTY, version=1, epoch=5)
-    assert [each.after and each.after.metadata.producer_epoch for each in reduced(log, era="2").transactions] == [0]
-    assert [each.after and each.after.metadata.producer_epoch for each in reduced(log, era="3").transactions] == [5]
+    assert states(reduced(log, era="2"))["writer"].metadata.producer_epoch == 0
+    assert states(reduced(log, era="3"))["writer"].metadata.producer_epoch == 5
     with pytest.raises(ValueError, match="no transactions"):
         TransactionReducer("0.10", 0)

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from loaded_logs import replay
+from record_log import RecordLog
 
 from coordinator_core.codec import Record, encode, encode_assignment, encode_subscription
 from coordinator_core.codec.messages.classic import GroupMetadataKey, GroupMetadataValue, MemberMetadata
@@ -34,16 +35,8 @@ NOW_MS = 1_700_000_000_000
 MEMBER_KEYED = {5, 7, 8, 10, 13, 14, 19, 21, 22}
 
 
-class Log:
+class Log(RecordLog):
     """One partition of the topic. Methods return the record that they append."""
-
-    def __init__(self, partition: int = 0) -> None:
-        self.records: list[LogRecord] = []
-        self.partition = partition
-
-    @property
-    def end(self) -> int:
-        return self.records[-1].offset + 1 if self.records else 0
 
     def commit(
         self,

@@ -4,15 +4,14 @@ from collections.abc import Iterator, Sequence
 from uuid import UUID
 
 from coordinator_core.log.columns import RecordColumns, columns_of
-from coordinator_core.log.compression import Compression
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.log.record_batch import control_key
 from coordinator_core.producers.append import ProducerRejected
 from coordinator_core.producers.state_manager import ProducerStateManager
-from coordinator_core.segment_log.append_batch import AppendBatch, batch_bytes
+from coordinator_core.segment_log.append_batch import AppendBatch
 from coordinator_core.segment_log.coordinator_checks import check_coordinator_batches
 from coordinator_core.segment_log.errors import AppendFailed, PartitionFailed
-from coordinator_core.segment_log.producer_replay import replay_batch
+from coordinator_core.segment_log.producer_replay import replay
 
 
 class MemoryPartition:
@@ -52,8 +51,9 @@ class MemoryPartition:
     def _append(self, batch: AppendBatch, now_ms: int) -> int:
         base = self.end_offset
         producer, epoch = batch.producer or (-1, -1)
-        if batch.producer is not None:
-            replay_batch(self.producers, memoryview(batch_bytes(batch, base, self.leader_epoch, now_ms, Compression.NONE)))
+        produced = batch.of_producer(base, now_ms)
+        if produced is not None:
+            replay(self.producers, produced)
         if batch.control_type is not None:
             key = control_key(batch.control_type)
             self.records.append(LogRecord(self.partition, base, now_ms, key, None, producer, epoch, True, True, base))

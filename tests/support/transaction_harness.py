@@ -276,4 +276,4 @@ def metadata(state: TransactionState, epoch: int = 10, **changes: Any) -> Transa
         start_ms=-1 if state is TransactionState.EMPTY else START_MS,
         last_update_ms=START_MS,
     )
-    return replace(made, **changes)
+    return made._replace(**changes)

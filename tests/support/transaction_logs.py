@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hypothesis import strategies as st
+from record_log import RecordLog
 
 from coordinator_core.codec import decode_transaction
 from coordinator_core.codec.messages.transactions import PartitionsSchema, TransactionLogKey, TransactionLogValue
@@ -16,16 +17,8 @@ from coordinator_core.state.transaction_state import EMPTY, TransactionState
 NOW_MS = 1_700_000_000_000
 
 
-class TransactionLog:
+class TransactionLog(RecordLog):
     """One log partition. Methods return the record that they append."""
-
-    def __init__(self, partition: int = 0) -> None:
-        self.records: list[LogRecord] = []
-        self.partition = partition
-
-    @property
-    def end(self) -> int:
-        return self.records[-1].offset + 1 if self.records else 0
 
     def state(
         self,

@@ -23,6 +23,7 @@ from benchmarks import (
     bench_requests,
     bench_sampling,
     bench_scheduled_run,
+    bench_transactions,
 )
 from benchmarks.arguments import counts, short
 from benchmarks.logs import LogShape, generated_log
@@ -125,6 +126,12 @@ def test_clients(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_requests(capsys: pytest.CaptureFixture[str]) -> None:
     bench_requests.main(["--records", "100", "--rounds", "1"])
+    assert _rows(capsys) == 4
+
+
+@pytest.mark.long
+def test_transactions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bench_transactions.main(["--ids", "1k", "--rounds", "1", "--cache", str(tmp_path)])
     assert _rows(capsys) == 4
 
 

@@ -114,7 +114,7 @@ def _transaction_lines(options: Namespace, era: str, source: "LogSource") -> "It
     if era not in TRANSACTION_LOADERS:
         raise UsageError(f"era {era} has no transactions: use --era {', '.join(TRANSACTION_LOADERS)}")
     if options.format in _TABLES:
-        transactions, problems = printing.loaded_transactions(source, era)
+        transactions, problems = printing.transactions_of(source, era)
         table = printing.list_table(transactions)
         yield from table if options.format == "list" else printing.describe_table(transactions, now_ms())
         yield from problems

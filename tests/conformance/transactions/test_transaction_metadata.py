@@ -1,7 +1,6 @@
 """Kafka's TransactionMetadataTest: the transitions of one id."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from transaction_harness import PARTITIONS, PRODUCER_ID, START_MS, T0, TIMEOUT_MS, metadata
@@ -104,7 +103,7 @@ def test_the_clock_went_back(case: str, version: int) -> None:
     assert after.last_update_ms == EARLIER
     if before.state.is_prepared:
         assert (
-            replace(after, state=before.state, partitions=PARTITIONS, last_update_ms=START_MS, previous_producer_id=-1) == before
+            after._replace(state=before.state, partitions=PARTITIONS, last_update_ms=START_MS, previous_producer_id=-1) == before
         )
     if after.state is ONGOING:
         assert (after.start_ms, after.partitions) == (EARLIER, PARTITIONS)
