@@ -201,9 +201,17 @@ class FetchPartition(NamedTuple):
     current_leader_epoch: int = -1
 
 
+class ForgottenPartition(NamedTuple):
+    """A partition that leaves a fetch session: by topic name up to v12, by topic id from v13 on."""
+
+    topic: str
+    topic_id: UUID
+    partition: int
+
+
 @dataclass(frozen=True, slots=True)
 class FetchRequest(NodeRequest):
-    """A fetch of a consumer; sessions are those of KIP-227."""
+    """A fetch of a consumer; sessions are those of KIP-227. `uses_topic_ids`: v13+."""
 
     partitions: tuple[FetchPartition, ...]
     max_wait_ms: int = 0
@@ -212,6 +220,8 @@ class FetchRequest(NodeRequest):
     session_epoch: int = -1
     max_bytes: int = (1 << 31) - 1
     isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
+    forgotten: tuple[ForgottenPartition, ...] = ()
+    uses_topic_ids: bool = False
 
 
 class AbortedFetch(NamedTuple):

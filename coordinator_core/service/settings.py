@@ -16,6 +16,7 @@ _LOWEST = {
     "max_connections_per_ip": 1,
     "connections_max_idle_ms": 1,
     "write_buffer_bytes": 0,
+    "max_incremental_fetch_session_cache_slots": 0,
     "fsync_interval_ms": 1,
     "log_cleaner_interval_ms": 0,
     "drain_ms": 0,
@@ -57,6 +58,8 @@ class ServiceSettings:
     connections_max_idle_ms: int = 600_000
     #: Unread response bytes of one connection above which its next request waits.
     write_buffer_bytes: int = 64 * 1024
+    #: Fetch sessions.
+    max_incremental_fetch_session_cache_slots: int = 1_000
     fsync: Fsync = Fsync.INTERVAL
     fsync_interval_ms: int = 1_000
     #: 0 disables compaction.
