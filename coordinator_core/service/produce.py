@@ -135,6 +135,7 @@ class Producing:
                 config.number("message.timestamp.before.max.ms"),
                 config.number("message.timestamp.after.max.ms"),
                 config.is_compacted,
+                config.number("segment.bytes"),
             )
             self._limits_of[topic.name] = config, limits
         return limits

@@ -11,6 +11,7 @@ _INT32_MAX = 2**31 - 1
 _LOWEST = {
     "node_id": 0,
     "socket_request_max_bytes": 1,
+    "decoded_request_max_bytes": 1,
     "queued_max_request_bytes": 1,
     "max_connections": 1,
     "max_connections_per_ip": 1,
@@ -49,9 +50,11 @@ class ServiceSettings:
 
     node_id: int = 1
     cluster_id: str = "grouplake"
-    #: Brokers allow 100 MiB. Decoding a request blocks all other clients, for up to a second per MiB.
-    socket_request_max_bytes: int = 2 * 1024 * 1024
-    #: Bytes of incomplete requests, of all connections together.
+    socket_request_max_bytes: int = 100 * 1024 * 1024
+    #: Bytes of a request that are decoded: all but the records of Produce. Decoding blocks all other clients, for up to a second
+    #: per MiB.
+    decoded_request_max_bytes: int = 2 * 1024 * 1024
+    #: Bytes of requests that are not answered, of all connections together.
     queued_max_request_bytes: int = 256 * 1024 * 1024
     max_connections: int = _INT32_MAX
     max_connections_per_ip: int = _INT32_MAX

@@ -40,12 +40,13 @@ class BatchRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BatchLimits:
-    """`max.message.bytes`, `message.timestamp.before.max.ms`, `message.timestamp.after.max.ms`; compacted topics need keys."""
+    """`max.message.bytes`, `segment.bytes`, `message.timestamp.before.max.ms` and `.after.max.ms`; compacted topics need keys."""
 
     max_message_bytes: int
     timestamp_before_max_ms: int
     timestamp_after_max_ms: int
     needs_keys: bool
+    segment_bytes: int = (1 << 31) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,11 @@ def check_batch(data: bytes | None, limits: BatchLimits, now_ms: int) -> Produce
     if not crc_matches(view, header):
         raise BatchRefused(ErrorCode.CORRUPT_MESSAGE, f"the checksum of the record batch differs from {header.crc:#010x}")
     _check_header(header)
-    return ProducedBatch(header, data, _check_records(data, header, limits, now_ms))
+    greatest_timestamp = _check_records(data, header, limits, now_ms)
+    if size > limits.segment_bytes:
+        message = f"the record batch has {size} bytes, which exceeds segment.bytes, {limits.segment_bytes}"
+        raise BatchRefused(ErrorCode.RECORD_LIST_TOO_LARGE, message)
+    return ProducedBatch(header, data, greatest_timestamp)
 
 
 def _check_header(header: BatchHeader) -> None:

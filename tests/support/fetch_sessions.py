@@ -71,7 +71,9 @@ class Node:
 
     def create(self, size: int) -> int:
         """Create a session of this number of partitions."""
-        partitions = {(number, 0): CachedPartition(FetchPartition("t", UUID(int=number), 0, 0)) for number in range(1, size + 1)}
+        partitions: dict[tuple[int | str, int], CachedPartition] = {
+            (number, 0): CachedPartition(FetchPartition("t", UUID(int=number), 0, 0)) for number in range(1, size + 1)
+        }
         return self.sessions.create(size, lambda: partitions, self.now_ms, uses_topic_ids=True)
 
     def touch(self, session_id: int, epoch: int) -> None:
