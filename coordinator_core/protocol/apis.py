@@ -120,6 +120,7 @@ PRODUCE = Api(
             "log_append_time": 2,
             "transactional_id": 3,
             "log_start_offset": 5,
+            "zstd": 7,
             "error_message": 8,
             "transaction_abortable": 11,
             "adds_partitions": 12,

@@ -265,7 +265,8 @@ class ProducePartition(NamedTuple):
 class ProduceRequest(NodeRequest):
     """With `acks` 0, the producer expects no response.
 
-    `knows_transaction_abortable`: v11+; `adds_partitions`: v12+, the request adds its partitions to the transaction (KIP-890).
+    `knows_transaction_abortable`: v11+; `adds_partitions`: v12+, the request adds its partitions to the transaction (KIP-890);
+    `allows_zstd`: v7+ (KIP-110).
     """
 
     partitions: tuple[ProducePartition, ...]
@@ -273,6 +274,7 @@ class ProduceRequest(NodeRequest):
     transactional_id: str | None = None
     knows_transaction_abortable: bool = False
     adds_partitions: bool = False
+    allows_zstd: bool = True
 
 
 class ProducedPartition(NamedTuple):

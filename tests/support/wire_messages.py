@@ -328,6 +328,7 @@ def _produce(version: int) -> st.SearchStrategy[Any]:
     return st.builds(
         cluster.ProduceRequest, _fetch_places(version, cluster.ProducePartition, st.none() | _BYTES), _INT16,
         _since(version, 3, _NULLABLE, None), st.just(version >= 11), st.just(version >= 12),
+        st.just(version >= 7),
     )  # fmt: skip
 
 
