@@ -348,7 +348,8 @@ def create_topics(bootstrap: str) -> None:
 
 def play(bootstrap: str) -> dict[str, str]:
     """All cases in their order → answer; in a victim's name with what its next batch and its commit are answered."""
-    target, found = Target(bootstrap), {}
+    target = Target(bootstrap)
+    found: dict[str, str] = {}
     try:
         # the first victim creates the topics of the coordinators
         _commit_offsets("group")(target, Victim(target))
