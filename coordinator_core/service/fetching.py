@@ -32,7 +32,8 @@ class Fetching:
         if fetch.error is not ErrorCode.NONE:
             reply_handle.answer(fetch.respond((), self._now_ms()))
             return
-        whole = replace(request, partitions=fetch.partitions)
+        partitions = fetch.partitions
+        whole = request if partitions is request.partitions else replace(request, partitions=partitions)
         self.purgatory.fetch(whole, self._with_data(whole.partitions), _SessionReply(fetch, self._now_ms, reply_handle))
 
     def _with_data(self, partitions: Iterable[FetchPartition]) -> Iterable[DataPartition]:
