@@ -185,7 +185,7 @@ def _with_plain_payloads(
             continue
         payload = decompress(codec, view[start:end])
         if isinstance(payload, BadPayload):
-            batches["problem"][frame], details[frame] = Problem.BAD_PAYLOAD, payload.problem
+            batches["problem"][frame], details[frame] = payload.kind, payload.problem
             continue
         if frame and size - len(data) + len(payload) > limit:
             batches, compressed, sizes = batches[:frame], compressed[:index], sizes[:index]

@@ -10,6 +10,7 @@ from functools import cache
 import cramjam
 import numpy as np
 
+from coordinator_core.log.damage import Problem
 from coordinator_core.log.errors import LogMisconfigured
 
 #: Default limit of a decompressed batch, overridden by `LIMIT_VARIABLE`: 64 times the default of `message.max.bytes`, which
@@ -54,6 +55,7 @@ class BadPayload:
     """A payload that does not decompress, or that exceeds the limit."""
 
     problem: str
+    kind: Problem = Problem.BAD_PAYLOAD
 
 
 @cache
@@ -77,7 +79,7 @@ def decompress(
     limit = largest_batch_bytes() if limit is None else limit
     if codec is Compression.LZ4 and magic < 2:
         data = _with_header_checksum(data, covers_magic=False)
-    problem = ""
+    problem = BadPayload("")
     # Most payloads fit the small buffer; the system provides memory for the large one only where it is written.
     for size in (min(limit, _COMMON_ROOM + _COMMON_RATIO * len(data)), limit):
         room = np.empty(size, np.uint8).data
@@ -87,13 +89,14 @@ def decompress(
             problem = _problem(codec, str(error), limit)
         else:
             return memoryview(room[:written].tobytes())
-    return BadPayload(problem)
+    return problem
 
 
-def _problem(codec: Compression, error: str, limit: int) -> str:
+def _problem(codec: Compression, error: str, limit: int) -> BadPayload:
     if any(words in error for words in _NO_ROOM):
-        return f"{codec.name.lower()}: more than {limit:,} bytes when decompressed; {LIMIT_VARIABLE} sets the limit"
-    return f"{codec.name.lower()}: {error}"
+        problem = f"{codec.name.lower()}: more than {limit:,} bytes when decompressed; {LIMIT_VARIABLE} sets the limit"
+        return BadPayload(problem, Problem.PAYLOAD_TOO_LARGE)
+    return BadPayload(f"{codec.name.lower()}: {error}")
 
 
 def compress(codec: Compression, payload: bytes, *, magic: int = 2) -> bytes:

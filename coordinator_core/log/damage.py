@@ -21,6 +21,7 @@ class Problem(IntEnum):
     RECORDS_MISSING = 12
     RECORDS_LEFT_OVER = 13
     INNER_MESSAGE = 14
+    PAYLOAD_TOO_LARGE = 15
 
     @property
     def text(self) -> str:
@@ -36,6 +37,7 @@ _TEXTS = {
     Problem.CRC_MISMATCH: "checksum does not match; records are read anyway, as by a loading broker",
     Problem.UNKNOWN_COMPRESSION: "compression type is not one of none, gzip, snappy, lz4, zstd; batch skipped",
     Problem.BAD_PAYLOAD: "payload does not decompress",
+    Problem.PAYLOAD_TOO_LARGE: "payload is too large when decompressed; batch skipped",
     Problem.IMPOSSIBLE_COUNT: "negative record count; records skipped",
     Problem.RECORD_TRUNCATED: "a record is longer than the rest of its batch; rest of the batch skipped",
     Problem.RECORD_OFFSET: "a record's offset is outside of its batch; rest of the batch skipped",

@@ -118,7 +118,7 @@ def read_payload(batch: memoryview, header: BatchHeader) -> memoryview | tuple[P
     if codec is None:
         return Problem.UNKNOWN_COMPRESSION, str(header.compression)
     records = decompress(codec, payload)
-    return (Problem.BAD_PAYLOAD, records.problem) if isinstance(records, BadPayload) else records
+    return (records.kind, records.problem) if isinstance(records, BadPayload) else records
 
 
 def read_records(payload: memoryview, header: BatchHeader) -> Iterator[BatchRecord | Problem]:

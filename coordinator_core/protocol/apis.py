@@ -120,6 +120,7 @@ PRODUCE = Api(
             "log_append_time": 2,
             "transactional_id": 3,
             "log_start_offset": 5,
+            "zstd": 7,
             "error_message": 8,
             "transaction_abortable": 11,
             "adds_partitions": 12,
@@ -134,7 +135,7 @@ FETCH = Api(
     1, "FETCH", _versions(0, 18, flexible=12, lowest_in_4=4),
     FetchRequest, FetchResponse,
     first_versions=MappingProxyType(
-        {"max_bytes": 3, "isolation_level": 4, "log_start_offset": 5, "leader_epoch": 9, "topic_id": 13}
+        {"max_bytes": 3, "isolation_level": 4, "log_start_offset": 5, "forgotten": 7, "leader_epoch": 9, "topic_id": 13}
     ),
     errors=lambda response: (response.error, *(partition.error for partition in response.partitions)),
 )  # fmt: skip

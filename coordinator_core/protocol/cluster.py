@@ -201,9 +201,17 @@ class FetchPartition(NamedTuple):
     current_leader_epoch: int = -1
 
 
+class ForgottenPartition(NamedTuple):
+    """A partition that leaves a fetch session: by topic name up to v12, by topic id from v13 on."""
+
+    topic: str
+    topic_id: UUID
+    partition: int
+
+
 @dataclass(frozen=True, slots=True)
 class FetchRequest(NodeRequest):
-    """A fetch of a consumer; sessions are those of KIP-227."""
+    """A fetch of a consumer; sessions are those of KIP-227. `uses_topic_ids`: v13+."""
 
     partitions: tuple[FetchPartition, ...]
     max_wait_ms: int = 0
@@ -212,6 +220,8 @@ class FetchRequest(NodeRequest):
     session_epoch: int = -1
     max_bytes: int = (1 << 31) - 1
     isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
+    forgotten: tuple[ForgottenPartition, ...] = ()
+    uses_topic_ids: bool = False
 
 
 class AbortedFetch(NamedTuple):
@@ -255,7 +265,8 @@ class ProducePartition(NamedTuple):
 class ProduceRequest(NodeRequest):
     """With `acks` 0, the producer expects no response.
 
-    `knows_transaction_abortable`: v11+; `adds_partitions`: v12+, the request adds its partitions to the transaction (KIP-890).
+    `knows_transaction_abortable`: v11+; `adds_partitions`: v12+, the request adds its partitions to the transaction (KIP-890);
+    `allows_zstd`: v7+ (KIP-110).
     """
 
     partitions: tuple[ProducePartition, ...]
@@ -263,6 +274,7 @@ class ProduceRequest(NodeRequest):
     transactional_id: str | None = None
     knows_transaction_abortable: bool = False
     adds_partitions: bool = False
+    allows_zstd: bool = True
 
 
 class ProducedPartition(NamedTuple):

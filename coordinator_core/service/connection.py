@@ -11,9 +11,10 @@ from typing import Protocol, cast
 from coordinator_core.service.addresses import java_host
 from coordinator_core.service.request_dispatcher import RequestDispatcher
 from coordinator_core.service.settings import ServiceSettings
-from coordinator_core.wire import Buffers
+from coordinator_core.wire import Buffers, is_decoded_within, may_be_large
 
 _SIZE_BYTES = 4
+_API_KEY_BYTES = 2
 #: Approximate number of bytes that are read ahead while a request is in progress.
 _READ_AHEAD_BYTES = 64 * 1024
 #: From here on, the buffers of a response are not copied into one.
@@ -41,10 +42,10 @@ class ConnectionOwner(Protocol):
         """Unregister a closed connection; `reason` is None when the client closed it."""
 
     def hold(self, count: int) -> None:
-        """Add to the number of buffered request bytes."""
+        """Add to the number of request bytes that are not answered."""
 
     def release(self, count: int) -> None:
-        """Subtract from the number of buffered request bytes."""
+        """Subtract from the number of request bytes that are not answered."""
 
 
 class Connection(asyncio.Protocol):
@@ -61,6 +62,7 @@ class Connection(asyncio.Protocol):
         self._ended = False
         self._draining = False
         self._reason: str | None = None
+        self._bytes_in_progress = 0
         self.host = ""
         self.client = ""
         #: Time of the last byte read or written, in seconds of the event loop's clock.
@@ -82,7 +84,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the way in which a client disconnects is irrelevant
         """Unregister; the response of a request in progress will be discarded."""
-        self._forget_buffer()
+        self._forget_requests()
         self._listener.gone(self, self._reason)
         self._transport = None
 
@@ -112,8 +114,8 @@ class Connection(asyncio.Protocol):
 
     @property
     def held_bytes(self) -> int:
-        """Number of bytes received and not yet handled."""
-        return len(self._buffer)
+        """Number of bytes received and not yet answered."""
+        return len(self._buffer) + self._bytes_in_progress
 
     def is_idle_since(self, seconds: float) -> bool:
         """Whether there was no traffic since that time and no request is in progress, except for unread responses."""
@@ -129,7 +131,7 @@ class Connection(asyncio.Protocol):
         """Close without waiting for responses; `reason` is logged."""
         if self._transport is not None and self._reason is None:
             self._reason = reason
-            self._forget_buffer()
+            self._forget_requests()
             self._transport.abort()
 
     # ---- frames
@@ -161,15 +163,26 @@ class Connection(asyncio.Protocol):
             self.end(f"request of {size} bytes exceeds socket.request.max.bytes, which is {highest}")
             return None
         end = _SIZE_BYTES + size
+        decoded = self._listener.settings.decoded_request_max_bytes
+        is_large = size > decoded and len(buffer) >= _SIZE_BYTES + _API_KEY_BYTES
+        if is_large and not may_be_large(buffer[_SIZE_BYTES : _SIZE_BYTES + _API_KEY_BYTES]):
+            self.end(f"request of {size} bytes exceeds decoded_request_max_bytes, which is {decoded}, and is not Produce")
+            return None
         if len(buffer) < end:
             return None
         frame = bytes(memoryview(buffer)[_SIZE_BYTES:end])
+        if is_large and not is_decoded_within(frame, decoded):
+            self.end(f"request of {size} bytes exceeds decoded_request_max_bytes, which is {decoded}, without its records")
+            return None
         del buffer[:end]
-        self._listener.release(end)
+        # still held: released with the reply
+        self._bytes_in_progress = end
         return frame
 
     def _reply(self, frame: Buffers | None, problem: str | None) -> None:
         transport, self._busy = self._transport, False
+        self._listener.release(self._bytes_in_progress)
+        self._bytes_in_progress = 0
         if transport is None:
             return
         if problem is not None:
@@ -197,9 +210,10 @@ class Connection(asyncio.Protocol):
             self._reading = wanted
             (transport.resume_reading if wanted else transport.pause_reading)()
 
-    def _forget_buffer(self) -> None:
-        self._listener.release(len(self._buffer))
+    def _forget_requests(self) -> None:
+        self._listener.release(self.held_bytes)
         self._buffer.clear()
+        self._bytes_in_progress = 0
 
     def _close(self) -> None:
         """Close the transport, which still sends the responses already written."""

@@ -36,7 +36,7 @@ class FetchPurgatory:
     def fetch(self, request: FetchRequest, partitions: Iterable[DataPartition], reply_handle: ReplyHandle) -> None:
         """Answer the request; `partitions` are those of its partitions that have data."""
         waiting = _WaitingFetch(request, frozenset(partitions), reply_handle)
-        if not self._answer_if_ready(waiting, must=request.max_wait_ms <= 0):
+        if not self._answer_if_ready(waiting, must=request.max_wait_ms <= 0 or not request.partitions):
             seconds = min(request.max_wait_ms, _LONGEST_WAIT_MS) / 1000
             waiting.timer = asyncio.get_running_loop().call_later(seconds, self._time_out, waiting)
             for partition in waiting.partitions:

@@ -1,4 +1,4 @@
-"""The server socket and its connections: connection limits, limits on buffered bytes, and idle connections."""
+"""The server socket and its connections: connection limits, limits on the bytes of requests, and idle connections."""
 
 import asyncio
 from collections import Counter
@@ -103,18 +103,18 @@ class Listener:
         self._observer.disconnected(connection.client, reason)
 
     def hold(self, count: int) -> None:
-        """Add to the number of buffered bytes; above `queued.max.request.bytes`, close the connection that holds the most."""
+        """Add to the bytes of unanswered requests; above `queued.max.request.bytes`, close the connection that holds the most."""
         self._held_bytes += count
         most = self.settings.queued_max_request_bytes
         if self._held_bytes > most and self._connections:
             largest = max(self._connections, key=lambda connection: connection.held_bytes)
             largest.end(
-                f"incomplete requests of all connections exceed queued.max.request.bytes, which is {most}; "
+                f"requests of all connections that are not answered exceed queued.max.request.bytes, which is {most}; "
                 f"this connection holds the most: {largest.held_bytes} bytes"
             )
 
     def release(self, count: int) -> None:
-        """Subtract from the number of buffered bytes."""
+        """Subtract from the bytes of unanswered requests."""
         self._held_bytes -= count
 
     async def _end_idle(self) -> None:

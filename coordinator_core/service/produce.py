@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from coordinator_core.codec.topic_partition import TopicPartition
+from coordinator_core.log.compression import Compression
 from coordinator_core.producers.append import ProducerRejected
 from coordinator_core.producers.leader_checks import start_verification
 from coordinator_core.producers.verification import NO_GUARD
@@ -122,6 +123,8 @@ class Producing:
             checked = check_batch(requested.records, self._limits(known.data), self._now_ms())
         except BatchRefused as refused:
             return _failed(requested, refused.error, str(refused))
+        if checked.header.compression == Compression.ZSTD and not request.allows_zstd:
+            return _failed(requested, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce v7 or later")
         at = TopicPartition(known.name, requested.partition)
         return _Batch(position, at, known.data.partitions[requested.partition], checked)
 
@@ -135,6 +138,7 @@ class Producing:
                 config.number("message.timestamp.before.max.ms"),
                 config.number("message.timestamp.after.max.ms"),
                 config.is_compacted,
+                config.number("segment.bytes"),
             )
             self._limits_of[topic.name] = config, limits
         return limits

@@ -1,5 +1,6 @@
 """The coordinator as a service: a loop per log partition, routing of requests, periodic flushes and compaction."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from time import perf_counter
@@ -26,6 +27,9 @@ from coordinator_core.service.partition_loops import PartitionLoops
 from coordinator_core.service.reply_handles import FutureReply, GatheredReplies, ReplyHandle
 from coordinator_core.service.settings import ServiceSettings
 
+#: `producer.id.expiration.check.interval.ms`
+_EXPIRATION_SECONDS = 600
+
 
 def _batch_of(write: Write) -> AppendBatch:
     return AppendBatch(write.encoded, write.producer, write.control_type, write.coordinator_epoch, write.transaction_version)
@@ -51,6 +55,9 @@ class CoordinatorService:
         self.settings = settings
         self.log = log
         self._observer = observer
+        self._background = background
+        self._now_ms = now_ms
+        self._expiration: asyncio.Task[None] | None = None
         #: The state machines by log partition.
         self.shards = {number: GroupCoordinatorShard(number, config, new_member_id) for number in range(log.partitions)}
         self._coordinator = GroupCoordinator(config, self.shards)
@@ -78,6 +85,15 @@ class CoordinatorService:
     def start(self) -> None:
         """Load every partition; each one serves requests as soon as it is loaded."""
         self._loops.start()
+        self._remove_expired_producers()
+        self._expiration = self._background.repeat("producer-expiration", _EXPIRATION_SECONDS, self._expire_producers)
+
+    async def _expire_producers(self) -> None:
+        self._remove_expired_producers()
+
+    def _remove_expired_producers(self) -> None:
+        for number in range(self.log.partitions):
+            self.log.partition(number).producers.remove_expired(self._now_ms(), self.settings.producer_id_expiration_ms)
 
     def elect(self, partition: int, epoch: int) -> None:
         """Take over and load the log partition from this leader epoch on (`onElection`).
@@ -98,6 +114,8 @@ class CoordinatorService:
     async def stop(self) -> None:
         """Answer waiting requests NOT_COORDINATOR, end the loops and flush the logs, which are left open."""
         self._coordinator.active = False
+        if self._expiration is not None:
+            self._expiration.cancel()
         await self._loops.stop()
 
     # ---- requests

@@ -11,11 +11,13 @@ _INT32_MAX = 2**31 - 1
 _LOWEST = {
     "node_id": 0,
     "socket_request_max_bytes": 1,
+    "decoded_request_max_bytes": 1,
     "queued_max_request_bytes": 1,
     "max_connections": 1,
     "max_connections_per_ip": 1,
     "connections_max_idle_ms": 1,
     "write_buffer_bytes": 0,
+    "max_incremental_fetch_session_cache_slots": 0,
     "fsync_interval_ms": 1,
     "log_cleaner_interval_ms": 0,
     "drain_ms": 0,
@@ -48,15 +50,19 @@ class ServiceSettings:
 
     node_id: int = 1
     cluster_id: str = "grouplake"
-    #: Brokers allow 100 MiB. Decoding a request blocks all other clients, for up to a second per MiB.
-    socket_request_max_bytes: int = 2 * 1024 * 1024
-    #: Bytes of incomplete requests, of all connections together.
+    socket_request_max_bytes: int = 100 * 1024 * 1024
+    #: Bytes of a request that are decoded: all but the records of Produce. Decoding blocks all other clients, for up to a second
+    #: per MiB.
+    decoded_request_max_bytes: int = 2 * 1024 * 1024
+    #: Bytes of requests that are not answered, of all connections together.
     queued_max_request_bytes: int = 256 * 1024 * 1024
     max_connections: int = _INT32_MAX
     max_connections_per_ip: int = _INT32_MAX
     connections_max_idle_ms: int = 600_000
     #: Unread response bytes of one connection above which its next request waits.
     write_buffer_bytes: int = 64 * 1024
+    #: Fetch sessions.
+    max_incremental_fetch_session_cache_slots: int = 1_000
     fsync: Fsync = Fsync.INTERVAL
     fsync_interval_ms: int = 1_000
     #: 0 disables compaction.

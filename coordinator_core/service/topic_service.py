@@ -11,7 +11,7 @@ from coordinator_core.coordinator.group_configs import describe_configs
 from coordinator_core.producers.append import Marker, ProducerRejected
 from coordinator_core.protocol import apis
 from coordinator_core.protocol.api import Api, NodeRequest, Response
-from coordinator_core.protocol.cluster import FetchRequest, FetchResponse, ProduceRequest
+from coordinator_core.protocol.cluster import FetchRequest, ProduceRequest
 from coordinator_core.protocol.configs import DescribeConfigsRequest, DescribeConfigsResponse, ResourceType
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.offsets import TxnMarkerResponse
@@ -20,7 +20,7 @@ from coordinator_core.segment_log.data_partition import DataPartition, OffsetOut
 from coordinator_core.segment_log.errors import PartitionFailed, SegmentLogError
 from coordinator_core.segment_log.topic_store import DataTopic
 from coordinator_core.service.background import BackgroundTasks
-from coordinator_core.service.fetch_purgatory import FetchPurgatory
+from coordinator_core.service.fetching import Fetching
 from coordinator_core.service.flusher import Flusher
 from coordinator_core.service.node_configs import describe_node
 from coordinator_core.service.observer import Observer
@@ -32,14 +32,11 @@ from coordinator_core.service.topic_reads import (
     OffsetsProducers,
     describe_producers,
     ends_of_epochs,
-    fetch_partitions,
     list_offsets,
 )
 from coordinator_core.service.topic_registry import TopicRegistry
 from coordinator_core.wire import PartitionMarker
 
-#: `FetchRequest.INVALID_SESSION_ID`: fetch sessions are not supported.
-_NO_SESSION = 0
 _FLUSHERS = 2
 _HIGH_WATERMARK = -1
 
@@ -76,7 +73,8 @@ class TopicService:
         #: Failed partitions that were reported.
         self._reported: set[DataPartition] = set()
         self._tasks: set[asyncio.Task[None]] = set()
-        self.fetches = FetchPurgatory(lambda request: fetch_partitions(self.topics, request))
+        self.fetching = Fetching(topics, settings.max_incremental_fetch_session_cache_slots, now_ms)
+        self.fetches = self.fetching.purgatory
         self.producing = Producing(
             topics,
             now_ms,
@@ -121,16 +119,7 @@ class TopicService:
         self.producing.produce(request, reply_handle)
 
     def fetch(self, request: FetchRequest, reply_handle: ReplyHandle) -> None:
-        if request.session_id != _NO_SESSION:
-            reply_handle.answer(FetchResponse((), ErrorCode.FETCH_SESSION_ID_NOT_FOUND))
-            return
-        known = (self.topics.find(each.topic or None, each.topic_id) for each in request.partitions)
-        found = (
-            self.topics.partition(topic.name, each.partition)
-            for topic, each in zip(known, request.partitions, strict=True)
-            if topic is not None
-        )
-        self.fetches.fetch(request, (partition for partition in found if partition is not None), reply_handle)
+        self.fetching.fetch(request, reply_handle)
 
     def delete_records(self, request: DeleteRecordsRequest, reply_handle: ReplyHandle) -> None:
         deleted = {at: self._delete_records(at, offset) for at, offset in request.offsets.items()}

@@ -8,6 +8,7 @@ from crc32c import crc32c
 
 from coordinator_core.log.columns import parse_columns
 from coordinator_core.log.compression import Compression
+from coordinator_core.log.damage import Problem
 from coordinator_core.log.record_batch import (
     CRC_START,
     HEADER_SIZE,
@@ -40,12 +41,13 @@ class BatchRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BatchLimits:
-    """`max.message.bytes`, `message.timestamp.before.max.ms`, `message.timestamp.after.max.ms`; compacted topics need keys."""
+    """`max.message.bytes`, `segment.bytes`, `message.timestamp.before.max.ms` and `.after.max.ms`; compacted topics need keys."""
 
     max_message_bytes: int
     timestamp_before_max_ms: int
     timestamp_after_max_ms: int
     needs_keys: bool
+    segment_bytes: int = (1 << 31) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +83,17 @@ def check_batch(data: bytes | None, limits: BatchLimits, now_ms: int) -> Produce
         message = f"message format {data[_MAGIC_AT]} is not supported: use a client of Kafka 0.11 or later"
         raise BatchRefused(ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, message)
     size = LOG_OVERHEAD + _INT32.unpack_from(data, 8)[0]
-    if data[_MAGIC_AT] > 2 or size < HEADER_SIZE or len(data) != size:
-        message = f"{len(data)} bytes are not exactly one record batch of format 2, whose length field says {size} bytes"
+    if data[_MAGIC_AT] > 2 or size < HEADER_SIZE:
+        message = (
+            f"the record batch has format {data[_MAGIC_AT]} and {size} bytes, must be format 2 and {HEADER_SIZE} bytes or more"
+        )
+        raise BatchRefused(ErrorCode.CORRUPT_MESSAGE, message)
+    if len(data) != size:
+        message = f"{len(data)} bytes are not exactly one record batch, whose length field says {size} bytes"
         raise BatchRefused(ErrorCode.INVALID_RECORD, message)
+    (base_offset,) = _INT64.unpack_from(data)
+    if base_offset != 0:
+        raise BatchRefused(ErrorCode.INVALID_RECORD, f"the base offset of the record batch is {base_offset}, must be 0")
     if size > limits.max_message_bytes:
         message = f"the record batch has {size} bytes, which exceeds max.message.bytes, {limits.max_message_bytes}"
         raise BatchRefused(ErrorCode.MESSAGE_TOO_LARGE, message)
@@ -92,14 +102,16 @@ def check_batch(data: bytes | None, limits: BatchLimits, now_ms: int) -> Produce
     if not crc_matches(view, header):
         raise BatchRefused(ErrorCode.CORRUPT_MESSAGE, f"the checksum of the record batch differs from {header.crc:#010x}")
     _check_header(header)
-    return ProducedBatch(header, data, _check_records(data, header, limits, now_ms))
+    greatest_timestamp = _check_records(data, header, limits, now_ms)
+    if size > limits.segment_bytes:
+        message = f"the record batch has {size} bytes, which exceeds segment.bytes, {limits.segment_bytes}"
+        raise BatchRefused(ErrorCode.RECORD_LIST_TOO_LARGE, message)
+    return ProducedBatch(header, data, greatest_timestamp)
 
 
 def _check_header(header: BatchHeader) -> None:
     problem = None
-    if header.base_offset != 0:
-        problem = f"the base offset of the record batch is {header.base_offset}, must be 0"
-    elif header.count <= 0 or header.count != header.last_offset_delta + 1:
+    if header.count <= 0 or header.count != header.last_offset_delta + 1:
         problem = f"the record batch has a count of {header.count} and a last offset delta of {header.last_offset_delta}"
     elif header.is_control:
         problem = "clients must not write control records"
@@ -124,7 +136,11 @@ def _check_records(data: bytes, header: BatchHeader, limits: BatchLimits, now_ms
     # decompressed, or once more for the error
     columns = parse_columns(data)
     if columns.damages:
-        raise BatchRefused(ErrorCode.INVALID_RECORD, f"damaged records: {columns.damages[0].reason}")
+        damage = columns.damages[0]
+        # MESSAGE_TOO_LARGE: Java clients divide the batch and send its parts
+        is_large = damage.problem is Problem.PAYLOAD_TOO_LARGE
+        error = ErrorCode.MESSAGE_TOO_LARGE if is_large else ErrorCode.INVALID_RECORD
+        raise BatchRefused(error, f"damaged records: {damage.reason}")
     if len(columns) != header.count or not np.array_equal(columns.offset, np.arange(header.count)):
         raise BatchRefused(ErrorCode.INVALID_RECORD, f"the offsets of the records are not 0–{header.count - 1}")
     if limits.needs_keys and bool((columns.key_length < 0).any()):

@@ -12,7 +12,14 @@ from coordinator_core.codec.messages.offsets import ZERO_UUID
 from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.protocol import apis
 from coordinator_core.protocol.api import RequestHeader
-from coordinator_core.protocol.cluster import FetchPartition, FetchRequest, IsolationLevel, ProducePartition, ProduceRequest
+from coordinator_core.protocol.cluster import (
+    FetchPartition,
+    FetchRequest,
+    ForgottenPartition,
+    IsolationLevel,
+    ProducePartition,
+    ProduceRequest,
+)
 from coordinator_core.protocol.offsets import OffsetCommitRequest, OffsetToCommit
 from coordinator_core.wire.api_codec import Parts
 from coordinator_core.wire.compact import (
@@ -128,13 +135,30 @@ def _read_fetch(frame: bytes, position: int, version: int, peer: Peer) -> tuple[
             position = skip_no_tags(frame, position + _FETCHED.size)
             found.append(FetchPartition(name, topic_id, partition, offset, most, leader_epoch))
         position = skip_no_tags(frame, position)
-    forgotten, position = read_length(frame, position)
-    if forgotten or isolation not in _ISOLATION_LEVELS:
+    forgotten, position = _read_forgotten(frame, position, names)
+    if isolation not in _ISOLATION_LEVELS:
         raise Unexpected
     _, position = read_string(frame, position)
     level = _ISOLATION_LEVELS[isolation]
-    request = FetchRequest(tuple(found), max_wait_ms, min_bytes, session_id, session_epoch, max_bytes, level)
+    request = FetchRequest(
+        tuple(found), max_wait_ms, min_bytes, session_id, session_epoch, max_bytes, level, forgotten, names is not None
+    )
     return request, skip_no_tags(frame, position)
+
+
+def _read_forgotten(frame: bytes, position: int, names: Mapping[UUID, str] | None) -> tuple[tuple[ForgottenPartition, ...], int]:
+    topics, position = read_length(frame, position)
+    if not topics:
+        return (), position
+    found: list[ForgottenPartition] = []
+    for _ in range(topics):
+        name, topic_id, position = _topic(frame, position, names)
+        partitions, position = read_length(frame, position)
+        for _ in range(partitions):
+            found.append(ForgottenPartition(name, topic_id, *_INT32.unpack_from(frame, position)))
+            position += _INT32.size
+        position = skip_no_tags(frame, position)
+    return tuple(found), position
 
 
 #: API key → first flexible version and reader.

@@ -13,6 +13,7 @@ from coordinator_core.protocol.cluster import (
     FetchPartition,
     FetchRequest,
     FetchResponse,
+    ForgottenPartition,
     IsolationLevel,
     ListedOffset,
     ListOffsetsPosition,
@@ -163,14 +164,24 @@ def _read_fetch_request(body: Any, header: RequestHeader, peer: Peer) -> Parts:
                 body.session_epoch,
                 body.max_bytes if apis.FETCH.has_field(header.version, "max_bytes") else _EVERYTHING,
                 _isolation(body.isolation_level if apis.FETCH.has_field(header.version, "isolation_level") else 0),
+                _read_forgotten(body, names) if apis.FETCH.has_field(header.version, "forgotten") else (),
+                apis.FETCH.has_field(header.version, "topic_id"),
             ),
         )
     )
 
 
+def _read_forgotten(body: Any, names: Mapping[UUID, str] | None) -> tuple[ForgottenPartition, ...]:
+    return tuple(
+        ForgottenPartition(topic_name_or_empty(topic.topic, topic.topic_id, names), id_of(topic.topic_id), number)
+        for topic in require(body.forgotten_topics_data, "forgotten_topics_data")
+        for number in require(topic.partitions, "partitions")
+    )
+
+
 def _write_fetch_request(parts: Sequence[FetchRequest], version: int) -> Any:
     request = require_one(parts, version)
-    kind = library.FetchRequest.FetchTopic
+    kind, forgotten = library.FetchRequest.FetchTopic, library.FetchRequest.ForgottenTopic
     return library.FetchRequest(
         replica_id=_CONSUMER,
         max_wait_ms=request.max_wait_ms,
@@ -197,7 +208,10 @@ def _write_fetch_request(parts: Sequence[FetchRequest], version: int) -> Any:
             )
             for (topic, topic_id), partitions in by_topic_id(request.partitions).items()
         ],
-        forgotten_topics_data=[],
+        forgotten_topics_data=[
+            forgotten(topic=topic, topic_id=topic_id, partitions=[each.partition for each in partitions])
+            for (topic, topic_id), partitions in by_topic_id(request.forgotten).items()
+        ],
         rack_id="",
     )
 

@@ -41,6 +41,7 @@ def _read_produce_request(body: Any, header: RequestHeader, peer: Peer) -> Parts
                 body.transactional_id if apis.PRODUCE.has_field(header.version, "transactional_id") else None,
                 apis.PRODUCE.has_field(header.version, "transaction_abortable"),
                 apis.PRODUCE.has_field(header.version, "adds_partitions"),
+                apis.PRODUCE.has_field(header.version, "zstd"),
             ),
         )
     )

@@ -28,6 +28,7 @@ CLASSES = {
     "ProducerStateManagerTest": "producer_state_manager",
     "TransactionIndexTest": "transaction_index",
     "UnifiedLogTest": "unified_log_transactions",
+    "FetchSessionTest": "fetch_session",
 }
 ROW = re.compile(r"^\| ((?:[tT]est|static|should|update)\w+) \| (.+) \|$", re.MULTILINE)
 NAMED = re.compile(r"`((?:(?:coordinator|transactions)/)?test_\w+\.py)::(test_\w+)(?:\[(\w+)])?`")

@@ -1,14 +1,18 @@
 """Forged and damaged requests get Kafka's errors, and do not harm a producer that has a transaction open meanwhile."""
 
+import re
 import struct
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import Producer
 from crc32c import crc32c
 from data_partitions import batch
+from eventually import eventually
 from live_kafka import QUIET
 from read_topics import read_topic
 from wire_connection import Wire
@@ -153,5 +157,60 @@ def test_a_bomb(wire: Wire, compression: Compression) -> None:
     """A batch that decompresses to 200 MB."""
     bomb = plain(*[bytes(50 << 20)] * 4, compression=compression)
     began = time.monotonic()
-    assert produced(wire, 1, None, bomb) is ErrorCode.INVALID_RECORD
+    assert produced(wire, 1, None, bomb) is ErrorCode.MESSAGE_TOO_LARGE
     assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize(
+    ("start", "reason"),
+    [
+        pytest.param((3 << 20).to_bytes(4) + b"\x00\x08", "and is not Produce", id="another API"),
+        pytest.param((101 << 20).to_bytes(4) + b"\x00\x00", "exceeds socket.request.max.bytes", id="too large"),
+        pytest.param(
+            (3 << 20).to_bytes(4)
+            + b"\x00\x00\x00\x03"
+            + bytes(4)
+            + b"\xff\xff\xff\xff"
+            + bytes(6)
+            + b"\x7f" * 4
+            + bytes(3 << 20),
+            "without its records",
+            id="topics instead of records",
+        ),
+    ],
+)
+def test_large_requests(coordinator: PrivateCoordinator, wire: Wire, start: bytes, reason: str) -> None:
+    """The connection ends; requests of other APIs are not even read."""
+    with suppress(OSError):
+        wire.socket.sendall(start)
+    assert wire.receive() == b""
+    ended = [line["reason"] for line in coordinator.events("connection ended")]
+    assert any(reason in each for each in ended)
+
+
+def test_large_requests_of_many_connections(tmp_path: Path) -> None:
+    """Their memory is bounded; the request that is complete is answered."""
+    settings: dict[str, Any] = {"offsets_topic_num_partitions": 2, "transaction_state_log_num_partitions": 2}
+    topics: dict[str, Any] = {TOPIC: {"partitions": 2, "data": True}}
+    mib = 1 << 20
+    with PrivateCoordinator(tmp_path / "log", topics=topics, queued_max_request_bytes=32 * mib, **settings) as running:
+        running.wait_until_loaded()
+        before = resident_mib(running)
+        wires = [Wire(running.port) for _ in range(12)]
+        for each in wires:
+            with suppress(OSError):
+                each.socket.sendall((90 * mib).to_bytes(4) + b"\x00\x00" + bytes(8 * mib))
+        eventually("a connection is closed", lambda: running.events("connection ended"))
+        assert resident_mib(running) - before < 100
+        for each in wires:
+            each.close()
+        last = Wire(running.port)
+        assert produced(last, 1, None, plain(bytes(20 * mib))) is ErrorCode.MESSAGE_TOO_LARGE
+        assert produced(last, 1, None, plain(b"small")) is ErrorCode.NONE
+        last.close()
+        running.stop()
+
+
+def resident_mib(running: PrivateCoordinator) -> float:
+    (kib,) = re.findall(r"VmRSS:\s+(\d+)", Path(f"/proc/{running.pid}/status").read_text())
+    return int(kib) / 1024

@@ -171,6 +171,29 @@ class JavaClients:
             consumer.close()
         return values
 
+    @contextmanager
+    def reader(self, bootstrap: str, topic: str, partitions: int) -> Iterator[Callable[[], list[bytes]]]:
+        """A consumer of all partitions from their beginning, closed at the end; a call polls once and returns the values."""
+        settings = {"bootstrap.servers": bootstrap, "auto.offset.reset": "earliest", "enable.auto.commit": "false"}
+        settings |= {f"{part}.deserializer": f"{_BYTES}Deserializer" for part in ("key", "value")}
+        consumer = self._jvm.org.apache.kafka.clients.consumer.KafkaConsumer(_properties(self._jvm, settings))
+        places = self._jvm.java.util.ArrayList()
+        for number in range(partitions):
+            places.add(self._jvm.org.apache.kafka.common.TopicPartition(topic, number))
+        consumer.assign(places)
+
+        def poll() -> list[bytes]:
+            records = consumer.poll(self._jvm.java.time.Duration.ofMillis(_POLL_MS)).iterator()
+            values: list[bytes] = []
+            while records.hasNext():
+                values.append(bytes(records.next().value()))
+            return values
+
+        try:
+            yield poll
+        finally:
+            consumer.close()
+
     def end_offset(self, bootstrap: str, topic: str) -> int:
         """The end of partition 0 of a topic."""
         consumer, at = self._assigned(bootstrap, topic, "read_uncommitted")

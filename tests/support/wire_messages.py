@@ -301,6 +301,7 @@ def _records_wanted(version: int) -> st.SearchStrategy[Any]:
         _fetch_places(version, cluster.FetchPartition, _INT64, _INT32, _since(version, 9, _INT32, -1)), _INT32, _INT32,
         _since(version, 7, _INT32, 0), _since(version, 7, _INT32, -1), _since(version, 3, _INT32, (1 << 31) - 1),
         _since(version, 4, _ISOLATION, cluster.IsolationLevel.READ_UNCOMMITTED),
+        _since(version, 7, _fetch_places(version, cluster.ForgottenPartition), ()), st.just(version >= 13),
     )  # fmt: skip
 
 
@@ -327,6 +328,7 @@ def _produce(version: int) -> st.SearchStrategy[Any]:
     return st.builds(
         cluster.ProduceRequest, _fetch_places(version, cluster.ProducePartition, st.none() | _BYTES), _INT16,
         _since(version, 3, _NULLABLE, None), st.just(version >= 11), st.just(version >= 12),
+        st.just(version >= 7),
     )  # fmt: skip
 
 

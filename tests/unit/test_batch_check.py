@@ -36,8 +36,8 @@ CASES = {
     "two batches": (GOOD + GOOD, ErrorCode.INVALID_RECORD),
     "bytes after the batch": (GOOD + b"\x00", ErrorCode.INVALID_RECORD),
     "an old format": (GOOD[:16] + b"\x01" + GOOD[17:], ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT),
-    "a future format": (GOOD[:16] + b"\x03" + GOOD[17:], ErrorCode.INVALID_RECORD),
-    "a negative length": (GOOD[:8] + b"\xff\xff\xff\xff" + GOOD[12:], ErrorCode.INVALID_RECORD),
+    "a future format": (GOOD[:16] + b"\x03" + GOOD[17:], ErrorCode.CORRUPT_MESSAGE),
+    "a negative length": (GOOD[:8] + b"\xff\xff\xff\xff" + GOOD[12:], ErrorCode.CORRUPT_MESSAGE),
     "a wrong checksum": (GOOD[:17] + b"\x00\x00\x00\x00" + GOOD[21:], ErrorCode.CORRUPT_MESSAGE),
     "a changed record": (GOOD[:-1] + b"\xff", ErrorCode.CORRUPT_MESSAGE),
     "a base offset": (struct.pack(">q", 5) + GOOD[8:], ErrorCode.INVALID_RECORD),
@@ -70,6 +70,20 @@ def test_hostile_batches(case: str) -> None:
 def test_large_batch() -> None:
     with pytest.raises(BatchRefused) as refused:
         check_batch(batch([bytes(2000)]), BatchLimits(1000, 1 << 62, 1 << 62, False), NOW_MS)
+    assert refused.value.error is ErrorCode.MESSAGE_TOO_LARGE
+
+
+def test_batch_larger_than_a_segment() -> None:
+    limits = BatchLimits(4000, 1 << 62, 1 << 62, False, segment_bytes=1000)
+    with pytest.raises(BatchRefused) as refused:
+        check_batch(batch([bytes(2000)]), limits, NOW_MS)
+    assert refused.value.error is ErrorCode.RECORD_LIST_TOO_LARGE
+
+
+def test_batch_that_is_too_large_when_decompressed() -> None:
+    bomb = batch([bytes(33 << 20)] * 2, compression=Compression.ZSTD)
+    with pytest.raises(BatchRefused, match="GROUPLAKE_MAX_BATCH_MB") as refused:
+        check_batch(bomb, LIMITS, NOW_MS)
     assert refused.value.error is ErrorCode.MESSAGE_TOO_LARGE
 
 

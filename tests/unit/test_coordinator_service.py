@@ -6,6 +6,7 @@ from typing import Any
 
 from eventually import eventually_async
 from expecting import expect
+from memory_log import MemoryLog
 from running_service import PLACE, Running, commit, join, run
 
 from coordinator_core.coordinator.group_events import MemberRemoved
@@ -280,3 +281,39 @@ def test_requests_are_answered_after_a_failure_that_fails_itself() -> None:
         del shard.unload
 
     run(work)
+
+
+def test_producers_expire() -> None:
+    """Every 10 minutes, and at the start those that the log has restored."""
+    log = MemoryLog(2)
+
+    async def ends(at: Running, producer_id: int) -> None:
+        reply_handle = FutureReply()
+        request = TxnMarkerRequest(ProducerEpoch(producer_id, 0), ControlType.COMMIT)
+        at.service.end_transaction(at.number, request, reply_handle)
+        assert expect(TxnMarkerResponse, await reply_handle.future).error is ErrorCode.NONE
+
+    def known(at: Running) -> set[int]:
+        return {entry.producer_id for entry in at.service.producers(at.number)}
+
+    async def work(at: Running) -> None:
+        await ends(at, 1000)
+        at.now_ms += 600
+        await ends(at, 1001)
+        await at.service._expire_producers()
+        assert known(at) == {1000, 1001}
+        at.now_ms += 600
+        await at.service._expire_producers()
+        assert known(at) == {1001}
+
+    run(work, log, producer_id_expiration_ms=1_000)
+
+    async def after_a_restart() -> None:
+        for later_ms, found in ((1_000, {1001}), (1_600, set[int]())):
+            at = Running(log, producer_id_expiration_ms=1_000)
+            at.now_ms += later_ms
+            await at.start()
+            assert known(at) == found
+            await at.service.stop()
+
+    asyncio.run(after_a_restart())
