@@ -130,6 +130,9 @@ class TopicConfig:
             if problem is not None:
                 raise InvalidConfig(f"invalid value {value} for configuration {name}: {problem}")
 
+    def __hash__(self) -> int:
+        return hash(frozenset(self.values.items()))
+
     def text(self, name: str) -> str:
         """Return the value of a config."""
         return self.values.get(name, DEFINITIONS[name].default)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 from coordinator_core.codec.topic_partition import TopicPartition
@@ -16,7 +17,6 @@ from coordinator_core.protocol.offsets import ProducerEpoch
 from coordinator_core.segment_log.data_partition import DataPartition
 from coordinator_core.segment_log.errors import SegmentLogError
 from coordinator_core.segment_log.topic_config import TopicConfig
-from coordinator_core.segment_log.topic_store import DataTopic
 from coordinator_core.service.reply_handles import ReplyHandle
 from coordinator_core.service.topic_registry import TopicRegistry
 from coordinator_core.topics.batch_check import BatchLimits, BatchRefused, ProducedBatch, check_batch
@@ -86,7 +86,6 @@ class Producing:
         self._report = report
         self._verification_enabled = verification_enabled
         self.verifier: TransactionVerifier | None = None
-        self._limits_of: dict[str, tuple[TopicConfig, BatchLimits]] = {}
 
     def produce(self, request: ProduceRequest, reply_handle: ReplyHandle) -> None:
         """Append the batches of a request, each on its own, and answer."""
@@ -120,28 +119,13 @@ class Producing:
         if known.data is None:
             return _failed(requested, ErrorCode.INVALID_TOPIC_EXCEPTION, _NO_DATA)
         try:
-            checked = check_batch(requested.records, self._limits(known.data), self._now_ms())
+            checked = check_batch(requested.records, _limits(known.data.config), self._now_ms())
         except BatchRefused as refused:
             return _failed(requested, refused.error, str(refused))
         if checked.header.compression == Compression.ZSTD and not request.allows_zstd:
             return _failed(requested, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce v7 or later")
         at = TopicPartition(known.name, requested.partition)
         return _Batch(position, at, known.data.partitions[requested.partition], checked)
-
-    def _limits(self, topic: DataTopic) -> BatchLimits:
-        """Return the limits of a topic, which are read again when its configs have changed."""
-        config, limits = self._limits_of.get(topic.name, (None, None))
-        if limits is None or config is not topic.config:
-            config = topic.config
-            limits = BatchLimits(
-                config.number("max.message.bytes"),
-                config.number("message.timestamp.before.max.ms"),
-                config.number("message.timestamp.after.max.ms"),
-                config.is_compacted,
-                config.number("segment.bytes"),
-            )
-            self._limits_of[topic.name] = config, limits
-        return limits
 
     def append(self, batch: _Batch, requested: ProducePartition) -> ProducedPartition:
         """Append one batch; its records are not visible yet."""
@@ -272,6 +256,18 @@ class _Appends:
 
     def _fail(self, batch: _Batch, error: ErrorCode) -> None:
         self._answers[batch.position] = _failed(self._request.partitions[batch.position], error)
+
+
+@lru_cache(maxsize=1024)
+def _limits(config: TopicConfig) -> BatchLimits:
+    """Return the limits of a topic with these configs."""
+    return BatchLimits(
+        config.number("max.message.bytes"),
+        config.number("message.timestamp.before.max.ms"),
+        config.number("message.timestamp.after.max.ms"),
+        config.is_compacted,
+        config.number("segment.bytes"),
+    )
 
 
 def _request_error(request: ProduceRequest, batches: Sequence[_Batch]) -> tuple[ErrorCode, str] | None:
