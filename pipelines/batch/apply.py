@@ -92,9 +92,7 @@ class BatchApplier:
             return
         phases = Phases(self.clock())
         last = self.writer.last if self.writer else self.store.last_batch()
-        after = last.transaction_offsets if last else None
-        with phases.timed("read_transactions"):
-            found = self.transactions.read(after) if required else self.transactions.read_if_reachable(after)
+        found = self._new_transactions(last, phases, required=required)
         if found is None:
             return
         context = self._context(self.claim())
@@ -131,7 +129,7 @@ class BatchApplier:
         return False
 
     def _apply(self, rows: pa.Table, ranges: pa.Table, phases: Phases, offset_writes: OffsetWrites) -> None:
-        found = self._new_transactions(phases)
+        found = self._new_transactions(self._claimed.last, phases)
         context = self._context(self._claimed)
         with phases.timed("plan"), no_garbage_collection():
             plan = plan_batch(rows, context, self.name_source)
@@ -140,12 +138,12 @@ class BatchApplier:
         self._write((*plan.writes, *offsets, *transactions), context, phases)
         self._finish(ranges, phases, found)
 
-    def _new_transactions(self, phases: Phases) -> TransactionRange | None:
+    def _new_transactions(self, last: Batch | None, phases: Phases, *, required: bool = False) -> TransactionRange | None:
         if self.transactions is None:
             return None
-        last = self._claimed.last
+        read = self.transactions.read if required else self.transactions.read_if_reachable
         with phases.timed("read_transactions"):
-            return self.transactions.read_if_reachable(last.transaction_offsets if last else None)
+            return read(last.transaction_offsets if last else None)
 
     def _context(self, writer: TablesWriter) -> BatchContext:
         """Begin a batch."""
