@@ -268,7 +268,7 @@ OFFSET_FOR_LEADER_EPOCH = Api(
     errors=lambda response: (epoch.error for epoch in response.epochs.values()),
 )  # fmt: skip
 
-#: v6 (KIP-939) is not listed by any released broker.
+#: Brokers list v6 (KIP-939) only with `unstable.api.versions.enable`.
 INIT_PRODUCER_ID = TransactionApi(
     22, "INIT_PRODUCER_ID", _versions(0, 5, flexible=2, before_4=(None, None, 1, 1, 5)),
     InitProducerIdRequest, InitProducerIdResponse,

@@ -23,7 +23,7 @@ _ZERO_PRODUCER = ProducerEpoch(0, 0)
 class InitProducerIdRequest(TransactionRequest):
     """`transactional_id` is None for an idempotent producer. `producer` is the client's current one (KIP-360).
 
-    `enable_two_phase_commit` and `keep_prepared` are fields of v6 (KIP-939), which no released broker lists.
+    `enable_two_phase_commit` and `keep_prepared` are fields of v6 (KIP-939), which is not offered.
     """
 
     transactional_id: str | None
