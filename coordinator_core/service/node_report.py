@@ -11,6 +11,7 @@ from coordinator_core.segment_log.data_partition import DataPartition
 from coordinator_core.segment_log.topic_store import TopicStore
 from coordinator_core.service.service import CoordinatorService
 from coordinator_core.service.transaction_service import TransactionService
+from coordinator_core.topics.fetch_sessions import FetchSessions
 from coordinator_core.transactions.transaction_counts import TransactionCounts, count_transactions
 
 _ACTIVE, _FAILED = "active", "failed"
@@ -49,6 +50,20 @@ class DataPartitionReport:
 
 
 @dataclass(frozen=True, slots=True)
+class FetchSessionCounts:
+    """Fetch sessions of consumers: present ones, the partitions in them, and those that were replaced since the start."""
+
+    sessions: int = 0
+    partitions: int = 0
+    evictions: int = 0
+
+    @classmethod
+    def of(cls, sessions: FetchSessions) -> "FetchSessionCounts":
+        """Return the present counts."""
+        return cls(len(sessions), sessions.total_partitions, sessions.evictions)
+
+
+@dataclass(frozen=True, slots=True)
 class NodeReport:
     """State of the node at one moment.
 
@@ -65,11 +80,15 @@ class NodeReport:
     oldest_transaction_seconds: float = 0.0
     late_transaction_partitions: int = 0
     data_partitions: tuple[DataPartitionReport, ...] = ()
+    fetch_sessions: FetchSessionCounts = field(default_factory=FetchSessionCounts)
     failing_tasks: Mapping[str, str | None] = field(default_factory=dict)
 
 
 class NodeState:
-    """The parts of the node from which reports are made. `transactions` is None without a transaction coordinator."""
+    """The parts of the node from which reports are made.
+
+    `transactions` is None without a transaction coordinator, `fetch_sessions` until topics are served.
+    """
 
     def __init__(
         self,
@@ -83,6 +102,7 @@ class NodeState:
         self._background = background
         self._now_ms = now_ms
         self.transactions: TransactionService | None = None
+        self.fetch_sessions: FetchSessions | None = None
 
     def partitions(self) -> Mapping[str, Mapping[str, int]]:
         """Return the number of partitions by topic and status; of topics with data: active or failed."""
@@ -132,6 +152,7 @@ class NodeState:
                 for topic in self._store.topics.values()
                 for number, partition in enumerate(topic.partitions)
             ),
+            FetchSessionCounts() if self.fetch_sessions is None else FetchSessionCounts.of(self.fetch_sessions),
             self._background(),
         )
 

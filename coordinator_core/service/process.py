@@ -118,6 +118,7 @@ async def serve(
         internal[TRANSACTION_STATE_TOPIC] = transactions.topic.partitions, transactions.topic.topic_id
     registry = TopicRegistry(settings.cluster_id, settings.declared_topics, internal, store, service.highest_commits)
     topics = TopicService(registry, settings, config, clock.now_ms, observer, background, service.forget_topic, service.producers)
+    state.fetch_sessions = topics.fetching.sessions
     version = 0 if transactions is None else transactions.topic.version
     cluster = Cluster(node, settings.cluster_id, registry, versions, version)
     markers = MarkerRouter(service.end_transaction, registry.has_partition, topics.write_marker)

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable
 
-from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from coordinator_core.service.node_report import DataPartitionReport, NodeReport
+from coordinator_core.service.node_report import DataPartitionReport, FetchSessionCounts, NodeReport
 
 #: Metrics of a partition with data, after the MBeans of brokers (`kafka.log:type=Log`, `LastStableOffsetLag`, `ProducerIdCount`).
 _DATA_PARTITION: tuple[tuple[str, str, Callable[[DataPartitionReport], int | None]], ...] = (
@@ -28,14 +28,14 @@ _DATA_PARTITION: tuple[tuple[str, str, Callable[[DataPartitionReport], int | Non
 
 
 class ReportCollector(Collector):
-    """Gauges of `report`; names begin with `prefix`."""
+    """Gauges and counters of `report`; names begin with `prefix`."""
 
     def __init__(self, prefix: str, report: Callable[[], NodeReport]) -> None:
         self._prefix = prefix
         self._report = report
 
     def collect(self) -> Iterable[Metric]:
-        """Yield groups, members, partitions, transactions, partitions with data, failing background tasks."""
+        """Yield groups, members, partitions, transactions, partitions with data, fetch sessions, failing background tasks."""
         report = self._report()
         groups = self._gauge("groups", "Groups by type and state", "type", "state")
         for (group_type, state), count in sorted(report.groups.groups.items()):
@@ -53,6 +53,7 @@ class ReportCollector(Collector):
         yield failing
         yield from self._transactions(report)
         yield from self._data_partitions(report.data_partitions)
+        yield from self._fetch_sessions(report.fetch_sessions)
 
     def _transactions(self, report: NodeReport) -> Iterable[Metric]:
         transactions = self._gauge("transactions", "Transactional ids by state", "state")
@@ -81,6 +82,16 @@ class ReportCollector(Collector):
                 if value is not None:
                     gauge.add_metric((each.topic, str(each.partition)), value)
             yield gauge
+
+    def _fetch_sessions(self, counts: FetchSessionCounts) -> Iterable[Metric]:
+        """Yield the metrics of `kafka.server:type=FetchSessionCache`."""
+        yield self._value("incremental_fetch_sessions", "Fetch sessions of consumers", counts.sessions)
+        yield self._value("incremental_fetch_partitions_cached", "Partitions in all fetch sessions", counts.partitions)
+        yield CounterMetricFamily(
+            f"{self._prefix}_incremental_fetch_session_evictions",
+            "Fetch sessions that new ones have replaced",
+            value=counts.evictions,
+        )
 
     def _gauge(self, name: str, text: str, *labels: str) -> GaugeMetricFamily:
         return GaugeMetricFamily(f"{self._prefix}_{name}", text, labels=labels)

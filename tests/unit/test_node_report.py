@@ -3,6 +3,7 @@
 import asyncio
 import errno
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from coordinator_core.codec.messages.offsets import ZERO_UUID
 from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.log.partitioner import partition_for
 from coordinator_core.protocol import apis
-from coordinator_core.protocol.cluster import ProducePartition, ProduceRequest
+from coordinator_core.protocol.cluster import FetchPartition, FetchRequest, ProducePartition, ProduceRequest
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.offsets import ProducerEpoch
 from coordinator_core.protocol.transactions import AddPartitionsToTxnRequest, InitProducerIdRequest
@@ -25,6 +26,7 @@ from coordinator_core.segment_log.errors import PartitionFailed
 from coordinator_core.segment_log.topic_config import TopicConfig
 from coordinator_core.service.settings import Fsync
 from coordinator_core.state.transaction_state import COMPLETE_ABORT, EMPTY, ONGOING, PREPARE_COMMIT
+from coordinator_core.topics.fetch_sessions import FetchSessions
 from coordinator_core.transactions.events import ProducerFenced
 from coordinator_core.transactions.transaction_counts import TransactionCounts, count_transactions
 
@@ -103,6 +105,28 @@ def test_metrics_of_transactions(tmp_path: Path) -> None:
         assert at.metric('partitions{status="active",topic="__transaction_state"}') == 2
 
     served(tmp_path, work)
+
+
+def test_metrics_of_fetch_sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The third consumer replaces one of the first two; a fetch without session has no effect."""
+
+    def work(at: Served) -> None:
+        def found() -> list[float]:
+            names = ("sessions", "partitions_cached", "session_evictions_total")
+            return [at.metric(f"incremental_fetch_{name}") for name in names]
+
+        wire = Wire(at.address.port)
+        assert found() == [0, 0, 0]
+        for epoch, partitions, expected in ((-1, 1, [0, 0, 0]), (0, 2, [1, 2, 0]), (0, 1, [2, 3, 0]), (0, 1, [2, 2, 1])):
+            requested = tuple(FetchPartition("orders", ZERO_UUID, number, 0) for number in range(partitions))
+            response = wire.ask(apis.FETCH, 12, FetchRequest(requested, session_epoch=epoch))
+            assert (response.session_id > 0) is (epoch == 0)
+            assert found() == expected
+        wire.close()
+
+    # a session may be replaced at once
+    monkeypatch.setattr("coordinator_core.service.fetching.FetchSessions", partial(FetchSessions, eviction_ms=-1))
+    served(tmp_path, work, max_incremental_fetch_session_cache_slots=2)
 
 
 def test_an_unexpected_error_of_an_fsync_fails_a_partition_with_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
