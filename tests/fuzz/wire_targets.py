@@ -20,6 +20,7 @@ from coordinator_core.wire import (
     UnsupportedVersion,
     WireRequest,
     WireResponse,
+    is_decoded_within,
     read_request,
     read_response,
     write_request,
@@ -78,6 +79,17 @@ def _changed(rng: Random, frame: bytes, others: Sequence[bytes]) -> bytes:
     return mutated(rng, frame, others)
 
 
+@cache
+def _produce_frames() -> tuple[bytes, ...]:
+    numbered = apis.PRODUCE.number.to_bytes(2)
+    return tuple(frame for frame in _frames()[0] if frame.startswith(numbered))
+
+
+def _make_large(rng: Random) -> bytes:
+    frames = _produce_frames()
+    return _changed(rng, frames[int(rng.random() * len(frames))], frames)
+
+
 def _make_request(rng: Random) -> bytes:
     frames = _frames()[0]
     return _changed(rng, frames[int(rng.random() * len(frames))], frames)
@@ -113,6 +125,26 @@ def check_written(request: WireRequest) -> None:
     assert read_request(write_request(api, header.version, again.parts, 7, header.client_id), _PEER).parts == again.parts
 
 
+def check_large(frames: Sequence[bytes]) -> None:
+    """A limit that is enough for the decoder is enough; one below the bytes that are not records is not."""
+    for frame in frames:
+        found = [is_decoded_within(frame, limit) for limit in range(len(frame) + 1)]
+        assert found == sorted(found)
+        try:
+            request = read_request(frame, _PEER)
+        except (UnknownApi, UnsupportedVersion, Malformed):
+            continue
+        header = request.header
+        if header.api_key != apis.PRODUCE.number or request.unknown_topics:
+            continue
+        (produce,) = request.parts
+        records = sum(len(each.records or b"") for each in produce.partitions)
+        assert found[len(frame) - records]
+        # without unknown tagged fields, and with the shortest varints
+        shortest = write_request(apis.PRODUCE, header.version, request.parts, header.correlation_id, header.client_id)
+        assert not found[len(shortest) - records - 1]
+
+
 def check_answers(answers: Sequence[Answer]) -> None:
     """Require a response, or Malformed."""
     for answer in answers:
@@ -127,5 +159,6 @@ def check_answers(answers: Sequence[Answer]) -> None:
 
 TARGETS = (
     Target("wire-requests", _make_request, check_requests, share=60, chunk=32),
+    Target("large-requests", _make_large, check_large, share=2, chunk=16),
     Target("wire-answers", _make_answer, check_answers, share=30, chunk=32),
 )
