@@ -30,8 +30,9 @@ from coordinator_core.topics.fetch_sessions import FetchSessions
 from coordinator_core.transactions.events import ProducerFenced
 from coordinator_core.transactions.transaction_counts import TransactionCounts, count_transactions
 
-PLAIN = TopicConfig({"segment.bytes": "14"})
-COMPACTED = TopicConfig({"cleanup.policy": "compact", "segment.bytes": "14"})
+#: Room for one batch in a segment.
+PLAIN = TopicConfig({"segment.bytes": "100"})
+COMPACTED = TopicConfig({"cleanup.policy": "compact", "segment.bytes": "100"})
 TOPICS = {"orders": (2, PLAIN), "prices": (1, COMPACTED)}
 
 
