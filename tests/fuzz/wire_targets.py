@@ -13,6 +13,7 @@ from wire_messages import CLIENT_ID, EVERY_VERSION, HOST, NAMES, request_parts, 
 from coordinator_core.protocol import apis
 from coordinator_core.protocol.api import AnyApi
 from coordinator_core.protocol.apis import APIS
+from coordinator_core.protocol.cluster import ProduceRequest
 from coordinator_core.wire import (
     Malformed,
     Peer,
@@ -135,9 +136,9 @@ def check_large(frames: Sequence[bytes]) -> None:
         except (UnknownApi, UnsupportedVersion, Malformed):
             continue
         header = request.header
-        if header.api_key != apis.PRODUCE.number or request.unknown_topics:
+        produce = request.parts[0] if request.parts else None
+        if not isinstance(produce, ProduceRequest) or request.unknown_topics:
             continue
-        (produce,) = request.parts
         records = sum(len(each.records or b"") for each in produce.partitions)
         assert found[len(frame) - records]
         # without unknown tagged fields, and with the shortest varints
