@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             beside, seconds = _beside_samples(batches, applier, ends(options.stopped), options)
             rows += [
                 (short(options.offsets), groups, "without samples", *_quantiles(alone), ""),
-                (short(options.offsets), groups, "beside samples", *_quantiles(beside), f"{np.median(seconds):.1f}"),
+                (short(options.offsets), groups, "beside samples", *_quantiles(beside), _quantiles(seconds)[1]),
             ]
     print_table(("offsets", "groups of a batch", "batches", "number", "median s", "worst s", "a sample takes, s"), rows)
 
@@ -119,6 +119,9 @@ def ends(stopped: int) -> Ends:
 
 
 def _quantiles(seconds: Sequence[float]) -> tuple[str, str, str]:
+    """Number, median and maximum; few short batches may all fall between two samples."""
+    if not seconds:
+        return "0", "", ""
     return str(len(seconds)), f"{np.median(seconds):.2f}", f"{max(seconds):.2f}"
 
 
