@@ -70,9 +70,7 @@ def main(arguments: list[str] | None = None) -> None:
             steps = ", ".join(f"{step} {seconds:.2f}" for step, seconds in best.seconds.items())
             rates = (f"{shape.ids / total:,.0f}", f"{shape.records / total:,.0f}", f"{best.cpu_seconds:.2f}", f"{best.mib:,.0f}")
             rows.append((name, short(shape.ids), shape.records, *rates, steps))
-    print_table(
-        ("load by the", "ids", "records", "ids/s", "records/s", "CPU, s", "peak memory, MiB", "seconds of the steps"), rows
-    )
+    print_table(_HEAD, rows)
 
 
 def _in_new_process(load: Callable[..., _Measured], shape: TransactionLogShape, folder: Path) -> _Measured:

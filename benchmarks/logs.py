@@ -8,7 +8,9 @@ import json
 import shutil
 import struct
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -120,18 +122,23 @@ def _topic_name(group: int, topic: int) -> str:
     return f"events.{_TEAMS[number % len(_TEAMS)]}.domain-{number}"
 
 
+def cached_folder(folder: Path, write: Callable[[Path], None]) -> Path:
+    """Return the folder, which `write` fills unless it exists; it appears complete or not at all."""
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=".partial-", dir=folder.parent))
+        try:
+            write(draft)
+            draft.rename(folder)
+        except BaseException:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise
+    return folder
+
+
 def generated_log(shape: LogShape, cache: Path) -> GeneratedLog:
     """The log of this shape, generated unless `cache` has it."""
-    folder = cache / shape.folder_name
-    if not folder.is_dir():
-        cache.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=".partial-", dir=cache))
-        try:
-            _write_log(shape, partial)
-            partial.rename(folder)
-        except BaseException:
-            shutil.rmtree(partial, ignore_errors=True)
-            raise
+    folder = cached_folder(cache / shape.folder_name, partial(_write_log, shape))
     facts = json.loads((folder / "facts.json").read_text())
     with np.load(folder / "expected.npz") as expected:
         return GeneratedLog(shape, folder / "log", **facts, last=expected["last"], offset=expected["offset"])

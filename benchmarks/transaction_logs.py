@@ -4,12 +4,11 @@ An id has the records of one transaction (Empty, Ongoing, PrepareCommit, Complet
 or, as after cleaning, only the last of them. One transaction in twenty is open at the end of the log.
 """
 
-import shutil
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.logs import cached_folder
 from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.codec.transactions import encode_transaction
 from coordinator_core.log.partitioner import partition_for
@@ -38,8 +37,7 @@ class TransactionLogShape:
     @property
     def records(self) -> int:
         """Number of records: the open transactions have two states."""
-        is_open = len(range(0, self.ids, _OPEN_EVERY))
-        return self.ids if self.is_cleaned else len(_STATES) * self.ids - 2 * is_open
+        return self.ids if self.is_cleaned else len(_STATES) * self.ids - 2 * self.open_transactions
 
     @property
     def open_transactions(self) -> int:
@@ -52,17 +50,7 @@ class TransactionLogShape:
 
     def generated(self, cache: Path) -> Path:
         """Folder of the log, generated unless `cache` has it."""
-        folder = cache / self._folder_name
-        if not folder.is_dir():
-            cache.mkdir(parents=True, exist_ok=True)
-            partial = Path(tempfile.mkdtemp(prefix=".partial-", dir=cache))
-            try:
-                self._write(partial)
-                partial.rename(folder)
-            except BaseException:
-                shutil.rmtree(partial, ignore_errors=True)
-                raise
-        return folder
+        return cached_folder(cache / self._folder_name, self._write)
 
     def _write(self, folder: Path) -> None:
         of_partition: list[list[int]] = [[] for _ in range(PARTITIONS)]

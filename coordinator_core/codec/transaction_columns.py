@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from coordinator_core.codec.arrays import ArrowArray, ArrowColumn, Bytes, Int32s, Int64s, Numbers, Structs
 from coordinator_core.codec.slices import strings
 from coordinator_core.codec.transaction_kernels import (
+    KEY_HEADER,
     OTHER,
     STATE,
     TOMBSTONE,
@@ -24,8 +25,6 @@ from coordinator_core.codec.transaction_kernels import (
 
 __all__ = ["OTHER", "PARTITIONS", "STATE", "TOMBSTONE", "TransactionColumns", "decode_transactions"]
 
-#: Bytes of a key before the transactional id: record type and length.
-_KEY_HEADER = 4
 #: Partitions of a transaction, by topic.
 PARTITIONS = pa.list_(pa.struct([("topic", pa.string()), ("partitions", pa.list_(pa.int32()))]))
 
@@ -52,7 +51,7 @@ class TransactionColumns:
         return strings(self.buffer, self.id_start[rows], self.id_length[rows])
 
     def last_rows(self, chosen: Int64s) -> tuple[Int32s, Int64s]:
-        """Return a number from 0 of the id of each chosen row, none of which is OTHER, and by number the last of its rows."""
+        """Number the ids of rows that are not OTHER from 0: return the number of each row, and the last row of each number."""
         number: Int32s = np.empty(len(chosen), np.int32)
         last: Int64s = np.empty(len(chosen), np.int64)
         table: Int32s = np.zeros(1 << (2 * len(chosen)).bit_length(), np.int32)
@@ -87,7 +86,7 @@ def decode_transactions(
     id_length: Int32s = np.empty(len(key_start), np.int32)
     values: Structs = np.zeros(len(key_start), TRANSACTION)
     decode_records(data, key_start, key_length, value_start, value_length, versions, status, id_length, values)
-    return TransactionColumns(data, status, key_start + _KEY_HEADER, id_length, values)
+    return TransactionColumns(data, status, key_start + KEY_HEADER, id_length, values)
 
 
 def _sorted_lists(rows: int, row: Int64s, topics: ArrowArray, numbers: Int32s) -> ArrowArray:

@@ -47,7 +47,7 @@ TRANSACTION = np.dtype(
 
 _TRANSACTION_RECORD = 0
 #: Bytes of a key before the transactional id: record type and length.
-_KEY_HEADER = 4
+KEY_HEADER = 4
 #: Bytes of a value before its partitions: version, producer id, epoch, timeout and state.
 _VALUE_HEADER = 17
 _LONGEST_STRING = 0x7FFF
@@ -159,12 +159,12 @@ def _decode_value(buffer: Bytes, position: Integer, end: Integer, value: Any) ->
 @njit(cache=True)
 def _id_length(buffer: Bytes, start: Integer, length: Integer) -> Integer:
     """Length of the transactional id in a key; -1 for any other key."""
-    if length < _KEY_HEADER or start < 0 or start + length > buffer.size:
+    if length < KEY_HEADER or start < 0 or start + length > buffer.size:
         return np.int64(-1)
     id_length = read_int16(buffer, start + 2)
-    if read_int16(buffer, start) != _TRANSACTION_RECORD or id_length < 0 or id_length > length - _KEY_HEADER:
+    if read_int16(buffer, start) != _TRANSACTION_RECORD or id_length < 0 or id_length > length - KEY_HEADER:
         return np.int64(-1)
-    if not is_utf8(buffer, start + _KEY_HEADER, id_length):
+    if not is_utf8(buffer, start + KEY_HEADER, id_length):
         return np.int64(-1)
     return np.int64(id_length)
 

@@ -26,8 +26,8 @@ from coordinator_core.wire import (
     WireError,
     WireRequest,
     read_request,
-    write_buffers,
     write_error_response,
+    write_response,
 )
 
 #: Receives the frame of a response; None and a reason to close the connection; None twice for a request without response.
@@ -99,7 +99,7 @@ class RequestDispatcher:
         frame = None
         if request.has_response:
             try:
-                frame = write_buffers(request, responses)
+                frame = write_response(request, responses)
             except WireError as error:
                 reply(None, f"the response cannot be encoded: {error}")
                 return

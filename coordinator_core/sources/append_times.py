@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from coordinator_core.health.timestamp_search import TimestampSearch
 from coordinator_core.log.errors import LogError
-from coordinator_core.sources.kafka_connection import KafkaConnection, borrow_connection, give_back
+from coordinator_core.sources.kafka_connection import KafkaConnection, borrowed_connection
 from coordinator_core.sources.kafka_options import parse_address
 from coordinator_core.sources.kafka_requests import offsets_request
 from coordinator_core.sources.kafka_topic import BrokerError
@@ -29,8 +29,7 @@ class AppendTimeReader:
 
         The user needs the ACL Describe on the topics. Raises LogError if no broker answers.
         """
-        connection = borrow_connection(self._servers, self._options)
-        try:
+        with borrowed_connection(self._servers, self._options) as connection:
             wanted: dict[str, list[int]] = {}
             for topic, partition in searches:
                 wanted.setdefault(topic, []).append(partition)
@@ -47,8 +46,6 @@ class AppendTimeReader:
                     if key not in steps or key in offsets
                 }
             return {key: each for key, each in found.items() if each.next_timestamp_ms is None}
-        finally:
-            give_back(self._servers, self._options, connection)
 
 
 def _first_offsets(connection: KafkaConnection, leaders: Leaders, timestamps: Mapping[_Key, int]) -> dict[_Key, int | None]:

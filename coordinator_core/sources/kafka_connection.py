@@ -5,7 +5,7 @@ import contextlib
 import os
 import ssl
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import kafka.errors
@@ -224,6 +224,16 @@ def give_back(servers: Sequence[str], options: Mapping[str, str], connection: Ka
             idle.append(connection)
             return
     connection.close()
+
+
+@contextlib.contextmanager
+def borrowed_connection(servers: Sequence[str], options: Mapping[str, str]) -> Iterator[KafkaConnection]:
+    """Borrow a connection for a `with` block."""
+    connection = borrow_connection(servers, options)
+    try:
+        yield connection
+    finally:
+        give_back(servers, options, connection)
 
 
 def close_idle_connections() -> None:

@@ -14,7 +14,7 @@ from coordinator_core.health.lag_inputs import RecordCount
 from coordinator_core.log.columns import parse_columns
 from coordinator_core.log.data_records import data_offsets
 from coordinator_core.log.errors import LogError
-from coordinator_core.sources.kafka_connection import KafkaConnection, borrow_connection, give_back
+from coordinator_core.sources.kafka_connection import KafkaConnection, borrowed_connection
 from coordinator_core.sources.kafka_options import parse_address
 from coordinator_core.sources.kafka_requests import READ_COMMITTED, fetch_request
 from coordinator_core.sources.kafka_topic import NO_ANSWER, BrokerError, Leader, Topic, reason_of
@@ -77,11 +77,8 @@ class DataRecordReader:
         user needs the ACL Read on a topic. Ranges that the budget does not allow have the reason `budget_exceeded`. Raises
         LogError if no broker answers.
         """
-        connection = borrow_connection(self._servers, self._options)
-        try:
+        with borrowed_connection(self._servers, self._options) as connection:
             return _Call(connection, ranges, budget).run()
-        finally:
-            give_back(self._servers, self._options, connection)
 
 
 class _Call:

@@ -13,7 +13,7 @@ from coordinator_core.health.sample_columns import NONE, nullable
 from coordinator_core.health.sample_tables import END_OFFSETS_SCHEMA
 from coordinator_core.log.errors import LogError
 from coordinator_core.sources.cluster_metadata import ClusterMetadata
-from coordinator_core.sources.kafka_connection import KafkaConnection, borrow_connection, give_back
+from coordinator_core.sources.kafka_connection import KafkaConnection, borrowed_connection
 from coordinator_core.sources.kafka_options import parse_address
 from coordinator_core.sources.kafka_requests import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, offsets_request
 from coordinator_core.sources.kafka_topic import NO_ANSWER, NO_EPOCH, TRANSIENT_ERRORS, BrokerError, Leader, Topic, reason_of
@@ -77,10 +77,9 @@ class TopicOffsetsSampler:
         missing = answers.missing()
         if not missing:
             return answers.table()
-        connection = borrow_connection(self._servers, self._options)
         #: Brokers that did not answer: waiting for them again would hold up all other samples.
         silent: set[int] = set()
-        try:
+        with borrowed_connection(self._servers, self._options) as connection:
             for _ in range(_ROUNDS):
                 metadata = connection.metadata(sorted({*missing, *self._more_topics}))
                 self._metadata.append(metadata)
@@ -92,8 +91,6 @@ class TopicOffsetsSampler:
                 missing = answers.missing()
                 if not missing:
                     break
-        finally:
-            give_back(self._servers, self._options, connection)
         return answers.table()
 
     def _request(self, connection: KafkaConnection, leaders: Leaders, answers: "_Answers") -> set[int]:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from coordinator_core.log.errors import LogError
 from coordinator_core.sources.described_configs import TOPIC, configs_request
-from coordinator_core.sources.kafka_connection import borrow_connection, give_back
+from coordinator_core.sources.kafka_connection import borrowed_connection
 from coordinator_core.sources.kafka_options import parse_address
 from coordinator_core.sources.kafka_topic import BrokerError, reason_of
 
@@ -43,16 +43,13 @@ class TopicSettingsReader:
         found: dict[str, TopicSettings | str] = {}
         if not names:
             return found
-        connection = borrow_connection(self._servers, self._options)
-        try:
+        with borrowed_connection(self._servers, self._options) as connection:
             for first in range(0, len(names), _TOPICS_PER_REQUEST):
                 wanted = names[first : first + _TOPICS_PER_REQUEST]
                 response = connection.send_any(configs_request(TOPIC, wanted, _KEYS))
                 if isinstance(response, LogError):
                     raise response
                 found |= {result.resource_name: _settings(result) for result in response.results or ()}
-        finally:
-            give_back(self._servers, self._options, connection)
         return found
 
 

@@ -41,13 +41,13 @@ class BatchRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BatchLimits:
-    """`max.message.bytes`, `segment.bytes`, `message.timestamp.before.max.ms` and `.after.max.ms`; compacted topics need keys."""
+    """`max.message.bytes`, `message.timestamp.before.max.ms` and `.after.max.ms`, `segment.bytes`; compacted topics need keys."""
 
     max_message_bytes: int
     timestamp_before_max_ms: int
     timestamp_after_max_ms: int
     needs_keys: bool
-    segment_bytes: int = (1 << 31) - 1
+    segment_bytes: int
 
 
 @dataclass(frozen=True, slots=True)

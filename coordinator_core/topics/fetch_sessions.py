@@ -243,7 +243,7 @@ class FetchSessions:
     def create(
         self, size: int, partitions: Callable[[], dict[_Key, CachedPartition]], now_ms: int, *, uses_topic_ids: bool
     ) -> int:
-        """Create a session of this size and return its id; NO_SESSION if there is no room."""
+        """Create a session of this size and return its id; NO_SESSION if the limits allow no further one."""
         if self.total_partitions + size > self._most_partitions:
             return NO_SESSION
         if len(self._sessions) >= self._slots and not self._evict(size, now_ms):

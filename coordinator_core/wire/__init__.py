@@ -6,7 +6,7 @@ from coordinator_core.wire.errors import Malformed, UnknownApi, UnsupportedVersi
 from coordinator_core.wire.header_codec import correlation_id_of
 from coordinator_core.wire.large_requests import is_decoded_within, may_be_large
 from coordinator_core.wire.parts import Buffers, Part, PartitionMarker, Peer, WireRequest, WireResponse
-from coordinator_core.wire.server_side import read_request, write_buffers, write_error_response, write_response
+from coordinator_core.wire.server_side import read_request, write_error_response, write_response
 
 __all__ = [
     "Buffers",
@@ -26,7 +26,6 @@ __all__ = [
     "may_be_large",
     "read_request",
     "read_response",
-    "write_buffers",
     "write_error_response",
     "write_request",
     "write_response",

@@ -76,13 +76,11 @@ def read_request(frame: bytes, peer: Peer = _NO_PEER, offered: Mapping[int, rang
     return WireRequest(header, parts, unknown)
 
 
-def write_response(request: WireRequest, responses: Sequence[Response]) -> bytes:
-    """Encode the responses to the parts of a request, in their order, as one frame. Raises Unwritable."""
-    return b"".join(write_buffers(request, responses))
+def write_response(request: WireRequest, responses: Sequence[Response]) -> Buffers:
+    """Encode the responses to the parts of a request, in their order, as one frame. Raises Unwritable.
 
-
-def write_buffers(request: WireRequest, responses: Sequence[Response]) -> Buffers:
-    """Encode a response as `write_response` does, without a copy of fetched records."""
+    Fetched records are a buffer of their own, and not copied.
+    """
     header = request.header
     if len(responses) == 1:
         kept = cached_response(request, responses[0])

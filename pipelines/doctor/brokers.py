@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from coordinator_core.log.errors import LogError
-from coordinator_core.sources.kafka_connection import KafkaConnection, borrow_connection, give_back, metadata_request
+from coordinator_core.sources.kafka_connection import KafkaConnection, borrowed_connection, metadata_request
 from coordinator_core.sources.kafka_options import parse_address
 from pipelines.doctor.finding import Finding, ok, problem, remedy_for, warning
 from pipelines.doctor.subject import Subject
@@ -38,8 +38,7 @@ def bootstrap_servers(subject: Subject) -> Iterator[Finding]:
 def advertised_listeners(subject: Subject) -> Iterator[Finding]:
     """Each broker of the cluster, at the address that it advertises: the leaders of partitions are read there."""
     servers = parse_address(str(subject.address)).servers
-    connection = borrow_connection(servers, subject.kafka)
-    try:
+    with borrowed_connection(servers, subject.kafka) as connection:
         metadata = connection.metadata(())
         brokers = sorted(metadata.brokers or (), key=lambda broker: broker.node_id)
         answers = connection.send_all({broker.node_id: partial(metadata_request, names=()) for broker in brokers})
@@ -54,8 +53,6 @@ def advertised_listeners(subject: Subject) -> Iterator[Finding]:
             cluster = getattr(metadata, "cluster_id", None)
             named = f" of cluster {cluster}" if cluster else ""
             yield ok(f"all {len(brokers)} brokers{named} answer at the addresses that they advertise")
-    finally:
-        give_back(servers, subject.kafka, connection)
 
 
 def _security(subject: Subject) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from coordinator_core.sources.kafka_connection import borrow_connection, give_back
+from coordinator_core.sources.kafka_connection import borrowed_connection
 from coordinator_core.sources.kafka_options import parse_address
 from coordinator_core.sources.kafka_topic import BrokerError, topics_from
 from coordinator_core.sources.topic_settings import TopicSettingsReader
@@ -18,8 +18,7 @@ def describe(subject: Subject) -> Iterator[Finding]:
     """Describe on the topics that groups have committed offsets for; without tables, the topics that the user may describe."""
     servers = parse_address(str(subject.address)).servers
     wanted = subject.topics
-    connection = borrow_connection(servers, subject.kafka)
-    try:
+    with borrowed_connection(servers, subject.kafka) as connection:
         found = topics_from(connection.metadata(wanted or None))
         if wanted is None:
             # a response for all topics leaves out those that the user may not describe
@@ -33,8 +32,6 @@ def describe(subject: Subject) -> Iterator[Finding]:
             )
         else:
             yield ok(f"the {len(wanted)} topics of groups may be described")
-    finally:
-        give_back(servers, subject.kafka, connection)
 
 
 def describe_configs(subject: Subject) -> Iterator[Finding]:

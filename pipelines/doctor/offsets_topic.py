@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from coordinator_core.log.errors import LogNotFound, NotAuthorized
 from coordinator_core.sources.described_configs import broker_configs, topic_configs
 from coordinator_core.sources.kafka import KafkaSource
-from coordinator_core.sources.kafka_connection import borrow_connection, give_back
+from coordinator_core.sources.kafka_connection import borrowed_connection
 from coordinator_core.sources.kafka_options import parse_address
 from pipelines.doctor.finding import Finding, ok, problem, warning
 from pipelines.doctor.subject import Subject
@@ -62,13 +62,10 @@ def settings(subject: Subject) -> Iterator[Finding]:
     address = subject.address
     assert address is not None
     servers = parse_address(str(address)).servers
-    connection = borrow_connection(servers, subject.kafka)
-    try:
+    with borrowed_connection(servers, subject.kafka) as connection:
         yield from _judged(address.topic, topic_configs(connection, address.topic, _KEYS), "offsets")
         (node,) = [broker.node_id for broker in connection.metadata(()).brokers or ()][:1]
         yield from _retention(broker_configs(connection, node, (_BROKER_RETENTION,)), subject)
-    finally:
-        give_back(servers, subject.kafka, connection)
 
 
 def settings_of_transactions(subject: Subject) -> Iterator[Finding]:
@@ -76,11 +73,8 @@ def settings_of_transactions(subject: Subject) -> Iterator[Finding]:
     address = subject.transactions
     assert address is not None
     servers = parse_address(str(address)).servers
-    connection = borrow_connection(servers, subject.kafka)
-    try:
+    with borrowed_connection(servers, subject.kafka) as connection:
         yield from _judged(address.topic, topic_configs(connection, address.topic, _KEYS), "transactional ids")
-    finally:
-        give_back(servers, subject.kafka, connection)
 
 
 def _judged(topic: str, found: Mapping[str, str] | str, content: str) -> Iterator[Finding]:

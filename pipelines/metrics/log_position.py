@@ -1,4 +1,4 @@
-"""How far the tables are behind the logs that the job reads."""
+"""Offsets of the logs that the tables do not have yet."""
 
 import threading
 from collections.abc import Callable, Mapping

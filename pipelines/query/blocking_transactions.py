@@ -9,8 +9,9 @@ from pipelines.tables.store import Batch, literal
 
 #: Partitions of open transactions, a row each.
 OPEN_PARTITIONS = """
-SELECT q.transactional_id, q.producer_id, q.part['topic'] AS topic, unnest(q.part['partitions']) AS partition
-FROM (SELECT transactional_id, producer_id, unnest(partitions) AS part FROM transactions) q
+SELECT q.transactional_id, q.producer_id, q.state, q.start_timestamp,
+       q.part['topic'] AS topic, unnest(q.part['partitions']) AS partition
+FROM (SELECT transactional_id, producer_id, state, start_timestamp, unnest(partitions) AS part FROM transactions) q
 """
 #: Positions at which the last stable offset ends, with the open transactions that have the partition.
 _BLOCKED = f"""

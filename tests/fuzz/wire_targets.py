@@ -58,7 +58,9 @@ def _frames() -> tuple[tuple[bytes, ...], tuple[Answer, ...]]:
         for parts in drawn(request_parts(api, version), _OF_EACH):
             frame = write_request(api, version, parts, 7, CLIENT_ID)
             requests.append(frame)
-            answer = write_response(read_request(frame, _PEER), [samples[number % len(samples)] for number in range(len(parts))])
+            answer = b"".join(
+                write_response(read_request(frame, _PEER), [samples[number % len(samples)] for number in range(len(parts))])
+            )
             answers.append(Answer(api, version, answer))
     return tuple(requests), tuple(answers)
 

@@ -60,7 +60,7 @@ def server(request: pytest.FixtureRequest, servers: Servers, monkeypatch: pytest
 
 
 class TransactionSteps:
-    """A log of `__transaction_state` in memory. A batch reads two records, whatever the process."""
+    """A log of `__transaction_state` in memory. A batch reads two records, in every process."""
 
     def __init__(self) -> None:
         log = TransactionLog()

@@ -136,7 +136,7 @@ class Sessions(RuleBasedStateMachine):
         if response.error is ErrorCode.NONE:
             sent = {each.partition: each for each in response.partitions}
             for each in whole:
-                # whatever has records or an error is sent, and nothing that is left out would have been new
+                # partitions with records or an error are sent; those left out have nothing new
                 assert sent.get(each.partition) == each or not (each.records or each.error)
                 assert consumer.seen[each.partition] == (each.high_watermark, each.log_start_offset)
 

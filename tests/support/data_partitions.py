@@ -16,7 +16,7 @@ from coordinator_core.topics.batch_check import BatchLimits, check_batch
 
 NOW_MS = 1_700_000_000_000
 EXPIRATION_MS = 86_400_000
-LIMITS = BatchLimits(1_048_588, 1 << 62, 3_600_000, False)
+LIMITS = BatchLimits(1_048_588, 1 << 62, 3_600_000, False, 1 << 30)
 EVERYTHING = 1 << 30
 COMMIT, ABORT = ControlType.COMMIT, ControlType.ABORT
 

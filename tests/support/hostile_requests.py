@@ -119,7 +119,7 @@ class Target:
         return _error(response).name
 
     def raw(self, frame: bytes) -> str:
-        """Send bytes over a connection of their own: what comes back."""
+        """Send bytes over a connection of their own; return the outcome."""
         wire = Wire(self.port)
         try:
             wire.socket.sendall(frame)

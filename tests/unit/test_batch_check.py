@@ -16,7 +16,7 @@ from coordinator_core.topics import batch_check
 from coordinator_core.topics.batch_check import BatchLimits, BatchRefused, check_batch
 
 COUNT_AT, DELTA_AT, ATTRIBUTES_AT, SEQUENCE_AT, MAX_TIMESTAMP_AT, PRODUCER_AT = 57, 23, 21, 53, 35, 43
-COMPACTED = BatchLimits(1_048_588, 1 << 62, 3_600_000, True)
+COMPACTED = BatchLimits(1_048_588, 1 << 62, 3_600_000, True, 1 << 30)
 
 
 def patched(data: bytes, at: int, kind: str, value: int) -> bytes:
@@ -69,7 +69,7 @@ def test_hostile_batches(case: str) -> None:
 
 def test_large_batch() -> None:
     with pytest.raises(BatchRefused) as refused:
-        check_batch(batch([bytes(2000)]), BatchLimits(1000, 1 << 62, 1 << 62, False), NOW_MS)
+        check_batch(batch([bytes(2000)]), BatchLimits(1000, 1 << 62, 1 << 62, False, 1 << 30), NOW_MS)
     assert refused.value.error is ErrorCode.MESSAGE_TOO_LARGE
 
 

@@ -125,7 +125,7 @@ def test_metrics_of_fetch_sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             assert found() == expected
         wire.close()
 
-    # a session may be replaced at once
+    # a session may be replaced without two minutes of disuse
     monkeypatch.setattr("coordinator_core.service.fetching.FetchSessions", partial(FetchSessions, eviction_ms=-1))
     served(tmp_path, work, max_incremental_fetch_session_cache_slots=2)
 

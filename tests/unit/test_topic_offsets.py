@@ -1,6 +1,7 @@
 """Samples of the offsets of topics: one request of each kind per leader, and a reason for every partition without an answer."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -104,8 +105,7 @@ def sampler(monkeypatch: pytest.MonkeyPatch) -> Callable[[Brokers], TopicOffsets
 
     def of(brokers: Brokers) -> TopicOffsetsSampler:
         ticks = count(1_000)
-        monkeypatch.setattr(topic_offsets, "borrow_connection", lambda *_: brokers)
-        monkeypatch.setattr(topic_offsets, "give_back", lambda *_: None)
+        monkeypatch.setattr(topic_offsets, "borrowed_connection", lambda *_: nullcontext(brokers))
         return TopicOffsetsSampler("kafka://here:1/__consumer_offsets", None, lambda: next(ticks), more_topics=["offsets"])
 
     return of

@@ -123,7 +123,7 @@ def test_commits_of_unknown_topic_ids() -> None:
     )
     request = read_request(write_request(apis.OFFSET_COMMIT, 10, (sent,), 7), Peer("", NAMES))
     assert expect(OffsetCommitRequest, request.parts[0]).offsets == {at: known}
-    answer = write_response(request, (OffsetCommitResponse({at: ErrorCode.NONE}),))
+    answer = b"".join(write_response(request, (OffsetCommitResponse({at: ErrorCode.NONE}),)))
     (part,) = read_response(apis.OFFSET_COMMIT, 10, answer, {**NAMES, other: "gone"}).parts
     assert expect(OffsetCommitResponse, part).errors == {
         at: ErrorCode.NONE,
@@ -137,7 +137,7 @@ def test_fetches_of_unknown_topic_ids() -> None:
     sent = OffsetFetchRequest("g", (at, gone), False, {"t1": IDS["t1"], "gone": other})
     request = read_request(write_request(apis.OFFSET_FETCH, 10, (sent,), 7), Peer("", NAMES))
     assert request.parts == (OffsetFetchRequest("g", (at,), False, {"t1": IDS["t1"]}),)
-    answer = write_response(request, (OffsetFetchResponse(ErrorCode.NONE, {at: FetchedOffset(5)}),))
+    answer = b"".join(write_response(request, (OffsetFetchResponse(ErrorCode.NONE, {at: FetchedOffset(5)}),)))
     (part,) = read_response(apis.OFFSET_FETCH, 10, answer, {**NAMES, other: "gone"}).parts
     assert expect(OffsetFetchResponse, part).offsets == {
         at: FetchedOffset(5),
@@ -148,7 +148,7 @@ def test_fetches_of_unknown_topic_ids() -> None:
 def test_oldest_fetch_tells_its_error_at_every_partition() -> None:
     at = TopicPartition("t", 1)
     request = read_request(write_request(apis.OFFSET_FETCH, 1, (OffsetFetchRequest("g", (at,)),), 7))
-    answer = write_response(request, (OffsetFetchResponse(ErrorCode.NOT_COORDINATOR, {}),))
+    answer = b"".join(write_response(request, (OffsetFetchResponse(ErrorCode.NOT_COORDINATOR, {}),)))
     (part,) = read_response(apis.OFFSET_FETCH, 1, answer).parts
     assert expect(OffsetFetchResponse, part).offsets == {at: FetchedOffset(error=ErrorCode.NOT_COORDINATOR)}
 
@@ -169,7 +169,7 @@ def test_what_is_kept_is_what_the_library_writes() -> None:
     for number in (1, 2):
         request = read_request(write_request(apis.HEARTBEAT, 4, (HEARTBEAT,), number, "c"))
         assert (request.parts, request.header.correlation_id) == ((HEARTBEAT,), number)
-        answer = write_response(request, (HeartbeatResponse(ErrorCode.REBALANCE_IN_PROGRESS),))
+        answer = b"".join(write_response(request, (HeartbeatResponse(ErrorCode.REBALANCE_IN_PROGRESS),)))
         assert answer == struct.pack(">ibihb", number, 0, 0, 27, 0)
         with pytest.raises(Malformed, match="HeartbeatRequest v4"):
             read_request(header(apis.HEARTBEAT.number, 4) + b"\x00\x02g")

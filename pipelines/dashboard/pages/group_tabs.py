@@ -26,10 +26,9 @@ FROM ({pending_offsets}) p
 WHERE group_id = {group} ORDER BY producer_id, topic, partition
 """
 _OPEN = f"""
-SELECT o.topic, o.partition, o.transactional_id, t.state, o.producer_id, t.start_timestamp
+SELECT topic, partition, transactional_id, state, producer_id, start_timestamp
 FROM ({OPEN_PARTITIONS}) o
-JOIN transactions t ON t.transactional_id = o.transactional_id
-ORDER BY t.start_timestamp, o.transactional_id, o.topic, o.partition
+ORDER BY start_timestamp, transactional_id, topic, partition
 """
 _RECORDS = """
 SELECT key, value, log_partition, log_offset, record_timestamp FROM group_records
