@@ -9,7 +9,10 @@ BIN := $(VENV)/bin
 UV_VERSION := 0.13.8
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo demo-kafka test test-long test-fast test-slow crash schedule lint types contracts fuzz oracle bench wheel lock clean
+# Tests start hundreds of processes, each of which would compile every module again, and every worker all assertions.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: help setup demo demo-kafka test test-long test-fast test-slow crash schedule lint types contracts incidents endurance fuzz oracle bench wheel lock clean
 
 ##@ start here (missing tools are downloaded first)
 
@@ -35,11 +38,13 @@ demo-kafka: $(READY) ## The same with a private Kafka broker and real consumers 
 
 ##@ test
 
-test: lint types contracts $(READY) ## Lint, types, contracts and the tests that take seconds
+test: $(READY) ## Lint, types, contracts and the tests that take seconds
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync lint types contracts
 	@$(BIN)/python -m pytest -m "not slow and not long" -n 3 --dist loadfile
 
 test-long: $(READY) ## Longer tests: whole commands, every page, live brokers (continuous integration runs them too)
-	@$(BIN)/python -m pytest -m "long and not slow" -n 3 --dist loadfile
+	@$(BIN)/python -m pytest -m "long and not slow" -n 3 --dist loadfile --ignore=tests/incidents
+	@$(BIN)/python -m pytest -m "long and not slow" -n 1 tests/incidents  # alone: its members keep to planted rates and times
 
 test-fast: $(READY) ## Tests without Spark, brokers and browsers
 	@$(BIN)/python -m pytest -m "not slow and not long and not spark and not broker and not browser"
@@ -62,6 +67,13 @@ types: $(READY) ## mypy
 
 contracts: $(READY) ## import-linter: contracts between layers
 	@$(BIN)/lint-imports
+
+incidents: $(READY) ## Incidents on a live broker, and every statement judged (BEFORE=480 AWAY=480 AFTER=480 seconds, KEEP=DIR)
+	@INCIDENTS_BEFORE=$(or $(BEFORE),480) INCIDENTS_AWAY=$(or $(AWAY),480) INCIDENTS_AFTER=$(or $(AFTER),480) INCIDENTS_KEEP=$(KEEP) \
+	  $(BIN)/python -m pytest -s -m slow tests/incidents
+
+endurance: $(READY) ## Job, pages, alerts and coordinator with an outage, full disks and hostile clients (MINUTES=90 SEED=1)
+	@ENDURANCE_MINUTES=$(or $(MINUTES),90) SEED=$(or $(SEED),1) $(BIN)/python -m pytest -s -m slow tests/endurance
 
 fuzz: $(READY) ## Mutated inputs for every parser (INPUTS=10000000, SECONDS=0: no limit, SEED=1)
 	@$(BIN)/python tests/fuzz/fuzz_run.py --inputs $(or $(INPUTS),10000000) --seconds $(or $(SECONDS),0) --seed $(or $(SEED),1)

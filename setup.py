@@ -8,7 +8,7 @@ from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
 
 ROOT = Path(__file__).parent
-PACKAGE = "pipelines"
+PACKAGE = Path("pipelines/runtime")
 # run by path: a build environment has none of the dependencies
 VERSION = runpy.run_path(str(ROOT / PACKAGE / "version.py"))
 

@@ -21,8 +21,9 @@ from benchmarks.offset_changes import Changes, as_change_rows
 from benchmarks.report import print_machine, print_table
 from coordinator_core.health import EndOffsetSample, samples_table
 from pipelines.batch.apply import BatchApplier
-from pipelines.lag.sampling import LagSampling
-from pipelines.lag.schedule import SampleSchedule
+from pipelines.lag.sampling.sampling import LagSampling
+from pipelines.lag.sampling.schedule import SampleSchedule, Sampling
+from pipelines.runtime.timestamps import now_ms
 
 #: Topic → partitions → the rows of a sample.
 Ends = Callable[[Mapping[str, set[int]]], pa.Table]
@@ -88,7 +89,7 @@ def _beside_samples(
     """Seconds of the batches that were due during a sample, and of the samples, without the first one of the process."""
     sampling = LagSampling(ends)
     sampling.sample(applier.claim())
-    schedule = SampleSchedule(sampling, options.interval, applier.lock, applier.claim, lambda _line: None)
+    schedule = SampleSchedule(Sampling(sampling), options.interval, applier.lock, applier.claim, lambda _line: None, now_ms)
     thread = threading.Thread(target=batches.run, args=(options.batches,))
     thread.start()
     samples: list[tuple[float, float]] = []

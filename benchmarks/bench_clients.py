@@ -1,6 +1,7 @@
 """Members, producers and consumers of franz-go at the coordinator and at a broker, in turns.
 
-Both servers run during the whole benchmark, and each round measures one after the other.
+The coordinator has its log in segments and, for commits, on the broker. All servers run during the whole benchmark, and each
+round measures one after the other.
 """
 
 import tempfile
@@ -19,8 +20,8 @@ from benchmarks.coordinators import Server
 from benchmarks.franz_clients import Load, clients_program, run_clients
 from benchmarks.logs import PARTITIONS
 from benchmarks.report import print_machine, print_table
-from pipelines.private.coordinator import PrivateCoordinator
-from pipelines.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
 _ASSIGNED, _RECORDS = "assigned", "records"
 _GROUP_SIZE = 10
@@ -29,6 +30,7 @@ _SHARE = 4
 _DATA_PARTITIONS = 10
 _PACED = 1_000
 _PRODUCERS = 50
+_LOG_ON_BROKER = "ours, log on Kafka"
 #: Defaults of Kafka's producer: `batch.size` and, since 4.0, `linger.ms`.
 _DEFAULT_BATCHES: Mapping[str, float | str] = {"batch_bytes": 16_384, "linger": "5ms"}
 
@@ -63,7 +65,8 @@ def main(arguments: list[str] | None = None) -> None:
     with _servers(options.fsync, with_broker=not options.without_broker) as servers:
         for part in options.only:
             for measurement in _measurements(options.members)[part]:
-                _measure(measurement, servers, options.seconds, options.rounds)
+                able = [server for server in servers if measurement.topic != _RECORDS or server.name != _LOG_ON_BROKER]
+                _measure(measurement, able, options.seconds, options.rounds)
 
 
 def _measurements(members: int) -> dict[str, list[_Measurement]]:
@@ -123,7 +126,6 @@ def _servers(fsync: str, *, with_broker: bool) -> Iterator[list[Server]]:
     with ExitStack() as running:
         scratch = running.enter_context(tempfile.TemporaryDirectory(prefix="grouplake-benchmark-"))
         coordinator = running.enter_context(PrivateCoordinator(Path(scratch, "log"), topics=topics, fsync=fsync))
-        coordinator.wait_until_loaded()
         servers = [Server(f"ours, fsync {fsync}", coordinator.bootstrap, coordinator.pid)]
         if with_broker:
             properties = {"transaction.state.log.num.partitions": str(PARTITIONS)}
@@ -134,6 +136,12 @@ def _servers(fsync: str, *, with_broker: bool) -> Iterator[list[Server]]:
             for made in admin.create_topics(new).values():
                 made.result(60)
             servers.append(Server(f"Kafka {VERSION}", broker.bootstrap, broker.pid))
+            # a topic without data: a node with its log on brokers stores no records of clients
+            address = f"kafka://{broker.bootstrap}/grouplake_offsets"
+            node = PrivateCoordinator(Path(scratch, "node"), topics={_ASSIGNED: assigned}, log=address)
+            running.enter_context(node)
+            node.wait_until_active(PARTITIONS)
+            servers.append(Server(_LOG_ON_BROKER, node.bootstrap, node.pid))
         yield servers
 
 

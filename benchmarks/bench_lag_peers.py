@@ -21,12 +21,13 @@ from benchmarks.arguments import count, parser
 from benchmarks.brokers import JVM, VERSION
 from benchmarks.processes import family_cpu, family_cpu_seconds
 from benchmarks.report import print_machine, print_table
-from pipelines.cache.jars import java_executable, resolved_jars
-from pipelines.errors import GrouplakeError
-from pipelines.private.kafka.broker import PrivateBroker
-from pipelines.private.kafka.clients import Clients
-from pipelines.private.kafka.ports import PortReservation
+from pipelines.examples.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.clients import Clients
+from pipelines.examples.private.kafka.ports import PortReservation
 from pipelines.query.engine import Snapshot
+from pipelines.runtime.cache.jars import resolved_jars
+from pipelines.runtime.cache.java import java_executable
+from pipelines.runtime.errors import GrouplakeError
 
 _TOPICS, _PARTITIONS = 20, 50
 _INTERVAL_SECONDS, _INTERVALS = 10, 6

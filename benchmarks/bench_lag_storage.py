@@ -19,13 +19,15 @@ from benchmarks.report import print_machine, print_table
 from coordinator_core.codec.arrays import Int64s
 from coordinator_core.health import DEFAULT_KEEP, CommitColumns, EndOffsetSample, SampledPartitions, lag_columns, samples_table
 from coordinator_core.state.era import Era
-from pipelines.lag.lag_history import LagHistory
-from pipelines.maintain import Maintenance, maintain
-from pipelines.phases import Phases
+from pipelines.lag.inputs.open_transactions import COLUMNS as OPEN_TRANSACTION_COLUMNS
+from pipelines.lag.tables.lag_history import LagHistory
+from pipelines.runtime.phases import Phases
+from pipelines.runtime.timestamps import at_ms
 from pipelines.tables import definitions
+from pipelines.tables.delta_writes import stamped
 from pipelines.tables.store import TableStore
-from pipelines.tables.writer import TablesWriter, stamped
-from pipelines.timestamps import at_ms
+from pipelines.tables.writer import TablesWriter
+from pipelines.upkeep.maintain import Maintenance, maintain
 
 _GROUPS = 10_000
 _PARTITIONS = 50
@@ -79,7 +81,8 @@ class Day:
             sampled.columns,
         )
         names = {"group_id": self.names, "topic": topic, "partition": number}
-        return pa.table({**names, **dict(zip(lag.column_names, lag.columns, strict=True))})
+        unblocked = {name: pa.nulls(lag.num_rows, kind) for name, kind in OPEN_TRANSACTION_COLUMNS.items()}
+        return pa.table({**names, **dict(zip(lag.column_names, lag.columns, strict=True)), **unblocked})
 
     def _unread(self) -> Int64s:
         """Records of up to 20 s, of half of the partitions."""

@@ -34,7 +34,7 @@ from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommi
 from coordinator_core.health import EndOffsetSample, samples_table
 from coordinator_core.log.record_batch import BatchRecord, write_batch
 from pipelines.batch.apply import BatchApplier
-from pipelines.lag.sampling import LagSampling
+from pipelines.lag.sampling.sampling import LagSampling
 from pipelines.tables import definitions
 from pipelines.tables.store import Batch, TableStore
 

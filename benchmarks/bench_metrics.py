@@ -18,12 +18,12 @@ from benchmarks.arguments import parser, short
 from benchmarks.large_tables import copied, large_tables
 from benchmarks.report import print_machine, print_table
 from coordinator_core.health import EndOffsetSample, samples_table
-from pipelines.configuration import load_configuration
-from pipelines.lag.sampling import LagSampling
+from pipelines.lag.sampling.sampling import LagSampling
 from pipelines.metrics.metrics_text import ClusterMetrics, MetricsText
 from pipelines.metrics.settings import MetricsSettings, metrics_settings
-from pipelines.snapshots.loading import SnapshotLoader
-from pipelines.snapshots.snapshot_cache import ClusterState
+from pipelines.query.snapshots.loading import SnapshotLoader
+from pipelines.query.snapshots.snapshot_cache import ClusterState
+from pipelines.runtime.configuration import load_configuration
 from pipelines.tables.store import TableStore
 from pipelines.tables.writer import TablesWriter
 

@@ -23,8 +23,8 @@ from benchmarks.large_tables import BULK_ROWS, ERA, NEWEST_MS, TablesShape, copi
 from benchmarks.offset_changes import Changes, GrowingLog, as_change_rows
 from benchmarks.report import print_machine, print_table
 from pipelines.batch.apply import BatchApplier
+from pipelines.runtime.timestamps import now_ms
 from pipelines.tables.store import TableStore, query
-from pipelines.timestamps import now_ms
 
 _COMMAND = Path(sys.executable).parent / "grouplake"
 _BATCH = re.compile(r"batch \d+: ([\d,]+) records read")

@@ -17,12 +17,12 @@ from benchmarks.large_tables import (
     large_tables,
 )
 from benchmarks.report import print_machine, print_table
-from pipelines.configuration import load_configuration
 from pipelines.dashboard.live.changed_groups import changed_groups
-from pipelines.dashboard.moments.moment import Moment
-from pipelines.dashboard.moments.moment_store import MomentStore
+from pipelines.dashboard.state.moment import Moment
+from pipelines.dashboard.state.moment_store import MomentStore
 from pipelines.metrics.settings import metrics_settings
 from pipelines.metrics.site import Site
+from pipelines.runtime.configuration import load_configuration
 
 _COMMITTED = 10_000_000
 _ROUNDS = 6

@@ -122,9 +122,9 @@ def _row(log: GeneratedLog, reader: str, does: str, seconds: tuple[float, float]
 
 @contextmanager
 def _spark() -> Any:
-    from pipelines.configuration import load_configuration
-    from pipelines.source.spark_kafka import connector_jars
-    from pipelines.spark.session import start_session
+    from pipelines.job.spark.session import start_session
+    from pipelines.job.spark.spark_kafka import connector_jars
+    from pipelines.runtime.configuration import load_configuration
 
     settings = {**load_configuration(None).spark, "master": "local[2]"}
     session = start_session(settings, print, connector_jars(_TOKEN_PROVIDER, print)).spark

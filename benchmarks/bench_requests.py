@@ -7,9 +7,10 @@ import asyncio
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 from uuid import UUID
 
@@ -19,18 +20,25 @@ from coordinator_core.codec.messages.offsets import ZERO_UUID
 from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.log.record_batch import BatchRecord, write_batch
 from coordinator_core.protocol import apis
-from coordinator_core.protocol.api import AnyApi
-from coordinator_core.protocol.cluster import FetchPartition, FetchRequest, ProducePartition, ProduceRequest
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.offsets import OffsetCommitRequest, OffsetToCommit
-from coordinator_core.service import process
-from coordinator_core.service.addresses import Endpoint
-from coordinator_core.service.listener import Listener
-from coordinator_core.service.request_dispatcher import RequestDispatcher
-from coordinator_core.wire import Buffers, Peer, read_response, write_request
-from pipelines.cache.kernels import compile_kernels
-from pipelines.configuration import load_configuration
-from pipelines.coordinator import coordinator_options, run_coordinator
+from coordinator_core.service.net.addresses import ListenAddress
+from coordinator_core.service.net.listener import Listener
+from coordinator_core.service.net.request_dispatcher import RequestDispatcher
+from coordinator_core.service.node import process
+from coordinator_core.wire import Buffers, Peer, write_request
+from coordinator_core.wire.header_codec import response_body
+from coordinator_core.wire.library import (
+    FetchRequest,
+    FetchResponse,
+    OffsetCommitResponse,
+    ProduceRequest,
+    ProduceResponse,
+    message_codec,
+)
+from pipelines.job.coordinator_process import coordinator_options, run_coordinator
+from pipelines.runtime.cache.kernels import compile_kernels
+from pipelines.runtime.configuration import load_configuration
 
 _CLIENTS = 50
 _GROUPS = 5
@@ -48,8 +56,11 @@ log_level = "error"
 assigned = 40
 records = { partitions = 10, data = true }
 """
+_PRODUCE, _FETCH = 12, 16
 #: A request of every client, for round after round.
 _Rounds = Iterator[list[bytes]]
+#: The errors of the partitions in a response.
+_Errors = Callable[[bytes], Iterable[int]]
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -68,7 +79,7 @@ def main(arguments: list[str] | None = None) -> None:
             async def serve(self, dispatcher: RequestDispatcher) -> None:
                 kept.append(dispatcher)
 
-        async def until(_address: Endpoint, _admin: Endpoint | None) -> str:
+        async def until(_address: ListenAddress, _admin: ListenAddress | None) -> str:
             rows.extend(await _measure_all(kept[0], options.records[0] // _CLIENTS, options.rounds))
             return "the benchmark has ended"
 
@@ -80,18 +91,17 @@ def main(arguments: list[str] | None = None) -> None:
 async def _measure_all(dispatcher: RequestDispatcher, per_round: int, rounds: int) -> list[list[str]]:
     peer = dispatcher.peer("/127.0.0.1")
     topic_ids = {name: topic_id for topic_id, name in peer.topic_names.items()}
-    parts: list[tuple[str, AnyApi, int, _Rounds]] = [
-        (f"OffsetCommit v9, {_SHARE} partitions", apis.OFFSET_COMMIT, 9, _commits(9)),
-        (f"OffsetCommit v10, {_SHARE} partitions", apis.OFFSET_COMMIT, 10, _commits(10, topic_ids["assigned"])),
-        (f"Produce v12, {_RECORDS_PER_BATCH} records of 1 KiB", apis.PRODUCE, 12, _produced()),
-        ("Fetch v16, 16 KiB", apis.FETCH, 16, _fetches(topic_ids["records"])),
+    parts: list[tuple[str, _Errors, _Rounds]] = [
+        (f"OffsetCommit v9, {_SHARE} partitions", _commit_errors(9), _commits(9)),
+        (f"OffsetCommit v10, {_SHARE} partitions", _commit_errors(10), _commits(10, topic_ids["assigned"])),
+        (f"Produce v{_PRODUCE}, {_RECORDS_PER_BATCH} records of 1 KiB", _produce_errors, _produced()),
+        (f"Fetch v{_FETCH}, 16 KiB", _fetch_errors, _fetches(topic_ids["records"])),
     ]
     rows = []
-    for name, api, version, frames in parts:
+    for name, errors_of, frames in parts:
 
-        def errors(answers: Sequence[bytes], api: AnyApi = api, version: int = version) -> set[ErrorCode]:
-            responses = (read_response(api, version, answer, peer.topic_names).parts[0] for answer in answers)
-            return {error for response in responses for error in api.errors(response)} - {ErrorCode.NONE}
+        def errors(answers: Sequence[bytes], errors_of: _Errors = errors_of) -> set[int]:
+            return {error for answer in answers for error in errors_of(answer)} - {ErrorCode.NONE}
 
         give_up = time.monotonic() + _LOADED_SECONDS
         while (found := errors((await _run(dispatcher, peer, list(islice(frames, 1))))[1])) == _LOADING:
@@ -125,6 +135,26 @@ async def _run(dispatcher: RequestDispatcher, peer: Peer, rounds: Sequence[list[
     return (time.process_time() - started) / sum(map(len, rounds)), answers
 
 
+def _body(kind: Any, version: int, frame: bytes) -> Any:
+    return message_codec(kind, version).decode(frame, response_body(frame, True))
+
+
+def _commit_errors(version: int) -> _Errors:
+    def errors(frame: bytes) -> Iterable[int]:
+        topics = _body(OffsetCommitResponse, version, frame).topics
+        return (each.error_code for topic in topics for each in topic.partitions)
+
+    return errors
+
+
+def _produce_errors(frame: bytes) -> Iterable[int]:
+    return (each.error_code for topic in _body(ProduceResponse, _PRODUCE, frame).responses for each in topic.partition_responses)
+
+
+def _fetch_errors(frame: bytes) -> Iterable[int]:
+    return (each.error_code for topic in _body(FetchResponse, _FETCH, frame).responses for each in topic.partitions)
+
+
 def _rounds(frame_of: Callable[[int, int], bytes]) -> _Rounds:
     number = 0
     while True:
@@ -150,8 +180,10 @@ def _produced() -> _Rounds:
     def frame(client: int, number: int) -> bytes:
         sequence = number * _RECORDS_PER_BATCH
         batch = write_batch(records, producer_id=1_000_000 + client, producer_epoch=0, base_sequence=sequence)
-        request = ProduceRequest((ProducePartition("records", ZERO_UUID, client % _PARTITIONS, batch),))
-        return write_request(apis.PRODUCE, 12, (request,), number, "client")
+        partition = ProduceRequest.TopicProduceData.PartitionProduceData(index=client % _PARTITIONS, records=batch)
+        topic = ProduceRequest.TopicProduceData(name="records", partition_data=[partition])
+        request = ProduceRequest(acks=-1, timeout_ms=1_000, topic_data=[topic])
+        return message_codec(ProduceRequest, _PRODUCE).encode_request(request, number, "client")
 
     return _rounds(frame)
 
@@ -159,8 +191,11 @@ def _produced() -> _Rounds:
 def _fetches(topic_id: UUID) -> _Rounds:
     def frame(client: int, number: int) -> bytes:
         offset = number % 2 * _RECORDS_PER_BATCH
-        at = FetchPartition("records", topic_id, client % _PARTITIONS, offset, 16 * 1024)
-        return write_request(apis.FETCH, 16, (FetchRequest((at,), session_epoch=-1),), number, "client")
+        kind = FetchRequest.FetchTopic
+        partition = kind.FetchPartition(partition=client % _PARTITIONS, fetch_offset=offset, partition_max_bytes=16 * 1024)
+        topic = kind(topic_id=topic_id, partitions=[partition])
+        request = FetchRequest(max_wait_ms=0, min_bytes=1, max_bytes=1 << 26, session_epoch=-1, topics=[topic])
+        return message_codec(FetchRequest, _FETCH).encode_request(request, number, "client")
 
     return _rounds(frame)
 

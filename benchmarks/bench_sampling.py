@@ -17,8 +17,8 @@ from coordinator_core.health import END_OFFSETS_SCHEMA
 from coordinator_core.sources import topic_offsets
 from coordinator_core.sources.kafka_connection import KafkaConnection, Received, RequestFor, close_idle_connections
 from coordinator_core.sources.topic_offsets import TopicOffsetsSampler
-from pipelines.lag.sample_history import SampleHistory
-from pipelines.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.broker import PrivateBroker
+from pipelines.lag.sampling.sample_history import SampleHistory
 
 _PARTITIONS_PER_TOPIC = 100
 #: Small index files, and threads that create the folders of the partitions.

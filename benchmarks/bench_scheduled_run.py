@@ -17,7 +17,7 @@ from benchmarks.large_tables import TablesShape, copied, large_tables
 from benchmarks.offset_changes import Changes, GrowingLog
 from benchmarks.report import print_machine, print_table
 from benchmarks.runs import Run, grouplake_run
-from pipelines.timestamps import now_ms
+from pipelines.runtime.timestamps import now_ms
 
 #: The first run records the classes that Spark loads, and sees the first sample of a process.
 _UNCOUNTED = 2

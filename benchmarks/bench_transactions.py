@@ -24,12 +24,12 @@ from coordinator_core.protocol.internal_topics import TRANSACTION_STATE_TOPIC
 from coordinator_core.sources.segments import SegmentSource
 from coordinator_core.state.era import Era
 from coordinator_core.state.transaction_state import ONGOING
-from coordinator_core.transactions.config import TransactionConfig
-from coordinator_core.transactions.context import TransactionTopology
-from coordinator_core.transactions.producer_ids import ProducerIdManager
-from coordinator_core.transactions.shard import TransactionShard
+from coordinator_core.transaction_coordinator.config import TransactionConfig
+from coordinator_core.transaction_coordinator.context import TransactionTopology
+from coordinator_core.transaction_coordinator.producer_ids import ProducerIdManager
+from coordinator_core.transaction_coordinator.shard import TransactionShard
 from pipelines.batch.apply import BatchApplier
-from pipelines.cache.kernels import compile_kernels
+from pipelines.runtime.cache.kernels import compile_kernels
 from pipelines.source.address import SourceAddress
 from pipelines.source.log_reading import SourceOptions
 from pipelines.source.transaction_log import TransactionLogReader

@@ -11,8 +11,8 @@ from pathlib import Path
 from confluent_kafka import Consumer
 
 from benchmarks.logs import GeneratedLog
-from pipelines.private.kafka.broker import PrivateBroker
-from pipelines.private.kafka.distribution import PrivateKafkaError
+from pipelines.examples.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.distribution import PrivateKafkaError
 
 VERSION = "4.1.1"
 _LOAD_LIMIT_SECONDS = 300

@@ -13,8 +13,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from benchmarks.brokers import JVM, VERSION, LoadTime
 from benchmarks.logs import PARTITIONS, GeneratedLog
 from benchmarks.processes import cpu_seconds
-from pipelines.private.coordinator import PrivateCoordinator
-from pipelines.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
 #: Kafka's setting for the time that the first rebalance of a group waits for more members.
 _DELAY = "group.initial.rebalance.delay.ms"
@@ -46,7 +46,6 @@ def our_coordinator(folder: Path, topic: str, fsync: str, delay_ms: int) -> Iter
     """Our coordinator on an empty log in `folder`, otherwise with default settings."""
     settings: dict[str, Any] = {"fsync": fsync, _DELAY.replace(".", "_"): delay_ms}
     with PrivateCoordinator(folder, topics={topic: 1}, **settings) as coordinator:
-        coordinator.wait_until_loaded()
         yield Server(f"ours, fsync {fsync}", coordinator.bootstrap, coordinator.pid)
         coordinator.stop()
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.coordinators import Server
 from benchmarks.processes import cpu_seconds
-from pipelines.cache.folder import cache_root
+from pipelines.runtime.cache.folder import cache_root
 
 _SOURCES = Path(__file__).with_name("clients")
 _BUILD_SECONDS = 500

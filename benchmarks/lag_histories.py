@@ -8,11 +8,12 @@ from deltalake import DeltaTable, write_deltalake
 
 from benchmarks.large_tables import NEWEST_MS, PARTITIONS_PER_TOPIC, TablesShape, group_name, topic_names
 from pipelines.batch.without_records import finish_batch
-from pipelines.phases import Phases
+from pipelines.runtime.phases import Phases
+from pipelines.runtime.timestamps import TIMESTAMP, at_ms
 from pipelines.tables import definitions
+from pipelines.tables.delta_writes import stamped
 from pipelines.tables.store import TableStore
-from pipelines.tables.writer import TablesWriter, stamped
-from pipelines.timestamps import TIMESTAMP, at_ms
+from pipelines.tables.writer import TablesWriter
 
 _DAY_MS = 86_400_000
 _FILE_BYTES = 16_000_000

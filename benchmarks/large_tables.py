@@ -28,16 +28,17 @@ from coordinator_core.state.era import Era
 from pipelines.batch.context import BatchContext
 from pipelines.batch.plan import plan_batch
 from pipelines.batch.previous_batch import PreviousBatch
-from pipelines.configuration import load_configuration
-from pipelines.phases import Phases
-from pipelines.source.changes import SCHEMA, Kind, rows
+from pipelines.runtime.configuration import load_configuration
+from pipelines.runtime.phases import Phases
+from pipelines.runtime.timestamps import TIMESTAMP, at_ms
+from pipelines.source.changes import SCHEMA, ChangeKind, rows
 from pipelines.tables import definitions
-from pipelines.tables.leaves import in_leaves, replace_leaves, write_leaf
+from pipelines.tables.delta_writes import stamped
+from pipelines.tables.sorted_files.sorted_files import replace_files, split_rows, write_file
 from pipelines.tables.store import TableStore
 from pipelines.tables.table_files import file_threads, files_of
-from pipelines.tables.writer import TablesWriter, stamped
-from pipelines.timestamps import TIMESTAMP, at_ms
-from pipelines.writers.delta_rs import DeltaRsWriter
+from pipelines.tables.writer import TablesWriter
+from pipelines.tables.writers.delta_rs import DeltaRsWriter
 
 LOG_PARTITIONS = 50
 TOPICS_PER_GROUP = 2
@@ -109,7 +110,7 @@ def large_tables(size: int, folder: Path, committed: int | None = None) -> Table
         writer = TablesWriter.claim(store)
         context = BatchContext(writer.begin(), ERA, ERA.default_retention_ms, PreviousBatch(store, None))
         # the job's code plans the rows of groups; the commits are too many for it
-        few = pa.Table.from_batches((rows for rows in change_rows(shape) if rows["kind"][0].as_py() != Kind.COMMIT), SCHEMA)
+        few = pa.Table.from_batches((rows for rows in change_rows(shape) if rows["kind"][0].as_py() != ChangeKind.COMMIT), SCHEMA)
         for write in plan_batch(few, context, dict).writes:
             DeltaRsWriter(writer).write(write)
         writer.commit("offsets", lambda table, stamp: _add_offsets(table, shape, stamp))
@@ -132,8 +133,8 @@ def _add_offsets(table: DeltaTable, shape: TablesShape, stamp: str) -> bool:
     files = files_of(table.table_uri)
     with file_threads(files) as threads:
         chunks = (_rows(schema, columns) for columns in _in_order(shape))
-        added = [threads.submit(write_leaf, files, leaf) for rows in chunks for leaf in in_leaves(rows)]
-        replace_leaves(table, [], [one.result() for one in added], stamp)
+        added = [threads.submit(write_file, files, sorted_file) for rows in chunks for sorted_file in split_rows(rows)]
+        replace_files(table, [], [one.result() for one in added], stamp)
     return True
 
 
@@ -190,9 +191,9 @@ def change_rows(shape: TablesShape, partitions: range = range(LOG_PARTITIONS)) -
         names = np.array([group_name(group) for group in groups], object)
         # the log of a partition: each group's record, then its commits
         first = np.arange(len(groups), dtype=np.int64) * (PER_GROUP + 1)
-        yield rows(Kind.COMMIT, partition, _commits(shape, groups, names, first))
+        yield rows(ChangeKind.COMMIT, partition, _commits(shape, groups, names, first))
         yield rows(
-            Kind.GROUP_ACTIVITY,
+            ChangeKind.GROUP_ACTIVITY,
             partition,
             {
                 "group_id": pa.array(names, pa.string()),
@@ -207,7 +208,7 @@ def change_rows(shape: TablesShape, partitions: range = range(LOG_PARTITIONS)) -
         end = len(groups) * (PER_GROUP + 1)
         kept = pa.array([len(groups) * PER_GROUP])
         extent = {"start_offset": pa.array([0]), "next_offset": pa.array([end]), "log_offset": pa.array([end - 1])}
-        yield rows(Kind.RANGE, partition, {**extent, "records_read": kept, "commits": kept})
+        yield rows(ChangeKind.RANGE, partition, {**extent, "records_read": kept, "commits": kept})
 
 
 def _commits(shape: TablesShape, groups: np.ndarray, names: np.ndarray, first: np.ndarray) -> dict[str, pa.Array]:
@@ -238,7 +239,7 @@ def _records(partition: int, groups: np.ndarray, first: np.ndarray) -> Iterator[
     if classic.any():
         pairs = [group_record(int(group)) for group in groups[classic]]
         yield rows(
-            Kind.RECORD,
+            ChangeKind.RECORD,
             partition,
             {
                 "log_offset": pa.array(first[classic]),

@@ -21,7 +21,7 @@ from debian_packages import debian_files_with_dependencies, library_path
 from playwright.sync_api import Browser
 from shop_history import UNTIL
 
-from pipelines.example_history.history import write_history
+from pipelines.examples.history.history import write_history
 
 CLUSTER = "shop"
 IMAGES = Path(__file__).parent / "images" / "page"

@@ -23,8 +23,8 @@ from coordinator_core.log.entries import LogRecord
 from coordinator_core.log.partitioner import partition_for
 from coordinator_core.state.transaction_metadata import TransactionMetadata
 from coordinator_core.state.transaction_state import COMPLETE_COMMIT, EMPTY, ONGOING, PREPARE_COMMIT, TransactionState
-from pipelines.example_history.log import Assigned, ExampleLog, member, random_id
-from pipelines.example_history.table_history import TableHistory
+from pipelines.examples.history.log import Assigned, ExampleLog, member, random_id
+from pipelines.examples.history.table_history import TableHistory
 
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from grouplake.tables import QueryResult, Tables
-    from pipelines.errors import GrouplakeError
+    from pipelines.runtime.errors import GrouplakeError
 
 __all__ = ["GrouplakeError", "QueryResult", "Tables", "open", "register"]
 
@@ -75,7 +75,7 @@ if not TYPE_CHECKING:
 
             return getattr(grouplake.tables, name)
         if name == "GrouplakeError":
-            from pipelines.errors import GrouplakeError
+            from pipelines.runtime.errors import GrouplakeError
 
             return GrouplakeError
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

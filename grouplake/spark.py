@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from pipelines.errors import GrouplakeError, UsageError
 from pipelines.query.engine import Snapshot
+from pipelines.runtime.errors import GrouplakeError, UsageError
+from pipelines.runtime.timestamps import to_us
 from pipelines.tables import definitions
 from pipelines.tables.store import TableStore, literal
-from pipelines.timestamps import to_us
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

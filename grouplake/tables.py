@@ -2,15 +2,16 @@
 
 import os
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pipelines.errors import GrouplakeError, UsageError
 from pipelines.query.arrow_types import in_table_types
 from pipelines.query.engine import Snapshot, quoted
+from pipelines.query.tables_age import tables_age
+from pipelines.runtime.errors import GrouplakeError, UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,9 +21,10 @@ if TYPE_CHECKING:
 class Tables:
     """All tables and views of a folder at one batch. Made by `grouplake.open`."""
 
-    def __init__(self, snapshot: Snapshot, location: str) -> None:
+    def __init__(self, snapshot: Snapshot, location: str, *, is_newest: bool = True) -> None:
         self._snapshot = snapshot
         self._location = location
+        self._is_newest = is_newest
 
     @classmethod
     def open(cls, tables: "str | os.PathLike[str]", as_of: int | str | datetime | None = None) -> "Tables":
@@ -30,7 +32,7 @@ class Tables:
         location = os.fspath(tables)
         if not location.strip():
             raise UsageError("the name of the folder is empty")
-        return cls(Snapshot.open(location, as_of), location)
+        return cls(Snapshot.open(location, as_of), location, is_newest=as_of is None)
 
     @property
     def batch_id(self) -> int:
@@ -43,6 +45,24 @@ class Tables:
         return self._snapshot.batch.finished_at
 
     @property
+    def age(self) -> timedelta:
+        """Time since the batch was complete."""
+        return datetime.now(UTC) - self.finished_at
+
+    @property
+    def is_old(self) -> bool:
+        """True if the job should have written a newer batch or sample by now: statuses of groups are then unknown.
+
+        False for tables that were opened with `as_of`, and if the job has no known interval.
+        """
+        return self.old_reason is not None
+
+    @property
+    def old_reason(self) -> str | None:
+        """Since when the data is old, and why; None unless `is_old`."""
+        return tables_age(self._snapshot, self._location).text if self._is_newest else None
+
+    @property
     def tables(self) -> tuple[str, ...]:
         """Names of the tables."""
         return self._snapshot.tables
@@ -51,6 +71,16 @@ class Tables:
     def views(self) -> tuple[str, ...]:
         """Names of the views."""
         return self._snapshot.views
+
+    def location(self, name: str) -> str:
+        """Return the location of a table: of its Delta log, for readers of their own. `grouplake rebuild` changes it.
+
+        Raises:
+            GrouplakeError: no table of this name.
+        """
+        if name not in self.tables:
+            raise UsageError(f"no table {name!r} in batch {self.batch_id}: use one of {', '.join(self.tables)}")
+        return self._snapshot.location(name)
 
     def sql(self, text: str) -> "QueryResult":
         """Run one statement that reads: SELECT, WITH, VALUES, DESCRIBE or EXPLAIN, in DataFusion's SQL.

@@ -11,7 +11,7 @@ import pytest
 from first_use import TOKEN_PROVIDER, prepare
 from hypothesis import HealthCheck, settings
 
-from pipelines.cache.kernels import use_kernel_cache
+from pipelines.runtime.cache.kernels import use_kernel_cache
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,9 +34,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 @pytest.fixture(scope="session")
 def spark() -> "Iterator[SparkSession]":
     """The session that every job of the run finds with getOrCreate."""
-    from pipelines.configuration import load_configuration
-    from pipelines.source.spark_kafka import connector_jars
-    from pipelines.spark.session import start_session
+    from pipelines.job.spark.session import start_session
+    from pipelines.job.spark.spark_kafka import connector_jars
+    from pipelines.runtime.configuration import load_configuration
 
     settings = {**load_configuration(None).spark, "master": "local[2]", "driver_memory": "1500m"}
     session = start_session(settings, print, connector_jars(TOKEN_PROVIDER, print)).spark

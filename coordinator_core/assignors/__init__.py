@@ -4,7 +4,7 @@ from coordinator_core.assignors.assignor import Assignor, PartitionAssignor
 from coordinator_core.assignors.broadcast_assignor import BroadcastAssignor
 from coordinator_core.assignors.cooperative_sticky_assignor import CooperativeStickyAssignor
 from coordinator_core.assignors.leader import AssignmentFailed, assign_group, rebalance_protocol
-from coordinator_core.assignors.model import Assignment, ClusterMetadata, PartitionInfo, RebalanceProtocol, Subscription
+from coordinator_core.assignors.model import Assignment, Cluster, PartitionInfo, RebalanceProtocol, Subscription
 from coordinator_core.assignors.protocol_bytes import assignment_bytes, read_assignment, read_subscription, subscription_bytes
 from coordinator_core.assignors.rack_aware_assignor import RackAwareAssignor
 from coordinator_core.assignors.random_assignor import RandomAssignor
@@ -18,7 +18,7 @@ __all__ = [
     "AssignmentFailed",
     "Assignor",
     "BroadcastAssignor",
-    "ClusterMetadata",
+    "Cluster",
     "CooperativeStickyAssignor",
     "PartitionAssignor",
     "PartitionInfo",

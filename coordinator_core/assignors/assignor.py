@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from typing import ClassVar, Self
 
-from coordinator_core.assignors.model import Assignment, ClusterMetadata, PartitionInfo, RebalanceProtocol, Subscription
+from coordinator_core.assignors.model import Assignment, Cluster, PartitionInfo, RebalanceProtocol, Subscription
 from coordinator_core.codec.topic_partition import TopicPartition
 
 #: Topics and their partitions, both sorted.
@@ -27,7 +27,7 @@ class Assignor(ABC):
         return None
 
     @abstractmethod
-    def assign(self, metadata: ClusterMetadata, subscriptions: Mapping[str, Subscription]) -> dict[str, Assignment]:
+    def assign(self, metadata: Cluster, subscriptions: Mapping[str, Subscription]) -> dict[str, Assignment]:
         """Returns the leader's assignment of every member, by member id. The same input gives the same output."""
 
     def on_assignment(self, assignment: Assignment, generation: int) -> Self:  # noqa: ARG002
@@ -38,7 +38,7 @@ class Assignor(ABC):
 class PartitionAssignor(Assignor):
     """An assignor that needs only the partitions of known topics (`AbstractPartitionAssignor`)."""
 
-    def assign(self, metadata: ClusterMetadata, subscriptions: Mapping[str, Subscription]) -> dict[str, Assignment]:
+    def assign(self, metadata: Cluster, subscriptions: Mapping[str, Subscription]) -> dict[str, Assignment]:
         ownership = self.assign_partitions(subscribed_partitions(metadata, subscriptions), subscriptions)
         return {member: Assignment(tuple(sorted(partitions))) for member, partitions in ownership.items()}
 
@@ -47,7 +47,7 @@ class PartitionAssignor(Assignor):
         """Returns the ownership of all `partitions`, in any order."""
 
 
-def subscribed_partitions(metadata: ClusterMetadata, subscriptions: Mapping[str, Subscription]) -> PartitionsByTopic:
+def subscribed_partitions(metadata: Cluster, subscriptions: Mapping[str, Subscription]) -> PartitionsByTopic:
     """Returns the partitions of all subscribed topics; topics that are unknown or without partitions are skipped."""
     topics = sorted({topic for subscription in subscriptions.values() for topic in subscription.topics})
     return {topic: tuple(sorted(known, key=_number)) for topic in topics if (known := metadata.topics.get(topic))}

@@ -8,7 +8,7 @@ from coordinator_core.assignors.assignor import Ownership, PartitionAssignor, Pa
 from coordinator_core.assignors.claims import Claim, owners
 from coordinator_core.assignors.model import Assignment, RebalanceProtocol, Subscription
 from coordinator_core.assignors.sticky_assignor import sticky_ownership
-from coordinator_core.codec import Malformed, decode_cooperative_user_data, encode_cooperative_user_data
+from coordinator_core.codec import cooperative_generation, encode_cooperative_user_data
 from coordinator_core.codec.consumer_protocol import UNKNOWN_GENERATION
 from coordinator_core.codec.messages.consumer_protocol import CooperativeStickyUserData
 
@@ -47,8 +47,5 @@ class CooperativeStickyAssignor(PartitionAssignor):
 
 
 def _claim(subscription: Subscription) -> Claim:
-    generation = subscription.generation_id
-    if generation == UNKNOWN_GENERATION and subscription.user_data:
-        user_data = decode_cooperative_user_data(subscription.user_data)
-        generation = UNKNOWN_GENERATION if isinstance(user_data, Malformed) else user_data.generation
+    generation = cooperative_generation(subscription.generation_id, subscription.user_data)
     return Claim(subscription.owned_partitions, generation)

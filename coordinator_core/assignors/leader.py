@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from coordinator_core.assignors.assignor import Assignor
 from coordinator_core.assignors.cooperative_sticky_assignor import CooperativeStickyAssignor
-from coordinator_core.assignors.model import Assignment, ClusterMetadata, RebalanceProtocol, Subscription
+from coordinator_core.assignors.model import Assignment, Cluster, RebalanceProtocol, Subscription
 from coordinator_core.assignors.protocol_bytes import assignment_bytes, read_subscription
 from coordinator_core.codec import Malformed
 
@@ -23,7 +23,7 @@ def rebalance_protocol(assignors: Iterable[Assignor]) -> RebalanceProtocol:
 
 
 def assign_group(
-    chosen: str, assignors: Sequence[Assignor], metadata: ClusterMetadata, members: Iterable[tuple[str, str | None, bytes]]
+    chosen: str, assignors: Sequence[Assignor], metadata: Cluster, members: Iterable[tuple[str, str | None, bytes]]
 ) -> dict[str, bytes]:
     """Returns the assignment bytes by member id, for the leader's SyncGroup.
 

@@ -26,13 +26,13 @@ class PartitionInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterMetadata:
+class Cluster:
     """The topics that the leader of the group knows (`Cluster`)."""
 
     topics: Mapping[str, tuple[PartitionInfo, ...]]
 
     @classmethod
-    def of_counts(cls, partitions: Mapping[str, int]) -> "ClusterMetadata":
+    def of_counts(cls, partitions: Mapping[str, int]) -> "Cluster":
         """Returns topics with these numbers of partitions, without racks."""
         return cls({topic: tuple(map(PartitionInfo, range(count))) for topic, count in partitions.items()})
 

@@ -2,7 +2,7 @@
 
 from coordinator_core.client.connection import BrokerConnection, connect
 from coordinator_core.client.crowd import Crowd
-from coordinator_core.client.crowd_script import Action, CrowdSettings, Step, script
+from coordinator_core.client.crowd_script import Action, CrowdSettings, MemberStep, script
 from coordinator_core.client.errors import ClientError, Disconnected, NoCommonVersion, TimedOut
 from coordinator_core.client.group_client import ClusterClient, Connections, Server
 from coordinator_core.client.runner import MemberRunner
@@ -19,9 +19,9 @@ __all__ = [
     "CrowdSettings",
     "Disconnected",
     "MemberRunner",
+    "MemberStep",
     "NoCommonVersion",
     "Server",
-    "Step",
     "TimedOut",
     "connect",
     "script",

@@ -131,7 +131,7 @@ class BrokerConnection(asyncio.Protocol):
             return answer
         number = self._next_id
         self._next_id = (number + 1) & 0x7FFFFFFF
-        frame = write_request(api, version, parts, number, self._settings.client_id)
+        frame = write_request(api, version, parts, number, self._settings.client_id, self._settings.codecs)
         wait_ms = self._settings.request_timeout_ms if timeout_ms is None else timeout_ms
         timeout = self._loop.call_later(wait_ms / 1000, self._time_out, api, wait_ms)
         self._waiting[number] = _Waiting(api, version, answer, timeout)
@@ -145,7 +145,7 @@ class BrokerConnection(asyncio.Protocol):
             return
         waiting.timeout.cancel()
         try:
-            response = read_response(waiting.api, waiting.version, frame)
+            response = read_response(waiting.api, waiting.version, frame, codecs=self._settings.codecs)
         except WireError as error:
             failure = Disconnected(f"cannot decode the response to {waiting.api.name}: {error}")
             _fail(waiting.answer, failure)

@@ -4,8 +4,8 @@ import asyncio
 from collections import Counter
 from collections.abc import Coroutine, Mapping, Sequence
 
-from coordinator_core.assignors import ClusterMetadata
-from coordinator_core.client.crowd_script import Action, CrowdSettings, Step, script
+from coordinator_core.assignors import Cluster
+from coordinator_core.client.crowd_script import Action, CrowdSettings, MemberStep, script
 from coordinator_core.client.errors import ClientError
 from coordinator_core.client.group_client import ClusterClient, Connections, Server
 from coordinator_core.client.runner import MemberRunner
@@ -37,7 +37,7 @@ class Crowd:
         self._network = ConnectionSettings(client_id=settings.prefix)
         self._cluster = ClusterClient(servers, self._network)
         self._connections: dict[int, Connections] = {}
-        self._metadata = ClusterMetadata.of_counts({})
+        self._metadata = Cluster.of_counts({})
         self._tasks: set[asyncio.Task[None]] = set()
         self._running = asyncio.Event()
         self._running.set()
@@ -48,7 +48,7 @@ class Crowd:
         if settings.partitions is None:
             self._metadata = await self._cluster.metadata(settings.topics)
         else:
-            self._metadata = ClusterMetadata.of_counts(dict.fromkeys(settings.topics, settings.partitions))
+            self._metadata = Cluster.of_counts(dict.fromkeys(settings.topics, settings.partitions))
         began = self._loop.time()
         for step in script(settings):
             await asyncio.sleep(max(0.0, began + step.at_ms / 1000 - self._loop.time()))
@@ -111,7 +111,7 @@ class Crowd:
         owners = self.owners()
         return len(owners) == count * len(groups) and all(len(each) == 1 for each in owners.values())
 
-    def _do(self, step: Step) -> None:
+    def _do(self, step: MemberStep) -> None:
         self.counts[step.action.value] += 1
         match step.action:
             case Action.JOIN:

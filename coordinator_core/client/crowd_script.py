@@ -18,7 +18,7 @@ class Action(Enum):
     CRASH = "crash"
 
 
-class Step(NamedTuple):
+class MemberStep(NamedTuple):
     """An action of a member, `at_ms` after the start."""
 
     at_ms: int
@@ -73,12 +73,12 @@ class CrowdSettings:
         return member if self.connections is None else member // self.groups % self.connections
 
 
-def script(settings: CrowdSettings) -> Iterator[Step]:
+def script(settings: CrowdSettings) -> Iterator[MemberStep]:
     """Yields the steps in the order of time."""
     random = Random(settings.seed)
-    absent: list[Step] = []
+    absent: list[MemberStep] = []
     for member in range(settings.members):
-        yield Step(member * settings.ramp_ms // settings.members, Action.JOIN, member)
+        yield MemberStep(member * settings.ramp_ms // settings.members, Action.JOIN, member)
     for at_ms in range(settings.ramp_ms, settings.duration_ms, settings.pause_ms):
         while absent and absent[0].at_ms <= at_ms:
             yield absent.pop(0)
@@ -88,8 +88,8 @@ def script(settings: CrowdSettings) -> Iterator[Step]:
         if member in absent_members:
             continue
         if chance >= settings.leaves + settings.crashes:
-            yield Step(at_ms, Action.COMMIT, member)
+            yield MemberStep(at_ms, Action.COMMIT, member)
             continue
-        yield Step(at_ms, Action.LEAVE if chance < settings.leaves else Action.CRASH, member)
-        absent.append(Step(at_ms + settings.absence_ms, Action.JOIN, member))
+        yield MemberStep(at_ms, Action.LEAVE if chance < settings.leaves else Action.CRASH, member)
+        absent.append(MemberStep(at_ms + settings.absence_ms, Action.JOIN, member))
     yield from absent

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Collection, Sequence
 from typing import cast
 
-from coordinator_core.assignors import ClusterMetadata, PartitionInfo
+from coordinator_core.assignors import Cluster, PartitionInfo
 from coordinator_core.client.connection import BrokerConnection, connect
 from coordinator_core.client.errors import ClientError, Disconnected
 from coordinator_core.client.settings import ConnectionSettings
@@ -58,7 +58,7 @@ class ClusterClient:
             tuple(each._replace(key=key) for key, each in zip(request.keys, found.coordinators, strict=True))
         )
 
-    async def metadata(self, topics: Collection[str]) -> ClusterMetadata:
+    async def metadata(self, topics: Collection[str]) -> Cluster:
         """Fetches the partitions of these topics with the racks of their replicas; missing topics are left out.
 
         Raises ClientError.
@@ -66,7 +66,7 @@ class ClusterClient:
         request = MetadataRequest(tuple(RequestedTopic(topic) for topic in sorted(topics)), allow_auto_topic_creation=False)
         response = cast(MetadataResponse, await (await self._any()).request(apis.METADATA, request))
         racks = {broker.node_id: broker.rack for broker in response.brokers}
-        return ClusterMetadata(
+        return Cluster(
             {
                 topic.name or "": tuple(
                     PartitionInfo(

@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import Any
 
 from coordinator_core.codec import wire
-from coordinator_core.codec.schema import Catalog, Field, Layout, catalog
+from coordinator_core.codec.schema import Catalog, Field, MessageLayout, catalog
 from coordinator_core.codec.wire import Reader, Unreadable, Writer, read_uvarint, write_uvarint
 
 UNKNOWN_TAGS = "unknown_tags"
@@ -47,7 +47,7 @@ class Compiler:
         layout = self._layouts[name]
         return self._struct_writer(layout, version, layout.is_flexible(version))
 
-    def _struct_reader(self, layout: Layout, version: int, flexible: bool) -> Reader:
+    def _struct_reader(self, layout: MessageLayout, version: int, flexible: bool) -> Reader:
         plain, tagged = _split(layout, version)
         steps = self._steps(plain, version, flexible)
         attributes = [field.attribute for field in chain(plain, tagged)]
@@ -101,7 +101,7 @@ class Compiler:
             case struct:
                 return self._struct_reader(self._layouts[struct], version, flexible)
 
-    def _struct_writer(self, layout: Layout, version: int, flexible: bool) -> Writer:
+    def _struct_writer(self, layout: MessageLayout, version: int, flexible: bool) -> Writer:
         plain, tagged = _split(layout, version)
         plain_writers = [(field.attribute, self._field_writer(field, version, flexible)) for field in plain]
         tagged_writers = [(field, self._field_writer(field, version, flexible)) for field in tagged]
@@ -146,7 +146,7 @@ def compiler() -> Compiler:
     return Compiler(catalog())
 
 
-def _split(layout: Layout, version: int) -> tuple[list[Field], list[Field]]:
+def _split(layout: MessageLayout, version: int) -> tuple[list[Field], list[Field]]:
     """Return the fields of a version in wire order: the plain ones, and the tagged ones by tag."""
     present = list(layout.in_version(version))
     plain = [field for field in present if field.tag is None]

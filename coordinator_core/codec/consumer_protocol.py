@@ -152,12 +152,12 @@ def encode_cooperative_user_data(user_data: CooperativeStickyUserData) -> bytes:
     return bytes(out)
 
 
-def cooperative_generation(subscription: ConsumerProtocolSubscription) -> int:
+def cooperative_generation(generation_id: int, user_data: bytes | None) -> int:
     """Return the generation of the owned partitions: a field since version 2, part of the user data before; -1 if unknown."""
-    if subscription.generation_id != UNKNOWN_GENERATION or not subscription.user_data:
-        return subscription.generation_id
-    user_data = decode_cooperative_user_data(subscription.user_data)
-    return UNKNOWN_GENERATION if isinstance(user_data, Malformed) else user_data.generation
+    if generation_id != UNKNOWN_GENERATION or not user_data:
+        return generation_id
+    decoded = decode_cooperative_user_data(user_data)
+    return UNKNOWN_GENERATION if isinstance(decoded, Malformed) else decoded.generation
 
 
 def _decode(part: str, readers: tuple[Reader, ...], data: bytes) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from coordinator_core.codec.compiler import compiler
 from coordinator_core.codec.outcomes import Malformed, Undecodable, UnknownType, UnknownVersion
-from coordinator_core.codec.schema import Layout
+from coordinator_core.codec.schema import MessageLayout
 from coordinator_core.codec.wire import Reader, Unreadable, Writer
 
 _INT16 = Struct(">h")
@@ -25,7 +25,7 @@ class RecordCodec:
     write_value: tuple[Writer, ...]
 
 
-def record_codecs(types: Iterable[tuple[int, Layout, Layout]]) -> dict[int, RecordCodec]:
+def record_codecs(types: Iterable[tuple[int, MessageLayout, MessageLayout]]) -> dict[int, RecordCodec]:
     """Return codecs by record type, from triples (type, layout of the key, layout of the value)."""
     compile_ = compiler()
     return {

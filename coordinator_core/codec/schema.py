@@ -69,7 +69,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class MessageLayout:
     """Fields in the order of Kafka's schema, which is also that of its JSON; on the wire, tagged fields follow the others."""
 
     name: str
@@ -98,15 +98,15 @@ class RecordType:
 
     number: int
     name: str
-    key: Layout
-    value: Layout
+    key: MessageLayout
+    value: MessageLayout
 
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
     """All layouts by name, and the record types by number."""
 
-    layouts: Mapping[str, Layout]
+    layouts: Mapping[str, MessageLayout]
     record_types: Mapping[int, RecordType]
 
 
@@ -139,38 +139,44 @@ class _Loader:
 
     def __init__(self, documents: Mapping[str, Any]) -> None:
         self.sources: dict[str, tuple[str, Any]] = {}
-        self._layouts: dict[str, Layout] = {}
+        self._layouts: dict[str, MessageLayout] = {}
         for file_name, document in documents.items():
             for name, source in document["layouts"].items():
                 if name in self.sources:
                     raise SchemaError(f"{file_name}: {name} is described twice")
                 self.sources[name] = (document["module"], source)
 
-    def layout(self, name: str) -> Layout:
+    def layout(self, name: str) -> MessageLayout:
         if name not in self._layouts:
             if name not in self.sources:
                 raise SchemaError(f"no layout named {name}")
             self._layouts[name] = self._load(name, *self.sources[name])
         return self._layouts[name]
 
-    def _load(self, name: str, default_module: str, source: Mapping[str, Any]) -> Layout:
-        unknown = source.keys() - {"class", "versions", "flexible", "fields"}
+    def _load(self, name: str, default_module: str, source: Mapping[str, Any]) -> MessageLayout:
+        unknown = source.keys() - {"class", "validVersions", "flexibleVersions", "fields"}
         if unknown:
             raise SchemaError(f"{name}: unknown attributes {sorted(unknown)}")
-        layout = Layout(
+        layout = MessageLayout(
             name,
             _dataclass(source.get("class", f"{default_module}.{name}")),
-            VersionRange.parse(source["versions"]) if "versions" in source else None,
-            VersionRange.parse(source["flexible"]) if "flexible" in source else None,
+            _range(source, "validVersions"),
+            _range(source, "flexibleVersions"),
             tuple(self._field(name, field) for field in source["fields"]),
         )
         _check(layout)
         return layout
 
     def _field(self, layout_name: str, source: Mapping[str, Any]) -> Field:
-        unknown = source.keys() - {"name", "type", "versions", "nullable", "tag", "default"}
+        unknown = source.keys() - {"name", "type", "versions", "nullableVersions", "tag", "taggedVersions", "default"}
         if unknown:
             raise SchemaError(f"{layout_name}.{source.get('name')}: unknown attributes {sorted(unknown)}")
+        versions = _range(source, "versions") or ALL_VERSIONS
+        for attribute in ("nullableVersions", "taggedVersions"):
+            if _range(source, attribute) not in (None, versions):
+                raise SchemaError(f"{layout_name}.{source['name']}: {attribute} are not the versions of the field")
+        if ("tag" in source) != ("taggedVersions" in source):
+            raise SchemaError(f"{layout_name}.{source['name']}: tag and taggedVersions belong together")
         is_array = source["type"].startswith("[]")
         type_name = source["type"].removeprefix("[]")
         return Field(
@@ -178,8 +184,8 @@ class _Loader:
             attribute=snake_case(source["name"]),
             type=type_name,
             is_array=is_array,
-            versions=VersionRange.parse(source["versions"]) if "versions" in source else ALL_VERSIONS,
-            nullable=source.get("nullable", False),
+            versions=versions,
+            nullable="nullableVersions" in source,
             tag=source.get("tag"),
             default=source["default"] if "default" in source else self._implicit_default(type_name, is_array),
         )
@@ -193,6 +199,10 @@ class _Loader:
         return struct.dataclass(**{field.attribute: field.default for field in struct.fields})
 
 
+def _range(source: Mapping[str, Any], attribute: str) -> VersionRange | None:
+    return VersionRange.parse(source[attribute]) if attribute in source else None
+
+
 def _dataclass(dotted: str) -> type[Any]:
     module, _, name = dotted.partition(".")
     try:
@@ -202,7 +212,7 @@ def _dataclass(dotted: str) -> type[Any]:
     return found
 
 
-def _check(layout: Layout) -> None:
+def _check(layout: MessageLayout) -> None:
     """Check that dataclass and layout have the same fields with the same defaults."""
     attributes = {field.name: field for field in dataclass_fields(layout.dataclass)}
     for field in layout.fields:

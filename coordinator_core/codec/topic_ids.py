@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from coordinator_core.codec.schema import Catalog, Layout, RecordType
+from coordinator_core.codec.schema import Catalog, MessageLayout, RecordType
 
 #: Prefix of fields with a topic id (`topicId`, `topicIds`), and fields with the topic's name beside it.
 _ID_PREFIX = "topicId"
@@ -20,9 +20,9 @@ def _has_id_only(kind: RecordType, catalog: Catalog) -> bool:
     return any(_has_topic_id(layout) and not _names_topic(layout) for layout in _structs(kind, catalog))
 
 
-def _structs(kind: RecordType, catalog: Catalog) -> Iterable[Layout]:
+def _structs(kind: RecordType, catalog: Catalog) -> Iterable[MessageLayout]:
     """Yield key and value, and every struct inside them."""
-    found: dict[str, Layout] = {}
+    found: dict[str, MessageLayout] = {}
     waiting = [kind.key, kind.value]
     while waiting:
         layout = waiting.pop()
@@ -32,9 +32,9 @@ def _structs(kind: RecordType, catalog: Catalog) -> Iterable[Layout]:
     return found.values()
 
 
-def _has_topic_id(layout: Layout) -> bool:
+def _has_topic_id(layout: MessageLayout) -> bool:
     return any(field.type == "uuid" and field.name.startswith(_ID_PREFIX) for field in layout.fields)
 
 
-def _names_topic(layout: Layout) -> bool:
+def _names_topic(layout: MessageLayout) -> bool:
     return any(field.type == "string" and field.name in _NAMES for field in layout.fields)

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coordinator_core.codec.arrays import ArrowArray, ArrowColumn, Bytes, Int32s, Int64s, Numbers, Structs
+from coordinator_core.codec.arrays import ArrowArray, ArrowColumn, Bytes, Int32s, Int64s, Structs
+from coordinator_core.codec.runs import begins_run
 from coordinator_core.codec.slices import strings
 from coordinator_core.codec.transaction_kernels import (
     KEY_HEADER,
@@ -95,21 +96,14 @@ def _sorted_lists(rows: int, row: Int64s, topics: ArrowArray, numbers: Int32s) -
     topic = rank[topics.indices.to_numpy()]
     order = np.lexsort((numbers, topic, row))
     row, topic, numbers = row[order], topic[order], numbers[order]
-    begins_topic = _differs(row) | _differs(topic)
-    kept = begins_topic | _differs(numbers)
+    begins_topic = begins_run(row, topic)
+    kept = begins_topic | begins_run(numbers)
     first_of_topic = np.flatnonzero(begins_topic)
     sizes = np.bincount(np.cumsum(begins_topic)[kept] - 1, minlength=len(first_of_topic))
     lists = pa.ListArray.from_arrays(_offsets(sizes), pa.array(numbers[kept]))
     names = pc.take(topics.dictionary, pa.array(np.argsort(rank)[topic[first_of_topic].astype(np.int64) - 1]))
     by_topic = pa.StructArray.from_arrays([names, lists], ["topic", "partitions"])
     return pa.ListArray.from_arrays(_offsets(np.bincount(row[first_of_topic], minlength=rows)), by_topic)
-
-
-def _differs(values: Numbers) -> Numbers:
-    """True for each value that is not equal to the one before it, and for the first."""
-    differs = np.ones(len(values), np.bool_)
-    differs[1:] = values[1:] != values[:-1]
-    return differs
 
 
 def _offsets(sizes: Int64s) -> ArrowArray:

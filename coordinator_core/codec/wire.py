@@ -205,7 +205,7 @@ def bytes_writer(flexible: bool, nullable: bool) -> Writer:
 
 
 @lru_cache(maxsize=4096)
-def _uuid(raw: bytes) -> UUID:
+def cached_uuid(raw: bytes) -> UUID:
     """Return a cached UUID: the few topic ids repeat, and building a UUID takes longer than the rest of an offset commit."""
     return UUID(bytes=raw)
 
@@ -214,7 +214,7 @@ def read_uuid(buffer: bytes, position: int, sink: list[Any]) -> int:
     end = position + 16
     if end > len(buffer):
         raise ends_early(buffer, position, 16)
-    sink.append(_uuid(buffer[position:end]))
+    sink.append(cached_uuid(buffer[position:end]))
     return end
 
 

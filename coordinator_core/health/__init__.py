@@ -1,25 +1,49 @@
 """Lag and health of consumer groups: end offset samples, lag in messages and in time, status rules. Pure; times in ms."""
 
 from coordinator_core.health.burrow_columns import WindowColumns, burrow_rule_numbers
-from coordinator_core.health.burrow_rules import BURROW_RULES, BurrowRule, CommitPoint, CommitWindow, burrow_rule, commit_points
-from coordinator_core.health.end_offsets import EndOffsetSample, LogEnd, log_ends, samples_until
-from coordinator_core.health.group_evidence import GroupEvidence, PartitionEvidence, evidence_at
-from coordinator_core.health.group_history import CommitEvent, ExpiryEvent, GroupHistory, MembershipEvent, PendingCommit
+from coordinator_core.health.burrow_rules import (
+    BURROW_RULES,
+    FORMER_NAMES,
+    BurrowRule,
+    CommitPoint,
+    CommitWindow,
+)
+from coordinator_core.health.end_offsets import EndOffsetSample
+from coordinator_core.health.finding_causes import EXPLANATIONS, Explanation, Incident, incidents
+from coordinator_core.health.finding_text import lag_reason, rule_label, rule_word, text_of
+from coordinator_core.health.group_events import CommitEvent, MembershipEvent, PendingCommit
+from coordinator_core.health.group_evidence import GroupEvidence, PartitionEvidence, PartitionOwner
 from coordinator_core.health.group_rules import GROUP_RULES, Cause, GroupRule
-from coordinator_core.health.group_status import DEFAULT_SETTINGS, GroupStatus, PartitionStatus, evaluate, group_status
-from coordinator_core.health.incarnations import CurrentLog, Incarnation, IncarnationStart, current_log, incarnations
+from coordinator_core.health.group_status import (
+    DEFAULT_SETTINGS,
+    GroupStatus,
+    PartitionStatus,
+    evaluate,
+    ok_finding,
+)
 from coordinator_core.health.lag_columns import LAG_SCHEMA, CommitColumns, FactColumns, lag_columns
-from coordinator_core.health.lag_inputs import NO_FACTS, Commit, EarlierLag, RecordCount, TopicFacts, count_is_due, window_start
 from coordinator_core.health.offset_jumps import JumpedBy, OffsetJump, offset_jumps
-from coordinator_core.health.partition_lag import LagMethod, LagReason, PartitionLag, partition_lag
-from coordinator_core.health.readable import ReadableSince, readable_since
+from coordinator_core.health.open_transactions import (
+    FirstRecord,
+    KnownTransaction,
+    OpenTransaction,
+    ReadableSince,
+    StartMethod,
+    hangs,
+    open_transaction,
+)
+from coordinator_core.health.partition_lag import LagMethod, LagReason, PartitionLag
+from coordinator_core.health.recent_points import RecentPoints
+from coordinator_core.health.record_counts import RecordCount
 from coordinator_core.health.retention_columns import kept_samples, kept_times
 from coordinator_core.health.sample_columns import NONE, SampleColumns
-from coordinator_core.health.sample_retention import DEFAULT_KEEP, KeepRule, keep_rules, thin
-from coordinator_core.health.sample_runs import add_sample, fold_runs
+from coordinator_core.health.sample_retention import DEFAULT_KEEP, KeepRule, keep_rules
 from coordinator_core.health.sample_tables import END_OFFSETS_SCHEMA, SampledPartitions, samples_table
+from coordinator_core.health.sampled_ends import SampledEnds
 from coordinator_core.health.status import BURROW_NUMBERS, Finding, Status, StatusSettings
 from coordinator_core.health.timestamp_search import AppendTime, TimestampSearch
+from coordinator_core.health.trend_columns import trend_columns
+from coordinator_core.health.trend_points import PointColumns, TrendColumns
 
 __all__ = [
     "BURROW_NUMBERS",
@@ -27,71 +51,68 @@ __all__ = [
     "DEFAULT_KEEP",
     "DEFAULT_SETTINGS",
     "END_OFFSETS_SCHEMA",
+    "EXPLANATIONS",
+    "FORMER_NAMES",
     "GROUP_RULES",
     "LAG_SCHEMA",
     "NONE",
-    "NO_FACTS",
     "AppendTime",
     "BurrowRule",
     "Cause",
-    "Commit",
     "CommitColumns",
     "CommitEvent",
     "CommitPoint",
     "CommitWindow",
-    "CurrentLog",
-    "EarlierLag",
     "EndOffsetSample",
-    "ExpiryEvent",
+    "Explanation",
     "FactColumns",
     "Finding",
+    "FirstRecord",
     "GroupEvidence",
-    "GroupHistory",
     "GroupRule",
     "GroupStatus",
-    "Incarnation",
-    "IncarnationStart",
+    "Incident",
     "JumpedBy",
     "KeepRule",
+    "KnownTransaction",
     "LagMethod",
     "LagReason",
-    "LogEnd",
     "MembershipEvent",
     "OffsetJump",
+    "OpenTransaction",
     "PartitionEvidence",
     "PartitionLag",
+    "PartitionOwner",
     "PartitionStatus",
     "PendingCommit",
+    "PointColumns",
     "ReadableSince",
+    "RecentPoints",
     "RecordCount",
     "SampleColumns",
+    "SampledEnds",
     "SampledPartitions",
+    "StartMethod",
     "Status",
     "StatusSettings",
     "TimestampSearch",
-    "TopicFacts",
+    "TrendColumns",
     "WindowColumns",
-    "add_sample",
-    "burrow_rule",
     "burrow_rule_numbers",
-    "commit_points",
-    "count_is_due",
-    "current_log",
     "evaluate",
-    "evidence_at",
-    "fold_runs",
-    "group_status",
-    "incarnations",
+    "hangs",
+    "incidents",
     "keep_rules",
     "kept_samples",
     "kept_times",
     "lag_columns",
-    "log_ends",
+    "lag_reason",
     "offset_jumps",
-    "partition_lag",
-    "readable_since",
+    "ok_finding",
+    "open_transaction",
+    "rule_label",
+    "rule_word",
     "samples_table",
-    "samples_until",
-    "thin",
-    "window_start",
+    "text_of",
+    "trend_columns",
 ]

@@ -1,4 +1,4 @@
-"""Burrow's rules for many partitions at once, in numpy. `burrow_rules` is the specification, row by row. Times in ms.
+"""Conditions of Burrow's rules for many partitions, in numpy. Times in ms.
 
 Most partitions are OK. The job evaluates with `group_status.evaluate` only the groups in which a rule fires.
 """
@@ -18,7 +18,7 @@ class WindowColumns:
     """A `CommitWindow` per row. `offset`, `committed_at_ms` and `lag` have `settings.window_commits` columns.
 
     Commits are oldest first and end in the last column; missing ones on the left have offset NONE. A lag may be NONE.
-    `least_recent_end` is the least of `recent_ends`.
+    `least_recent_end` is the least log end sampled lately, the newest one at least.
     """
 
     offset: Int64s
@@ -48,6 +48,7 @@ def _rules_of_behind(windows: WindowColumns, at_ms: int, settings: StatusSetting
     last_at, last_offset = windows.committed_at_ms[:, -1], offset[:, -1]
     known_lag = lag != NONE
     applies = {
+        # silent for longer than the span of the window, and with lag at every recent sample
         2: (at_ms - last_at > last_at - first_at) & (windows.least_recent_end > last_offset),
         3: _rewound(offset, present),
         4: (known_lag & (lag <= settings.allowed_lag)).any(axis=1),

@@ -1,10 +1,12 @@
 """Burrow's evaluation of a partition (`core/internal/evaluator/caching.go`): seven rules over a window of commits, in order.
 
+`burrow_rule_numbers` has their conditions, and this file what follows from them.
+
 The window has the last commits of the partition. `offset_history` keeps the last commit per batch, so windows from it have fewer
 and later rows than Burrow's, and rule 2 fires later.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -22,13 +24,11 @@ class CommitPoint(NamedTuple):
 class CommitWindow(NamedTuple):
     """The window of one partition at a time.
 
-    `current_lag` is the newest known log end minus the last commit, at least 0. `recent_ends` are the log ends sampled lately,
-    at least the newest one.
+    `current_lag` is the newest known log end minus the last commit, at least 0.
     """
 
     commits: tuple[CommitPoint, ...]
     current_lag: int
-    recent_ends: tuple[int, ...]
     at_ms: int
     settings: StatusSettings
 
@@ -44,76 +44,56 @@ class CommitWindow(NamedTuple):
 
 
 class BurrowRule(NamedTuple):
+    """A rule of Burrow: `name` in findings, `burrow_name` where Burrow's own numbers are expected.
+
+    A window of which it is the first rule to apply is a finding if `is_evident`. Burrow judges windows of any size: one commit is
+    a window in which all offsets are the same, and a group with the lag of a second has a lag that never fell.
+    """
+
     number: int
+    name: str
     status: Status
-    applies: Callable[[CommitWindow], bool]
+    is_evident: Callable[[CommitWindow], bool] = lambda _: True
 
     @property
-    def name(self) -> str:
+    def burrow_name(self) -> str:
+        """Name in `partition_status`."""
         return f"burrow_{self.number}"
 
 
-def commit_points(points: Iterable[CommitPoint], settings: StatusSettings) -> tuple[CommitPoint, ...]:
-    """The window of these commits. A commit closer to the one before it than the least distance replaces it, at its time."""
-    kept: list[CommitPoint] = []
-    for point in points:
-        if kept and point.committed_at_ms - kept[-1].committed_at_ms < settings.min_distance_ms:
-            kept[-1] = point._replace(committed_at_ms=kept[-1].committed_at_ms)
-        else:
-            kept.append(point)
-    return tuple(kept[-settings.window_commits :])
+def _is_long_silence(window: CommitWindow) -> bool:
+    """Silence for longer than the time between two commits of most clients; few commits do not show that time."""
+    settings = window.settings
+    has_few = len(window.commits) < settings.few_commits
+    least_ms = settings.few_commits_silent_ms if has_few else settings.least_silence_ms
+    return window.at_ms - window.commits[-1].committed_at_ms > least_ms
 
 
-def burrow_rule(window: CommitWindow) -> BurrowRule:
-    """The first rule that applies."""
-    return next(rule for rule in BURROW_RULES if rule.applies(window))
+def _is_long_standstill(window: CommitWindow) -> bool:
+    return len(window.commits) >= window.settings.few_commits and window.span_ms >= window.settings.least_silence_ms
 
 
-def _too_few_commits(window: CommitWindow) -> bool:
-    return not window.commits or window.complete < window.settings.minimum_complete
-
-
-def _caught_up(window: CommitWindow) -> bool:
-    return window.current_lag <= window.settings.allowed_lag
-
-
-def _silent(window: CommitWindow) -> bool:
-    """Silent for longer than the span of the window, and behind at every recent sample."""
-    last = window.commits[-1]
-    was_caught_up = any(end <= last.offset for end in window.recent_ends)
-    return window.at_ms - last.committed_at_ms > window.span_ms and not was_caught_up
-
-
-def _rewound(window: CommitWindow) -> bool:
-    """The first rewind of the window was not made up for by a later commit."""
-    offsets = [point.offset for point in window.commits]
-    for k, (before, after) in enumerate(pairwise(offsets)):
-        if after < before:
-            return all(later < before for later in offsets[k + 1 :])
+def _never(_window: CommitWindow) -> bool:
+    """The rule `falls_behind` judges the growth of lag, from rates instead of from ten commits."""
     return False
-
-
-def _had_no_lag(window: CommitWindow) -> bool:
-    return any(point.lag is not None and point.lag <= window.settings.allowed_lag for point in window.commits)
-
-
-def _stalled(window: CommitWindow) -> bool:
-    return len({point.offset for point in window.commits}) == 1
-
-
-def _lag_never_fell(window: CommitWindow) -> bool:
-    lags = [point.lag for point in window.commits if point.lag is not None]
-    return all(before <= after for before, after in pairwise(lags))
 
 
 #: In order; rule 0 is Burrow's condition for a window that it does not evaluate.
 BURROW_RULES = (
-    BurrowRule(0, Status.OK, _too_few_commits),
-    BurrowRule(1, Status.OK, _caught_up),
-    BurrowRule(2, Status.STOP, _silent),
-    BurrowRule(3, Status.REWIND, _rewound),
-    BurrowRule(4, Status.OK, _had_no_lag),
-    BurrowRule(5, Status.STALL, _stalled),
-    BurrowRule(6, Status.WARN, _lag_never_fell),
-    BurrowRule(7, Status.OK, lambda _: True),
+    BurrowRule(0, "too_few_commits", Status.OK),
+    BurrowRule(1, "caught_up", Status.OK),
+    BurrowRule(2, "stopped", Status.STOP, _is_long_silence),
+    BurrowRule(3, "went_back", Status.REWIND),
+    BurrowRule(4, "was_caught_up", Status.OK),
+    BurrowRule(5, "stalled", Status.STALL, _is_long_standstill),
+    BurrowRule(6, "lag_never_fell", Status.WARN, _never),
+    BurrowRule(7, "lag_fell", Status.OK),
 )
+
+#: Names that findings had before layout 1.3, and that files of alert rules may still have → names of rules.
+FORMER_NAMES = {rule.burrow_name: rule.name for rule in BURROW_RULES}
+
+
+def moved_back(window: CommitWindow) -> tuple[CommitPoint, CommitPoint] | None:
+    """The first commit of the window that is lower than the one before it, after that one."""
+    return next(((before, after) for before, after in pairwise(window.commits) if after.offset < before.offset), None)

@@ -4,7 +4,6 @@ A sample holds for one unknown instant between `asked_at_ms` and `answered_at_ms
 level read_uncommitted): a consumer can read the records below it.
 """
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
@@ -42,22 +41,3 @@ class EndOffsetSample:
     def values(self) -> tuple[object, ...]:
         """All fields except the times; a run without change has equal values."""
         return (self.topic_id, self.log_start, self.log_end, self.last_stable, self.leader_epoch, self.reason)
-
-
-@dataclass(frozen=True, slots=True)
-class LogEnd:
-    """The part of a successful sample that ages are computed from."""
-
-    asked_at_ms: int
-    answered_at_ms: int
-    offset: int
-
-
-def log_ends(samples: Iterable[EndOffsetSample]) -> tuple[LogEnd, ...]:
-    """The log ends of the samples that succeeded, in the given order."""
-    return tuple(LogEnd(s.asked_at_ms, s.answered_at_ms, s.log_end) for s in samples if s.log_end is not None)
-
-
-def samples_until(samples: Sequence[EndOffsetSample], at_ms: int) -> tuple[EndOffsetSample, ...]:
-    """The samples that were answered by `at_ms`."""
-    return tuple(sample for sample in samples if sample.answered_at_ms <= at_ms)

@@ -4,9 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from coordinator_core.codec.topic_partition import TopicPartition
-from coordinator_core.health.burrow_rules import CommitPoint, CommitWindow, burrow_rule
-from coordinator_core.health.group_evidence import GroupEvidence, evidence_at
-from coordinator_core.health.group_history import GroupHistory
+from coordinator_core.health.burrow_rules import FORMER_NAMES, BurrowRule, CommitPoint, CommitWindow, moved_back
+from coordinator_core.health.finding_causes import incidents
+from coordinator_core.health.finding_text import with_text
+from coordinator_core.health.group_evidence import (
+    GroupEvidence,
+    PartitionEvidence,
+    deleted_from,
+    ownership_fields,
+    repeats_since,
+)
 from coordinator_core.health.group_rules import GROUP_RULES, GroupRule
 from coordinator_core.health.status import Finding, Status, StatusSettings
 
@@ -15,7 +22,7 @@ DEFAULT_SETTINGS = StatusSettings()
 
 @dataclass(frozen=True, slots=True)
 class PartitionStatus:
-    """Burrow's status of one partition: `start` and `end` are the first and the last commit of its window."""
+    """Burrow's status of one partition, with Burrow's name of the rule. `start` and `end` are the first and last commit."""
 
     partition: TopicPartition
     status: Status
@@ -32,9 +39,10 @@ class PartitionStatus:
 class GroupStatus:
     """Status of a group, with the rule that decided and the window that it used.
 
-    - `status`: the most severe status of Burrow's rules and ours; `rule` and the fields after it are of the finding that decided.
-      `rule` is None if the group is unknown or has no committed offsets.
-    - `findings`: all findings except OK ones, most severe first.
+    - `status`: the most severe status of Burrow's rules and ours.
+    - `rule` and the fields after it are of the finding that decided: the root cause of the most severe finding. `rule` is None if
+      the group is unknown or has no committed offsets. `detail` is about all findings of that cause.
+    - `findings`: all findings except OK ones, by incident, the most severe incident first and its cause before its symptoms.
     - `burrow_status`: by Burrow's rules alone, with STOP, STALL and REWIND as ERR.
     - `complete`: share of partitions with a full window. `total_lag`: sum of the lags of `partitions`, each at least 0.
     - `max_lag`: the partition with the greatest lag.
@@ -56,30 +64,25 @@ class GroupStatus:
     max_lag: PartitionStatus | None
 
 
-def group_status(history: GroupHistory, at_ms: int, settings: StatusSettings = DEFAULT_SETTINGS) -> GroupStatus:
-    """The status at `at_ms`, from the events until then; a longer history has the same status at that time."""
-    return evaluate(evidence_at(history, at_ms, settings))
-
-
 def evaluate(group: GroupEvidence, rules: Sequence[GroupRule] = GROUP_RULES) -> GroupStatus:
     """Apply Burrow's rules to each partition with a known log end, and `rules` to the group."""
-    partitions = tuple(_partition_status(p.partition, p.window) for p in group.partitions if p.window is not None)
-    findings = [_finding(partition) for partition in partitions]
-    findings += [finding for rule in rules for finding in rule.findings(group)]
-    # sorting is stable: of equal severity the first one decides
-    findings.sort(key=lambda finding: -finding.status.severity)
-    deciding = findings[0] if findings else None
+    decided = [(p, p.rule) for p in group.partitions if p.rule is not None]
+    partitions = tuple(_partition_status(p, rule) for p, rule in decided)
+    found = [_finding(p, rule, group) for p, rule in decided if _is_finding(p, rule)]
+    found += [finding for rule in rules for finding in rule.findings(group)]
+    by_cause = incidents(found)
     nothing = Status.OK if group.exists else Status.NOTFOUND
+    deciding = by_cause[0].found[0] if by_cause else _without_defect(partitions)
     return GroupStatus(
         group_id=group.group_id,
         at_ms=group.at_ms,
-        status=nothing if deciding is None else deciding.status,
+        status=by_cause[0].status if by_cause else nothing,
         rule=None if deciding is None else deciding.rule,
         partition=None if deciding is None else deciding.partition,
         window_rows=None if deciding is None else deciding.window_rows,
         window_seconds=None if deciding is None else deciding.window_seconds,
-        detail="" if deciding is None else deciding.detail,
-        findings=tuple(finding for finding in findings if finding.status is not Status.OK),
+        detail=by_cause[0].text(group.at_ms).detail if by_cause else "" if deciding is None else deciding.detail,
+        findings=tuple(finding for incident in by_cause for finding in incident.findings),
         burrow_status=_folded(partitions, nothing),
         partitions=partitions,
         complete=sum(p.complete >= 1 for p in partitions) / len(partitions) if partitions else 0.0,
@@ -88,12 +91,23 @@ def evaluate(group: GroupEvidence, rules: Sequence[GroupRule] = GROUP_RULES) -> 
     )
 
 
-def _partition_status(partition: TopicPartition, window: CommitWindow) -> PartitionStatus:
-    rule = burrow_rule(window)
+def _is_finding(p: PartitionEvidence, rule: BurrowRule) -> bool:
+    return rule.status is not Status.OK and p.window is not None and rule.is_evident(p.window)
+
+
+def ok_finding(rule: str, partition: TopicPartition, window_rows: int, window_seconds: float) -> Finding:
+    """The finding that decides the status of a group without a defect; `rule` is Burrow's name."""
+    found = Finding(FORMER_NAMES[rule], Status.OK, partition, "", window_rows, window_seconds)
+    return with_text(found, 0)
+
+
+def _partition_status(p: PartitionEvidence, rule: BurrowRule) -> PartitionStatus:
+    window = p.window
+    assert window is not None
     return PartitionStatus(
-        partition,
+        p.partition,
         rule.status,
-        rule.name,
+        rule.burrow_name,
         window.commits[0] if window.commits else None,
         window.commits[-1] if window.commits else None,
         window.current_lag,
@@ -103,9 +117,47 @@ def _partition_status(partition: TopicPartition, window: CommitWindow) -> Partit
     )
 
 
-def _finding(p: PartitionStatus) -> Finding:
-    detail = f"lag {p.current_lag}, {p.window_rows} commits in {p.window_seconds:g} s"
-    return Finding(p.rule, p.status, p.partition, detail, p.window_rows, p.window_seconds)
+def _without_defect(partitions: Sequence[PartitionStatus]) -> Finding | None:
+    """The finding of a group without a defect; none if Burrow's rule for the first partition is not evident."""
+    if not partitions or partitions[0].status is not Status.OK:
+        return None
+    first = partitions[0]
+    return ok_finding(first.rule, first.partition, first.window_rows, first.window_seconds)
+
+
+def _finding(p: PartitionEvidence, rule: BurrowRule, group: GroupEvidence) -> Finding:
+    """The finding of a rule of Burrow that is not OK; such a window has commits."""
+    window = p.window
+    assert window is not None
+    since_ms, offsets = _start_of_defect(rule.name, p, window)
+    found = Finding(
+        rule.name,
+        rule.status,
+        p.partition,
+        window_rows=len(window.commits),
+        window_seconds=window.span_ms / 1000,
+        from_offset=offsets[0],
+        to_offset=offsets[1],
+        since_ms=since_ms,
+        amount=window.current_lag,
+        due_ms=deleted_from(p.lag),
+        **ownership_fields(p.owner, group.membership),
+    )
+    return with_text(found, group.at_ms)
+
+
+def _start_of_defect(rule: str, p: PartitionEvidence, window: CommitWindow) -> tuple[int, tuple[int | None, int | None]]:
+    """The time, and the offsets of a position that went back."""
+    match rule:
+        case "stopped":
+            return window.commits[-1].committed_at_ms, (None, None)
+        case "stalled":
+            return repeats_since(p) or window.commits[0].committed_at_ms, (None, None)
+        case "went_back":
+            moved = moved_back(window)
+            assert moved is not None
+            return moved[1].committed_at_ms, (moved[0].offset, moved[1].offset)
+    return window.commits[0].committed_at_ms, (None, None)
 
 
 def _folded(partitions: Sequence[PartitionStatus], nothing: Status) -> Status:

@@ -1,4 +1,4 @@
-"""Lag of many groups and partitions at once, in numpy. `partition_lag` is the specification, row by row. Times in ms."""
+"""Lag of many groups and partitions, in numpy. Times in ms. docs/lag.md has the rules in words."""
 
 from dataclasses import dataclass, fields
 from typing import NamedTuple, Self
@@ -9,6 +9,7 @@ import pyarrow as pa
 from coordinator_core.codec.arrays import ArrowArray, Int64s, Numbers
 from coordinator_core.health.partition_lag import LagMethod, LagReason
 from coordinator_core.health.sample_columns import NONE, CurrentLogs, SampleColumns, readable_columns
+from coordinator_core.health.trend_points import TrendColumns
 
 _METHODS = tuple(LagMethod)
 _REASONS = tuple(LagReason)
@@ -19,7 +20,12 @@ _NO_REASON = -1
 
 @dataclass(frozen=True, slots=True)
 class FactColumns:
-    """`TopicFacts` by partition. `transactional` and `compacted` are 1, 0 or NONE."""
+    """Properties of topics, by partition; NONE for unknown.
+
+    - `transactional`: 1 for a topic that has had transactions, so that it may hold markers; 0 for others.
+    - `compacted`: 1 if `cleanup.policy` contains `compact`.
+    - `retention_ms`: `retention.ms` of a topic whose policy contains `delete`; NONE also for unlimited.
+    """
 
     transactional: Int64s
     compacted: Int64s
@@ -33,11 +39,14 @@ class FactColumns:
 
 @dataclass(frozen=True, slots=True)
 class CommitColumns:
-    """One row per group and partition: `Commit`, and the optional inputs of `partition_lag`.
+    """One row per group and partition: the committed offset, and what is known of the records after it.
+
+    `committed_at_ms` is the time of the commit on the coordinator, `moved_at_ms` that of the commit that moved the offset to its
+    value, `topic_id` the number of the id in the commit (value version 4).
 
     `partition` is an index into the partitions of `SampleColumns`; -1 for a partition without samples. A row without a commit has
-    offset NONE. `counted_*`, `append_*` and `earlier_*` are the fields of `RecordCount`, `AppendTime` and `EarlierLag`; NONE in
-    `counted_to`, `append_offset` and `earlier_at_ms` means that the row has none. Columns that are left out are NONE throughout.
+    offset NONE. `counted_*` and `append_*` are the fields of `RecordCount` and `AppendTime`; NONE in `counted_to` and
+    `append_offset` means that the row has none. Columns that are left out are NONE throughout.
     """
 
     partition: Int64s
@@ -52,9 +61,6 @@ class CommitColumns:
     append_offset: Int64s | None = None
     append_from_ms: Int64s | None = None
     append_until_ms: Int64s | None = None
-    earlier_at_ms: Int64s | None = None
-    earlier_offset: Int64s | None = None
-    earlier_lag: Int64s | None = None
 
     def column(self, name: str) -> Int64s:
         """A column by name, NONE throughout if it was left out."""
@@ -82,6 +88,11 @@ LAG_SCHEMA = pa.schema(
         "drain_seconds": pa.float64(),
         "retention_margin_seconds": pa.float64(),
         "sampled_at": pa.timestamp("us", tz="UTC"),
+        "slope_window_seconds": pa.float64(),
+        "produce_rate": pa.float64(),
+        "consume_rate": pa.float64(),
+        "falls_behind_since": pa.timestamp("us", tz="UTC"),
+        "committed_at": pa.timestamp("us", tz="UTC"),
     }
 )
 
@@ -91,13 +102,15 @@ def lag_columns(
     samples: SampleColumns,
     facts: FactColumns | None = None,
     *,
+    trend: TrendColumns | None = None,
     without_samples: LagReason = LagReason.NO_SAMPLE,
 ) -> pa.Table:
     """Lag of every row of `commits`, in its order, with the columns of `LAG_SCHEMA`.
 
-    `facts` has a row per partition of `samples`. `without_samples` is the reason of rows with partition -1.
+    `facts` has a row per partition of `samples`, `trend` one per commit. `without_samples` is the reason of rows with
+    partition -1.
     """
-    return _LagRows(commits, samples, facts, without_samples).table()
+    return _LagRows(commits, samples, facts, trend, without_samples).table()
 
 
 class _Nullable(NamedTuple):
@@ -119,9 +132,15 @@ class _LagRows:
     """All rows; the rows whose commit belongs to the sampled log go to `_MeasuredRows`."""
 
     def __init__(
-        self, commits: CommitColumns, samples: SampleColumns, facts: FactColumns | None, without_samples: LagReason
+        self,
+        commits: CommitColumns,
+        samples: SampleColumns,
+        facts: FactColumns | None,
+        trend: TrendColumns | None,
+        without_samples: LagReason,
     ) -> None:
         self.commits = commits
+        self.trend = TrendColumns.unknown(len(commits.offset)) if trend is None else trend
         self.logs = CurrentLogs(samples)
         partitions = len(samples.starts) - 1
         self.facts = FactColumns.unknown(partitions) if facts is None else facts
@@ -153,6 +172,7 @@ class _LagRows:
             "earliest_offset": _Nullable.of(self.log_start),
             "lag": _Nullable(np.where(self.has_lag, self.log_end, 0) - np.where(self.has_lag, committed, 0), self.has_lag),
             "sampled_at": _Nullable.of(self.answered_at_ms),
+            "committed_at": _Nullable.of(self.commits.column("committed_at_ms")),
         }
         columns |= {name: _scattered(column, rows, len(reason)) for name, column in measured.columns().items()}
         reason[rows] = measured.reason()
@@ -203,12 +223,14 @@ class _LagRows:
 
 
 class _MeasuredRows:
-    """Rows with a commit at or below the end of its own log: the columns of `partition_lag` that need more than offsets."""
+    """Rows with a commit at or below the end of its own log: the columns that need more than offsets."""
 
     def __init__(self, all_rows: _LagRows, rows: Int64s) -> None:
         commits, logs, facts = all_rows.commits, all_rows.logs, all_rows.facts
         partition = commits.partition[rows]
         self.input = {f.name: commits.column(f.name)[rows] for f in fields(commits)}
+        self.trend = all_rows.trend.take(rows)
+        self.has_trend = ~np.isnan(self.trend.slope)
         self.offset = self.input["offset"]
         self.now, self.asked = all_rows.answered_at_ms[rows], all_rows.asked_at_ms[rows]
         self.log_start, self.log_end = all_rows.log_start[rows], all_rows.log_end[rows]
@@ -217,18 +239,13 @@ class _MeasuredRows:
         self.behind = self.lag > 0
         self.transactional, self.compacted, self.retention = (getattr(facts, f.name)[partition] for f in fields(facts))
         self.lost = _Nullable(np.maximum(0, self.log_start - self.offset), self.log_start != NONE)
-        self.blocked = _Nullable(self.behind & (self.last_stable <= self.offset), ~self.behind | (self.last_stable != NONE))
+        self.blocked = self._blocked()
         self.precedes_truncation = all_rows.precedes_truncation()[rows]
         self.position = self._position()
         self.since = readable_columns(logs, partition, self.position)
         ages = all_rows.log_start_ages
         self.log_start_age = _Nullable(ages.values[partition], ages.present[partition])
         self._set_age()
-        first_asked = logs.asked_at_ms[logs.first[partition]] if len(rows) else self.now
-        earlier_at = self.input["earlier_at_ms"]
-        self.has_window = (earlier_at != NONE) & (first_asked <= earlier_at) & (earlier_at < self.now)
-        change = np.where(self.has_window, self.lag - self.input["earlier_lag"], 0)
-        self.slope = change * 1000 / np.where(self.has_window, self.now - earlier_at, 1)
 
     def columns(self) -> dict[str, _Nullable]:
         """Columns by name, for these rows."""
@@ -244,15 +261,19 @@ class _MeasuredRows:
             "lag_seconds_high": self.high,
             "messages_lost": self.lost,
             "blocked_by_transaction": self.blocked,
-            "lag_slope_per_second": _Nullable(self.slope, self.has_window),
+            "lag_slope_per_second": _Nullable(self.trend.slope, self.has_trend),
             "stuck_seconds": self._stuck(),
             "drain_seconds": self._drain(),
             "retention_margin_seconds": self._retention_margin(),
+            "slope_window_seconds": _Nullable(self.trend.window_seconds, self.has_trend),
+            "produce_rate": _Nullable(self.trend.produce_rate, self.has_trend),
+            "consume_rate": _Nullable(self.trend.consume_rate, self.has_trend),
+            "falls_behind_since": _Nullable.of(self.trend.falls_behind_since_ms),
         }
 
     def reason(self) -> Int64s:
-        """The first reason that applies, in the order of `partition_lag`."""
-        unmoved = self.has_window & (self.input["earlier_offset"] == self.offset)
+        """The first reason that applies."""
+        unmoved = self.has_trend & (self.trend.consume_rate == 0)
         reasons = {
             LagReason.FIRST_SAMPLE: self.method == _METHOD_CODE[LagMethod.NONE],
             LagReason.RECORDS_LOST: self.lost.present & (self.lost.values > 0),
@@ -265,6 +286,16 @@ class _MeasuredRows:
         }
         codes: Int64s = np.select(list(reasons.values()), [_REASON_CODE[reason] for reason in reasons], _NO_REASON)
         return codes
+
+    def _blocked(self) -> _Nullable:
+        """True where nothing but markers and aborted records is left before an open transaction."""
+        stable, first, to = self.last_stable, self.input["counted_first"], self.input["counted_to"]
+        is_open = self.behind & (stable != NONE) & (stable < self.log_end)
+        counted = (to != NONE) & (self.input["counted_from"] == self.offset)
+        has_record = counted & (first != NONE) & (first < stable)
+        nothing_left = (stable <= self.offset) | (counted & ~has_record & (to >= stable))
+        known = ~self.behind | ((stable != NONE) & (~is_open | nothing_left | has_record))
+        return _Nullable(is_open & nothing_left, known)
 
     def _position(self) -> Int64s:
         """Offset of the next data record, as far as a count after the committed offset shows it."""
@@ -303,11 +334,16 @@ class _MeasuredRows:
         return _Nullable(np.where(self.since.readable, np.maximum(0, still), 0) / 1000, present)
 
     def _drain(self) -> _Nullable:
-        shrinks = self.behind & self.has_window & (self.slope < 0)
-        return _Nullable(np.where(self.behind, self.lag, 0) / np.where(shrinks, -self.slope, 1), shrinks | ~self.behind)
+        slope = self.trend.slope
+        shrinks = self.behind & self.has_trend & (slope < 0)
+        return _Nullable(np.where(self.behind, self.lag, 0) / np.where(shrinks, -slope, 1), shrinks | ~self.behind)
 
     def _retention_margin(self) -> _Nullable:
-        """The lesser of the two estimates of `partition_lag`."""
+        """The lesser of two estimates: `retention.ms`, and the age that the log's first record has now.
+
+        The second one needs a log start that moved, to a record appended after the first sample: only then is the first record
+        as old as the log lets records become, and its age known.
+        """
         retention = self.retention / 1000
         overdue = ~self.high.present & self.low.present & (self.low.values >= retention)
         by_setting = np.where(overdue, 0.0, retention - self.high.values)

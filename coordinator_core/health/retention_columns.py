@@ -1,16 +1,23 @@
-"""Thinning of many partitions or groups in numpy. `sample_retention.thin` is the specification. Times in ms."""
+"""Thinning of many partitions or groups in numpy: the older a sample, the wider its distance to the next one. Times in ms."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 from coordinator_core.codec.arrays import Int64s, Numbers
+from coordinator_core.codec.runs import begins_run, ends_run
 from coordinator_core.health.sample_columns import NONE, LogEvents, SampleColumns
 from coordinator_core.health.sample_retention import DEFAULT_KEEP, KeepRule, spans_of
 
 
 def kept_samples(samples: SampleColumns, now_ms: int, rules: Sequence[KeepRule] = DEFAULT_KEEP) -> Numbers:
-    """True for the samples that remain."""
+    """True for the samples that remain.
+
+    - the last one of each span of a rule's distance, and the first one after an empty span: it may be the end of a folded run;
+    - both samples around a recreation or truncation;
+    - the newest sample that is older than all rules, while newer ones exist: a record that no member has read for 30 days grows
+      older still.
+    """
     at, starts = samples.answered_at_ms, samples.starts
     rows = len(at)
     good = samples.log_end != NONE
@@ -31,7 +38,7 @@ def kept_samples(samples: SampleColumns, now_ms: int, rules: Sequence[KeepRule] 
     )
     after = np.sort(np.concatenate([events.recreated, events.truncated]))
     of_partition = partition[rows_of_good[after]]
-    is_last = np.append(of_partition[1:] != of_partition[:-1], True) if len(after) else np.zeros(0, np.bool_)
+    is_last = ends_run(of_partition)
     for row in (rows_of_good[after - 1], rows_of_good[after]):
         kept[row[is_last | (row >= oldest[of_partition])]] = True
     expired = at[samples.newest] < horizon if rows else np.zeros(0, np.bool_)
@@ -55,9 +62,7 @@ def _of_spans(starts: Int64s, at: Int64s, good: Numbers, now_ms: int, rules: Seq
     kept = np.zeros(len(at), np.bool_)
     for rows in (np.flatnonzero(good), np.flatnonzero(~good)):
         p, d, n = partition[rows], distance[rows], number[rows]
-        same_partition = p[1:] == p[:-1]
-        is_last = np.append(~same_partition | (d[1:] != d[:-1]) | (n[1:] != n[:-1]), np.full(min(1, len(rows)), True))
-        before = at[rows][:-1] // np.maximum(d[1:], 1)
-        is_first = np.append(np.full(min(1, len(rows)), True), ~same_partition | (before < n[1:] - 1)) & (d > 0)
-        kept[rows[is_last | is_first]] = True
+        is_first = begins_run(p)
+        is_first[1:] |= at[rows][:-1] // np.maximum(d[1:], 1) < n[1:] - 1
+        kept[rows[ends_run(p, d, n) | (is_first & (d > 0))]] = True
     return kept

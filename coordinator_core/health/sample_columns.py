@@ -1,6 +1,8 @@
 """End offset samples of many partitions as columns, and the bounds of readable times from them. Times in ms.
 
-The scalar rules are in `incarnations` and `readable`. A missing value is NONE.
+If the log end was at or below an offset in one sample and above it in the next, its record became readable after the request of
+the first and not later than the answer of the second. This holds for every rate of records, without timestamps of producers, and
+after compaction. After a truncation the last sample that did not have the record decides. A missing value is NONE.
 """
 
 from dataclasses import dataclass
@@ -107,7 +109,7 @@ class CurrentLogs:
 
 @dataclass(frozen=True, slots=True)
 class ReadableColumns:
-    """Bounds of the times at which records became readable (`ReadableSince`), one row per record.
+    """Bounds of the times at which records became readable (`ReadableSince`) with an estimate, one row per record.
 
     `readable` is false for records at or after the log end. `after_ms` is NONE and `estimate_ms` undefined where the record was
     readable at the first sample.
@@ -143,7 +145,13 @@ def readable_columns(logs: CurrentLogs, partition: Int64s, offset: Int64s) -> Re
 
 
 class LogEvents:
-    """Rows that begin a recreated topic or a truncated log (`incarnation_start`), with their partitions."""
+    """Rows that begin a recreated topic or a truncated log, with their partitions.
+
+    A recreated topic is a new log under an old name. A truncated log lost its last records in an unclean leader election; the
+    records below the new end are the same as before. The topic id decides where both samples have one. Without ids (brokers
+    before 2.8) a log start, log end or leader epoch that fell shows a recreated topic, unless the leader epoch rose: epochs begin
+    at 0 in a new topic.
+    """
 
     def __init__(self, log_start: Int64s, log_end: Int64s, leader_epoch: Int64s, topic_id: Int64s, starts: Int64s) -> None:
         # few rows differ in these ways, and only they are looked at closely; NONE is less than every value

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coordinator_core.codec.arrays import ArrowArray, ArrowColumn, Int64s
+from coordinator_core.codec.runs import starts_of_runs
 from coordinator_core.health.end_offsets import EndOffsetSample
 from coordinator_core.health.sample_columns import NONE, SampleColumns, integers
 
@@ -62,10 +63,10 @@ class SampledPartitions:
         key = (topics << 32) | integers(table["partition"])
         asked, answered = (integers(table[name].cast(pa.int64())) // 1000 for name in ("asked_at", "answered_at"))
         order = _sorted(key, answered)
-        starts = np.flatnonzero(np.append(True, key[order][1:] != key[order][:-1])) if len(order) else np.zeros(0, np.int64)
-        self._keys: Int64s = key[order][starts]
+        starts = starts_of_runs(key[order])
+        self._keys: Int64s = key[order][starts[:-1]]
         self.columns = SampleColumns(
-            starts=np.append(starts, len(order)),
+            starts=starts,
             asked_at_ms=asked[order],
             answered_at_ms=answered[order],
             log_start=integers(table["log_start"])[order],

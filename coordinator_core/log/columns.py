@@ -20,7 +20,7 @@ __all__ = [
     "BATCH",
     "IS_CONTROL",
     "IS_TRANSACTIONAL",
-    "LogEnd",
+    "BatchesEnd",
     "RecordColumns",
     "batches_of",
     "columns_of",
@@ -72,7 +72,7 @@ class RecordColumns:
     def __len__(self) -> int:
         return len(self.offset)
 
-    def take(self, rows: Sequence[int]) -> "RecordColumns":
+    def take(self, rows: Sequence[int] | npt.NDArray[np.intp]) -> "RecordColumns":
         """Return only these rows."""
         return replace(self, **{name: getattr(self, name)[rows] for name in _PER_RECORD})
 
@@ -141,7 +141,7 @@ def _frames(data: npt.NDArray[np.uint8], start: int, end: int) -> tuple[npt.NDAr
     return batches, int(consumed)
 
 
-class LogEnd(NamedTuple):
+class BatchesEnd(NamedTuple):
     """End of the whole batches: the offset after them (0 for none), and `consumed` bytes.
 
     `leader_epoch` is that of the last batch, -1 for none.
@@ -152,10 +152,10 @@ class LogEnd(NamedTuple):
     consumed: int
 
 
-def end_of(buffer: bytes) -> LogEnd:
+def end_of(buffer: bytes) -> BatchesEnd:
     """Find the end of the whole batches of `buffer`, without reading records. Never raises for damaged bytes."""
     last, epoch, consumed = batch_kernels.last_frame(np.frombuffer(buffer, np.uint8))
-    return LogEnd(int(last) + 1, int(epoch), int(consumed))
+    return BatchesEnd(int(last) + 1, int(epoch), int(consumed))
 
 
 def _next_offset(start: int, end: int, last_offset: int) -> int:

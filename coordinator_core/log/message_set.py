@@ -7,10 +7,10 @@ inner messages (KIP-32).
 
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from coordinator_core.log.compression import BadPayload, Compression, compress, decompress
+from coordinator_core.log.compression import BadPayload, Compression, decompress
 from coordinator_core.log.damage import Problem
 from coordinator_core.log.record_batch import COMPRESSION_MASK, LOG_APPEND_TIME, LOG_OVERHEAD, BatchRecord
 
@@ -145,40 +145,3 @@ def _inner_messages(wrapper: Message, payload: memoryview) -> tuple[list[Message
 def _record(message: Message, offset: int, timestamp: int) -> BatchRecord:
     key, value = message.key, message.value
     return BatchRecord(offset, timestamp, None if key is None else bytes(key), None if value is None else bytes(value))
-
-
-def write_message_set(
-    records: Sequence[BatchRecord],
-    *,
-    magic: int = 1,
-    compression: Compression = Compression.NONE,
-    log_append_time: int | None = None,
-) -> bytes:
-    """Write messages in sequence, or one wrapper around all when compressed. Magic 0 drops the timestamps.
-
-    ZSTD exists only in record batches v2. With `log_append_time` (ms, magic 1) brokers set the timestamp of every uncompressed
-    message, but of compressed messages only that of the wrapper.
-    """
-    stamp = 0 if log_append_time is None else LOG_APPEND_TIME
-    if compression is Compression.NONE:
-        return b"".join(
-            _message(r.offset, magic, stamp, r.timestamp if log_append_time is None else log_append_time, r.key, r.value)
-            for r in records
-        )
-    base = records[0].offset if magic == 1 else 0
-    inner = b"".join(_message(r.offset - base, magic, 0, r.timestamp, r.key, r.value) for r in records)
-    latest = max(record.timestamp for record in records)
-    timestamp = latest if log_append_time is None else log_append_time
-    return _message(records[-1].offset, magic, stamp | compression, timestamp, None, compress(compression, inner, magic=magic))
-
-
-def _message(offset: int, magic: int, attributes: int, timestamp: int, key: bytes | None, value: bytes | None) -> bytes:
-    body = b"".join(
-        (
-            struct.pack(">bB", magic, attributes),
-            _INT64.pack(timestamp) if magic == 1 else b"",
-            _INT32.pack(-1) if key is None else _INT32.pack(len(key)) + key,
-            _INT32.pack(-1) if value is None else _INT32.pack(len(value)) + value,
-        )
-    )
-    return struct.pack(">qiI", offset, 4 + len(body), zlib.crc32(body)) + body

@@ -145,18 +145,3 @@ def _read_batch(batch: memoryview, header: BatchHeader) -> Iterator[BatchRecord 
         return
     for item in read_records(payload, header):
         yield item if isinstance(item, BatchRecord) else (item, "")
-
-
-def read_log(
-    buffer: bytes | memoryview, partition: int, start_offset: int = 0, end_offset: int = NO_END
-) -> Iterator[LogRecord | Damage]:
-    """Yield the records with offsets from `start_offset` up to, not including, `end_offset`, in the order of the log.
-
-    Includes control records. Never raises for damaged bytes. Empty batches, which compaction leaves, yield nothing; `frames`
-    yields their offsets.
-    """
-    data = memoryview(buffer)
-    for frame in frames(data, start_offset, end_offset):
-        for item in read_frame(data, frame, partition):
-            if isinstance(item, Damage) or start_offset <= item.offset < end_offset:
-                yield item

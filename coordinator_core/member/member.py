@@ -6,7 +6,7 @@ from enum import Enum
 from coordinator_core.assignors import (
     Assignment,
     AssignmentFailed,
-    ClusterMetadata,
+    Cluster,
     Subscription,
     assign_group,
     read_assignment,
@@ -76,7 +76,7 @@ class GroupMember:
     An application that reports its polls (`polled`) leaves the group when max.poll.interval.ms passes without one.
     """
 
-    def __init__(self, settings: MemberSettings, topics: Collection[str], metadata: ClusterMetadata) -> None:
+    def __init__(self, settings: MemberSettings, topics: Collection[str], metadata: Cluster) -> None:
         """Raises AssignmentFailed if the assignors have no rebalance protocol in common."""
         self.settings, self.metadata = settings, metadata
         self.topics = frozenset(topics)
@@ -145,7 +145,7 @@ class GroupMember:
         self._rejoin |= self.topics != frozenset(topics)
         self.topics = frozenset(topics)
 
-    def update_metadata(self, metadata: ClusterMetadata) -> None:
+    def update_metadata(self, metadata: Cluster) -> None:
         """Replaces the metadata. The leader rejoins, and so starts a rebalance, if the partition count of a topic has changed."""
         self.metadata = metadata
         self._rejoin |= self._led is not None and self._counts(self._led) != self._led

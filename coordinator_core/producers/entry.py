@@ -75,11 +75,6 @@ class ProducerStateEntry:
         return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
 
     @property
-    def first_data_offset(self) -> int:
-        """First offset of the oldest remembered batch, -1 for none."""
-        return self.batches[0].first_offset if self.batches else NONE
-
-    @property
     def last_data_offset(self) -> int:
         """Last offset of the newest batch, -1 for none."""
         return self.batches[-1].last_offset if self.batches else NONE

@@ -21,12 +21,14 @@ class ProducerStateManager:
         rules: checks of the broker generation
         map_end_offset: offset up to which the states reflect the log
         verifications: verified transactions without data yet
+        highest_producer_id: greatest id of all batches, those of expired producers included; -1 without one
     """
 
     def __init__(self, rules: ProducerRules = RULES["4"]) -> None:
         self.rules = rules
         self.map_end_offset = 0
         self.verifications = Verifications()
+        self.highest_producer_id = NO_PRODUCER_ID
         self._entries: dict[int, ProducerStateEntry] = {}
         #: First offset of an open transaction → producer id.
         self._ongoing: dict[int, int] = {}
@@ -54,6 +56,8 @@ class ProducerStateManager:
         if producer_id == NO_PRODUCER_ID:
             raise ValueError("a batch without producer id has no producer state")
         self._entries[producer_id] = append.entry
+        if producer_id > self.highest_producer_id:
+            self.highest_producer_id = producer_id
         for first_offset in append.started:
             self._ongoing[first_offset] = producer_id
         for transaction in completed:
@@ -120,6 +124,7 @@ class ProducerStateManager:
     def start_at(self, offset: int, entries: Iterable[ProducerStateEntry] = ()) -> None:
         """Replace all states by those of a snapshot, which covers the log up to `offset`."""
         self._entries = {entry.producer_id: entry for entry in entries}
+        self.highest_producer_id = max(self.highest_producer_id, *self._entries, NO_PRODUCER_ID)
         self._ongoing = {
             entry.current_txn_first_offset: entry.producer_id
             for entry in self._entries.values()

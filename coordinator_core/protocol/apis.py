@@ -224,7 +224,7 @@ SYNC_GROUP = CoordinatorApi(
 DESCRIBE_GROUPS = CoordinatorApi(
     15, "DESCRIBE_GROUPS", _versions(0, 6, flexible=5, before_4=(0, 0, 2, 3, 5)),
     DescribeGroupRequest, DescribeGroupResponse,
-    first_versions=MappingProxyType({"group_instance_id": 4, "missing_is_error": 6}),
+    first_versions=MappingProxyType({"authorized_operations": 3, "group_instance_id": 4, "missing_is_error": 6}),
     error_response=lambda request, error: DescribeGroupResponse(error, request.group_id),
     empty_group_id=True,
 )  # fmt: skip
@@ -403,6 +403,18 @@ _APIS_BY_REQUEST: Mapping[type[Request], AnyApi] = MappingProxyType({api.request
 def api_of(request: Request) -> AnyApi:
     """Returns the API of a request."""
     return _APIS_BY_REQUEST[type(request)]
+
+
+#: Era → API → first version that its brokers serve, of APIs that they list with lower versions.
+_SERVED_SINCE: Mapping[str, Mapping[AnyApi, int]] = MappingProxyType({"4": MappingProxyType({PRODUCE: 3})})
+
+
+def served_versions(era: str) -> Mapping[int, range]:
+    """Returns the versions of each API that a coordinator of the era serves, by API number; brokers close the connection of
+    a client that sends another one."""
+    since = {api.number: first for api, first in _SERVED_SINCE.get(era, {}).items()}
+    offered = offered_versions(era)
+    return MappingProxyType({number: range(max(each.start, since.get(number, 0)), each.stop) for number, each in offered.items()})
 
 
 def offered_versions(era: str) -> Mapping[int, range]:

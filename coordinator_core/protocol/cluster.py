@@ -105,7 +105,7 @@ class PartitionMetadata(NamedTuple):
     error: ErrorCode = ErrorCode.NONE
 
 
-class TopicMetadata(NamedTuple):
+class MetadataResponseTopic(NamedTuple):
     """A topic; `authorized_operations` has numbers of `AclOperation` (v8+), None unless requested."""
 
     name: str | None
@@ -121,7 +121,7 @@ class MetadataResponse(Response):
     """`error` is a field since v13; before, every topic has it."""
 
     brokers: tuple[Broker, ...]
-    topics: tuple[TopicMetadata, ...]
+    topics: tuple[MetadataResponseTopic, ...]
     cluster_id: str | None = None
     controller_id: int = -1
     error: ErrorCode = ErrorCode.NONE

@@ -10,10 +10,14 @@ from coordinator_core.protocol.error_code import ErrorCode
 
 @dataclass(frozen=True, slots=True)
 class DescribeGroupRequest(GroupRequest):
-    """`missing_is_error`: GROUP_ID_NOT_FOUND for a missing group, as in v6+ (KIP-1043); older versions return "Dead"."""
+    """`missing_is_error`: GROUP_ID_NOT_FOUND for a missing group, as in v6+ (KIP-1043); older versions return "Dead".
+
+    `include_operations`: the response has the authorized operations (v3+, KIP-430).
+    """
 
     group_id: str
     missing_is_error: bool = False
+    include_operations: bool = False
 
 
 class DescribedMember(NamedTuple):
@@ -27,6 +31,8 @@ class DescribedMember(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DescribeGroupResponse(Response):
+    """`authorized_operations` has numbers of `AclOperation`, None unless requested."""
+
     error: ErrorCode
     group_id: str
     state: str = ""
@@ -34,6 +40,7 @@ class DescribeGroupResponse(Response):
     protocol: str = ""
     members: tuple[DescribedMember, ...] = ()
     error_message: str | None = None
+    authorized_operations: frozenset[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +101,10 @@ class CoordinatorType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class FindCoordinatorRequest(NodeRequest):
-    """One key up to v3, any number since v4 (KIP-699)."""
+    """One key up to v3, any number since v4 (KIP-699). `key_type` is None for a number that no broker knows."""
 
     keys: tuple[str, ...]
-    key_type: CoordinatorType = CoordinatorType.GROUP
+    key_type: CoordinatorType | None = CoordinatorType.GROUP
 
 
 class Node(NamedTuple):

@@ -67,7 +67,10 @@ class JoinGroupResponse(Response):
 
 @dataclass(frozen=True, slots=True)
 class SyncGroupRequest(GroupRequest):
-    """`assignments` is empty except in the leader's request; `protocol_type` and `protocol_name` are None before v5."""
+    """`assignments` is empty except in the leader's request.
+
+    `protocol_type` and `protocol_name` are None before v5; `needs_protocol`: from then on, both are mandatory (KIP-559).
+    """
 
     group_id: str
     generation: int
@@ -76,6 +79,7 @@ class SyncGroupRequest(GroupRequest):
     protocol_type: str | None = None
     protocol_name: str | None = None
     assignments: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}))
+    needs_protocol: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,9 +80,9 @@ class Reduction:
     """The effect of the records of one log partition from the first one read up to `next_offset`. Timestamps in ms.
 
     History columns count the commits of a key that took effect in the range: plain commits, and transactional commits at their
-    COMMIT marker unless a newer commit existed. `min_offset` is the smallest of their offsets. `rewound` is true if one was lower
-    than the one it replaced. `first_offset` is the first of them, to compare with the offset before the range; null if the first
-    operation was a removal.
+    COMMIT marker unless a newer commit existed. `rewound` is true if one was lower than the one it replaced. `min_offset` is the
+    smallest of their offsets, if one was lower the smallest of those. `first_offset` is the first of them, to compare with the
+    offset before the range; null if the first operation was a removal.
 
     Attributes:
         partition: the log partition

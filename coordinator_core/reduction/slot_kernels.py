@@ -19,8 +19,10 @@ def count_effect(slot: Any, offset: Integer) -> None:
         slot.first = UPSERT
         slot.first_offset = offset
     if slot.final == UPSERT and offset < slot.offset:
+        if not slot.rewound or offset < slot.min_offset:
+            slot.min_offset = offset
         slot.rewound = 1
-    if slot.commits == 0 or offset < slot.min_offset:
+    elif not slot.rewound and (slot.commits == 0 or offset < slot.min_offset):
         slot.min_offset = offset
     slot.commits += 1
     slot.final = UPSERT

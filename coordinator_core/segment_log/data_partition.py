@@ -47,10 +47,14 @@ class Appended:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Whole batches from an offset on, and the offset after them."""
+    """Whole batches from an offset on, and the offset after them.
+
+    `upper_offset` is at or after it: the next one in the index, which is the bound for aborted transactions.
+    """
 
     data: bytes | memoryview
     next_offset: int
+    upper_offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +224,8 @@ class DataPartition:
                 data = os.pread(descriptor, min(size, segment.size - position), position)
                 begin, end, next_offset = whole_batches(np.frombuffer(data, np.uint8), offset, end_offset, most_bytes)
                 if end > begin:
-                    return Read(memoryview(data)[begin:end], int(next_offset))
+                    upper_offset = self._upper_offset(segment, position + int(end))
+                    return Read(memoryview(data)[begin:end], int(next_offset), upper_offset)
                 if next_offset < 0:
                     size = max(size, -1 - int(next_offset))
                     if begin == 0 and len(data) >= size:
@@ -231,6 +236,12 @@ class DataPartition:
         finally:
             os.close(descriptor)
         return None
+
+    def _upper_offset(self, segment: Segment, position: int) -> int:
+        """Return an offset that is not before the end of a read, as brokers find it in the offset index."""
+        found = self.log.index_of(segment).offset_after(position)
+        later = (each.base_offset for each in self.log.segments if each.base_offset > segment.base_offset)
+        return next(later, self.log.end_offset) if found is None else found
 
     def aborted(self, offset: int, next_offset: int) -> list[AbortedTransaction]:
         """Return the aborted transactions that overlap the offsets from `offset` up to, not including, `next_offset`."""

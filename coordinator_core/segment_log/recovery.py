@@ -21,7 +21,7 @@ from coordinator_core.segment_log.segment import (
     segment_paths,
     sync_folder,
 )
-from coordinator_core.segment_log.segment_scan import Piece, Stop, pieces
+from coordinator_core.segment_log.segment_scan import Piece, ScanEnd, pieces
 from coordinator_core.segment_log.sparse_index import SparseIndex
 
 
@@ -93,7 +93,7 @@ def _read_through(found: Recovered, base_offset: int, path: Path, *, is_last: bo
     size, largest, found.first_timestamp = 0, -1, -1
     index = found.indexes[base_offset] = SparseIndex()
     for piece in pieces(path, base_offset):
-        if isinstance(piece, Stop):
+        if isinstance(piece, ScanEnd):
             _stopped(found, path, piece, is_last=is_last)
             break
         size = piece.position + len(piece.data)
@@ -111,7 +111,7 @@ def _note(found: Recovered, piece: Piece) -> None:
     found.aborted += replay_producers(found.producers, piece)
 
 
-def _stopped(found: Recovered, path: Path, stop: Stop, *, is_last: bool) -> None:
+def _stopped(found: Recovered, path: Path, stop: ScanEnd, *, is_last: bool) -> None:
     if stop.is_old:
         raise OldMessages(
             f"{path}: at byte {stop.position:,}, offset {found.end_offset}: {stop.why}, which this log does not support. "

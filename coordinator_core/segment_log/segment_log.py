@@ -22,6 +22,10 @@ _METADATA = "partition.metadata"
 class SegmentLog:
     """All partitions of a topic, in a folder that is locked while this object is open. Created by `open`."""
 
+    #: Loads use the processor, appends are writes to the page cache.
+    load_threads = 1
+    append_threads = 0
+
     def __init__(
         self,
         directory: Path,
@@ -83,6 +87,11 @@ class SegmentLog:
     def partitions(self) -> int:
         """Number of partitions."""
         return len(self._partitions)
+
+    @property
+    def owned_at_start(self) -> range:
+        """All partitions: the lock of the folder keeps other coordinators out."""
+        return range(len(self._partitions))
 
     def partition(self, number: int) -> PartitionLog:
         """Return the partition of this number."""

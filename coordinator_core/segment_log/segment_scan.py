@@ -41,7 +41,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class ScanEnd:
     """End of the valid part of a segment: `position` is the first invalid byte, `why` the problem.
 
     `is_old`: a message in a format from before Kafka 0.11 with a correct checksum begins there.
@@ -52,8 +52,8 @@ class Stop:
     is_old: bool = False
 
 
-def pieces(path: Path, base_offset: int, *, upto: int | None = None) -> Iterator[Piece | Stop]:
-    """Yield the batches up to the end of the file (byte `upto`, if given), or up to a `Stop` at the first invalid byte."""
+def pieces(path: Path, base_offset: int, *, upto: int | None = None) -> Iterator[Piece | ScanEnd]:
+    """Yield the batches up to the end of the file (byte `upto`, if given), or up to a `ScanEnd` at the first invalid byte."""
     position, next_offset = 0, base_offset
     with path.open("rb", buffering=0) as file:
         end = os.fstat(file.fileno()).st_size if upto is None else upto
@@ -86,11 +86,11 @@ def _first_bad(batches: npt.NDArray[np.void], base_offset: int, next_offset: int
     return int(np.argmax(bad)) if bad.any() else None
 
 
-def _stop(position: int, data: bytes, batch: npt.NDArray[np.void]) -> Stop:
+def _stop(position: int, data: bytes, batch: npt.NDArray[np.void]) -> ScanEnd:
     if _is_old_message(data, batch):
-        return Stop(position, _OLD_MESSAGES, is_old=True)
+        return ScanEnd(position, _OLD_MESSAGES, is_old=True)
     number = int(batch["problem"] or batch["crc_problem"])
-    return Stop(position, Problem(number).text.partition(";")[0] if number else _OUT_OF_ORDER)
+    return ScanEnd(position, Problem(number).text.partition(";")[0] if number else _OUT_OF_ORDER)
 
 
 def _is_old_message(data: bytes, batch: npt.NDArray[np.void]) -> bool:

@@ -51,6 +51,11 @@ class SparseIndex:
         entry = bisect_right(self._offsets, offset) - 1
         return self._positions[entry] if entry >= 0 else 0
 
+    def offset_after(self, position: int) -> int | None:
+        """Return the offset of the first entry at or after this position, None without one (`fetchUpperBoundOffset`)."""
+        entry = bisect_left(self._positions, position, hi=len(self._offsets))
+        return self._offsets[entry] if entry < len(self._offsets) else None
+
     def position_of_timestamp(self, timestamp: int) -> int:
         """Return the position of a batch at or before the first one with this timestamp or a greater one."""
         entry = bisect_left(self._timestamps, timestamp, hi=len(self._offsets)) - 1

@@ -70,7 +70,7 @@ def _boolean(default: str) -> ConfigDefinition:
     return ConfigDefinition(default, ConfigKind.BOOLEAN, _among("true", "false"))
 
 
-#: Name → definition. Those of `WITHOUT_EFFECT` are accepted and kept.
+#: Name → definition. Configs of replicas, indexes and flushes, which these topics do not have, are kept without effect.
 DEFINITIONS: Mapping[str, ConfigDefinition] = MappingProxyType(
     {
         "cleanup.policy": ConfigDefinition(_DELETE, ConfigKind.LIST, _policies),
@@ -96,21 +96,6 @@ DEFINITIONS: Mapping[str, ConfigDefinition] = MappingProxyType(
         "segment.jitter.ms": _long(0, 0),
         "segment.ms": _long(7 * _DAY_MS, 1),
         "unclean.leader.election.enable": _boolean("false"),
-    }
-)
-#: Configs of replicas, indexes and flushes, which these topics do not have.
-WITHOUT_EFFECT = frozenset(
-    {
-        "file.delete.delay.ms",
-        "flush.messages",
-        "flush.ms",
-        "index.interval.bytes",
-        "max.compaction.lag.ms",
-        "min.insync.replicas",
-        "preallocate",
-        "segment.index.bytes",
-        "segment.jitter.ms",
-        "unclean.leader.election.enable",
     }
 )
 

@@ -21,6 +21,7 @@ _LOWEST = {
     "fsync_interval_ms": 1,
     "log_cleaner_interval_ms": 0,
     "drain_ms": 0,
+    "node_session_timeout_ms": 1,
     "num_partitions": 1,
     "producer_id_expiration_ms": 1,
     "log_retention_check_interval_ms": 1,
@@ -69,6 +70,8 @@ class ServiceSettings:
     log_cleaner_interval_ms: int = 15_000
     #: Time for requests in progress during a shutdown.
     drain_ms: int = 10_000
+    #: `session.timeout.ms` of the node in the group that spreads a log on brokers over the nodes.
+    node_session_timeout_ms: int = 6_000
     #: Partitions of a topic that a client creates without a number.
     num_partitions: int = 1
     producer_id_expiration_ms: int = 86_400_000

@@ -9,7 +9,7 @@ from coordinator_core.sources.kafka_topic import NO_LEADER, BrokerError, topic_i
 
 
 @dataclass(frozen=True, slots=True)
-class Broker:
+class LiveBroker:
     """A broker that is alive."""
 
     node_id: int
@@ -36,14 +36,14 @@ class ClusterMetadata:
 
     cluster_id: str | None
     controller_id: int | None
-    brokers: tuple[Broker, ...]
+    brokers: tuple[LiveBroker, ...]
     partitions: tuple[Replicas, ...]
 
     @classmethod
     def of(cls, response: Any) -> "ClusterMetadata":
         """Read a response of any version that the client library speaks."""
         ids = {name: uuid_text(topic_id) for topic_id, name in topic_ids_from(response).items()}
-        brokers = (Broker(each.node_id, each.host, each.port, getattr(each, "rack", None)) for each in response.brokers or ())
+        brokers = (LiveBroker(each.node_id, each.host, each.port, getattr(each, "rack", None)) for each in response.brokers or ())
         partitions = (
             Replicas(
                 topic.name,

@@ -26,6 +26,15 @@ def broker_configs(connection: KafkaConnection, node: int, keys: Iterable[str]) 
     return _settings(connection.send_all({node: configs_request(_BROKER, (str(node),), keys)})[node])
 
 
+def each_broker_configs(
+    connection: KafkaConnection, nodes: Iterable[int], keys: Iterable[str]
+) -> dict[int, dict[str, str] | LogError | str]:
+    """The same for several brokers, requested at once; the error instead of the settings of one that does not answer."""
+    wanted = list(keys)
+    responses = connection.send_all({node: configs_request(_BROKER, (str(node),), wanted) for node in nodes})
+    return {node: each if isinstance(each, LogError) else _settings(each) for node, each in responses.items()}
+
+
 def configs_request(resource_type: int, names: Iterable[str], keys: Iterable[str]) -> RequestFor:
     """A request for the settings `keys` of resources of one type."""
     kind, wanted = DescribeConfigsRequest.DescribeConfigsResource, list(keys)

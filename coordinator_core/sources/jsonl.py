@@ -7,7 +7,7 @@ contain neither these fields nor transaction markers.
 import base64
 import binascii
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -94,22 +94,6 @@ class JsonlSource:
 
     def close(self) -> None:
         """Do nothing: no file is open."""
-
-
-def write_jsonl(records: Iterable[LogRecord], path: str | Path) -> None:
-    """Write records in the format of `JsonlSource`; optional fields only where they differ from their defaults."""
-    with Path(path).open("w", encoding="utf-8") as file:
-        for record in records:
-            fields = {name: getattr(record, name) for name in _REQUIRED}
-            fields |= {name: None if data is None else base64.b64encode(data).decode() for name, data in _data(record)}
-            fields |= {name: getattr(record, name) for name, default in _OPTIONAL.items() if getattr(record, name) != default}
-            if record.batch_offset not in (-1, record.offset):
-                fields["batch_offset"] = record.batch_offset
-            file.write(json.dumps(fields) + "\n")
-
-
-def _data(record: LogRecord) -> tuple[tuple[str, bytes | None], ...]:
-    return (("key", record.key), ("value", record.value))
 
 
 def _by_partition(path: Path) -> dict[int, list[LogRecord]]:

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from coordinator_core.log.columns import RecordColumns, parse_columns
+from coordinator_core.log.committed_records import committed_records
 from coordinator_core.log.damage import Problem, TornEnd
 from coordinator_core.log.errors import (
     LogError,
@@ -18,8 +19,17 @@ from coordinator_core.log.errors import (
 )
 from coordinator_core.log.reader import MAX_OFFSET
 from coordinator_core.sources.kafka_connection import RequestFor, borrow_connection, give_back
-from coordinator_core.sources.kafka_options import parse_address, retry_seconds
-from coordinator_core.sources.kafka_requests import EARLIEST, LATEST, epoch_ends_request, fetch_request, offsets_request, parts
+from coordinator_core.sources.kafka_options import outage_seconds, parse_address, reads_committed, retry_seconds
+from coordinator_core.sources.kafka_requests import (
+    EARLIEST,
+    LATEST,
+    READ_COMMITTED,
+    READ_UNCOMMITTED,
+    epoch_ends_request,
+    fetch_request,
+    offsets_request,
+    parts,
+)
 from coordinator_core.sources.kafka_topic import (
     NO_EPOCH,
     NO_LEADER,
@@ -50,7 +60,7 @@ _OUTAGE = (LogUnreachable, TopicMissing)
 
 
 @dataclass(slots=True)
-class _Reading:
+class _PartitionRead:
     """Progress of one partition: the next offset, the end, and the most bytes to request."""
 
     position: int
@@ -61,11 +71,12 @@ class _Reading:
 class KafkaSource:
     """The partitions of a topic on a cluster; implements `LogSource`. For one thread at a time.
 
-    Isolation level READ_UNCOMMITTED: everything below the high watermark is read, including open transactions and markers.
+    With isolation level `read_uncommitted`, the default, everything below the high watermark is read, including open transactions
+    and markers. With `read_committed` the end is the last stable offset, and the records are those of `committed_records`.
     An address without any response fails after `connect_limit_seconds`. A later outage (a restart, a moving leader) is retried
-    for up to the option `retry_seconds` since the last response. `seen_before` states that the caller has read this topic before,
-    in another process: then the first request is retried for as long. A topic with another id than `expected_topic_id` is
-    rejected; without this argument the id of the first response is expected.
+    for up to the option `retry_seconds` since the last response, with the option `follows` without a limit. `seen_before` states
+    that the caller has read this topic before, in another process: then the first request is retried for as long. A topic with
+    another id than `expected_topic_id` is rejected; without this argument the id of the first response is expected.
 
     Raises LogMisconfigured, LogUnreachable, AuthenticationFailed, NotAuthorized, TopicMissing, TopicRecreated, RequestRejected.
     """
@@ -83,7 +94,8 @@ class KafkaSource:
     ) -> None:
         self._address = parse_address(address)
         self._options = dict(options or {})
-        self._outage_limit = retry_seconds(self._options)
+        self._isolation = READ_COMMITTED if reads_committed(self._options) else READ_UNCOMMITTED
+        self._retry_limit, self._outage_limit = retry_seconds(self._options), outage_seconds(self._options)
         self._partition_bytes = partition_bytes
         self._response_bytes = response_bytes
         self._expected_id = expected_topic_id
@@ -92,7 +104,7 @@ class KafkaSource:
         self._closed = False
         try:
             known = seen_before or self._connection.contacted
-            patience = Patience(self._outage_limit if known else connect_limit_seconds)
+            patience = self._patience() if known else Patience(connect_limit_seconds)
             self._topic = self._first_look(patience, _OUTAGE if seen_before else (LogUnreachable,))
         except BaseException:
             self._connection.close()
@@ -119,7 +131,7 @@ class KafkaSource:
         return self._list_offsets(EARLIEST)
 
     def end_offsets(self) -> dict[int, int]:
-        """High watermark of each partition."""
+        """High watermark of each partition; the last stable offset with `read_committed`."""
         return self._list_offsets(LATEST)
 
     def leader_epochs(self) -> dict[int, int]:
@@ -145,15 +157,17 @@ class KafkaSource:
     def read_many(self, wanted: Mapping[int, tuple[int, int]]) -> Iterator[tuple[int, RecordColumns]]:
         """Yield (partition, records) of several partitions, each from its start up to, not including, its end, in log order.
 
-        One request covers all partitions of a leader. If `end` is after the high watermark, reading waits as in an outage.
+        One request covers all partitions of a leader. If `end` is after that of `end_offsets`, reading waits as in an outage.
         Raises after yielding the readable records: RecordsDeleted if the log starts after a position, LogTruncated if it ends
         before one, LogUnreadable if the next batch cannot be framed, and the errors of the class.
         """
         self._require(wanted)
         readings = {
-            partition: _Reading(start, end, self._partition_bytes) for partition, (start, end) in wanted.items() if start < end
+            partition: _PartitionRead(start, end, self._partition_bytes)
+            for partition, (start, end) in wanted.items()
+            if start < end
         }
-        patience = Patience(self._outage_limit)
+        patience = self._patience()
         while readings:
             responses, trouble = self._request_leaders(readings, partial(self._fetch_request, readings=readings))
             starved: list[int] = []
@@ -167,8 +181,8 @@ class KafkaSource:
                 if columns is not None:
                     progress = True
                     yield partition, columns
-                elif answer.high_watermark < reading.end:
-                    trouble = trouble or _ends_too_early(self._topic.name, partition, answer.high_watermark, reading.end)
+                elif self._end_in(answer) < reading.end:
+                    trouble = trouble or _ends_too_early(self._topic.name, partition, self._end_in(answer), reading.end)
                 else:
                     progress = True
                     starved.append(partition)
@@ -185,7 +199,7 @@ class KafkaSource:
 
     def topic_ids(self) -> dict[UUID, str]:
         """Id → name of every topic of the cluster that the user may describe; empty for brokers before 2.8."""
-        patience = Patience(self._outage_limit)
+        patience = self._patience()
         while True:
             try:
                 return topic_ids_from(self._connection.metadata(None))
@@ -197,6 +211,9 @@ class KafkaSource:
         if not self._closed:
             self._closed = True
             give_back(self._address.servers, self._options, self._connection)
+
+    def _patience(self) -> Patience:
+        return Patience(self._retry_limit, self._outage_limit)
 
     def _first_look(self, patience: Patience, passing: tuple[type[LogError], ...]) -> Topic:
         while True:
@@ -234,7 +251,9 @@ class KafkaSource:
             patience.wait(error)
 
     def _list_offsets(self, which: int) -> dict[int, int]:
-        found = self._request_each(self._topic.leaders, lambda leaders: offsets_request({self._topic.name: leaders}, which))
+        found = self._request_each(
+            self._topic.leaders, lambda leaders: offsets_request({self._topic.name: leaders}, which, self._isolation)
+        )
         if which == LATEST:
             self._end_epochs = {p: answer.leader_epoch for p, answer in found.items() if answer.leader_epoch != NO_EPOCH}
         return {partition: found[partition].offset for partition in sorted(found)}
@@ -242,7 +261,7 @@ class KafkaSource:
     def _request_each(self, partitions: Iterable[int], request: Callable[[dict[int, Leader]], RequestFor]) -> dict[int, Any]:
         """Request from the leader of each partition until all have answered, following moved leaders."""
         found: dict[int, Any] = {}
-        patience = Patience(self._outage_limit)
+        patience = self._patience()
         while missing := [partition for partition in partitions if partition not in found]:
             responses, trouble = self._request_leaders(missing, request)
             before = len(found)
@@ -316,17 +335,25 @@ class KafkaSource:
                 "start with new tables and a new checkpoint"
             )
 
-    def _take(self, partition: int, reading: _Reading, answer: Any, is_first: bool) -> RecordColumns | None:
+    def _end_in(self, answer: Any) -> int:
+        """Return the end of the partition in a response of Fetch."""
+        end: int = answer.last_stable_offset if self._isolation == READ_COMMITTED else answer.high_watermark
+        return end
+
+    def _take(self, partition: int, reading: _PartitionRead, answer: Any, is_first: bool) -> RecordColumns | None:
         """Parse the response of one partition and advance its position."""
         records = answer.records or b""
         if not records:
-            if is_first and answer.high_watermark >= reading.end:
+            if is_first and self._end_in(answer) >= reading.end:
                 # No records up to `end`: compaction removed them, including the last batch.
                 reading.position = reading.end
             return None
         columns = parse_columns(records, reading.position, reading.end)
         if columns.next_offset > reading.position:
             reading.position = columns.next_offset
+            if self._isolation == READ_COMMITTED:
+                aborted = answer.aborted_transactions or ()
+                columns = committed_records(columns, ((each.producer_id, each.first_offset) for each in aborted))
             whole = tuple(damage for damage in columns.damages if damage.problem is not Problem.TORN_TAIL)
             return columns if len(whole) == len(columns.damages) else replace(columns, damages=whole)
         if len(records) >= _BASE_OFFSET_BYTES and reading.end <= int.from_bytes(records[:_BASE_OFFSET_BYTES], "big") < MAX_OFFSET:
@@ -340,12 +367,12 @@ class KafkaSource:
         reading.max_bytes = min(4 * reading.max_bytes, LARGEST_BATCH_BYTES)
         return None
 
-    def _fetch_request(self, leaders: Mapping[int, Leader], readings: Mapping[int, _Reading]) -> RequestFor:
+    def _fetch_request(self, leaders: Mapping[int, Leader], readings: Mapping[int, _PartitionRead]) -> RequestFor:
         wanted = [
             (partition, leader.epoch, readings[partition].position, readings[partition].max_bytes)
             for partition, leader in leaders.items()
         ]
-        return fetch_request([(self._topic, wanted)], self._response_bytes)
+        return fetch_request([(self._topic, wanted)], self._response_bytes, self._isolation)
 
 
 def _ends_too_early(topic: str, partition: int, high_watermark: int, end: int) -> LogTruncated:

@@ -105,12 +105,16 @@ _CONVERSIONS: dict[str, tuple[str, Callable[[str], object]]] = {
 }
 _TOKEN_OPTIONS = ("sasl_oauth_token", "sasl_oauth_token_file")
 _RETRY_OPTION = "retry_seconds"
+_ISOLATION_OPTION = "isolation_level"
+_ISOLATION_LEVELS = ("read_uncommitted", "read_committed")
+#: Set by a job that follows the log, never by a user: outages of the brokers have no time limit.
+FOLLOWS_OPTION = "follows"
 
 #: Default time limit of retries in an outage, counted from the last response.
 DEFAULT_RETRY_SECONDS = 120.0
 
 #: All connection options.
-KNOWN_OPTIONS = (*_CONVERSIONS, *_TOKEN_OPTIONS, _RETRY_OPTION)
+KNOWN_OPTIONS = (*_CONVERSIONS, *_TOKEN_OPTIONS, _RETRY_OPTION, _ISOLATION_OPTION)
 
 #: Options whose values must not appear in messages and logs.
 SECRET_OPTIONS = frozenset({"sasl_password", "ssl_password", "sasl_oauth_token"})
@@ -124,7 +128,7 @@ def library_options(options: Mapping[str, str]) -> dict[str, object]:
     """
     converted: dict[str, object] = {}
     for name, text in options.items():
-        if name in _TOKEN_OPTIONS or name == _RETRY_OPTION:
+        if name in _TOKEN_OPTIONS or name in (_RETRY_OPTION, _ISOLATION_OPTION, FOLLOWS_OPTION):
             continue
         if name not in _CONVERSIONS:
             raise LogMisconfigured(f"unknown connection option {name!r} (known: {', '.join(KNOWN_OPTIONS)})")
@@ -140,6 +144,14 @@ def library_options(options: Mapping[str, str]) -> dict[str, object]:
     return converted
 
 
+def reads_committed(options: Mapping[str, str]) -> bool:
+    """Whether the isolation level is read_committed. Raises LogMisconfigured for an unknown level."""
+    level = options.get(_ISOLATION_OPTION, _ISOLATION_LEVELS[0])
+    if level not in _ISOLATION_LEVELS:
+        raise LogMisconfigured(f"connection option {_ISOLATION_OPTION} {level!r}: expected {' or '.join(_ISOLATION_LEVELS)}")
+    return level == "read_committed"
+
+
 def retry_seconds(options: Mapping[str, str]) -> float:
     """Time limit of retries in an outage, in seconds. Raises LogMisconfigured for an invalid number."""
     text = options.get(_RETRY_OPTION, str(DEFAULT_RETRY_SECONDS))
@@ -150,6 +162,12 @@ def retry_seconds(options: Mapping[str, str]) -> float:
     if not 0 <= seconds < math.inf:
         raise LogMisconfigured(f"connection option {_RETRY_OPTION} {text!r}: expected a number of seconds, 0 or more")
     return seconds
+
+
+def outage_seconds(options: Mapping[str, str]) -> float:
+    """Time limit of an outage in seconds: infinite for a job that follows the log. Raises as `retry_seconds` does."""
+    limit = retry_seconds(options)
+    return math.inf if FOLLOWS_OPTION in options else limit
 
 
 def _check_security(options: Mapping[str, str], protocol: str, mechanism: object) -> None:

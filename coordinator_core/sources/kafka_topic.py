@@ -1,6 +1,7 @@
 """Metadata of one topic, and the meaning of its error codes for a reader."""
 
 import logging
+import math
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -164,40 +165,59 @@ def error_for(name: str, code: int) -> LogError | None:
     return RequestRejected(f"topic {name}: the broker returned {error_name(code)}")
 
 
+#: Beginnings of the two lines about an outage.
+WAITING = "waiting for the brokers"
+ANSWERING = "the brokers answer again"
+
+
 class Patience:
     """Pauses between retries: doubling, up to a time limit counted from the last progress.
 
-    A wait of more than two seconds is logged as a warning, once at its start and once at its end.
+    A wait of more than two seconds is logged as a warning, once at its start and once at its end. `outage_seconds` is the limit
+    while no broker or no leader answers; `limit_seconds` is that of other errors, such as a topic that a restarted broker does
+    not know yet.
     """
 
-    def __init__(self, limit_seconds: float) -> None:
+    def __init__(self, limit_seconds: float, outage_seconds: float | None = None) -> None:
         self._limit = limit_seconds
+        self._outage_limit = limit_seconds if outage_seconds is None else outage_seconds
         self._reported = False
         self._since = time.monotonic()
+        self._other_since: float | None = None
         self._pause = _FIRST_BACKOFF_SECONDS
 
     def progress(self) -> None:
         """Reset the time limit and the pause after a response."""
         if self._reported:
-            _LOGGER.warning("the brokers answer again, after %.0f s", time.monotonic() - self._since)
+            _LOGGER.warning("%s, after %.0f s", ANSWERING, time.monotonic() - self._since)
             self._reported = False
         self._since = time.monotonic()
+        self._other_since = None
         self._pause = _FIRST_BACKOFF_SECONDS
 
     def spent(self, error: LogError) -> float:
-        """Return the seconds since the last progress; raises `error` after the time limit."""
-        waited = time.monotonic() - self._since
-        if waited >= self._limit:
-            raise type(error)(f"{error} (waited for {self._limit:g} s)") if self._reported else error
-        return waited
+        """Return the seconds that are left; raises `error` after the time limit."""
+        now = time.monotonic()
+        if isinstance(error, LogUnreachable):
+            self._other_since = None
+            limit, since = self._outage_limit, self._since
+        else:
+            # the brokers answer: their outage does not count
+            self._other_since = self._other_since or (self._since if self._limit == self._outage_limit else now)
+            limit, since = self._limit, self._other_since
+        left = since + limit - now
+        if left <= 0:
+            raise type(error)(f"{error} (waited for {limit:g} s)") if self._reported else error
+        return left
 
     def wait(self, error: LogError) -> None:
         """Pause before the next attempt, or raise `error` after the time limit."""
-        waited = self.spent(error)
-        if waited >= _REPORT_AFTER_SECONDS and not self._reported:
-            _LOGGER.warning("waiting for the brokers, up to %g s: %s", self._limit, error)
+        left = self.spent(error)
+        if time.monotonic() - self._since >= _REPORT_AFTER_SECONDS and not self._reported:
+            bound = "" if left == math.inf else f", up to {self._limit:g} s"
+            _LOGGER.warning("%s%s: %s", WAITING, bound, error)
             self._reported = True
-        time.sleep(min(self._pause, self._limit - waited))
+        time.sleep(min(self._pause, left))
         self._pause = min(2 * self._pause, _LONGEST_BACKOFF_SECONDS)
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 import numpy as np
 
 from coordinator_core.codec.arrays import Int64s
-from coordinator_core.health.lag_inputs import RecordCount
+from coordinator_core.health.record_counts import RecordCount
 from coordinator_core.log.columns import parse_columns
 from coordinator_core.log.data_records import data_offsets
 from coordinator_core.log.errors import LogError
@@ -52,7 +52,7 @@ class DataRecords:
 
 
 @dataclass(slots=True)
-class _Reading:
+class _PartitionCount:
     position: int
     end: int
     offsets: list[Int64s]
@@ -84,7 +84,7 @@ class DataRecordReader:
 class _Call:
     def __init__(self, connection: KafkaConnection, ranges: Mapping[_Key, tuple[int, int]], budget: FetchBudget) -> None:
         self._connection = connection
-        self._readings = {key: _Reading(start, end, []) for key, (start, end) in ranges.items()}
+        self._readings = {key: _PartitionCount(start, end, []) for key, (start, end) in ranges.items()}
         self._bytes_left = budget.record_bytes
         self._deadline = time.monotonic() + budget.seconds
         self._results: dict[_Key, DataRecords | str] = {}

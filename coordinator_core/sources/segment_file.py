@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from coordinator_core.log.columns import LogEnd, RecordColumns, end_of, parse_columns
+from coordinator_core.log.columns import BatchesEnd, RecordColumns, end_of, parse_columns
 from coordinator_core.log.damage import ENDS_READING
 from coordinator_core.log.errors import LogUnreadable
 from coordinator_core.log.record_batch import LOG_OVERHEAD, NO_LEADER_EPOCH
@@ -57,7 +57,7 @@ class SegmentFile:
             if end is not None and start >= end:
                 return
 
-    def scan_end(self, position: int, chunk_bytes: int) -> LogEnd:
+    def scan_end(self, position: int, chunk_bytes: int) -> BatchesEnd:
         """Find the end of the whole batches from `position`, reading only headers."""
         self._position, offset, epoch = position, 0, NO_LEADER_EPOCH
         while data := self._bytes(chunk_bytes):
@@ -66,7 +66,7 @@ class SegmentFile:
                 break
             self._position += found.consumed
             offset, epoch = max(offset, found.offset), found.leader_epoch
-        return LogEnd(offset, epoch, self._position - position)
+        return BatchesEnd(offset, epoch, self._position - position)
 
     def status(self) -> os.stat_result:
         """Inode, size and modification time of the open file."""

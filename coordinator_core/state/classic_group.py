@@ -44,7 +44,7 @@ class _MemberList(NamedTuple):
     topics: tuple[str, ...] | None
 
 
-class ClassicGroup:
+class LoadedClassicGroup:
     """A classic group as the loader of an era builds it from the group's record.
 
     `before` is the group of the previous record: members that did not change are not decoded again.
@@ -57,7 +57,7 @@ class ClassicGroup:
         log_record: LogRecord,
         value: GroupMetadataValue,
         value_version: int | None,
-        before: "ClassicGroup | None" = None,
+        before: "LoadedClassicGroup | None" = None,
     ):
         self.group_id = group_id
         self._era = era
@@ -77,7 +77,7 @@ class ClassicGroup:
         if before is not None and before.protocol_type == self.protocol_type and before._value_version == value_version:
             self._take_over(before)
 
-    def _take_over(self, before: "ClassicGroup") -> None:
+    def _take_over(self, before: "LoadedClassicGroup") -> None:
         """Reuse the views of the members that did not change."""
         if before._members is self._members:
             self._views, self._member_list, self._refused = before._views, before._member_list, before._refused

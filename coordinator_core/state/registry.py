@@ -11,14 +11,14 @@ from coordinator_core.codec.messages.offsets import OffsetCommitKey
 from coordinator_core.codec.messages.share import ShareGroupStatePartitionMetadataValue
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.state.anomaly import Anomaly, AnomalyKind
-from coordinator_core.state.classic_group import ClassicGroup
+from coordinator_core.state.classic_group import LoadedClassicGroup
 from coordinator_core.state.consumer_group import ConsumerGroup
 from coordinator_core.state.era import Era
 from coordinator_core.state.modern_group import ModernGroup
 from coordinator_core.state.share_group import ShareGroup
 from coordinator_core.state.streams_group import StreamsGroup
 
-Group = ClassicGroup | ModernGroup
+Group = LoadedClassicGroup | ModernGroup
 
 _MODERN_KINDS: tuple[type[ModernGroup], ...] = (ConsumerGroup, ShareGroup, StreamsGroup)
 KIND_OF_RECORD: Mapping[int, type[ModernGroup]] = MappingProxyType(
@@ -68,8 +68,8 @@ class GroupRegistry:
             self._remove(group_id, log_record.offset)
             return ()
         before = self.groups.get(group_id)
-        known = before if isinstance(before, ClassicGroup) else None
-        group = ClassicGroup(self._era, group_id, log_record, record.value, record.value_version, known)
+        known = before if isinstance(before, LoadedClassicGroup) else None
+        group = LoadedClassicGroup(self._era, group_id, log_record, record.value, record.value_version, known)
         self._add(group_id, group)
         found = [
             *(
@@ -88,7 +88,7 @@ class GroupRegistry:
         fresh = kind(group_id)
         fresh.put(log_record, record)
         self._add(group_id, fresh)
-        if group is None or (isinstance(group, ClassicGroup) and group.is_simple and kind in _REPLACES_SIMPLE_GROUPS):
+        if group is None or (isinstance(group, LoadedClassicGroup) and group.is_simple and kind in _REPLACES_SIMPLE_GROUPS):
             return ()
         detail = f"record of a {kind.layout.group_type} group replaces a {type_name(group)} group"
         return (Anomaly(AnomalyKind.GROUP_TYPE, group_id, log_record.offset, detail),)
@@ -98,7 +98,7 @@ class GroupRegistry:
     ) -> tuple[Anomaly, ...]:
         group = self.groups.get(group_id)
         ends_group = record.record_type == kind.layout.epoch
-        if group is None or (isinstance(group, ClassicGroup) and group.is_simple):
+        if group is None or (isinstance(group, LoadedClassicGroup) and group.is_simple):
             if ends_group:
                 self._remove(group_id, log_record.offset)
             return ()

@@ -1,4 +1,4 @@
-"""Codec of one API: the library's request and response, and their conversion to and from dataclasses."""
+"""Codecs of one API: the library's request and response, and their conversion to and from dataclasses."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -42,13 +42,25 @@ class BadField(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class ApiCodec:
-    """Conversion of the library's message bodies to dataclasses and back. Readers raise BadField, writers Unwritable."""
+class ServerCodec:
+    """The library's message bodies of one API, and their conversion on the side of brokers.
+
+    `read_request` raises BadField, `write_response` Unwritable. `write_response` returns a body of `response`; if that is None,
+    the frame (`direct_responses`).
+    """
 
     request: Any
     response: Any
     read_request: Callable[[Any, RequestHeader, Peer], Parts]
     write_response: Callable[[WireRequest, Sequence[Any]], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ClientCodec:
+    """The same on the side of clients: `write_request` raises Unwritable, `read_response` BadField."""
+
+    request: Any
+    response: Any
     write_request: Callable[[Sequence[Any], int], Any]
     read_response: Callable[[Any, int, Mapping[UUID, str]], tuple[Response, ...]]
 
@@ -91,8 +103,13 @@ def by_topic(values: Iterable[tuple[TopicPartition, Value]]) -> dict[str, list[t
 def by_topic_id(partitions: Iterable[OfTopic]) -> dict[tuple[str, UUID], list[OfTopic]]:
     """Group partitions by topic name and topic id, in input order."""
     topics: dict[tuple[str, UUID], list[OfTopic]] = {}
+    last, values = None, []
     for each in partitions:
-        topics.setdefault((each.topic, each.topic_id), []).append(each)
+        topic = (each.topic, each.topic_id)
+        # the partitions of a topic are mostly consecutive, and the hash of an id is slow
+        if topic != last:
+            last, values = topic, topics.setdefault(topic, [])
+        values.append(each)
     return topics
 
 
@@ -110,3 +127,13 @@ def topic_name(topic: Any, names: Mapping[UUID, str] | None) -> str:
 def topic_name_or_empty(name: str | None, topic_id: UUID | None, names: Mapping[UUID, str] | None) -> str:
     """Return the name of a topic; with `names`, looked up by its id, and empty for an unknown id. Raises BadField."""
     return require(name, "topic name") if names is None else names.get(id_of(topic_id), "")
+
+
+def write_operations(operations: frozenset[int] | None) -> set[int] | None:
+    """Return authorized operations for the library, None for those that were not requested."""
+    return None if operations is None else set(operations)
+
+
+def read_operations(operations: set[int] | None) -> frozenset[int] | None:
+    """Return authorized operations of a message, None for those that were not requested."""
+    return None if operations is None else frozenset(operations)

@@ -2,27 +2,28 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-from uuid import UUID
 
 from coordinator_core.protocol import apis
 from coordinator_core.protocol.api import AnyApi, RequestHeader
 from coordinator_core.protocol.cluster import (
-    ApiVersionRange,
     ApiVersionsRequest,
     ApiVersionsResponse,
-    Broker,
     DescribeClusterRequest,
     DescribeClusterResponse,
     FinalizedFeature,
     MetadataRequest,
     MetadataResponse,
-    PartitionMetadata,
     RequestedTopic,
-    TopicMetadata,
 )
 from coordinator_core.wire import library
-from coordinator_core.wire.api_codec import ApiCodec, Parts, error_of, id_of, require, require_one
-from coordinator_core.wire.errors import Unwritable
+from coordinator_core.wire.api_codec import (
+    Parts,
+    ServerCodec,
+    id_of,
+    require,
+    require_one,
+    write_operations,
+)
 from coordinator_core.wire.parts import Peer, WireRequest
 
 
@@ -31,13 +32,6 @@ def _read_versions_request(body: Any, header: RequestHeader, _peer: Peer) -> Par
         return Parts((ApiVersionsRequest(),))
     name = require(body.client_software_name, "client_software_name")
     return Parts((ApiVersionsRequest(name, require(body.client_software_version, "client_software_version")),))
-
-
-def _write_versions_request(parts: Sequence[ApiVersionsRequest], version: int) -> Any:
-    request = require_one(parts, version)
-    return library.ApiVersionsRequest(
-        client_software_name=request.software_name or "", client_software_version=request.software_version or ""
-    )
 
 
 def _write_versions_response(request: WireRequest, responses: Sequence[ApiVersionsResponse]) -> Any:
@@ -77,14 +71,6 @@ def _features(features: Sequence[FinalizedFeature]) -> dict[str, Any]:
     }
 
 
-def _read_versions_response(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[ApiVersionsResponse]:
-    apis = tuple(ApiVersionRange(each.api_key, each.min_version, each.max_version) for each in require(body.api_keys, "api_keys"))
-    finalized = tuple(
-        FinalizedFeature(require(each.name, "feature"), each.max_version_level) for each in body.finalized_features or ()
-    )
-    return (ApiVersionsResponse(error_of(body.error_code), apis, finalized),)
-
-
 def _read_metadata_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
     nullable = apis.METADATA.has_field(header.version, "null_for_all_topics")
     topics = body.topics if nullable else require(body.topics, "topics") or None
@@ -96,28 +82,6 @@ def _read_metadata_request(body: Any, header: RequestHeader, _peer: Peer) -> Par
     has_operations = apis.METADATA.has_field(header.version, "authorized_operations")
     operations = bool(body.include_topic_authorized_operations) if has_operations else False
     return Parts((MetadataRequest(topics, body.allow_auto_topic_creation, operations),))
-
-
-def _write_metadata_request(parts: Sequence[MetadataRequest], version: int) -> Any:
-    request = require_one(parts, version)
-    creation_is_optional = apis.METADATA.has_field(version, "allow_auto_topic_creation")
-    if request.topics and not request.allow_auto_topic_creation and not creation_is_optional:
-        first = apis.METADATA.first_versions["allow_auto_topic_creation"]
-        raise Unwritable(f"Metadata v{version} always creates missing topics: use v{first} or later")
-    topics = None
-    if request.topics is not None:
-        if not request.topics and not apis.METADATA.has_field(version, "null_for_all_topics"):
-            raise Unwritable(f"Metadata v{version} cannot request an empty list of topics: name a topic")
-        kind = library.MetadataRequest.MetadataRequestTopic
-        topics = [kind(name=topic.name, topic_id=topic.topic_id) for topic in request.topics]
-    elif not apis.METADATA.has_field(version, "null_for_all_topics"):
-        topics = []
-    return library.MetadataRequest(
-        topics=topics,
-        allow_auto_topic_creation=request.allow_auto_topic_creation,
-        include_cluster_authorized_operations=False,
-        include_topic_authorized_operations=request.include_topic_operations,
-    )
 
 
 def _write_metadata_response(request: WireRequest, responses: Sequence[MetadataResponse]) -> Any:
@@ -152,57 +116,12 @@ def _write_metadata_response(request: WireRequest, responses: Sequence[MetadataR
                     )
                     for each in topic.partitions
                 ],
-                authorized_operations=_operations(topic.authorized_operations),
+                authorized_operations=write_operations(topic.authorized_operations),
             )
             for topic in response.topics
         ],
         authorized_operations=None,
         error_code=response.error,
-    )
-
-
-def _operations(operations: frozenset[int] | None) -> set[int] | None:
-    return None if operations is None else set(operations)
-
-
-def _read_operations(operations: set[int] | None) -> frozenset[int] | None:
-    return None if operations is None else frozenset(operations)
-
-
-def _read_metadata_response(body: Any, version: int, _names: Mapping[UUID, str]) -> tuple[MetadataResponse]:
-    has_operations = apis.METADATA.has_field(version, "authorized_operations")
-    return (
-        MetadataResponse(
-            brokers=tuple(
-                Broker(each.node_id, require(each.host, "host"), each.port, each.rack)
-                for each in require(body.brokers, "brokers")
-            ),
-            topics=tuple(
-                TopicMetadata(
-                    name=topic.name,
-                    partitions=tuple(_read_partition(each) for each in require(topic.partitions, "partitions")),
-                    error=error_of(topic.error_code),
-                    topic_id=id_of(topic.topic_id),
-                    is_internal=topic.is_internal,
-                    authorized_operations=_read_operations(topic.authorized_operations) if has_operations else None,
-                )
-                for topic in require(body.topics, "topics")
-            ),
-            cluster_id=body.cluster_id,
-            controller_id=body.controller_id,
-            error=error_of(body.error_code or 0),
-        ),
-    )
-
-
-def _read_partition(body: Any) -> PartitionMetadata:
-    return PartitionMetadata(
-        partition=body.partition_index,
-        leader=body.leader_id,
-        leader_epoch=body.leader_epoch,
-        replicas=tuple(require(body.replica_nodes, "replica_nodes")),
-        in_sync=tuple(require(body.isr_nodes, "isr_nodes")),
-        error=error_of(body.error_code),
     )
 
 
@@ -214,15 +133,6 @@ def _read_cluster_request(body: Any, header: RequestHeader, _peer: Peer) -> Part
                 body.include_cluster_authorized_operations,
             ),
         )
-    )
-
-
-def _write_cluster_request(parts: Sequence[DescribeClusterRequest], version: int) -> Any:
-    request = require_one(parts, version)
-    return library.DescribeClusterRequest(
-        include_cluster_authorized_operations=request.include_operations,
-        endpoint_type=request.endpoint_type,
-        include_fenced_brokers=False,
     )
 
 
@@ -241,50 +151,18 @@ def _write_cluster_response(request: WireRequest, responses: Sequence[DescribeCl
             )
             for broker in response.brokers
         ],
-        authorized_operations=_operations(response.authorized_operations),
+        authorized_operations=write_operations(response.authorized_operations),
     )
 
 
-def _read_cluster_response(body: Any, version: int, _names: Mapping[UUID, str]) -> tuple[DescribeClusterResponse]:
-    return (
-        DescribeClusterResponse(
-            error=error_of(body.error_code),
-            cluster_id=require(body.cluster_id, "cluster_id"),
-            controller_id=body.controller_id,
-            brokers=tuple(
-                Broker(each.broker_id, require(each.host, "host"), each.port, each.rack)
-                for each in require(body.brokers, "brokers")
-            ),
-            error_message=body.error_message,
-            endpoint_type=body.endpoint_type if apis.DESCRIBE_CLUSTER.has_field(version, "endpoint_type") else 1,
-            authorized_operations=_read_operations(body.authorized_operations),
-        ),
-    )
-
-
-CODECS: Mapping[AnyApi, ApiCodec] = {
-    apis.API_VERSIONS: ApiCodec(
-        library.ApiVersionsRequest,
-        library.ApiVersionsResponse,
-        _read_versions_request,
-        _write_versions_response,
-        _write_versions_request,
-        _read_versions_response,
+CODECS: Mapping[AnyApi, ServerCodec] = {
+    apis.API_VERSIONS: ServerCodec(
+        library.ApiVersionsRequest, library.ApiVersionsResponse, _read_versions_request, _write_versions_response
     ),
-    apis.METADATA: ApiCodec(
-        library.MetadataRequest,
-        library.MetadataResponse,
-        _read_metadata_request,
-        _write_metadata_response,
-        _write_metadata_request,
-        _read_metadata_response,
+    apis.METADATA: ServerCodec(
+        library.MetadataRequest, library.MetadataResponse, _read_metadata_request, _write_metadata_response
     ),
-    apis.DESCRIBE_CLUSTER: ApiCodec(
-        library.DescribeClusterRequest,
-        library.DescribeClusterResponse,
-        _read_cluster_request,
-        _write_cluster_response,
-        _write_cluster_request,
-        _read_cluster_response,
+    apis.DESCRIBE_CLUSTER: ServerCodec(
+        library.DescribeClusterRequest, library.DescribeClusterResponse, _read_cluster_request, _write_cluster_response
     ),
 }

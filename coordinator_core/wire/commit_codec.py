@@ -4,11 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from coordinator_core.codec.messages.offsets import ZERO_UUID
 from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.protocol import apis
 from coordinator_core.protocol.api import AnyApi, RequestHeader
-from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.offsets import (
     OffsetCommitRequest,
     OffsetCommitResponse,
@@ -17,8 +15,8 @@ from coordinator_core.protocol.offsets import (
     TxnOffsetCommitRequest,
 )
 from coordinator_core.wire import library
-from coordinator_core.wire.api_codec import ApiCodec, Parts, by_topic, error_of, id_of, require, require_one, topic_name
-from coordinator_core.wire.errors import Unwritable
+from coordinator_core.wire.api_codec import Parts, ServerCodec, by_topic, id_of, require, require_one
+from coordinator_core.wire.direct_responses import write_commit_response
 from coordinator_core.wire.parts import Peer, WireRequest
 
 
@@ -47,122 +45,6 @@ def _read_commit_request(body: Any, header: RequestHeader, peer: Peer) -> Parts:
         knows_missing_groups=apis.OFFSET_COMMIT.has_field(header.version, "knows_missing_groups"),
     )
     return Parts((request,), (unknown,) if unknown else ())
-
-
-def _write_commit_request(parts: Sequence[OffsetCommitRequest], version: int) -> Any:
-    request = require_one(parts, version)
-    kind = library.OffsetCommitRequest.OffsetCommitRequestTopic
-    return library.OffsetCommitRequest(
-        group_id=request.group_id,
-        generation_id_or_member_epoch=request.generation,
-        member_id=request.member_id,
-        group_instance_id=request.group_instance_id,
-        retention_time_ms=request.retention_ms,
-        topics=[
-            kind(
-                name=name,
-                topic_id=_commit_id(name, offsets, version),
-                partitions=[
-                    kind.OffsetCommitRequestPartition(
-                        partition_index=partition,
-                        committed_offset=offset.offset,
-                        committed_leader_epoch=offset.leader_epoch,
-                        committed_metadata=offset.metadata,
-                    )
-                    for partition, offset in offsets
-                ],
-            )
-            for name, offsets in by_topic(request.offsets.items()).items()
-        ],
-    )
-
-
-def _commit_id(name: str, offsets: Sequence[tuple[int, OffsetToCommit]], version: int) -> UUID:
-    topic_id = offsets[0][1].topic_id
-    if topic_id == ZERO_UUID and apis.OFFSET_COMMIT.has_field(version, "topic_id"):
-        raise Unwritable(f"OffsetCommit v{version} needs the id of topic {name!r}")
-    return topic_id
-
-
-def _write_commit_response(request: WireRequest, responses: Sequence[OffsetCommitResponse]) -> Any:
-    version = request.header.version
-    kind = library.OffsetCommitResponse.OffsetCommitResponseTopic
-    by_id = apis.OFFSET_COMMIT.has_field(version, "topic_id")
-    ids: dict[str, UUID] = {}
-    if by_id:
-        part = request.parts[0]
-        assert isinstance(part, OffsetCommitRequest)
-        ids = {at.topic: offset.topic_id for at, offset in part.offsets.items()}
-    named = [
-        kind(
-            name=name,
-            topic_id=ids.get(name, ZERO_UUID),
-            partitions=[
-                kind.OffsetCommitResponsePartition(partition_index=partition, error_code=error) for partition, error in errors
-            ],
-        )
-        for name, errors in by_topic(require_one(responses, version).errors.items()).items()
-    ]
-    unnamed = [
-        kind(
-            topic_id=topic_id,
-            partitions=[
-                kind.OffsetCommitResponsePartition(partition_index=partition, error_code=ErrorCode.UNKNOWN_TOPIC_ID)
-                for partition in partitions
-            ],
-        )
-        for unknown in request.unknown_topics
-        for topic_id, partitions in unknown.items()
-    ]
-    return library.OffsetCommitResponse(throttle_time_ms=0, topics=named + unnamed)
-
-
-def _read_commit_response(body: Any, version: int, names: Mapping[UUID, str]) -> tuple[OffsetCommitResponse]:
-    by_id = apis.OFFSET_COMMIT.has_field(version, "topic_id")
-    return (_errors(body, names if by_id else None),)
-
-
-def _read_txn_commit_response(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[OffsetCommitResponse]:
-    return (_errors(body, None),)
-
-
-def _errors(body: Any, names: Mapping[UUID, str] | None) -> OffsetCommitResponse:
-    return OffsetCommitResponse(
-        {
-            TopicPartition(topic_name(topic, names), each.partition_index): error_of(each.error_code)
-            for topic in require(body.topics, "topics")
-            for each in require(topic.partitions, "partitions")
-        }
-    )
-
-
-def _write_txn_commit_request(parts: Sequence[TxnOffsetCommitRequest], version: int) -> Any:
-    request = require_one(parts, version)
-    kind = library.TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
-    return library.TxnOffsetCommitRequest(
-        transactional_id=request.transactional_id,
-        group_id=request.group_id,
-        producer_id=request.producer.producer_id,
-        producer_epoch=request.producer.producer_epoch,
-        generation_id=request.generation,
-        member_id=request.member_id,
-        group_instance_id=request.group_instance_id,
-        topics=[
-            kind(
-                name=name,
-                partitions=[
-                    kind.TxnOffsetCommitRequestPartition(
-                        partition_index=partition,
-                        committed_offset=offset.offset,
-                        committed_leader_epoch=offset.leader_epoch,
-                        committed_metadata=offset.metadata,
-                    )
-                    for partition, offset in offsets
-                ],
-            )
-            for name, offsets in by_topic(request.offsets.items()).items()
-        ],
-    )
 
 
 def _read_txn_commit_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
@@ -203,21 +85,9 @@ def _write_txn_commit_response(request: WireRequest, responses: Sequence[OffsetC
     )
 
 
-CODECS: Mapping[AnyApi, ApiCodec] = {
-    apis.OFFSET_COMMIT: ApiCodec(
-        library.OffsetCommitRequest,
-        library.OffsetCommitResponse,
-        _read_commit_request,
-        _write_commit_response,
-        _write_commit_request,
-        _read_commit_response,
-    ),
-    apis.TXN_OFFSET_COMMIT: ApiCodec(
-        library.TxnOffsetCommitRequest,
-        library.TxnOffsetCommitResponse,
-        _read_txn_commit_request,
-        _write_txn_commit_response,
-        _write_txn_commit_request,
-        _read_txn_commit_response,
+CODECS: Mapping[AnyApi, ServerCodec] = {
+    apis.OFFSET_COMMIT: ServerCodec(library.OffsetCommitRequest, None, _read_commit_request, write_commit_response),
+    apis.TXN_OFFSET_COMMIT: ServerCodec(
+        library.TxnOffsetCommitRequest, library.TxnOffsetCommitResponse, _read_txn_commit_request, _write_txn_commit_response
     ),
 }

@@ -2,20 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-from uuid import UUID
 
 from coordinator_core.protocol import apis
 from coordinator_core.protocol.api import AnyApi, RequestHeader
 from coordinator_core.protocol.configs import (
-    ConfigEntry,
-    ConfigSource,
-    ConfigType,
     DescribeConfigsRequest,
     DescribeConfigsResponse,
 )
 from coordinator_core.protocol.topics import AlterConfigsRequest, AlterConfigsResponse, ConfigChange
 from coordinator_core.wire import library
-from coordinator_core.wire.api_codec import ApiCodec, BadField, Parts, error_of, require
+from coordinator_core.wire.api_codec import Parts, ServerCodec, require
 from coordinator_core.wire.parts import Peer, WireRequest
 
 
@@ -29,21 +25,6 @@ def _read_describe_request(body: Any, _header: RequestHeader, _peer: Peer) -> Pa
             )
             for each in require(body.resources, "resources")
         )
-    )
-
-
-def _write_describe_request(parts: Sequence[DescribeConfigsRequest], _version: int) -> Any:
-    return library.DescribeConfigsRequest(
-        resources=[
-            library.DescribeConfigsRequest.DescribeConfigsResource(
-                resource_type=part.resource_type,
-                resource_name=part.resource_name,
-                configuration_keys=None if part.keys is None else list(part.keys),
-            )
-            for part in parts
-        ],
-        include_synonyms=False,
-        include_documentation=False,
     )
 
 
@@ -76,29 +57,6 @@ def _write_describe_response(_request: WireRequest, responses: Sequence[Describe
     )
 
 
-def _read_describe_response(body: Any, version: int, _names: Mapping[UUID, str]) -> tuple[DescribeConfigsResponse, ...]:
-    return tuple(
-        DescribeConfigsResponse(
-            error_of(each.error_code),
-            each.resource_type,
-            require(each.resource_name, "resource_name"),
-            tuple(_read_entry(entry, version) for entry in require(each.configs, "configs")),
-            each.error_message,
-        )
-        for each in require(body.results, "results")
-    )
-
-
-def _read_entry(entry: Any, version: int) -> ConfigEntry:
-    typed = apis.DESCRIBE_CONFIGS.has_field(version, "config_type")
-    try:
-        source = ConfigSource(entry.config_source)
-        config_type = ConfigType(entry.config_type) if typed else ConfigType.UNKNOWN
-    except ValueError as error:
-        raise BadField(f"config {entry.name!r}: {error}") from None
-    return ConfigEntry(require(entry.name, "name"), entry.value, source, config_type, bool(entry.read_only))
-
-
 def _read_alter_request(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
     return Parts(
         tuple(
@@ -113,24 +71,6 @@ def _read_alter_request(body: Any, _header: RequestHeader, _peer: Peer) -> Parts
             )
             for each in require(body.resources, "resources")
         )
-    )
-
-
-def _write_alter_request(parts: Sequence[AlterConfigsRequest], _version: int) -> Any:
-    kind = library.IncrementalAlterConfigsRequest.AlterConfigsResource
-    return library.IncrementalAlterConfigsRequest(
-        resources=[
-            kind(
-                resource_type=part.resource_type,
-                resource_name=part.resource_name,
-                configs=[
-                    kind.AlterableConfig(name=change.name, config_operation=change.operation, value=change.value)
-                    for change in part.changes
-                ],
-            )
-            for part in parts
-        ],
-        validate_only=any(part.validate_only for part in parts),
     )
 
 
@@ -150,30 +90,14 @@ def _write_alter_response(_request: WireRequest, responses: Sequence[AlterConfig
     )
 
 
-def _read_alter_response(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[AlterConfigsResponse, ...]:
-    return tuple(
-        AlterConfigsResponse(
-            error_of(each.error_code), each.resource_type, require(each.resource_name, "resource_name"), each.error_message
-        )
-        for each in require(body.responses, "responses")
-    )
-
-
-CODECS: Mapping[AnyApi, ApiCodec] = {
-    apis.DESCRIBE_CONFIGS: ApiCodec(
-        library.DescribeConfigsRequest,
-        library.DescribeConfigsResponse,
-        _read_describe_request,
-        _write_describe_response,
-        _write_describe_request,
-        _read_describe_response,
+CODECS: Mapping[AnyApi, ServerCodec] = {
+    apis.DESCRIBE_CONFIGS: ServerCodec(
+        library.DescribeConfigsRequest, library.DescribeConfigsResponse, _read_describe_request, _write_describe_response
     ),
-    apis.INCREMENTAL_ALTER_CONFIGS: ApiCodec(
+    apis.INCREMENTAL_ALTER_CONFIGS: ServerCodec(
         library.IncrementalAlterConfigsRequest,
         library.IncrementalAlterConfigsResponse,
         _read_alter_request,
         _write_alter_response,
-        _write_alter_request,
-        _read_alter_response,
     ),
 }

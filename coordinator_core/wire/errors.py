@@ -11,7 +11,7 @@ class WireError(Exception):
         self.header = header
 
 
-class Malformed(WireError):
+class MalformedMessage(WireError):
     """The bytes are not a message of this API and version; `position` is the byte of the frame at which reading failed."""
 
     def __init__(self, problem: str, position: int, header: RequestHeader | None = None) -> None:

@@ -2,35 +2,36 @@
 
 import struct
 
+from coordinator_core.codec.wire import Unreadable, read_uvarint
 from coordinator_core.protocol.api import RequestHeader
-from coordinator_core.wire.errors import Malformed
+from coordinator_core.wire.errors import MalformedMessage
 
 _FIXED = struct.Struct(">hhih")
 _CORRELATION_ID = struct.Struct(">i")
 
 
 def read_header(frame: bytes) -> tuple[RequestHeader, int]:
-    """Read the header without its tagged fields; return it with the position after it. Raises Malformed.
+    """Read the header without its tagged fields; return it with the position after it. Raises MalformedMessage.
 
     The API version decides whether tagged fields follow.
     """
     if len(frame) < _FIXED.size:
-        raise Malformed(f"a request header has at least {_FIXED.size} bytes, the frame has {len(frame)}", len(frame))
+        raise MalformedMessage(f"a request header has at least {_FIXED.size} bytes, the frame has {len(frame)}", len(frame))
     api_key, version, correlation_id, length = _FIXED.unpack_from(frame)
     if length < 0:
         return RequestHeader(api_key, version, correlation_id, None), _FIXED.size
     end = _FIXED.size + length
     if end > len(frame):
-        raise Malformed(f"the client id has {length} bytes, but only {len(frame) - _FIXED.size} are left", _FIXED.size)
+        raise MalformedMessage(f"the client id has {length} bytes, but only {len(frame) - _FIXED.size} are left", _FIXED.size)
     try:
         client_id = frame[_FIXED.size : end].decode()
     except UnicodeDecodeError as error:
-        raise Malformed(f"the client id is not valid UTF-8: {error.reason}", _FIXED.size + error.start) from None
+        raise MalformedMessage(f"the client id is not valid UTF-8: {error.reason}", _FIXED.size + error.start) from None
     return RequestHeader(api_key, version, correlation_id, client_id), end
 
 
 def skip_tags(frame: bytes, position: int, header: RequestHeader | None) -> int:
-    """Skip the tagged fields of a header, which has no known ones; return the position after them. Raises Malformed."""
+    """Skip the tagged fields of a header, which has no known ones; return the position after them. Raises MalformedMessage."""
     if frame[position : position + 1] == b"\x00":
         return position + 1
     count, position = _varint(frame, position, header)
@@ -39,28 +40,28 @@ def skip_tags(frame: bytes, position: int, header: RequestHeader | None) -> int:
         size, position = _varint(frame, position, header)
         position += size
     if position > len(frame):
-        raise Malformed(f"tagged fields of the header end at byte {position}, after the end of the frame", len(frame), header)
+        raise MalformedMessage(
+            f"tagged fields of the header end at byte {position}, after the end of the frame", len(frame), header
+        )
     return position
 
 
 def _varint(frame: bytes, position: int, header: RequestHeader | None) -> tuple[int, int]:
     """Read an unsigned varint of at most five bytes."""
-    value = 0
-    for number, byte in enumerate(frame[position : position + 5]):
-        value |= (byte & 0x7F) << 7 * number
-        if byte < 0x80:
-            return value, position + number + 1
-    raise Malformed("a varint has more than five bytes, or is cut off", position, header)
+    try:
+        return read_uvarint(frame, position)
+    except Unreadable as error:
+        raise MalformedMessage("a varint has more than five bytes, or is cut off", position, header) from error
 
 
 def correlation_id_of(frame: bytes) -> int:
-    """Return the correlation id of a response. Raises Malformed."""
+    """Return the correlation id of a response. Raises MalformedMessage."""
     if len(frame) < _CORRELATION_ID.size:
-        raise Malformed(f"a response has at least {_CORRELATION_ID.size} bytes, the frame has {len(frame)}", len(frame))
+        raise MalformedMessage(f"a response has at least {_CORRELATION_ID.size} bytes, the frame has {len(frame)}", len(frame))
     correlation_id: int = _CORRELATION_ID.unpack_from(frame)[0]
     return correlation_id
 
 
 def response_body(frame: bytes, flexible: bool) -> int:
-    """Return the position of the body of a response. Raises Malformed."""
+    """Return the position of the body of a response. Raises MalformedMessage."""
     return skip_tags(frame, _CORRELATION_ID.size, None) if flexible else _CORRELATION_ID.size

@@ -2,8 +2,9 @@
 
 from struct import Struct, error
 
+from coordinator_core.codec.wire import Unreadable, read_uvarint
 from coordinator_core.protocol import apis
-from coordinator_core.wire.errors import Malformed
+from coordinator_core.wire.errors import MalformedMessage
 from coordinator_core.wire.header_codec import read_header
 
 _INT16 = Struct(">h")
@@ -11,8 +12,6 @@ _INT32 = Struct(">i")
 _UUID_BYTES = 16
 #: Acks and timeout.
 _ACKS_BYTES = 6
-_VARINT_BYTES = 5
-_MORE, _SEVEN_BITS = 0x80, 0x7F
 
 
 def may_be_large(start: bytes | bytearray) -> bool:
@@ -23,7 +22,7 @@ def may_be_large(start: bytes | bytearray) -> bool:
 def is_decoded_within(frame: bytes, most_bytes: int) -> bool:
     """Whether a Produce request has at most this many bytes that are not records.
 
-    Takes time for that number of bytes only. Malformed requests are left to their decoder, which needs no more.
+    Takes time for that number of bytes only. MalformedMessage requests are left to their decoder, which needs no more.
     """
     try:
         header, position = read_header(frame)
@@ -31,7 +30,7 @@ def is_decoded_within(frame: bytes, most_bytes: int) -> bool:
             return True
         cursor = _Cursor(frame, position, most_bytes - position, apis.PRODUCE.versions.is_flexible(header.version))
         _walk(cursor, header.version)
-    except (Malformed, IndexError, error):
+    except (MalformedMessage, Unreadable, IndexError, error):
         return True
     except _LimitReached:
         return False
@@ -43,7 +42,7 @@ class _LimitReached(Exception):
 
 
 class _Cursor:
-    """A position in a frame; `left` bytes may still be decoded. Raises IndexError and struct.error at the end of the frame."""
+    """A position in a frame; `left` bytes may still be decoded. Raises Unreadable, IndexError or struct.error at the end."""
 
     def __init__(self, frame: bytes, position: int, left: int, is_flexible: bool) -> None:
         self._frame = frame
@@ -93,14 +92,9 @@ class _Cursor:
         return max(self._varint() - 1, 0)
 
     def _varint(self) -> int:
-        value = 0
-        for number in range(_VARINT_BYTES):
-            byte = self._frame[self._position]
-            self.take(1)
-            value |= (byte & _SEVEN_BITS) << 7 * number
-            if byte < _MORE:
-                return value
-        raise IndexError
+        value, end = read_uvarint(self._frame, self._position)
+        self.take(end - self._position)
+        return value
 
 
 def _walk(cursor: _Cursor, version: int) -> None:

@@ -29,7 +29,7 @@ from kafka.protocol.producer import transaction as _transactions
 
 from coordinator_core.protocol.api import RequestHeader
 from coordinator_core.wire import definitions as _definitions
-from coordinator_core.wire.errors import Malformed, Unwritable
+from coordinator_core.wire.errors import MalformedMessage, Unwritable
 
 #: The highest bit of each byte, and more bytes with this bit, the continuation bit, than any valid varint has. Translating and
 #: searching takes a tenth of the time of a regular expression.
@@ -71,7 +71,7 @@ class MessageCodec:
         )
 
     def decode(self, frame: bytes, position: int, header: RequestHeader | None = None) -> Any:
-        """Decode the body that begins at `position`; bytes after it are ignored, as brokers do. Raises Malformed."""
+        """Decode the body that begins at `position`; bytes after it are ignored, as brokers do. Raises MalformedMessage."""
         if not self._flexible or frame.isascii() or _ENDLESS_VARINT not in frame.translate(_HIGHEST_BIT):
             try:
                 body, end = self._decode(frame, position)
@@ -89,7 +89,7 @@ class MessageCodec:
                 data, version=self._version, compact=self._flexible, tagged=self._flexible, data_class=self._message
             )
         except Exception as error:
-            raise Malformed(f"{self._message.__name__} v{self._version}: {error}", data.tell(), header) from None
+            raise MalformedMessage(f"{self._message.__name__} v{self._version}: {error}", data.tell(), header) from None
 
     def encode_request(self, body: Any, correlation_id: int, client_id: str | None) -> bytes:
         """Encode header and body. Raises Unwritable."""

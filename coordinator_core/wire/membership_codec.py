@@ -2,26 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-from uuid import UUID
 
 from coordinator_core.protocol import apis
 from coordinator_core.protocol.api import AnyApi, RequestHeader
 from coordinator_core.protocol.membership import (
     HeartbeatRequest,
-    HeartbeatResponse,
-    JoinGroupMember,
     JoinGroupRequest,
     JoinGroupResponse,
     LeaveGroupRequest,
     LeaveGroupResponse,
     LeavingMember,
-    LeftMember,
     Protocol,
     SyncGroupRequest,
     SyncGroupResponse,
 )
 from coordinator_core.wire import library
-from coordinator_core.wire.api_codec import ApiCodec, Parts, error_of, require, require_one
+from coordinator_core.wire.api_codec import Parts, ServerCodec, require, require_one
+from coordinator_core.wire.direct_responses import write_heartbeat_response
 from coordinator_core.wire.parts import Peer, WireRequest
 
 
@@ -48,23 +45,6 @@ def _read_join_request(body: Any, header: RequestHeader, peer: Peer) -> Parts:
     return Parts((request,))
 
 
-def _write_join_request(parts: Sequence[JoinGroupRequest], version: int) -> Any:
-    request = require_one(parts, version)
-    return library.JoinGroupRequest(
-        group_id=request.group_id,
-        session_timeout_ms=request.session_timeout_ms,
-        rebalance_timeout_ms=request.rebalance_timeout_ms,
-        member_id=request.member_id,
-        group_instance_id=request.group_instance_id,
-        protocol_type=request.protocol_type,
-        protocols=[
-            library.JoinGroupRequest.JoinGroupRequestProtocol(name=name, metadata=metadata)
-            for name, metadata in request.protocols
-        ],
-        reason=request.reason,
-    )
-
-
 def _write_join_response(request: WireRequest, responses: Sequence[JoinGroupResponse]) -> Any:
     version = request.header.version
     response = require_one(responses, version)
@@ -87,26 +67,7 @@ def _write_join_response(request: WireRequest, responses: Sequence[JoinGroupResp
     )
 
 
-def _read_join_response(body: Any, version: int, _names: Mapping[UUID, str]) -> tuple[JoinGroupResponse]:
-    nullable = apis.JOIN_GROUP.has_field(version, "protocol_type_in_response")
-    return (
-        JoinGroupResponse(
-            error=error_of(body.error_code),
-            member_id=require(body.member_id, "member_id"),
-            generation=body.generation_id,
-            protocol_type=body.protocol_type if nullable else None,
-            protocol_name=body.protocol_name if nullable else body.protocol_name or None,
-            leader=require(body.leader, "leader"),
-            skip_assignment=body.skip_assignment,
-            members=tuple(
-                JoinGroupMember(require(each.member_id, "member_id"), each.group_instance_id, require(each.metadata, "metadata"))
-                for each in require(body.members, "members")
-            ),
-        ),
-    )
-
-
-def _read_sync_request(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
+def _read_sync_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
     request = SyncGroupRequest(
         group_id=require(body.group_id, "group_id"),
         generation=body.generation_id,
@@ -118,24 +79,9 @@ def _read_sync_request(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
             require(each.member_id, "member_id"): require(each.assignment, "assignment")
             for each in require(body.assignments, "assignments")
         },
+        needs_protocol=apis.SYNC_GROUP.has_field(header.version, "protocol_name"),
     )
     return Parts((request,))
-
-
-def _write_sync_request(parts: Sequence[SyncGroupRequest], version: int) -> Any:
-    request = require_one(parts, version)
-    return library.SyncGroupRequest(
-        group_id=request.group_id,
-        generation_id=request.generation,
-        member_id=request.member_id,
-        group_instance_id=request.group_instance_id,
-        protocol_type=request.protocol_type,
-        protocol_name=request.protocol_name,
-        assignments=[
-            library.SyncGroupRequest.SyncGroupRequestAssignment(member_id=member_id, assignment=assignment)
-            for member_id, assignment in request.assignments.items()
-        ],
-    )
 
 
 def _write_sync_response(request: WireRequest, responses: Sequence[SyncGroupResponse]) -> Any:
@@ -149,33 +95,9 @@ def _write_sync_response(request: WireRequest, responses: Sequence[SyncGroupResp
     )
 
 
-def _read_sync_response(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[SyncGroupResponse]:
-    assignment = require(body.assignment, "assignment")
-    return (SyncGroupResponse(error_of(body.error_code), body.protocol_type, body.protocol_name, assignment),)
-
-
 def _read_heartbeat_request(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
     group_id, member_id = require(body.group_id, "group_id"), require(body.member_id, "member_id")
     return Parts((HeartbeatRequest(group_id, body.generation_id, member_id, body.group_instance_id),))
-
-
-def _write_heartbeat_request(parts: Sequence[HeartbeatRequest], version: int) -> Any:
-    request = require_one(parts, version)
-    return library.HeartbeatRequest(
-        group_id=request.group_id,
-        generation_id=request.generation,
-        member_id=request.member_id,
-        group_instance_id=request.group_instance_id,
-    )
-
-
-def _write_heartbeat_response(request: WireRequest, responses: Sequence[HeartbeatResponse]) -> Any:
-    response = require_one(responses, request.header.version)
-    return library.HeartbeatResponse(throttle_time_ms=0, error_code=response.error)
-
-
-def _read_heartbeat_response(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[HeartbeatResponse]:
-    return (HeartbeatResponse(error_of(body.error_code)),)
 
 
 def _read_leave_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
@@ -188,21 +110,6 @@ def _read_leave_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
         else (LeavingMember(require(body.member_id, "member_id")),)
     )
     return Parts((LeaveGroupRequest(require(body.group_id, "group_id"), members),))
-
-
-def _write_leave_request(parts: Sequence[LeaveGroupRequest], version: int) -> Any:
-    request = require_one(parts, version)
-    if not apis.LEAVE_GROUP.has_field(version, "members"):
-        return library.LeaveGroupRequest(group_id=request.group_id, member_id=require_one(request.members, version).member_id)
-    return library.LeaveGroupRequest(
-        group_id=request.group_id,
-        members=[
-            library.LeaveGroupRequest.MemberIdentity(
-                member_id=member.member_id, group_instance_id=member.group_instance_id, reason=member.reason
-            )
-            for member in request.members
-        ],
-    )
 
 
 def _write_leave_response(request: WireRequest, responses: Sequence[LeaveGroupResponse]) -> Any:
@@ -222,48 +129,11 @@ def _write_leave_response(request: WireRequest, responses: Sequence[LeaveGroupRe
     )
 
 
-def _read_leave_response(body: Any, version: int, _names: Mapping[UUID, str]) -> tuple[LeaveGroupResponse]:
-    error = error_of(body.error_code)
-    if not apis.LEAVE_GROUP.has_field(version, "members"):
-        return (LeaveGroupResponse(error),)
-    members = tuple(
-        LeftMember(require(each.member_id, "member_id"), each.group_instance_id, error_of(each.error_code))
-        for each in require(body.members, "members")
-    )
-    return (LeaveGroupResponse(error, members),)
-
-
-CODECS: Mapping[AnyApi, ApiCodec] = {
-    apis.JOIN_GROUP: ApiCodec(
-        library.JoinGroupRequest,
-        library.JoinGroupResponse,
-        _read_join_request,
-        _write_join_response,
-        _write_join_request,
-        _read_join_response,
-    ),
-    apis.SYNC_GROUP: ApiCodec(
-        library.SyncGroupRequest,
-        library.SyncGroupResponse,
-        _read_sync_request,
-        _write_sync_response,
-        _write_sync_request,
-        _read_sync_response,
-    ),
-    apis.HEARTBEAT: ApiCodec(
-        library.HeartbeatRequest,
-        library.HeartbeatResponse,
-        _read_heartbeat_request,
-        _write_heartbeat_response,
-        _write_heartbeat_request,
-        _read_heartbeat_response,
-    ),
-    apis.LEAVE_GROUP: ApiCodec(
-        library.LeaveGroupRequest,
-        library.LeaveGroupResponse,
-        _read_leave_request,
-        _write_leave_response,
-        _write_leave_request,
-        _read_leave_response,
+CODECS: Mapping[AnyApi, ServerCodec] = {
+    apis.JOIN_GROUP: ServerCodec(library.JoinGroupRequest, library.JoinGroupResponse, _read_join_request, _write_join_response),
+    apis.SYNC_GROUP: ServerCodec(library.SyncGroupRequest, library.SyncGroupResponse, _read_sync_request, _write_sync_response),
+    apis.HEARTBEAT: ServerCodec(library.HeartbeatRequest, None, _read_heartbeat_request, write_heartbeat_response),
+    apis.LEAVE_GROUP: ServerCodec(
+        library.LeaveGroupRequest, library.LeaveGroupResponse, _read_leave_request, _write_leave_response
     ),
 }

@@ -21,8 +21,7 @@ from coordinator_core.protocol.offsets import (
     TxnMarkerResponse,
 )
 from coordinator_core.wire import library
-from coordinator_core.wire.api_codec import ApiCodec, Parts, Value, by_topic, error_of, id_of, require, require_one, topic_name
-from coordinator_core.wire.errors import Unwritable
+from coordinator_core.wire.api_codec import Parts, ServerCodec, Value, by_topic, id_of, require, require_one
 from coordinator_core.wire.parts import PartitionMarker, Peer, UnknownTopics, WireRequest
 
 
@@ -59,40 +58,6 @@ def _partitions(topics: Sequence[Any]) -> tuple[TopicPartition, ...]:
         for topic in topics
         for number in require(topic.partition_indexes, "partition_indexes")
     )
-
-
-def _write_fetch_request(parts: Sequence[OffsetFetchRequest], version: int) -> Any:
-    stable = {part.require_stable for part in parts}
-    if len(stable) > 1 or (True in stable and not apis.OFFSET_FETCH.has_field(version, "require_stable")):
-        raise Unwritable(
-            f"OffsetFetch v{version} cannot express require_stable {sorted(stable)}: use one value, or a later version"
-        )
-    if not apis.OFFSET_FETCH.has_field(version, "groups"):
-        request = require_one(parts, version)
-        if request.partitions is None and not apis.OFFSET_FETCH.has_field(version, "all_partitions"):
-            raise Unwritable(f"OffsetFetch v{version} cannot request all partitions: name them")
-        kind = library.OffsetFetchRequest.OffsetFetchRequestTopic
-        return library.OffsetFetchRequest(
-            group_id=request.group_id, topics=_requested_topics(request, kind, version), require_stable=request.require_stable
-        )
-    kind = library.OffsetFetchRequest.OffsetFetchRequestGroup
-    groups = [
-        kind(group_id=each.group_id, topics=_requested_topics(each, kind.OffsetFetchRequestTopics, version)) for each in parts
-    ]
-    return library.OffsetFetchRequest(groups=groups, require_stable=True in stable)
-
-
-def _requested_topics(request: OffsetFetchRequest, kind: Any, version: int) -> list[Any] | None:
-    if request.partitions is None:
-        return None
-    topics = by_topic((partition, None) for partition in request.partitions)
-    ids = request.topic_ids or {}
-    if apis.OFFSET_FETCH.has_field(version, "topic_ids"):
-        unnamed = topics.keys() - ids.keys()
-        if unnamed:
-            raise Unwritable(f"OffsetFetch v{version} needs the ids of topics {sorted(unnamed)}")
-        return [kind(topic_id=ids[name], partition_indexes=[number for number, _ in each]) for name, each in topics.items()]
-    return [kind(name=name, partition_indexes=[number for number, _ in each]) for name, each in topics.items()]
 
 
 def _write_fetch_response(request: WireRequest, responses: Sequence[OffsetFetchResponse]) -> Any:
@@ -176,26 +141,6 @@ def _unknown_topics(kind: Any, unknown: UnknownTopics) -> list[Any]:
     ]
 
 
-def _read_fetch_response(body: Any, version: int, names: Mapping[UUID, str]) -> tuple[OffsetFetchResponse, ...]:
-    if not apis.OFFSET_FETCH.has_field(version, "groups"):
-        return (_fetched(body, None),)
-    by_id = names if apis.OFFSET_FETCH.has_field(version, "topic_ids") else None
-    return tuple(_fetched(group, by_id) for group in require(body.groups, "groups"))
-
-
-def _fetched(body: Any, names: Mapping[UUID, str] | None) -> OffsetFetchResponse:
-    return OffsetFetchResponse(
-        error_of(body.error_code),
-        {
-            TopicPartition(topic_name(topic, names), each.partition_index): FetchedOffset(
-                each.committed_offset, each.committed_leader_epoch, each.metadata or "", error_of(each.error_code)
-            )
-            for topic in require(body.topics, "topics")
-            for each in require(topic.partitions, "partitions")
-        },
-    )
-
-
 def _read_delete_request(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
     partitions = tuple(
         TopicPartition(require(topic.name, "topic name"), each.partition_index)
@@ -203,18 +148,6 @@ def _read_delete_request(body: Any, _header: RequestHeader, _peer: Peer) -> Part
         for each in require(topic.partitions, "partitions")
     )
     return Parts((OffsetDeleteRequest(require(body.group_id, "group_id"), partitions),))
-
-
-def _write_delete_request(parts: Sequence[OffsetDeleteRequest], version: int) -> Any:
-    request = require_one(parts, version)
-    kind = library.OffsetDeleteRequest.OffsetDeleteRequestTopic
-    return library.OffsetDeleteRequest(
-        group_id=request.group_id,
-        topics=[
-            kind(name=name, partitions=[kind.OffsetDeleteRequestPartition(partition_index=number) for number, _ in each])
-            for name, each in by_topic((partition, None) for partition in request.partitions).items()
-        ],
-    )
 
 
 def _write_delete_response(request: WireRequest, responses: Sequence[OffsetDeleteResponse]) -> Any:
@@ -233,15 +166,6 @@ def _write_delete_response(request: WireRequest, responses: Sequence[OffsetDelet
             for name, errors in by_topic(response.errors.items()).items()
         ],
     )
-
-
-def _read_delete_response(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[OffsetDeleteResponse]:
-    errors = {
-        TopicPartition(require(topic.name, "topic name"), each.partition_index): error_of(each.error_code)
-        for topic in require(body.topics, "topics")
-        for each in require(topic.partitions, "partitions")
-    }
-    return (OffsetDeleteResponse(error_of(body.error_code), errors),)
 
 
 def _read_markers_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
@@ -265,26 +189,6 @@ def _read_markers_request(body: Any, header: RequestHeader, _peer: Peer) -> Part
     )
 
 
-def _write_markers_request(parts: Sequence[PartitionMarker], _version: int) -> Any:
-    kind = library.WriteTxnMarkersRequest.WritableTxnMarker
-    return library.WriteTxnMarkersRequest(
-        markers=[
-            kind(
-                producer_id=marker.producer.producer_id,
-                producer_epoch=marker.producer.producer_epoch,
-                transaction_result=marker.control_type is ControlType.COMMIT,
-                topics=[
-                    kind.WritableTxnMarkerTopic(name=name, partition_indexes=[number for number, _ in each])
-                    for name, each in topics.items()
-                ],
-                coordinator_epoch=marker.coordinator_epoch,
-                transaction_version=marker.transaction_version,
-            )
-            for marker, topics in _by_marker(parts, parts)
-        ]
-    )
-
-
 def _write_markers_response(request: WireRequest, responses: Sequence[TxnMarkerResponse]) -> Any:
     kind = library.WriteTxnMarkersResponse.WritableTxnMarkerResult
     parts = [part for part in request.parts if isinstance(part, PartitionMarker)]
@@ -305,12 +209,12 @@ def _write_markers_response(request: WireRequest, responses: Sequence[TxnMarkerR
                     for name, each in topics.items()
                 ],
             )
-            for marker, topics in _by_marker(parts, responses)
+            for marker, topics in by_marker(parts, responses)
         ]
     )
 
 
-def _by_marker(
+def by_marker(
     parts: Sequence[PartitionMarker], values: Sequence[Value]
 ) -> list[tuple[TxnMarkerRequest, dict[str, list[tuple[int, Value]]]]]:
     """Group values of the parts by marker and topic."""
@@ -320,38 +224,14 @@ def _by_marker(
     return [(marker, by_topic(each)) for marker, each in markers.items()]
 
 
-def _read_markers_response(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[TxnMarkerResponse, ...]:
-    return tuple(
-        TxnMarkerResponse(error_of(each.error_code))
-        for marker in require(body.markers, "markers")
-        for topic in require(marker.topics, "topics")
-        for each in require(topic.partitions, "partitions")
-    )
-
-
-CODECS: Mapping[AnyApi, ApiCodec] = {
-    apis.OFFSET_FETCH: ApiCodec(
-        library.OffsetFetchRequest,
-        library.OffsetFetchResponse,
-        _read_fetch_request,
-        _write_fetch_response,
-        _write_fetch_request,
-        _read_fetch_response,
+CODECS: Mapping[AnyApi, ServerCodec] = {
+    apis.OFFSET_FETCH: ServerCodec(
+        library.OffsetFetchRequest, library.OffsetFetchResponse, _read_fetch_request, _write_fetch_response
     ),
-    apis.OFFSET_DELETE: ApiCodec(
-        library.OffsetDeleteRequest,
-        library.OffsetDeleteResponse,
-        _read_delete_request,
-        _write_delete_response,
-        _write_delete_request,
-        _read_delete_response,
+    apis.OFFSET_DELETE: ServerCodec(
+        library.OffsetDeleteRequest, library.OffsetDeleteResponse, _read_delete_request, _write_delete_response
     ),
-    apis.WRITE_TXN_MARKERS: ApiCodec(
-        library.WriteTxnMarkersRequest,
-        library.WriteTxnMarkersResponse,
-        _read_markers_request,
-        _write_markers_response,
-        _write_markers_request,
-        _read_markers_response,
+    apis.WRITE_TXN_MARKERS: ServerCodec(
+        library.WriteTxnMarkersRequest, library.WriteTxnMarkersResponse, _read_markers_request, _write_markers_response
     ),
 }

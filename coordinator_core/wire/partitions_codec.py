@@ -2,33 +2,25 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-from uuid import UUID
 
 from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.protocol import apis
 from coordinator_core.protocol.api import AnyApi, RequestHeader
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.topics import (
-    ActiveProducer,
-    DeletedRecords,
     DeleteRecordsRequest,
     DeleteRecordsResponse,
-    DescribedProducers,
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
     DescribeProducersRequest,
     DescribeProducersResponse,
-    EpochEnd,
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
     RequestedEpoch,
 )
 from coordinator_core.wire import library
-from coordinator_core.wire.api_codec import ApiCodec, BadField, Parts, by_topic, error_of, require, require_one
+from coordinator_core.wire.api_codec import Parts, ServerCodec, by_topic, require, require_one
 from coordinator_core.wire.parts import Peer, WireRequest
-
-_TIMEOUT_MS = 60_000
-_CONSUMER = -1
 
 
 def _read_delete_request(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
@@ -38,20 +30,6 @@ def _read_delete_request(body: Any, _header: RequestHeader, _peer: Peer) -> Part
         for each in require(topic.partitions, "partitions")
     }
     return Parts((DeleteRecordsRequest(offsets),))
-
-
-def _write_delete_request(parts: Sequence[DeleteRecordsRequest], version: int) -> Any:
-    kind = library.DeleteRecordsRequest.DeleteRecordsTopic
-    return library.DeleteRecordsRequest(
-        topics=[
-            kind(
-                name=name,
-                partitions=[kind.DeleteRecordsPartition(partition_index=number, offset=offset) for number, offset in each],
-            )
-            for name, each in by_topic(require_one(parts, version).offsets.items()).items()
-        ],
-        timeout_ms=_TIMEOUT_MS,
-    )
 
 
 def _write_delete_response(request: WireRequest, responses: Sequence[DeleteRecordsResponse]) -> Any:
@@ -73,20 +51,6 @@ def _write_delete_response(request: WireRequest, responses: Sequence[DeleteRecor
     )
 
 
-def _read_delete_response(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[DeleteRecordsResponse]:
-    return (
-        DeleteRecordsResponse(
-            {
-                TopicPartition(require(topic.name, "topic name"), each.partition_index): DeletedRecords(
-                    error_of(each.error_code), each.low_watermark
-                )
-                for topic in require(body.topics, "topics")
-                for each in require(topic.partitions, "partitions")
-            }
-        ),
-    )
-
-
 def _read_epoch_request(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
     epochs = {
         TopicPartition(require(topic.topic, "topic name"), each.partition): RequestedEpoch(
@@ -96,25 +60,6 @@ def _read_epoch_request(body: Any, _header: RequestHeader, _peer: Peer) -> Parts
         for each in require(topic.partitions, "partitions")
     }
     return Parts((OffsetForLeaderEpochRequest(epochs),))
-
-
-def _write_epoch_request(parts: Sequence[OffsetForLeaderEpochRequest], version: int) -> Any:
-    kind = library.OffsetForLeaderEpochRequest.OffsetForLeaderTopic
-    return library.OffsetForLeaderEpochRequest(
-        replica_id=_CONSUMER,
-        topics=[
-            kind(
-                topic=name,
-                partitions=[
-                    kind.OffsetForLeaderPartition(
-                        partition=number, current_leader_epoch=epoch.current_leader_epoch, leader_epoch=epoch.leader_epoch
-                    )
-                    for number, epoch in each
-                ],
-            )
-            for name, each in by_topic(require_one(parts, version).epochs.items()).items()
-        ],
-    )
 
 
 def _write_epoch_response(request: WireRequest, responses: Sequence[OffsetForLeaderEpochResponse]) -> Any:
@@ -136,20 +81,6 @@ def _write_epoch_response(request: WireRequest, responses: Sequence[OffsetForLea
     )
 
 
-def _read_epoch_response(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[OffsetForLeaderEpochResponse]:
-    return (
-        OffsetForLeaderEpochResponse(
-            {
-                TopicPartition(require(topic.topic, "topic name"), each.partition): EpochEnd(
-                    error_of(each.error_code), each.leader_epoch, each.end_offset
-                )
-                for topic in require(body.topics, "topics")
-                for each in require(topic.partitions, "partitions")
-            }
-        ),
-    )
-
-
 def _read_producers_request(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
     partitions = tuple(
         TopicPartition(require(topic.name, "topic name"), number)
@@ -157,14 +88,6 @@ def _read_producers_request(body: Any, _header: RequestHeader, _peer: Peer) -> P
         for number in require(topic.partition_indexes, "partition_indexes")
     )
     return Parts((DescribeProducersRequest(partitions),))
-
-
-def _write_producers_request(parts: Sequence[DescribeProducersRequest], version: int) -> Any:
-    kind = library.DescribeProducersRequest.TopicRequest
-    partitions = ((at, None) for at in require_one(parts, version).partitions)
-    return library.DescribeProducersRequest(
-        topics=[kind(name=name, partition_indexes=[number for number, _ in each]) for name, each in by_topic(partitions).items()]
-    )
 
 
 def _write_producers_response(request: WireRequest, responses: Sequence[DescribeProducersResponse]) -> Any:
@@ -190,46 +113,11 @@ def _write_producers_response(request: WireRequest, responses: Sequence[Describe
     )
 
 
-def _read_producers_response(body: Any, _version: int, _names: Mapping[UUID, str]) -> tuple[DescribeProducersResponse]:
-    return (
-        DescribeProducersResponse(
-            {
-                TopicPartition(require(topic.name, "topic name"), each.partition_index): DescribedProducers(
-                    error_of(each.error_code),
-                    tuple(_read_producer(producer) for producer in require(each.active_producers, "active_producers")),
-                    each.error_message,
-                )
-                for topic in require(body.topics, "topics")
-                for each in require(topic.partitions, "partitions")
-            }
-        ),
-    )
-
-
-def _read_producer(producer: Any) -> ActiveProducer:
-    return ActiveProducer(
-        producer.producer_id,
-        producer.producer_epoch,
-        producer.last_sequence,
-        producer.last_timestamp,
-        producer.coordinator_epoch,
-        producer.current_txn_start_offset,
-    )
-
-
 def _read_dirs_request(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
     topics = None
     if body.topics is not None:
         topics = {require(topic.topic, "topic name"): tuple(require(topic.partitions, "partitions")) for topic in body.topics}
     return Parts((DescribeLogDirsRequest(topics),))
-
-
-def _write_dirs_request(parts: Sequence[DescribeLogDirsRequest], version: int) -> Any:
-    topics = require_one(parts, version).topics
-    kind = library.DescribeLogDirsRequest.DescribableLogDirTopic
-    return library.DescribeLogDirsRequest(
-        topics=None if topics is None else [kind(topic=name, partitions=list(partitions)) for name, partitions in topics.items()]
-    )
 
 
 def _write_dirs_response(request: WireRequest, responses: Sequence[DescribeLogDirsResponse]) -> Any:
@@ -263,59 +151,17 @@ def _write_dirs_response(request: WireRequest, responses: Sequence[DescribeLogDi
     )
 
 
-def _read_dirs_response(body: Any, version: int, _names: Mapping[UUID, str]) -> tuple[DescribeLogDirsResponse]:
-    results = require(body.results, "results")
-    if len(results) != 1:
-        raise BadField(f"results has {len(results)} log directories: a node has 1")
-    (only,) = results
-    has_volume = apis.DESCRIBE_LOG_DIRS.has_field(version, "volume")
-    sizes = {
-        TopicPartition(require(topic.name, "topic name"), each.partition_index): each.partition_size
-        for topic in require(only.topics, "topics")
-        for each in require(topic.partitions, "partitions")
-    }
-    return (
-        DescribeLogDirsResponse(
-            error_of(only.error_code),
-            require(only.log_dir, "log_dir"),
-            sizes,
-            only.total_bytes if has_volume else -1,
-            only.usable_bytes if has_volume else -1,
-        ),
-    )
-
-
-CODECS: Mapping[AnyApi, ApiCodec] = {
-    apis.DELETE_RECORDS: ApiCodec(
-        library.DeleteRecordsRequest,
-        library.DeleteRecordsResponse,
-        _read_delete_request,
-        _write_delete_response,
-        _write_delete_request,
-        _read_delete_response,
+CODECS: Mapping[AnyApi, ServerCodec] = {
+    apis.DELETE_RECORDS: ServerCodec(
+        library.DeleteRecordsRequest, library.DeleteRecordsResponse, _read_delete_request, _write_delete_response
     ),
-    apis.OFFSET_FOR_LEADER_EPOCH: ApiCodec(
-        library.OffsetForLeaderEpochRequest,
-        library.OffsetForLeaderEpochResponse,
-        _read_epoch_request,
-        _write_epoch_response,
-        _write_epoch_request,
-        _read_epoch_response,
+    apis.OFFSET_FOR_LEADER_EPOCH: ServerCodec(
+        library.OffsetForLeaderEpochRequest, library.OffsetForLeaderEpochResponse, _read_epoch_request, _write_epoch_response
     ),
-    apis.DESCRIBE_PRODUCERS: ApiCodec(
-        library.DescribeProducersRequest,
-        library.DescribeProducersResponse,
-        _read_producers_request,
-        _write_producers_response,
-        _write_producers_request,
-        _read_producers_response,
+    apis.DESCRIBE_PRODUCERS: ServerCodec(
+        library.DescribeProducersRequest, library.DescribeProducersResponse, _read_producers_request, _write_producers_response
     ),
-    apis.DESCRIBE_LOG_DIRS: ApiCodec(
-        library.DescribeLogDirsRequest,
-        library.DescribeLogDirsResponse,
-        _read_dirs_request,
-        _write_dirs_response,
-        _write_dirs_request,
-        _read_dirs_response,
+    apis.DESCRIBE_LOG_DIRS: ServerCodec(
+        library.DescribeLogDirsRequest, library.DescribeLogDirsResponse, _read_dirs_request, _write_dirs_response
     ),
 }

@@ -1,5 +1,6 @@
 """Server side: decode requests, encode responses. A frame is a message without its length prefix of four bytes."""
 
+import struct
 from collections.abc import Mapping, Sequence
 
 from coordinator_core.protocol.api import AnyApi, RequestHeader, Response
@@ -20,16 +21,15 @@ from coordinator_core.wire import (
     topics_codec,
     transactions_codec,
 )
-from coordinator_core.wire.api_codec import ApiCodec, BadField
+from coordinator_core.wire.api_codec import BadField, ServerCodec
 from coordinator_core.wire.direct_requests import read_directly
-from coordinator_core.wire.direct_responses import write_directly
-from coordinator_core.wire.errors import Malformed, UnknownApi, UnsupportedVersion
+from coordinator_core.wire.errors import MalformedMessage, UnknownApi, UnsupportedVersion, Unwritable
 from coordinator_core.wire.header_codec import read_header, skip_tags
+from coordinator_core.wire.heartbeat_cache import cached_heartbeat
 from coordinator_core.wire.library import message_codec
-from coordinator_core.wire.message_cache import cached_heartbeat, cached_response
 from coordinator_core.wire.parts import Buffers, Peer, WireRequest
 
-CODECS: Mapping[AnyApi, ApiCodec] = {
+CODECS: Mapping[AnyApi, ServerCodec] = {
     **membership_codec.CODECS,
     **commit_codec.CODECS,
     **offsets_codec.CODECS,
@@ -50,7 +50,7 @@ def read_request(frame: bytes, peer: Peer = _NO_PEER, offered: Mapping[int, rang
     """Decode a request.
 
     `offered` limits the APIs and versions to those of an era (`apis.offered_versions`). For any bytes, it raises only UnknownApi,
-    UnsupportedVersion or Malformed, and needs memory and time proportional to the frame's size.
+    UnsupportedVersion or MalformedMessage, and needs memory and time proportional to the frame's size.
     """
     header, position = read_header(frame)
     api = APIS.get(header.api_key)
@@ -72,7 +72,7 @@ def read_request(frame: bytes, peer: Peer = _NO_PEER, offered: Mapping[int, rang
     try:
         parts, unknown = codec.read_request(body, header, peer)
     except BadField as error:
-        raise Malformed(f"{api.name} v{header.version}: {error}", len(frame), header) from None
+        raise MalformedMessage(f"{api.name} v{header.version}: {error}", len(frame), header) from None
     return WireRequest(header, parts, unknown)
 
 
@@ -82,16 +82,16 @@ def write_response(request: WireRequest, responses: Sequence[Response]) -> Buffe
     Fetched records are a buffer of their own, and not copied.
     """
     header = request.header
-    if len(responses) == 1:
-        kept = cached_response(request, responses[0])
-        if kept is not None:
-            return (kept,)
-        direct = write_directly(request, responses[0])
-        if direct is not None:
-            return direct
-    codec = CODECS[APIS[header.api_key]]
-    body = codec.write_response(request, responses)
-    return (message_codec(codec.response, header.version).encode_response(body, header.correlation_id),)
+    api = APIS[header.api_key]
+    codec = CODECS[api]
+    if codec.response is not None:
+        body = codec.write_response(request, responses)
+        return (message_codec(codec.response, header.version).encode_response(body, header.correlation_id),)
+    try:
+        frame: Buffers = codec.write_response(request, responses)
+    except (struct.error, UnicodeEncodeError) as error:
+        raise Unwritable(f"response of {api.name} v{header.version}: {error}") from None
+    return frame
 
 
 def write_error_response(header: RequestHeader, error: ErrorCode, offered: Mapping[int, range] | None = None) -> bytes | None:

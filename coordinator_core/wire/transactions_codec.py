@@ -1,8 +1,7 @@
 """Codecs of InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn, EndTxn, DescribeTransactions and ListTransactions."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
-from uuid import UUID
 
 from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.protocol import apis
@@ -21,16 +20,12 @@ from coordinator_core.protocol.transactions import (
     EndTxnResponse,
     InitProducerIdRequest,
     InitProducerIdResponse,
-    ListedTransaction,
     ListTransactionsRequest,
     ListTransactionsResponse,
 )
 from coordinator_core.wire import library
-from coordinator_core.wire.api_codec import ApiCodec, Parts, by_topic, error_of, require, require_one
-from coordinator_core.wire.errors import Unwritable
+from coordinator_core.wire.api_codec import Parts, ServerCodec, by_topic, require, require_one
 from coordinator_core.wire.parts import Peer, WireRequest
-
-_Names = Mapping[UUID, str]
 
 # ---- InitProducerId
 
@@ -44,20 +39,6 @@ def _read_init_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
     )
 
 
-def _write_init_request(parts: Sequence[InitProducerIdRequest], version: int) -> Any:
-    request = require_one(parts, version)
-    if request.producer != NO_PRODUCER and not apis.INIT_PRODUCER_ID.has_field(version, "producer"):
-        raise Unwritable(f"InitProducerId v{version} has no producer id: use v3 or later")
-    if request.enable_two_phase_commit or request.keep_prepared:
-        raise Unwritable(f"InitProducerId v{version} has no two-phase commit")
-    return library.InitProducerIdRequest(
-        transactional_id=request.transactional_id,
-        transaction_timeout_ms=request.timeout_ms,
-        producer_id=request.producer.producer_id,
-        producer_epoch=request.producer.producer_epoch,
-    )
-
-
 def _write_init_response(request: WireRequest, responses: Sequence[InitProducerIdResponse]) -> Any:
     response = require_one(responses, request.header.version)
     return library.InitProducerIdResponse(
@@ -66,10 +47,6 @@ def _write_init_response(request: WireRequest, responses: Sequence[InitProducerI
         producer_id=response.producer.producer_id,
         producer_epoch=response.producer.producer_epoch,
     )
-
-
-def _read_init_response(body: Any, _version: int, _names: _Names) -> tuple[InitProducerIdResponse]:
-    return (InitProducerIdResponse(error_of(body.error_code), ProducerEpoch(body.producer_id, body.producer_epoch)),)
 
 
 # ---- AddPartitionsToTxn
@@ -110,38 +87,6 @@ def _partitions(topics: Any) -> tuple[TopicPartition, ...]:
     )
 
 
-def _write_add_request(parts: Sequence[AddPartitionsToTxnRequest], version: int) -> Any:
-    kind = library.AddPartitionsToTxnRequest
-    if not apis.ADD_PARTITIONS_TO_TXN.has_field(version, "transactions"):
-        request = require_one(parts, version)
-        if request.verify_only or request.from_broker:
-            raise Unwritable(f"AddPartitionsToTxn v{version} is sent by clients, and cannot verify: use v4 or later")
-        return kind(
-            v3_and_below_transactional_id=request.transactional_id,
-            v3_and_below_producer_id=request.producer.producer_id,
-            v3_and_below_producer_epoch=request.producer.producer_epoch,
-            v3_and_below_topics=_topics(request.partitions),
-        )
-    return kind(
-        transactions=[
-            kind.AddPartitionsToTxnTransaction(
-                transactional_id=request.transactional_id,
-                producer_id=request.producer.producer_id,
-                producer_epoch=request.producer.producer_epoch,
-                verify_only=request.verify_only,
-                topics=_topics(request.partitions),
-            )
-            for request in parts
-        ]
-    )
-
-
-def _topics(partitions: Iterable[TopicPartition]) -> list[Any]:
-    kind = library.AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
-    named = by_topic((partition, None) for partition in partitions)
-    return [kind(name=name, partitions=[number for number, _ in each]) for name, each in named.items()]
-
-
 def _write_add_response(request: WireRequest, responses: Sequence[AddPartitionsToTxnResponse]) -> Any:
     kind = library.AddPartitionsToTxnResponse
     version = request.header.version
@@ -173,23 +118,6 @@ def _topic_results(errors: Mapping[TopicPartition, ErrorCode]) -> list[Any]:
     ]
 
 
-def _read_add_response(body: Any, version: int, _names: _Names) -> tuple[AddPartitionsToTxnResponse, ...]:
-    if not apis.ADD_PARTITIONS_TO_TXN.has_field(version, "transactions"):
-        return (AddPartitionsToTxnResponse(None, _errors(body.results_by_topic_v3_and_below)),)
-    return tuple(
-        AddPartitionsToTxnResponse(require(each.transactional_id, "transactional_id"), _errors(each.topic_results))
-        for each in require(body.results_by_transaction, "results_by_transaction")
-    )
-
-
-def _errors(topics: Any) -> dict[TopicPartition, ErrorCode]:
-    return {
-        TopicPartition(require(topic.name, "topic name"), each.partition_index): error_of(each.partition_error_code)
-        for topic in require(topics, "topics")
-        for each in require(topic.results_by_partition, "partitions")
-    }
-
-
 # ---- AddOffsetsToTxn, EndTxn
 
 
@@ -206,22 +134,8 @@ def _read_offsets_request(body: Any, header: RequestHeader, _peer: Peer) -> Part
     )
 
 
-def _write_offsets_request(parts: Sequence[AddOffsetsToTxnRequest], version: int) -> Any:
-    request = require_one(parts, version)
-    return library.AddOffsetsToTxnRequest(
-        transactional_id=request.transactional_id,
-        producer_id=request.producer.producer_id,
-        producer_epoch=request.producer.producer_epoch,
-        group_id=request.group_id,
-    )
-
-
 def _write_offsets_response(request: WireRequest, responses: Sequence[AddOffsetsToTxnResponse]) -> Any:
     return library.AddOffsetsToTxnResponse(throttle_time_ms=0, error_code=require_one(responses, request.header.version).error)
-
-
-def _read_offsets_response(body: Any, _version: int, _names: _Names) -> tuple[AddOffsetsToTxnResponse]:
-    return (AddOffsetsToTxnResponse(error_of(body.error_code)),)
 
 
 def _read_end_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
@@ -238,16 +152,6 @@ def _read_end_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
     )
 
 
-def _write_end_request(parts: Sequence[EndTxnRequest], version: int) -> Any:
-    request = require_one(parts, version)
-    return library.EndTxnRequest(
-        transactional_id=request.transactional_id,
-        producer_id=request.producer.producer_id,
-        producer_epoch=request.producer.producer_epoch,
-        committed=request.commit,
-    )
-
-
 def _write_end_response(request: WireRequest, responses: Sequence[EndTxnResponse]) -> Any:
     response = require_one(responses, request.header.version)
     return library.EndTxnResponse(
@@ -258,22 +162,12 @@ def _write_end_response(request: WireRequest, responses: Sequence[EndTxnResponse
     )
 
 
-def _read_end_response(body: Any, version: int, _names: _Names) -> tuple[EndTxnResponse]:
-    has_producer = apis.END_TXN.has_field(version, "increments_epoch")
-    producer = ProducerEpoch(body.producer_id, body.producer_epoch) if has_producer else NO_PRODUCER
-    return (EndTxnResponse(error_of(body.error_code), producer),)
-
-
 # ---- DescribeTransactions, ListTransactions
 
 
 def _read_describe_request(body: Any, _header: RequestHeader, _peer: Peer) -> Parts:
     ids = require(body.transactional_ids, "transactional_ids")
     return Parts(tuple(DescribeTransactionRequest(require(each, "transactional_id")) for each in ids))
-
-
-def _write_describe_request(parts: Sequence[DescribeTransactionRequest], _version: int) -> Any:
-    return library.DescribeTransactionsRequest(transactional_ids=[part.transactional_id for part in parts])
 
 
 def _write_describe_response(_request: WireRequest, responses: Sequence[DescribeTransactionResponse]) -> Any:
@@ -299,25 +193,6 @@ def _write_describe_response(_request: WireRequest, responses: Sequence[Describe
     )
 
 
-def _read_describe_response(body: Any, _version: int, _names: _Names) -> tuple[DescribeTransactionResponse, ...]:
-    return tuple(
-        DescribeTransactionResponse(
-            error_of(each.error_code),
-            require(each.transactional_id, "transactional_id"),
-            require(each.transaction_state, "transaction_state"),
-            each.transaction_timeout_ms,
-            each.transaction_start_time_ms,
-            ProducerEpoch(each.producer_id, each.producer_epoch),
-            frozenset(
-                TopicPartition(require(topic.topic, "topic"), number)
-                for topic in require(each.topics, "topics")
-                for number in require(topic.partitions, "partitions")
-            ),
-        )
-        for each in require(body.transaction_states, "transaction_states")
-    )
-
-
 def _read_list_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
     has_duration = apis.LIST_TRANSACTIONS.has_field(header.version, "duration_ms")
     has_pattern = apis.LIST_TRANSACTIONS.has_field(header.version, "pattern")
@@ -330,20 +205,6 @@ def _read_list_request(body: Any, header: RequestHeader, _peer: Peer) -> Parts:
                 body.transactional_id_pattern if has_pattern else None,
             ),
         )
-    )
-
-
-def _write_list_request(parts: Sequence[ListTransactionsRequest], version: int) -> Any:
-    request = require_one(parts, version)
-    if request.duration_ms >= 0 and not apis.LIST_TRANSACTIONS.has_field(version, "duration_ms"):
-        raise Unwritable(f"ListTransactions v{version} has no duration: use v1 or later")
-    if request.pattern and not apis.LIST_TRANSACTIONS.has_field(version, "pattern"):
-        raise Unwritable(f"ListTransactions v{version} has no pattern: use v2 or later")
-    return library.ListTransactionsRequest(
-        state_filters=sorted(request.states),
-        producer_id_filters=sorted(request.producer_ids),
-        duration_filter=request.duration_ms,
-        transactional_id_pattern=request.pattern,
     )
 
 
@@ -361,70 +222,24 @@ def _write_list_response(request: WireRequest, responses: Sequence[ListTransacti
     )
 
 
-def _read_list_response(body: Any, _version: int, _names: _Names) -> tuple[ListTransactionsResponse]:
-    return (
-        ListTransactionsResponse(
-            error_of(body.error_code),
-            tuple(require(body.unknown_state_filters, "unknown_state_filters")),
-            tuple(
-                ListedTransaction(
-                    require(each.transactional_id, "transactional_id"),
-                    each.producer_id,
-                    require(each.transaction_state, "transaction_state"),
-                )
-                for each in require(body.transaction_states, "transaction_states")
-            ),
-        ),
-    )
-
-
-CODECS: Mapping[AnyApi, ApiCodec] = {
-    apis.INIT_PRODUCER_ID: ApiCodec(
-        library.InitProducerIdRequest,
-        library.InitProducerIdResponse,
-        _read_init_request,
-        _write_init_response,
-        _write_init_request,
-        _read_init_response,
+CODECS: Mapping[AnyApi, ServerCodec] = {
+    apis.INIT_PRODUCER_ID: ServerCodec(
+        library.InitProducerIdRequest, library.InitProducerIdResponse, _read_init_request, _write_init_response
     ),
-    apis.ADD_PARTITIONS_TO_TXN: ApiCodec(
-        library.AddPartitionsToTxnRequest,
-        library.AddPartitionsToTxnResponse,
-        _read_add_request,
-        _write_add_response,
-        _write_add_request,
-        _read_add_response,
+    apis.ADD_PARTITIONS_TO_TXN: ServerCodec(
+        library.AddPartitionsToTxnRequest, library.AddPartitionsToTxnResponse, _read_add_request, _write_add_response
     ),
-    apis.ADD_OFFSETS_TO_TXN: ApiCodec(
-        library.AddOffsetsToTxnRequest,
-        library.AddOffsetsToTxnResponse,
-        _read_offsets_request,
-        _write_offsets_response,
-        _write_offsets_request,
-        _read_offsets_response,
+    apis.ADD_OFFSETS_TO_TXN: ServerCodec(
+        library.AddOffsetsToTxnRequest, library.AddOffsetsToTxnResponse, _read_offsets_request, _write_offsets_response
     ),
-    apis.END_TXN: ApiCodec(
-        library.EndTxnRequest,
-        library.EndTxnResponse,
-        _read_end_request,
-        _write_end_response,
-        _write_end_request,
-        _read_end_response,
-    ),
-    apis.DESCRIBE_TRANSACTIONS: ApiCodec(
+    apis.END_TXN: ServerCodec(library.EndTxnRequest, library.EndTxnResponse, _read_end_request, _write_end_response),
+    apis.DESCRIBE_TRANSACTIONS: ServerCodec(
         library.DescribeTransactionsRequest,
         library.DescribeTransactionsResponse,
         _read_describe_request,
         _write_describe_response,
-        _write_describe_request,
-        _read_describe_response,
     ),
-    apis.LIST_TRANSACTIONS: ApiCodec(
-        library.ListTransactionsRequest,
-        library.ListTransactionsResponse,
-        _read_list_request,
-        _write_list_response,
-        _write_list_request,
-        _read_list_response,
+    apis.LIST_TRANSACTIONS: ServerCodec(
+        library.ListTransactionsRequest, library.ListTransactionsResponse, _read_list_request, _write_list_response
     ),
 }

@@ -31,7 +31,7 @@ with DAG(
         task_id="run",
         bash_command=(
             "exec '{{ var.value.grouplake_command }}' run --source '{{ var.value.grouplake_source }}' "
-            f"{TABLES} --trigger available-now --maintain-every 1d"
+            f"{TABLES} --trigger available-now --schedule 5m --maintain-every 1d"
         ),
         env=SECRETS,
         append_env=True,

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from coordinator_core.alerts import Alert, AlertKey, Change, Delivery, Labels, Notification, State, labels_of
-from pipelines.timestamps import at_ms, to_ms
+from pipelines.alerts.states import Alert, AlertChange, AlertKey, Delivery, Labels, Notification, State, labels_of
+from pipelines.runtime.timestamps import at_ms, to_ms
 
 
 class DeliveryResult(NamedTuple):
@@ -29,7 +29,7 @@ def alerts_of(rows: pa.Table) -> dict[AlertKey, Alert]:
     return {alert.key: alert for alert in alerts}
 
 
-def change_row(change: Change, now_ms: int) -> dict[str, Any]:
+def change_row(change: AlertChange, now_ms: int) -> dict[str, Any]:
     """A row of `alert_history` for a transition."""
     alert = change.alert
     return {
@@ -40,6 +40,7 @@ def change_row(change: Change, now_ms: int) -> dict[str, Any]:
         **_subject(alert.key.labels),
         **_value(alert.value),
         "labels": alert.labels,
+        "summary": dict(alert.annotations).get("summary"),
         "reason": alert.reason if change.change in ("resolved", "given_up") else None,
     }
 

@@ -9,18 +9,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from coordinator_core.alerts import Alert, AlertKey
 from pipelines.alerts.alert_rows import alerts_of, alerts_table
-from pipelines.errors import AnotherWriter, TablesError, UsageError
-from pipelines.failpoints import failpoint
+from pipelines.alerts.states import Alert, AlertKey
+from pipelines.runtime.errors import AnotherWriter, TablesError, UsageError
+from pipelines.runtime.failpoints import failpoint
+from pipelines.runtime.timestamps import at_ms
 from pipelines.tables import definitions
+from pipelines.tables.delta_writes import compact, delete_rows, write_rows
+from pipelines.tables.migration import add_columns, missing_columns
 from pipelines.tables.object_stores import reason_of
 from pipelines.tables.store import TableStore, timestamp_literal
-from pipelines.tables.writer import WITHOUT_HOOKS
-from pipelines.timestamps import at_ms
 
 #: Application id of the transactions on `alert_history`; their version is that of `alerts`.
 _APP_ID = "grouplake-alerts"
@@ -50,6 +51,10 @@ class AlertStore:
         self._pending_rows: list[dict[str, Any]] = []
         self._is_tidy_due = False
         self._roll_back()
+        for name, table in zip(definitions.ALERTS, (self._alerts, self._history), strict=True):
+            missing = missing_columns(name, table)
+            if len(missing):
+                add_columns(table, missing, store.path(name))
 
     def _roll_back(self) -> None:
         """Remove history that belongs to a version of `alerts` that was never written."""
@@ -90,7 +95,7 @@ class AlertStore:
         known = table.version()
         properties = CommitProperties(app_transactions=list(transactions), max_commit_retries=0)
         try:
-            write_deltalake(table, rows, mode=mode, commit_properties=properties, post_commithook_properties=WITHOUT_HOOKS)
+            write_rows(table, rows, mode, properties)
         except (DeltaError, OSError) as error:
             if self._newest_version(name) != known:
                 raise AnotherWriter(f"another process evaluates alerts into {self.root}: one at a time") from error
@@ -114,8 +119,8 @@ class AlertStore:
         self._is_tidy_due = False
         oldest = timestamp_literal(at_ms(now_ms - history_days * _DAY_MS))
         try:
-            self._history.delete(f"at < {oldest}")
-            self._history.optimize.compact()
+            delete_rows(self._history, f"at < {oldest}")
+            compact(self._history)
             for table in (self._alerts, self._history):
                 table.create_checkpoint()
                 table.vacuum(retention_hours=_VACUUM_HOURS, dry_run=False, enforce_retention_duration=False)

@@ -8,9 +8,9 @@ import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
-from coordinator_core.alerts import Notification
 from pipelines.alerts.alert_rows import DeliveryResult
 from pipelines.alerts.receivers.receiver import Context, DeliveryError, Receiver, redacted
+from pipelines.alerts.states import Notification
 
 #: Time beyond the limit of an attempt after which its thread is left alone.
 _GRACE_SECONDS = 1.0

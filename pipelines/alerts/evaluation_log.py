@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 
-from coordinator_core.alerts import ALERT_NAME, Alert, Change
 from pipelines.alerts.alert_rows import DeliveryResult
 from pipelines.alerts.receivers.receiver import redacted
-from pipelines.progress import Progress
+from pipelines.alerts.states import ALERT_NAME, Alert, AlertChange
+from pipelines.runtime.progress import Progress
 
 _SHOWN = ("pending", "firing", "resolved", "given_up")
 
@@ -18,7 +18,7 @@ class EvaluationLog:
         self._failed: dict[str, str] = {}
         self._is_stored = True
 
-    def changed(self, changes: Iterable[Change]) -> None:
+    def changed(self, changes: Iterable[AlertChange]) -> None:
         """Report transitions."""
         for change in changes:
             if change.change in _SHOWN:

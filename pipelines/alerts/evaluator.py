@@ -8,13 +8,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from coordinator_core.alerts import (
+from pipelines.alerts.alert_rows import DeliveryResult, change_row, delivery_row
+from pipelines.alerts.alert_store import AlertStore
+from pipelines.alerts.delivery import Deliverer
+from pipelines.alerts.evaluation_log import EvaluationLog
+from pipelines.alerts.observations import observe, single
+from pipelines.alerts.receivers.receiver import Context
+from pipelines.alerts.rules_file import AlertRule, AlertRules
+from pipelines.alerts.states import (
     Alert,
+    AlertChange,
     AlertKey,
-    Change,
     Labels,
     Notification,
-    Owner,
+    OwnerTeam,
     Rule,
     RuleResult,
     due_notifications,
@@ -25,19 +32,11 @@ from coordinator_core.alerts import (
     with_failure,
     with_success,
 )
-from pipelines.alerts.alert_rows import DeliveryResult, change_row, delivery_row
-from pipelines.alerts.alert_store import AlertStore
-from pipelines.alerts.delivery import Deliverer
-from pipelines.alerts.evaluation_log import EvaluationLog
-from pipelines.alerts.observations import observe, single
-from pipelines.alerts.receivers.receiver import Context
-from pipelines.alerts.rules_file import AlertRule, AlertRules
-from pipelines.alerts.tables import Tables
-from pipelines.errors import AnotherWriter, GrouplakeError, TablesError
-from pipelines.failpoints import failpoint
+from pipelines.alerts.tables import RuleTables
 from pipelines.query.engine import Snapshot, batch_at
+from pipelines.runtime.errors import AnotherWriter, GrouplakeError, TablesError
+from pipelines.runtime.failpoints import failpoint
 from pipelines.tables.store import TableStore
-from pipelines.timestamps import to_ms
 
 #: Failed attempts of a notification that are kept in the history one by one.
 _STORED_FAILURES = 8
@@ -68,8 +67,8 @@ class AlertEvaluator:
         self._log = log
         self._deliverer = Deliverer(rules.receivers)
         self._alerts = store.load()
-        #: Completion of the last batch that was read, for the time in which the tables cannot be read.
-        self._last_batch_ms: int | None = None
+        #: Time of the last batch that was read, and its expected age, for the time in which the tables cannot be read.
+        self._last_age: tuple[int, float | None] | None = None
 
     @property
     def alerts(self) -> Mapping[AlertKey, Alert]:
@@ -91,7 +90,7 @@ class AlertEvaluator:
         due = self._deliverer.ready(due_notifications(alerts, self._rules.groupings, now_ms))
         for notification in due:
             alerts = with_attempt(alerts, notification)
-        changes = [*stepped.changes, *(Change("given_up", alert) for alert in given_up)]
+        changes = [*stepped.changes, *(AlertChange("given_up", alert) for alert in given_up)]
         self._log.changed(changes)
         if changes or due or _state(alerts) != _state(before):
             self._commit(alerts, [change_row(change, now_ms) for change in changes], now_ms)
@@ -107,8 +106,8 @@ class AlertEvaluator:
         except GrouplakeError as error:
             self._tables = TableStore(self._root)
             return self._results_without_tables(now_ms), {"all rules": str(error)}
-        self._last_batch_ms = to_ms(snapshot.batch.finished_at)
-        tables = Tables(snapshot, now_ms, self._rules.stale_after_ms)
+        tables = RuleTables(snapshot, now_ms, self._rules.stale_after_ms)
+        self._last_age = tables.batch_at_ms, tables.expected_seconds
         results, failed = [], {}
         for rule in self._rules.rules:
             active = [key.labels for key in self._alerts if key.rule == rule.rule.name]
@@ -124,10 +123,12 @@ class AlertEvaluator:
 
     def _results_without_tables(self, now_ms: int) -> list[RuleResult]:
         """All is unknown but the age of the last batch that was read, which grows."""
-        age = None if self._last_batch_ms is None else (now_ms - self._last_batch_ms) / 1000
+        if self._last_age is None:
+            return [RuleResult(rule.rule, None) for rule in self._rules.rules]
+        batch_at_ms, expected = self._last_age
+        age = (now_ms - batch_at_ms) / 1000
         return [
-            RuleResult(rule.rule, single(rule, age) if rule.on == "batch_age" and age is not None else None)
-            for rule in self._rules.rules
+            RuleResult(rule.rule, single(rule, age, expected) if rule.on == "batch_age" else None) for rule in self._rules.rules
         ]
 
     def _route(self, rule: Rule, labels: Labels) -> tuple[Labels, tuple[str, ...]]:
@@ -174,6 +175,6 @@ def _state(alerts: Mapping[AlertKey, Alert]) -> dict[AlertKey, Alert]:
     return {key: replace(alert, value=None, annotations=()) for key, alert in alerts.items()}
 
 
-def receivers_of(rule: AlertRule, owner: Owner | None, rules: AlertRules) -> tuple[str, ...]:
+def receivers_of(rule: AlertRule, owner: OwnerTeam | None, rules: AlertRules) -> tuple[str, ...]:
     """Receivers of an alert: those of the rule, else of the owner of the group, else the default ones."""
     return rule.receivers or (() if owner is None else owner.receivers) or rules.default_receivers

@@ -8,12 +8,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coordinator_core.alerts import Labels, Observation, holds_of_aggregate, is_label_name, labels_of
-from pipelines.alerts.durations import duration_text
-from pipelines.alerts.rule_kinds import LABEL_NAMES, LEVELS, Unit
-from pipelines.alerts.rules_file import AlertRule
-from pipelines.alerts.tables import LAG_VALUES, Tables
-from pipelines.errors import UsageError
+from coordinator_core.health.durations import duration_text
+from pipelines.alerts.finding_texts import finding_words
+from pipelines.alerts.rule_kinds import FORMER_FINDINGS, LABEL_NAMES, LEVELS, Unit
+from pipelines.alerts.rules_file import AboveExpected, AlertRule
+from pipelines.alerts.states import Above, Labels, Observation, holds_of_aggregate, is_label_name, labels_of
+from pipelines.alerts.tables import LAG_VALUES, RuleTables
+from pipelines.runtime.errors import UsageError
 
 _BLANKS = re.compile(r"\s+")
 #: Between labels in the key of a row.
@@ -23,7 +24,7 @@ _SEPARATOR = "\x1f"
 Observations = dict[Labels, Observation]
 
 
-def observe(rule: AlertRule, tables: Tables, active: Collection[Labels] | None) -> Observations | None:
+def observe(rule: AlertRule, tables: RuleTables, active: Collection[Labels] | None) -> Observations | None:
     """Observations of a rule where its condition is true, and of its `active` alerts (None: all); None if nothing is known.
 
     Raises:
@@ -32,11 +33,11 @@ def observe(rule: AlertRule, tables: Tables, active: Collection[Labels] | None) 
     if rule.kind.needs_current_tables and not tables.is_current:
         return None
     if rule.on in _SINGLE:
-        return single(rule, _SINGLE[rule.on](rule, tables))
+        return single(rule, _SINGLE[rule.on](rule, tables), tables.expected_seconds)
     return _OBSERVERS[rule.on](rule, tables, active)
 
 
-def _of_partitions(rule: AlertRule, tables: Tables, active: Collection[Labels] | None) -> Observations | None:
+def _of_partitions(rule: AlertRule, tables: RuleTables, active: Collection[Labels] | None) -> Observations | None:
     rows = tables.expiry if rule.on == "expires_in" else tables.lag
     if not rows.num_rows:
         return {} if rule.on == "expires_in" else None
@@ -61,33 +62,33 @@ def _of_partitions(rule: AlertRule, tables: Tables, active: Collection[Labels] |
             "partitions": all_rows,
         }
     )
-    return _observations(rule, found, active)
+    return _observations(rule, found, active, tables)
 
 
-def _of_status(rule: AlertRule, tables: Tables, active: Collection[Labels] | None) -> Observations | None:
+def _of_status(rule: AlertRule, tables: RuleTables, active: Collection[Labels] | None) -> Observations | None:
     rows = tables.status
     if not rows.num_rows:
         return None
     rows = _matching(rows, "group_id", rule.groups)
     holds = rule.condition.holds(rows["status"])
     if rule.findings:
-        wanted = pc.is_in(tables.findings["rule"], pa.array(rule.findings, pa.string()))
+        former = [name for name, present in FORMER_FINDINGS.items() if present in rule.findings]
+        wanted = pc.is_in(tables.findings["rule"], pa.array([*rule.findings, *former], pa.string()))
         groups = tables.findings["group_id"].filter(wanted)
         # an unknown status remains unknown
         holds = pc.and_(holds, pc.is_in(rows["group_id"], groups.combine_chunks()))
     found = pa.table({"group": rows["group_id"], "value": rows["status"], "holds": holds, **_columns(rows, rule.kind.details)})
-    return _observations(rule, found, active)
+    return _observations(rule, found, active, tables)
 
 
-def _of_rebalances(rule: AlertRule, tables: Tables, active: Collection[Labels] | None) -> Observations:
+def _of_rebalances(rule: AlertRule, tables: RuleTables, active: Collection[Labels] | None) -> Observations:
     rows = _matching(tables.rebalances(rule.window_ms), "group_id", rule.groups)
     value = rows["rebalance_storm"]
-    return _observations(
-        rule, pa.table({"group": rows["group_id"], "value": value, "holds": rule.condition.holds(value)}), active
-    )
+    found = pa.table({"group": rows["group_id"], "value": value, "holds": rule.condition.holds(value)})
+    return _observations(rule, found, active, tables)
 
 
-def _of_sql(rule: AlertRule, tables: Tables, active: Collection[Labels] | None) -> Observations:
+def _of_sql(rule: AlertRule, tables: RuleTables, active: Collection[Labels] | None) -> Observations:
     rows = tables.snapshot.query(rule.sql)
     names = rows.schema.names
     if names.count("value") != 1:
@@ -108,16 +109,19 @@ def _of_sql(rule: AlertRule, tables: Tables, active: Collection[Labels] | None) 
     labels = {} if "group" not in names else {"group": rule.groups}
     for name, pattern in labels.items():
         found = _matching(found, name, pattern)
-    return _observations(rule, found, active)
+    observed = _observations(rule, found, active)
+    # a query that selects defects no longer has a row of what is well again, which does not mean that it is gone
+    cleared = {labels: Observation(labels, False, None, {"value": value_text(None, rule.kind.unit)}) for labels in active or ()}
+    return {**cleared, **observed}
 
 
 #: Kinds with one alert, without labels.
-_SINGLE: dict[str, Callable[[AlertRule, Tables], float | None]] = {
+_SINGLE: dict[str, Callable[[AlertRule, RuleTables], float | None]] = {
     "quarantine": lambda rule, tables: tables.quarantined(rule.window_ms),
     "batch_age": lambda _, tables: tables.batch_age_ms / 1000,
     "sample_age": lambda _, tables: tables.sample_age_seconds(),
 }
-_OBSERVERS: dict[str, Callable[[AlertRule, Tables, Collection[Labels] | None], Observations | None]] = {
+_OBSERVERS: dict[str, Callable[[AlertRule, RuleTables, Collection[Labels] | None], Observations | None]] = {
     "status": _of_status,
     "rebalance_storm": _of_rebalances,
     "sql": _of_sql,
@@ -125,16 +129,25 @@ _OBSERVERS: dict[str, Callable[[AlertRule, Tables, Collection[Labels] | None], O
 }
 
 
-def single(rule: AlertRule, value: float | None) -> Observations:
-    """The observation of a rule that has one alert, without labels."""
+def single(rule: AlertRule, value: float | None, expected_seconds: float | None) -> Observations:
+    """The observation of a rule that has one alert, without labels.
+
+    `expected_seconds` is the limit of a rule about more than the expected age; without one it is unknown whether it holds.
+    """
+    condition = rule.condition
+    if isinstance(condition, AboveExpected):
+        condition, value = (condition, None) if expected_seconds is None else (Above(expected_seconds), value)
     column = pa.chunked_array([pa.array([value], pa.float64())])
-    return _observations(rule, pa.table({"value": column, "holds": rule.condition.holds(column)}), ((),))
+    return _observations(rule, pa.table({"value": column, "holds": condition.holds(column)}), ((),))
 
 
-def _observations(rule: AlertRule, rows: pa.Table, active: Collection[Labels] | None) -> Observations:
+def _observations(
+    rule: AlertRule, rows: pa.Table, active: Collection[Labels] | None, tables: RuleTables | None = None
+) -> Observations:
     """Observations of the rows where the condition is true, and of the alerts that are `active` (None: all).
 
     The columns are labels, `value`, `holds`, and the details of the kind. Most rows are of no interest and become no objects.
+    With `tables`, the labels name a group, and the words about its finding become details.
     """
     label_names = [name for name in rows.schema.names if name not in ("value", "holds", *rule.kind.details)]
     is_true = pc.fill_null(rows["holds"], False)
@@ -148,8 +161,19 @@ def _observations(rule: AlertRule, rows: pa.Table, active: Collection[Labels] | 
             raise UsageError(f"two rows of the query have the same labels: {dict(labels)}")
         value = _finite(row["value"])
         details = {name: str(row[name]) for name in rule.kind.details if row.get(name) is not None}
-        found[labels] = Observation(labels, row["holds"], value, {**details, "value": value_text(value, rule.kind.unit)})
+        words = {} if tables is None or not row["holds"] else _words(rule, tables, dict(labels))
+        found[labels] = Observation(labels, row["holds"], value, {**details, **words, "value": value_text(value, rule.kind.unit)})
     return found
+
+
+def _words(rule: AlertRule, tables: RuleTables, labels: Mapping[str, str]) -> dict[str, str]:
+    """Words about the finding behind an alert."""
+    status = tables.status_of(labels["group"])
+    if status is None:
+        return {}
+    partition = labels.get("partition")
+    rules = rule.findings or rule.kind.findings
+    return finding_words(status, rules, labels.get("topic"), None if partition is None else int(partition))
 
 
 def _with_labels(rows: pa.Table, label_names: list[str], active: Collection[Labels]) -> pa.Table:

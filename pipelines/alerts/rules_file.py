@@ -1,5 +1,6 @@
 """The file of rules: TOML with rules, owners and receivers. Every mistake is one line that names the rule and the key."""
 
+import math
 import os
 import re
 import tomllib
@@ -8,7 +9,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from coordinator_core.alerts import (
+from coordinator_core.health.durations import parse_duration_ms
+from pipelines.alerts.receivers.alertmanager import Alertmanager
+from pipelines.alerts.receivers.command import CommandReceiver
+from pipelines.alerts.receivers.receiver import Receiver
+from pipelines.alerts.receivers.smtp import Smtp
+from pipelines.alerts.receivers.webhook import Webhook
+from pipelines.alerts.rule_kinds import (
+    DEFECTS,
+    FINDINGS,
+    FORMER_FINDINGS,
+    KINDS,
+    LABEL_NAMES,
+    LEVELS,
+    STATUSES,
+    UNKNOWN_STATUSES,
+    RuleKind,
+    Unit,
+)
+from pipelines.alerts.section import Section
+from pipelines.alerts.states import (
     ALERT_NAME,
     Above,
     Below,
@@ -16,33 +36,28 @@ from coordinator_core.alerts import (
     Grouping,
     Labels,
     OneOf,
-    Owner,
+    OwnerTeam,
     Rule,
     Template,
     labels_of,
 )
-from pipelines.alerts.durations import parse_duration_ms
-from pipelines.alerts.receivers.alertmanager import Alertmanager
-from pipelines.alerts.receivers.command import Command
-from pipelines.alerts.receivers.receiver import Receiver
-from pipelines.alerts.receivers.smtp import Smtp
-from pipelines.alerts.receivers.webhook import Webhook
-from pipelines.alerts.rule_kinds import DEFECTS, FINDINGS, KINDS, LABEL_NAMES, LEVELS, STATUSES, UNKNOWN_STATUSES, Kind, Unit
-from pipelines.alerts.section import Section
-from pipelines.errors import UsageError
 from pipelines.query.statement import is_reading
+from pipelines.runtime.configuration import PROFILES
+from pipelines.runtime.errors import UsageError
 
 #: The commented example.
-EXAMPLE = Path(__file__).parents[1] / "conf" / "examples" / "alerts.toml"
+EXAMPLE = PROFILES / "examples" / "alerts.toml"
 
 _HOUR_MS = 3_600_000
 _RECEIVER_KINDS: dict[str, Callable[[str, Grouping, float, Section], Receiver]] = {
     "webhook": Webhook.of,
     "alertmanager": Alertmanager.of,
     "smtp": Smtp.of,
-    "command": Command.of,
+    "command": CommandReceiver.of,
 }
 _CONDITIONS = ("above", "below", "in")
+#: A limit that follows from the interval of the job.
+EXPECTED = "expected"
 
 
 @dataclass(frozen=True)
@@ -62,9 +77,14 @@ class AlertRule:
     findings: tuple[str, ...] = ()
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> RuleKind:
         """The kind of the rule."""
         return KINDS[self.on]
+
+
+@dataclass(frozen=True)
+class AboveExpected(Above):
+    """The value is greater than the interval of the job lets one expect. Its limit is that of the tables."""
 
 
 @dataclass(frozen=True)
@@ -72,11 +92,12 @@ class AlertRules:
     """A file of rules. `receivers` has those that some rule or owner uses, and all others."""
 
     rules: tuple[AlertRule, ...]
-    owners: tuple[Owner, ...]
+    owners: tuple[OwnerTeam, ...]
     receivers: Mapping[str, Receiver]
     default_receivers: tuple[str, ...]
     every_ms: int
-    stale_after_ms: int
+    #: None: it follows from the interval of the job.
+    stale_after_ms: int | None
     history_days: int
     external_url: str
 
@@ -90,7 +111,7 @@ class AlertRules:
         return {name: receiver.grouping for name, receiver in self.receivers.items()}
 
 
-def load_owners(path: str) -> tuple[Owner, ...]:
+def load_owners(path: str) -> tuple[OwnerTeam, ...]:
     """The owners of a file of rules. Its receivers, and so their secrets, are not read.
 
     Raises:
@@ -128,13 +149,19 @@ def load_rules(path: str, environment: Mapping[str, str] = os.environ) -> AlertR
         receivers=receivers,
         default_receivers=default_receivers,
         every_ms=general.positive_duration_ms("every", 30_000),
-        stale_after_ms=general.positive_duration_ms("stale_after", 600_000),
+        stale_after_ms=_stale_after_ms(general),
         history_days=general.number("history_days", 90, 1, 36_500),
         external_url=general.text("external_url", ""),
     )
     general.end()
     top.end()
     return loaded
+
+
+def _stale_after_ms(general: Section) -> int | None:
+    if general.raw("stale_after") in (None, EXPECTED):
+        return None
+    return general.positive_duration_ms("stale_after", 0)
 
 
 def _rule_name(at: int, values: Mapping[str, Any]) -> str:
@@ -184,19 +211,21 @@ def _rule(
 
 def _findings(section: Section) -> tuple[str, ...]:
     findings = section.names("findings") or ()
-    for name in findings:
+    found = tuple(FORMER_FINDINGS.get(name, name) for name in findings)
+    for name in found:
         if name not in FINDINGS:
             raise section.fail("findings", f"has {name!r}: must be one of {', '.join(FINDINGS)}")
-    return findings
+    return found
 
 
 def _annotations(
-    section: Section, kind: Kind, per: str | None, labels: set[str], any_name: bool
+    section: Section, kind: RuleKind, per: str | None, labels: set[str], any_name: bool
 ) -> tuple[tuple[str, Template], ...]:
     """The texts of a rule; every placeholder has to be known, except those that a query can have as columns."""
     columns = LEVELS[per] if per is not None else ()
     known = kind.placeholders | labels | {LABEL_NAMES[column] for column in columns} | {"team"}
-    texts = {"summary": kind.summary, **section.text_map("annotations")}
+    description = {} if kind.level is None else {"description": kind.description}
+    texts = {"summary": kind.summary, **description, **section.text_map("annotations")}
     for key, text in texts.items():
         unknown = sorted(Template(text).names - known)
         if unknown and not any_name:
@@ -204,7 +233,7 @@ def _annotations(
     return tuple((key, Template(text)) for key, text in sorted(texts.items()))
 
 
-def _condition(section: Section, kind: Kind, on: str) -> Condition:
+def _condition(section: Section, kind: RuleKind, on: str) -> Condition:
     given = [key for key in _CONDITIONS if section.has(key)]
     values = {key: section.raw(key) for key in _CONDITIONS}
     if not given and on == "status" and section.has("findings"):
@@ -224,6 +253,8 @@ def _condition(section: Section, kind: Kind, on: str) -> Condition:
         raise section.fail("in", f'does not fit on = "{on}": use above or below')
     if on == "status":
         raise section.fail(key, 'does not fit on = "status": use in')
+    if values[key] == EXPECTED and kind.has_expected_value and key == "above":
+        return AboveExpected(math.inf)
     limit = _limit(section, key, values[key], kind.unit)
     return Above(limit) if key == "above" else Below(limit)
 
@@ -248,17 +279,17 @@ def _read(path: str, environment: Mapping[str, str]) -> Section:
     return Section(path, values, environment)
 
 
-def _owners(top: Section, receivers: Collection[str]) -> tuple[Owner, ...]:
+def _owners(top: Section, receivers: Collection[str]) -> tuple[OwnerTeam, ...]:
     return tuple(_owner(section, receivers) for section in top.each("owners", lambda at, _: f"owner {at}"))
 
 
-def _owner(section: Section, receivers: Collection[str]) -> Owner:
+def _owner(section: Section, receivers: Collection[str]) -> OwnerTeam:
     groups = section.pattern("groups")
     if groups is None:
         raise section.fail("groups", "is missing")
     labels = dict(section.labels("labels"))
     team = section.text("team", "")
-    owner = Owner(
+    owner = OwnerTeam(
         groups,
         labels_of({**labels, **({"team": team} if team else {})}),
         section.known_names("receivers", receivers, "receiver") or (),

@@ -6,7 +6,15 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-from coordinator_core.alerts import (
+from coordinator_core.health.durations import duration_text
+from pipelines.alerts.alert_store import AlertStore
+from pipelines.alerts.delivery import Deliverer
+from pipelines.alerts.evaluation_log import EvaluationLog
+from pipelines.alerts.evaluator import AlertEvaluator, receivers_of
+from pipelines.alerts.observations import observe
+from pipelines.alerts.receivers.receiver import Context
+from pipelines.alerts.rules_file import AlertRule, AlertRules
+from pipelines.alerts.states import (
     ALERT_NAME,
     Alert,
     AlertKey,
@@ -17,19 +25,11 @@ from coordinator_core.alerts import (
     labels_of,
     owner_of,
 )
-from pipelines.alerts.alert_store import AlertStore
-from pipelines.alerts.delivery import Deliverer
-from pipelines.alerts.durations import duration_text
-from pipelines.alerts.evaluation_log import EvaluationLog
-from pipelines.alerts.evaluator import AlertEvaluator, receivers_of
-from pipelines.alerts.observations import observe
-from pipelines.alerts.receivers.receiver import Context
-from pipelines.alerts.rules_file import AlertRule, AlertRules
-from pipelines.alerts.tables import Tables
-from pipelines.errors import GrouplakeError, TablesError, UsageError
-from pipelines.job.stop_request import StopRequest
-from pipelines.progress import Progress
+from pipelines.alerts.tables import RuleTables
 from pipelines.query.engine import Snapshot
+from pipelines.runtime.errors import GrouplakeError, TablesError, UsageError
+from pipelines.runtime.progress import Progress
+from pipelines.runtime.stop_request import StopRequest
 from pipelines.tables.store import TableStore
 from pipelines.tables.writer_lock import writer_lock
 
@@ -86,12 +86,12 @@ def evaluate_until_stopped(evaluator: AlertEvaluator, every_ms: int, stop: StopR
 
 
 def check_rules(root: str, rules: AlertRules, now_ms: int) -> tuple[pa.Table, bool]:
-    """What each rule would do now, and whether all rules could be evaluated.
+    """Return what each rule would do now, and whether all rules could be evaluated.
 
     Raises:
         UsageError: there are no tables.
     """
-    tables = Tables(Snapshot.open(root), now_ms, rules.stale_after_ms)
+    tables = RuleTables(Snapshot.open(root), now_ms, rules.stale_after_ms)
     rows = []
     is_complete = True
     for rule in rules.rules:

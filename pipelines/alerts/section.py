@@ -5,10 +5,10 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
-from coordinator_core.alerts import Labels, is_label_name, labels_of
-from pipelines.alerts.durations import parse_duration_ms
-from pipelines.credentials import is_kept_elsewhere, resolve
-from pipelines.errors import UsageError
+from coordinator_core.health.durations import parse_duration_ms
+from pipelines.alerts.states import Labels, is_label_name, labels_of
+from pipelines.runtime.credentials import is_kept_elsewhere, resolve
+from pipelines.runtime.errors import UsageError
 
 T = TypeVar("T")
 

@@ -6,17 +6,24 @@ Unknown values are null and remain null: rows of old samples and groups without 
 import math
 from datetime import datetime
 from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.query.engine import Snapshot
+from pipelines.query.plain_strings import plain_strings
 from pipelines.query.rebalances import IS_REBALANCE
+from pipelines.query.tables_age import longest_batch
+from pipelines.runtime.timestamps import at_ms, to_ms
+from pipelines.tables.data_age import job_batch_at, limit_of
 from pipelines.tables.store import timestamp_literal
-from pipelines.timestamps import at_ms, to_ms
 
 #: Value of rows that no limit concerns, such as the retention margin of a group that has read everything.
 _NEVER = math.inf
+
+#: Age above which values are unknown, if neither the file nor the job has a limit.
+_STALE_AFTER_MS = 600_000
 
 #: Kind of rule → its value in the columns of `lag`.
 LAG_VALUES = {
@@ -27,28 +34,49 @@ LAG_VALUES = {
 }
 
 
-class Tables:
+class RuleTables:
     """Rows that rules read, at one batch and one time."""
 
-    def __init__(self, snapshot: Snapshot, now_ms: int, stale_after_ms: int) -> None:
+    def __init__(self, snapshot: Snapshot, now_ms: int, stale_after_ms: int | None) -> None:
+        """`stale_after_ms` is the age above which values are unknown; None: it follows from the interval of the job."""
         self.snapshot = snapshot
         self.now_ms = now_ms
-        self.stale_after_ms = stale_after_ms
+        self._stale_after_ms = stale_after_ms
+
+    @cached_property
+    def expected_seconds(self) -> float | None:
+        """Age up to which the newest batch and sample are expected to be; None without an interval of the job."""
+        interval = self.snapshot.batch.interval_seconds
+        if interval is None:
+            return None
+        return limit_of(interval, longest_batch(self.snapshot.query, self.snapshot.batch)).total_seconds()
+
+    @property
+    def stale_after_ms(self) -> float:
+        """Age above which values are unknown."""
+        if self._stale_after_ms is not None:
+            return self._stale_after_ms
+        return _STALE_AFTER_MS if self.expected_seconds is None else self.expected_seconds * 1_000
 
     @property
     def is_current(self) -> bool:
         """Whether the last batch is recent."""
         return self.batch_age_ms <= self.stale_after_ms
 
+    @cached_property
+    def batch_at_ms(self) -> int:
+        """Time of the last batch of the job."""
+        return to_ms(job_batch_at(self.snapshot.batch, self._sampled_at))
+
     @property
     def batch_age_ms(self) -> int:
-        """Time since the last batch."""
-        return self.now_ms - to_ms(self.snapshot.batch.finished_at)
+        """Time since the last batch of the job."""
+        return self.now_ms - self.batch_at_ms
 
     @property
     def oldest_sample(self) -> datetime:
         """Time of the oldest sample that counts."""
-        return at_ms(self.now_ms - self.stale_after_ms)
+        return at_ms(round(self.now_ms - self.stale_after_ms))
 
     @cached_property
     def lag(self) -> pa.Table:
@@ -79,12 +107,33 @@ class Tables:
         unnested = "SELECT group_id, unnest(findings) AS finding FROM group_status"
         return self._rows(f"SELECT group_id, finding['rule'] AS rule FROM ({unnested}) f")
 
+    def status_of(self, group: str) -> dict[str, Any] | None:
+        """Findings of a group and the time of their evaluation; None without a status, or if it is old."""
+        found, number_of = self._statuses
+        number = number_of.get(group)
+        return None if number is None else found.slice(number, 1).to_pylist()[0]
+
+    @cached_property
+    def _statuses(self) -> tuple[pa.Table, dict[str, int]]:
+        """Groups with findings, and the row of each."""
+        if "group_status" not in self.snapshot.batch.versions:
+            return pa.table({}), {}
+        recent = f"evaluated_at >= {timestamp_literal(self.oldest_sample)}"
+        rows = self.snapshot.query(
+            f"SELECT group_id, findings, evaluated_at FROM group_status WHERE {recent} AND cardinality(findings) > 0"
+        )
+        return rows, {group: number for number, group in enumerate(rows["group_id"].to_pylist())}
+
     def rebalances(self, window_ms: int) -> pa.Table:
-        """Number of rebalances of every group in the window, as the status rule `rebalance_storm` counts them."""
+        """Number of rebalances of every group in the window, as the status rule `rebalance_storm` counts them.
+
+        Groups that exist and have none have 0; of a group that was deleted only its rebalances count.
+        """
         since = timestamp_literal(at_ms(self.now_ms - window_ms))
         return self._rows(
-            "SELECT group_id, CAST(count(*) AS DOUBLE) AS rebalance_storm FROM membership_history "
-            f"WHERE {IS_REBALANCE} AND record_timestamp > {since} GROUP BY group_id"
+            "SELECT group_id, CAST(sum(n) AS DOUBLE) AS rebalance_storm FROM ("
+            f"SELECT group_id, 1 AS n FROM membership_history WHERE {IS_REBALANCE} AND record_timestamp > {since} "
+            "UNION ALL SELECT group_id, 0 AS n FROM groups) r GROUP BY group_id"
         )
 
     def quarantined(self, window_ms: int) -> float:
@@ -98,14 +147,15 @@ class Tables:
 
     def sample_age_seconds(self) -> float | None:
         """Seconds since the newest sample; None without samples."""
+        return None if self._sampled_at is None else (self.now_ms - to_ms(self._sampled_at)) / 1000
+
+    @cached_property
+    def _sampled_at(self) -> datetime | None:
+        if "lag" not in self.snapshot.batch.versions:
+            return None
         (row,) = self._rows("SELECT max(sampled_at) AS at FROM lag").to_pylist()
-        return None if row["at"] is None else (self.now_ms - to_ms(row["at"])) / 1000
+        at: datetime | None = row["at"]
+        return at
 
     def _rows(self, sql: str) -> pa.Table:
-        rows = self.snapshot.query(sql)
-        # DataFusion returns views of strings, which few functions of Arrow take
-        return rows.cast(pa.schema([_plain_strings(field) for field in rows.schema]))
-
-
-def _plain_strings(field: pa.Field) -> pa.Field:
-    return field.with_type(pa.string()) if pa.types.is_string_view(field.type) else field
+        return plain_strings(self.snapshot.query(sql))

@@ -21,17 +21,18 @@ from pipelines.batch.previous_batch import PreviousBatch
 from pipelines.batch.small_files import COMPACT_EVERY, compact_appended
 from pipelines.batch.topic_names import NameSource
 from pipelines.batch.transactions_plan import plan_transactions
-from pipelines.errors import TablesError
-from pipelines.failpoints import failpoint
-from pipelines.phases import Phases
-from pipelines.source.changes import SCHEMA, Kind, of_kind
+from pipelines.runtime.errors import TablesError
+from pipelines.runtime.failpoints import failpoint
+from pipelines.runtime.phases import Phases
+from pipelines.source.changes import SCHEMA, ChangeKind, of_kind
 from pipelines.source.ranges import Offsets
 from pipelines.source.transaction_log import TransactionRange
 from pipelines.tables import definitions
+from pipelines.tables.reached_position import ReachedPosition
 from pipelines.tables.store import Batch, TableStore
 from pipelines.tables.writer import TablesWriter
-from pipelines.writers.delta_rs import DeltaRsWriter
-from pipelines.writers.table_write import TableWrite, Writer
+from pipelines.tables.writers.delta_rs import DeltaRsWriter
+from pipelines.tables.writers.table_write import TableWrite, Writer
 
 #: The writes of offsets and their history, from the plan of the other tables.
 OffsetWrites = Callable[[BatchPlan, BatchContext], tuple[TableWrite, ...]]
@@ -54,7 +55,8 @@ class BatchApplier:
     """Applies change rows that are in the driver.
 
     `bulk_rows`: with more change rows than this, `SparkBatchApplier` leaves the commits in Spark.
-    `on_batch` is called for every complete batch.
+    `on_begin` is called when the end of the log that a batch reads up to has just been requested, with the last batch and the
+    root of the tables; `on_batch` for every complete batch. Both are called with the lock.
     """
 
     store: TableStore
@@ -62,6 +64,7 @@ class BatchApplier:
     retention_ms: int
     name_source: NameSource
     bulk_rows: int
+    on_begin: Callable[[Batch | None, str], None] = lambda _last, _root: None
     on_batch: Callable[[Batch], None] = lambda _batch: None
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     #: The claim of the tables. Without one, the first batch that writes claims the tables.
@@ -70,16 +73,22 @@ class BatchApplier:
     lock: threading.Lock = field(default_factory=threading.Lock)
     #: Each batch also applies the new records of this log; None: transactions are not read.
     transactions: TransactionReader | None = None
+    #: Expected time between two batches, as `TablesWriter` has it.
+    interval_seconds: int | None = None
 
     def claim(self) -> TablesWriter:
         """Return the claim of the tables, and make it if there is none yet."""
         if self.writer is None:
-            self.writer = TablesWriter.claim(self.store)
+            self.writer = TablesWriter.claim(self.store, self.interval_seconds)
         return self.writer
+
+    def begin(self) -> None:
+        """Report that the end of the log of the next batch has just been requested."""
+        self.on_begin(self.writer.last if self.writer else self.store.last_batch(), self.store.root)
 
     def apply_rows(self, rows: pa.Table, phases: Phases | None = None) -> None:
         """Apply change rows exactly once, even if the same ranges are applied again. `phases` has those of reading the rows."""
-        ranges = of_kind(rows, Kind.RANGE)
+        ranges = of_kind(rows, ChangeKind.RANGE)
         if not self._is_applied(ranges):
             self._apply(rows, ranges, phases or Phases(self.clock()), lambda plan, context: _offset_writes(rows, plan, context))
 
@@ -99,7 +108,7 @@ class BatchApplier:
         with phases.timed("plan"):
             writes = plan_transactions(found, context)
         self._write(writes, context, phases)
-        self._finish(of_kind(SCHEMA.empty_table(), Kind.RANGE), phases, found)
+        self._finish(of_kind(SCHEMA.empty_table(), ChangeKind.RANGE), phases, found)
 
     def _is_applied(self, ranges: pa.Table) -> bool:
         """True if the tables contain the batch already: Spark repeats a batch if the job ended before its checkpoint.
@@ -179,6 +188,7 @@ class BatchApplier:
             records_read=(pc.sum(ranges["records_read"]).as_py() or 0) + read,
             records_kept=kept_rows(ranges) + kept,
             transaction_offsets=transactions.next_offsets if transactions else None,
+            reached=position_of(ranges) if ranges.num_rows else None,
         )
         self.on_batch(batch)
 
@@ -189,7 +199,7 @@ def kept_rows(ranges: pa.Table) -> int:
 
 
 def _offset_writes(rows: pa.Table, plan: BatchPlan, context: BatchContext) -> tuple[TableWrite, ...]:
-    commits = of_kind(rows, Kind.COMMIT)
+    commits = of_kind(rows, ChangeKind.COMMIT)
     resolved = without_superseded(commits, plan.resolved)
     return (
         TableWrite("offsets", offset_rows(commits, plan.tombstones, resolved, context.batch_id)),
@@ -199,3 +209,20 @@ def _offset_writes(rows: pa.Table, plan: BatchPlan, context: BatchContext) -> tu
 
 def _in_order(writes: tuple[TableWrite, ...]) -> list[TableWrite]:
     return sorted(writes, key=lambda write: definitions.WRITE_ORDER.index(write.table))
+
+
+def position_of(ranges: pa.Table) -> ReachedPosition:
+    """The position after the rows of kind `range` of a batch.
+
+    At the end of the log it is the time at which that end was requested. Before the end, a partition with unread records is
+    known up to its last record, and the least of these times counts.
+    """
+    if ranges["log_end"].null_count or ranges["asked_at"].null_count:
+        return ReachedPosition()
+    left = pc.subtract(ranges["log_end"], ranges["next_offset"])
+    behind = pc.sum(left).as_py()
+    if not behind:
+        return ReachedPosition(pc.min(ranges["asked_at"]).as_py(), 0)
+    unread = ranges["record_timestamp"].filter(pc.greater(left, 0))
+    read_until: datetime | None = None if unread.null_count else pc.min(unread).as_py()
+    return ReachedPosition(read_until, behind)

@@ -1,18 +1,25 @@
 """Application of a micro-batch of Spark: collected in the driver, or with the offsets left to the executors."""
 
 import pyarrow as pa
+from py4j.protocol import Py4JError
 from pyspark import StorageLevel
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import col
 
 from pipelines.batch.apply import BatchApplier, kept_rows
 from pipelines.batch.bulk import bulk_offset_writes
-from pipelines.batch.collect import collected, collected_if_small
 from pipelines.batch.context import BatchContext
-from pipelines.phases import Phases
-from pipelines.source.changes import Kind, of_kind, table_of
-from pipelines.writers.bulk_writer import BulkWriter
-from pipelines.writers.table_write import TableWrite, Writer
+from pipelines.runtime.phases import Phases
+from pipelines.source.changes import ChangeKind, of_kind, table_of
+from pipelines.tables.writers.bulk_writer import BulkWriter
+from pipelines.tables.writers.table_write import TableWrite, Writer
+
+#: Text in the error of Spark's scheduler for results that exceed the limit of the driver.
+_TOO_LARGE = "spark.driver.maxResultSize"
+
+#: The JVM builds each Arrow batch in memory. With its default of 10,000 packed rows, 1.3 GB, a heap of 1 GiB is too small.
+_ROWS_PER_BATCH = ("spark.sql.execution.arrow.maxRecordsPerBatch", "64")
 
 
 class SparkBatchApplier(BatchApplier):
@@ -25,6 +32,7 @@ class SparkBatchApplier(BatchApplier):
     def __call__(self, changed: DataFrame, _spark_batch_id: int) -> None:
         """Apply packed change rows exactly once, even if the stream repeats the batch."""
         with self.lock:
+            self.begin()
             phases = Phases(self.clock())
             if self._is_first_batch or not self._apply_collected(changed, phases):
                 self._apply_counted(changed, phases)
@@ -35,7 +43,7 @@ class SparkBatchApplier(BatchApplier):
         with phases.timed("read"):
             packed_rows = collected_if_small(changed)
             # unpacked rows take twice the memory: only rows that stay in the driver are unpacked
-            if packed_rows is None or not self._fits(table_of(of_kind(packed_rows, Kind.RANGE))):
+            if packed_rows is None or not self._fits(table_of(of_kind(packed_rows, ChangeKind.RANGE))):
                 return False
             rows = table_of(packed_rows)
         del packed_rows
@@ -48,10 +56,10 @@ class SparkBatchApplier(BatchApplier):
         changed = changed.persist(StorageLevel.DISK_ONLY)
         try:
             with phases.timed("read"):
-                ranges = table_of(collected(changed.where(col("kind") == str(Kind.RANGE))))
+                ranges = table_of(collected(changed.where(col("kind") == str(ChangeKind.RANGE))))
             if not (self._fits(ranges) and self._apply_collected(changed, phases)) and not self._is_applied(ranges):
                 with phases.timed("read"):
-                    rows = table_of(collected(changed.where(col("kind") != str(Kind.COMMIT))))
+                    rows = table_of(collected(changed.where(col("kind") != str(ChangeKind.COMMIT))))
                 self._apply(rows, ranges, phases, lambda plan, context: bulk_offset_writes(changed, plan, context))
         finally:
             changed.unpersist()
@@ -63,3 +71,25 @@ class SparkBatchApplier(BatchApplier):
         if isinstance(write.rows, DataFrame):
             return BulkWriter(self._claimed, write.rows.sparkSession)
         return super()._writer_of(write, context)
+
+
+def collected(packed_rows: DataFrame) -> pa.Table:
+    """Collect the rows with one Spark job."""
+    name, value = _ROWS_PER_BATCH
+    settings = packed_rows.sparkSession.conf
+    before = settings.get(name)
+    settings.set(name, value)
+    try:
+        return packed_rows.toArrow()
+    finally:
+        settings.set(name, str(before))
+
+
+def collected_if_small(packed_rows: DataFrame) -> pa.Table | None:
+    """Collect the rows with one Spark job; None if they exceed `spark.driver.maxResultSize`."""
+    try:
+        return collected(packed_rows)
+    except (PySparkException, Py4JError) as error:
+        if _TOO_LARGE in str(error):
+            return None
+        raise

@@ -5,22 +5,22 @@ For batches with too many commits for the driver; `offsets_plan` explains the ro
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import coalesce, col, lit, when
+from pyspark.sql.functions import coalesce, col, least, lit, when
 
 from pipelines.batch.context import BatchContext
 from pipelines.batch.offsets_plan import KEY, history_rows, offset_rows
 from pipelines.batch.plan import BatchPlan
-from pipelines.source.changes import DDL, SCHEMA, Kind, spark_type, unpacked
+from pipelines.source.changes import DDL, SCHEMA, ChangeKind, spark_type, unpacked
 from pipelines.tables import definitions
-from pipelines.tables.leaves import leaves_of
-from pipelines.writers.executor_tasks import ReadTask
-from pipelines.writers.table_write import DELETED, EFFECTIVE_OFFSET, TableWrite, source_names
+from pipelines.tables.sorted_files.sorted_files import sorted_files_of
+from pipelines.tables.writers.executor_tasks import ReadTask
+from pipelines.tables.writers.table_write import DELETED, EFFECTIVE_OFFSET, TableWrite, source_names
 
 
 def bulk_offset_writes(changed: DataFrame, plan: BatchPlan, context: BatchContext) -> tuple[TableWrite, ...]:
     """Build writes of `offsets` and `offset_history` for the executors; `changed` are packed change rows."""
     spark = changed.sparkSession
-    commits = changed.where(col("kind") == str(Kind.COMMIT)).mapInArrow(unpacked, DDL)
+    commits = changed.where(col("kind") == str(ChangeKind.COMMIT)).mapInArrow(unpacked, DDL)
     return (
         TableWrite("offsets", _offset_rows(commits, plan, context)),
         TableWrite("offset_history", _history_rows(spark, commits, plan, context)),
@@ -43,9 +43,14 @@ def _history_rows(spark: SparkSession, commits: DataFrame, plan: BatchPlan, cont
     else:
         previous = _stored(spark, context, (*KEY, "committed_offset")).withColumnRenamed("committed_offset", "previous_offset")
         with_previous = commits.join(previous, list(KEY), "left")
-    went_back = coalesce(col("rewound"), lit(False)) | coalesce(col("first_offset") < col("previous_offset"), lit(False))
+    first_is_lower = coalesce(col("first_offset") < col("previous_offset"), lit(False))
+    went_back = coalesce(col("rewound"), lit(False)) | first_is_lower
     rows = with_previous.withColumns(
-        {"change": when(went_back, "rewind").otherwise("commit"), "batch_id": lit(context.batch_id).cast("bigint")}
+        {
+            "change": when(went_back, "rewind").otherwise("commit"),
+            "min_offset": when(first_is_lower, least(col("min_offset"), col("first_offset"))).otherwise(col("min_offset")),
+            "batch_id": lit(context.batch_id).cast("bigint"),
+        }
     ).select(schema.names)
     small = history_rows(SCHEMA.empty_table(), plan.tombstones, plan.resolved, context)
     return _with_small(rows, small, commits, plan)
@@ -56,7 +61,7 @@ def _stored(spark: SparkSession, context: BatchContext, columns: tuple[str, ...]
     table = context.previous.table("offsets")
     schema = pa.schema([definitions.table("offsets").schema.field(name).with_nullable(True) for name in columns])
     ddl = ", ".join(f"{name} {spark_type(schema.field(name).type)}" for name in columns)
-    paths = pa.table({"path": pa.array([leaf.path for leaf in leaves_of(table)], pa.string())})
+    paths = pa.table({"path": pa.array([sorted_file.path for sorted_file in sorted_files_of(table)], pa.string())})
     files = spark.createDataFrame(paths).repartition(spark.sparkContext.defaultParallelism)
     return files.mapInArrow(ReadTask(table.table_uri, schema), ddl)
 

@@ -15,15 +15,15 @@ from coordinator_core.state.membership import DEAD
 from pipelines.batch.context import BatchContext
 from pipelines.batch.groups_plan import as_table, delete
 from pipelines.batch.previous_batch import PreviousBatch
-from pipelines.failpoints import failpoint
-from pipelines.phases import Phases
 from pipelines.query.engine import Snapshot
+from pipelines.runtime.failpoints import failpoint
+from pipelines.runtime.phases import Phases
+from pipelines.runtime.timestamps import at_ms
 from pipelines.tables import definitions
 from pipelines.tables.store import Batch, TableStore, timestamp_literal
 from pipelines.tables.writer import TablesWriter
-from pipelines.timestamps import at_ms
-from pipelines.writers.delta_rs import DeltaRsWriter
-from pipelines.writers.table_write import TableWrite
+from pipelines.tables.writers.delta_rs import DeltaRsWriter
+from pipelines.tables.writers.table_write import TableWrite
 
 _EXPIRED = """
 SELECT o.group_id, o.topic, o.partition, o.committed_offset, o.leader_epoch, o.metadata, o.commit_timestamp, o.producer_id,

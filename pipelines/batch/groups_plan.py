@@ -22,10 +22,10 @@ from coordinator_core.state.registry import group_id_of
 from coordinator_core.state.views import GroupView, MemberView, TopicAssignment
 from pipelines.batch.context import BatchContext
 from pipelines.batch.topic_names import TopicNames
-from pipelines.source.changes import Kind, of_kind
+from pipelines.runtime.timestamps import ms_of, to_ms, to_time
+from pipelines.source.changes import ChangeKind, of_kind
 from pipelines.tables import definitions
-from pipelines.timestamps import ms_of, to_ms, to_time
-from pipelines.writers.table_write import DELETED, EFFECTIVE_OFFSET, source_schema
+from pipelines.tables.writers.table_write import DELETED, EFFECTIVE_OFFSET, source_schema
 
 #: Number of records of a batch that are objects at the same time; bounds the memory of the driver.
 _RECORDS_PER_STEP = 1024
@@ -65,8 +65,8 @@ def plan_groups(changed: pa.Table, topics: TopicNames, context: BatchContext) ->
     waited for a topic name are written again when the batch brings the name, even without records of these groups.
     """
     plan = GroupsPlan()
-    reported = of_kind(changed, Kind.STATE_ONLY)
-    records = pa.concat_tables([of_kind(changed, Kind.RECORD), reported])
+    reported = of_kind(changed, ChangeKind.STATE_ONLY)
+    records = pa.concat_tables([of_kind(changed, ChangeKind.RECORD), reported])
     state_only = set(zip(*(reported[name].to_pylist() for name in ("log_partition", "log_offset")), strict=True))
     fold, seeded = _seed(_groups_of(records["key"]), context)
     newest: dict[str, LogRecord] = {}
@@ -253,9 +253,9 @@ def _ownership_row(change: OwnershipChange, record: LogRecord, context: BatchCon
 
 #: History → kind of the change rows with its rows from the tasks.
 _REPORTED = {
-    "group_history": Kind.GROUP_CHANGE,
-    "membership_history": Kind.MEMBERSHIP,
-    "ownership_history": Kind.OWNERSHIP,
+    "group_history": ChangeKind.GROUP_CHANGE,
+    "membership_history": ChangeKind.MEMBERSHIP,
+    "ownership_history": ChangeKind.OWNERSHIP,
 }
 
 

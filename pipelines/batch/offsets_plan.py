@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.batch.context import BatchContext
-from pipelines.source.changes import Kind, of_kind
+from pipelines.source.changes import ChangeKind, of_kind
 from pipelines.tables import definitions
-from pipelines.writers.table_write import DELETED, EFFECTIVE_OFFSET, source_names, source_schema
+from pipelines.tables.writers.table_write import DELETED, EFFECTIVE_OFFSET, source_names, source_schema
 
 KEY = ("group_id", "topic", "partition")
 _VALUE = ("committed_offset", "leader_epoch", "metadata", "commit_timestamp", "expire_timestamp", "topic_id", "producer_id")
@@ -43,13 +43,13 @@ def plan_pending(changes: pa.Table, context: BatchContext) -> PendingPlan:
     (Java): a COMMIT marker applies the producer's pending commits, unless a newer offset is committed, which the merge decides by
     comparing `log_offset`.
     """
-    opened = of_kind(changes, Kind.PENDING)
+    opened = of_kind(changes, ChangeKind.PENDING)
     previous = _previous_pending(changes, context)
     # a transaction has a marker in every log partition that it wrote to, which ends it in this partition only
-    markers = {(row["log_partition"], row["producer_id"]): row for row in of_kind(changes, Kind.MARKER).to_pylist()}
+    markers = {(row["log_partition"], row["producer_id"]): row for row in of_kind(changes, ChangeKind.MARKER).to_pylist()}
     # usually no commits are pending before the batch: then the tombstones, which may be many, are not needed
-    wiped = {_pending_key(row): row for row in _rows(changes, Kind.PENDING_TOMBSTONE, bool(previous))}
-    removed = {_key(row): row["log_offset"] for row in _rows(changes, Kind.TOMBSTONE, bool(previous))}
+    wiped = {_pending_key(row): row for row in _rows(changes, ChangeKind.PENDING_TOMBSTONE, bool(previous))}
+    removed = {_key(row): row["log_offset"] for row in _rows(changes, ChangeKind.TOMBSTONE, bool(previous))}
     reopened = {_pending_key(row) for row in opened.select(["producer_id", *KEY]).to_pylist()}
     resolved, gone = [], []
     for row in previous:
@@ -77,7 +77,7 @@ def plan_pending(changes: pa.Table, context: BatchContext) -> PendingPlan:
     )
 
 
-def _rows(changes: pa.Table, kind: Kind, wanted: bool) -> list[_Row]:
+def _rows(changes: pa.Table, kind: ChangeKind, wanted: bool) -> list[_Row]:
     return of_kind(changes, kind).select(["producer_id", *KEY, "log_offset", "record_timestamp"]).to_pylist() if wanted else []
 
 
@@ -89,8 +89,8 @@ def _not_superseded(resolved: list[_Row], context: BatchContext) -> list[_Row]:
 
 
 def _previous_pending(changes: pa.Table, context: BatchContext) -> list[_Row]:
-    ends = of_kind(changes, Kind.MARKER)["producer_id"].to_pylist()
-    tombstones = of_kind(changes, Kind.PENDING_TOMBSTONE)
+    ends = of_kind(changes, ChangeKind.MARKER)["producer_id"].to_pylist()
+    tombstones = of_kind(changes, ChangeKind.PENDING_TOMBSTONE)
     columns = [*KEY, *_VALUE, *_POSITION]
     found = []
     if ends:
@@ -136,12 +136,12 @@ def history_rows(commits: pa.Table, tombstones: pa.Table, resolved: pa.Table, co
         "offsets", [*KEY, "committed_offset"], group_id=operations["group_id"].unique().to_pylist()
     ).rename_columns([*KEY, "previous_offset"])
     joined = operations.join(previous, keys=list(KEY), join_type="left outer")
-    went_back = pc.or_kleene(
-        pc.fill_null(joined["rewound"], False),
-        pc.fill_null(pc.less(joined["first_offset"], joined["previous_offset"]), False),
-    )
+    first_is_lower = pc.fill_null(pc.less(joined["first_offset"], joined["previous_offset"]), False)
+    went_back = pc.or_(pc.fill_null(joined["rewound"], False), first_is_lower)
     change = pc.if_else(pc.and_(pc.equal(joined["change"], "commit"), went_back), "rewind", joined["change"])
     joined = joined.set_column(joined.schema.get_field_index("change"), "change", change)
+    lowest = pc.if_else(first_is_lower, pc.min_element_wise(joined["min_offset"], joined["first_offset"]), joined["min_offset"])
+    joined = joined.set_column(joined.schema.get_field_index("min_offset"), "min_offset", lowest)
     joined = joined.append_column("batch_id", pa.repeat(pa.scalar(context.batch_id), joined.num_rows))
     schema = definitions.table("offset_history").schema
     return joined.select(schema.names).cast(schema)

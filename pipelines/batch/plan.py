@@ -9,9 +9,9 @@ from pipelines.batch.groups_plan import as_table, plan_groups, reported_changes
 from pipelines.batch.offsets_plan import plan_pending
 from pipelines.batch.simple_groups import plan_simple_groups
 from pipelines.batch.topic_names import NameSource, learn_topic_names
-from pipelines.source.changes import Kind, of_kind
+from pipelines.source.changes import ChangeKind, of_kind
 from pipelines.tables import definitions
-from pipelines.writers.table_write import DELETED, EFFECTIVE_OFFSET, TableWrite
+from pipelines.tables.writers.table_write import DELETED, EFFECTIVE_OFFSET, TableWrite
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class BatchPlan:
 
 def plan_batch(changed: pa.Table, context: BatchContext, name_source: NameSource) -> BatchPlan:
     """Plan a batch from its change rows; rows of kind `commit` are ignored."""
-    tombstones = of_kind(changed, Kind.TOMBSTONE)
+    tombstones = of_kind(changed, ChangeKind.TOMBSTONE)
     pending = plan_pending(changed, context)
     names = learn_topic_names(changed, context, name_source)
     groups = plan_groups(changed, names, context)
@@ -56,7 +56,7 @@ def plan_batch(changed: pa.Table, context: BatchContext, name_source: NameSource
 
 def _damage_rows(changed: pa.Table, context: BatchContext) -> pa.Table:
     schema = definitions.table("quarantine").schema
-    damages = of_kind(changed, Kind.DAMAGE)
+    damages = of_kind(changed, ChangeKind.DAMAGE)
     return pa.Table.from_arrays(
         [
             damages["key"],

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from pipelines.tables import definitions
-from pipelines.tables.leaves import ScannedRows, find_rows, has_leaves, leaves_of, matched_columns
+from pipelines.tables.sorted_files.sorted_files import ScannedRows, find_rows, has_sorted_files, matched_columns, sorted_files_of
 from pipelines.tables.store import MAX_LITERALS, Batch, TableStore, is_in, query
 from pipelines.tables.table_files import files_of
 
@@ -34,8 +34,8 @@ class PreviousBatch:
         if self.batch is None:
             return pa.schema([schema.field(name) for name in names]).empty_table()
         wanted = {column: list(set(given)) for column, given in values.items()}
-        if list(wanted) == schema.names[:1] and has_leaves(pinned := self.table(table)):
-            return self._from_leaves(table, pinned, wanted[schema.names[0]], names).select(names)
+        if list(wanted) == schema.names[:1] and has_sorted_files(pinned := self.table(table)):
+            return self._from_sorted_files(table, pinned, wanted[schema.names[0]], names).select(names)
         conditions = " AND ".join(is_in(column, given) for column, given in wanted.items()) or "TRUE"
         selected = sorted({*names, *wanted})
         found = query({table: self.table(table)}, f"SELECT {', '.join(selected)} FROM {table} WHERE {conditions}")
@@ -45,16 +45,16 @@ class PreviousBatch:
         return found.select(names).cast(pa.schema([schema.field(name).with_nullable(True) for name in names]))
 
     def scanned_rows(self, table: str) -> ScannedRows | None:
-        """Rows last read from `table`, which the merge does not read again; None for a table without leaves."""
+        """Rows last read from `table`, which the merge does not read again; None for a table without sorted files."""
         return self._scanned.get(table)
 
-    def _from_leaves(self, table: str, pinned: DeltaTable, firsts: list[Any], names: list[str]) -> pa.Table:
+    def _from_sorted_files(self, table: str, pinned: DeltaTable, firsts: list[Any], names: list[str]) -> pa.Table:
         schema, ordered = definitions.table(table).schema, sorted(firsts)
         read = {*names, *matched_columns(table)}
         columns = pa.schema([field.with_nullable(True) for field in schema if field.name in read])
-        leaves = [leaf for leaf in leaves_of(pinned) if leaf.may_hold(ordered)]
-        found = find_rows(files_of(pinned.table_uri), leaves, columns, pa.array(ordered, columns.field(0).type))
-        self._scanned[table] = ScannedRows(frozenset(firsts), {one.leaf.path: one for one in found})
+        sorted_files = [sorted_file for sorted_file in sorted_files_of(pinned) if sorted_file.may_hold(ordered)]
+        found = find_rows(files_of(pinned.table_uri), sorted_files, columns, pa.array(ordered, columns.field(0).type))
+        self._scanned[table] = ScannedRows(frozenset(firsts), {one.sorted_file.path: one for one in found})
         return pa.concat_tables([columns.empty_table(), *(one.rows for one in found)])
 
     def groups_waiting_for(self, topic_ids: Iterable[str]) -> list[str]:

@@ -13,15 +13,15 @@ from coordinator_core.log.entries import LogRecord
 from pipelines.batch.context import BatchContext
 from pipelines.batch.groups_plan import GroupsPlan, delete, upsert
 from pipelines.batch.offsets_plan import PendingPlan, remaining_keys
-from pipelines.source.changes import Kind, of_kind
-from pipelines.writers.table_write import DELETED, EFFECTIVE_OFFSET
+from pipelines.source.changes import ChangeKind, of_kind
+from pipelines.tables.writers.table_write import DELETED, EFFECTIVE_OFFSET
 
 
 def plan_simple_groups(
     changed: pa.Table, tombstones: pa.Table, pending: PendingPlan, plan: GroupsPlan, context: BatchContext
 ) -> None:
     """Add the simple groups that the batch creates and removes to `plan`."""
-    activity = {row["group_id"]: row for row in of_kind(changed, Kind.GROUP_ACTIVITY).to_pylist()}
+    activity = {row["group_id"]: row for row in of_kind(changed, ChangeKind.GROUP_ACTIVITY).to_pylist()}
     # a marker touches no group, but may end the last pending commit of a simple group
     ended = _ended(pending)
     without_record = activity.keys() | ended.keys()

@@ -9,7 +9,8 @@ from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 
 from pipelines.tables import definitions
-from pipelines.tables.writer import TablesWriter, stamped
+from pipelines.tables.delta_writes import compact, stamped
+from pipelines.tables.writer import TablesWriter
 
 #: Number of batches between two compactions.
 COMPACT_EVERY = 100
@@ -29,5 +30,5 @@ def compact_appended(writer: TablesWriter) -> None:
 
 
 def _compact(table: DeltaTable, stamp: str) -> bool:
-    metrics = table.optimize.compact(target_size=_TARGET_BYTES, commit_properties=stamped(stamp))
-    return bool(metrics["numFilesRemoved"])
+    removed, _ = compact(table, _TARGET_BYTES, stamped(stamp))
+    return removed > 0

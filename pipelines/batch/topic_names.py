@@ -10,7 +10,7 @@ from coordinator_core.codec import schema
 from coordinator_core.codec.topic_ids import types_with_ids_only
 from coordinator_core.codec.uuids import uuid_from_text, uuid_text
 from pipelines.batch.context import BatchContext
-from pipelines.source.changes import Kind, of_kind
+from pipelines.source.changes import ChangeKind, of_kind
 
 #: Requests names that are not in the log: id → (name, learned_from).
 NameSource = Callable[[], Mapping[UUID, tuple[str, str]]]
@@ -42,9 +42,9 @@ def learn_topic_names(changed: pa.Table, context: BatchContext, name_source: Nam
     """Collect the names for the batch. `name_source` is called only if records of the batch have topic ids without names."""
     known = context.previous.rows("topic_ids", ["topic_id", "topic"]).to_pylist()
     names = TopicNames({uuid_from_text(row["topic_id"]): row["topic"] for row in known})
-    logged = of_kind(changed, Kind.TOPIC_ID).select(["topic_id", "topic"]).to_pylist()
+    logged = of_kind(changed, ChangeKind.TOPIC_ID).select(["topic_id", "topic"]).to_pylist()
     names.add({uuid_from_text(row["topic_id"]): (row["topic"], "offset_commit") for row in logged})
-    keys = of_kind(changed, Kind.RECORD)["key"].to_pylist()
+    keys = of_kind(changed, ChangeKind.RECORD)["key"].to_pylist()
     by_id = types_with_ids_only(schema.catalog())
     if any(key is not None and int.from_bytes(key[:2], "big") in by_id for key in keys):
         names.add(name_source())

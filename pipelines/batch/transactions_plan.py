@@ -16,10 +16,10 @@ from coordinator_core.state.transaction_metadata import NO_PRODUCER_ID
 from coordinator_core.state.transaction_state import DEAD, TransactionState
 from pipelines.batch.context import BatchContext
 from pipelines.batch.groups_plan import as_table
+from pipelines.runtime.timestamps import times_of, to_time
 from pipelines.source.transaction_log import TransactionRange
 from pipelines.tables import definitions
-from pipelines.timestamps import times_of, to_time
-from pipelines.writers.table_write import DELETED, EFFECTIVE_OFFSET, TableWrite, source_schema
+from pipelines.tables.writers.table_write import DELETED, EFFECTIVE_OFFSET, TableWrite, source_schema
 
 _PREVIOUS = ("state", "producer_id", "producer_epoch")
 _LABELS = pa.array([state.label for state in TransactionState])

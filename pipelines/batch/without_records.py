@@ -4,13 +4,14 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from pipelines.phases import Phases
 from pipelines.query.engine import Snapshot
+from pipelines.runtime.phases import Phases
 from pipelines.tables import definitions
+from pipelines.tables.reached_position import ReachedPosition
 from pipelines.tables.store import Batch
 from pipelines.tables.writer import TablesWriter
-from pipelines.writers.delta_rs import DeltaRsWriter
-from pipelines.writers.table_write import TableWrite
+from pipelines.tables.writers.delta_rs import DeltaRsWriter
+from pipelines.tables.writers.table_write import TableWrite
 
 
 def nullable_schema(name: str) -> pa.Schema:
@@ -36,10 +37,41 @@ def write_rows(writer: TablesWriter, name: str, rows: pa.Table, batch_id: int) -
     DeltaRsWriter(writer).write(TableWrite(name, stamped.select(schema.names).cast(schema)))
 
 
-def finish_batch(writer: TablesWriter, last: Batch, phases: Phases, finished_at: datetime) -> Batch:
-    """Make the current batch visible, with era, retention and log position of the last one.
+def write_empty_batch(writer: TablesWriter, last: Batch, now: datetime, reached: ReachedPosition | None = None) -> Batch:
+    """Write a batch that changes no table, so that readers see that the job is up to date.
 
     Raises:
         AnotherWriter: another job took over the tables; the batch is not visible.
     """
-    return writer.finish(phases, finished_at, era=last.era, retention_ms=last.retention_ms, next_offsets=last.next_offsets)
+    phases = Phases(now)
+    with phases.timed("read"):
+        writer.begin()
+    return finish_batch(writer, last, phases, now, reached)
+
+
+def finish_batch(
+    writer: TablesWriter,
+    last: Batch,
+    phases: Phases,
+    finished_at: datetime,
+    reached: ReachedPosition | None = None,
+    *,
+    transaction_ms: int | None = None,
+) -> Batch:
+    """Make the current batch visible, with era, retention and log position of the last one.
+
+    `reached` is the time up to which the log is known to have no further records, if that is newer. `transaction_ms` is the age
+    of a hanging transaction by the settings of the job; None for that of the last batch.
+
+    Raises:
+        AnotherWriter: another job took over the tables; the batch is not visible.
+    """
+    return writer.finish(
+        phases,
+        finished_at,
+        era=last.era,
+        retention_ms=last.retention_ms,
+        next_offsets=last.next_offsets,
+        reached=reached,
+        transaction_ms=transaction_ms,
+    )

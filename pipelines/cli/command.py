@@ -1,4 +1,4 @@
-"""What a command consists of."""
+"""The parts of a command."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
@@ -12,6 +12,7 @@ class Command:
     - `summary`: the line about it in `grouplake --help`. `examples`: the end of its own help.
     - `run`: takes the parsed arguments and returns the exit code.
     - `loads_pandas`: false for a command that only reads tables, which starts faster without pandas.
+    - `writes`: names of the arguments whose folders it writes, for the message about a full disk.
     - `compiles`: whether it may run functions that Numba compiles.
     """
 
@@ -22,3 +23,4 @@ class Command:
     run: Callable[[Namespace], int]
     loads_pandas: bool = True
     compiles: bool = True
+    writes: tuple[str, ...] = ()

@@ -5,14 +5,14 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pipelines.errors import UsageError
+from pipelines.runtime.errors import UsageError
 
 if TYPE_CHECKING:
     from argparse import _ActionsContainer
 
-    from pipelines.configuration import Configuration
     from pipelines.metrics.site import Site
-    from pipelines.progress import Progress
+    from pipelines.runtime.configuration import Configuration
+    from pipelines.runtime.progress import Progress
 
 
 def add_dashboard(parser: "_ActionsContainer", what: str) -> None:
@@ -49,7 +49,7 @@ def dashboard_of_job(
     from pipelines.tables.location import cluster_name
 
     with dashboard_extra(f"{command} --dashboard"):
-        from pipelines.dashboard.beside_job import dashboard_beside
+        from pipelines.dashboard.server.beside_job import dashboard_beside
     options = dashboard_options(
         [], listen or None, configuration.dashboard, configuration.metrics, configuration.lag, flag="--dashboard"
     )

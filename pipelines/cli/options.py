@@ -4,7 +4,7 @@ import re
 from argparse import ArgumentParser, ArgumentTypeError
 from typing import TYPE_CHECKING
 
-from pipelines.errors import UsageError
+from pipelines.runtime.errors import UsageError
 
 if TYPE_CHECKING:
     from coordinator_core.state.era import Era
@@ -78,7 +78,7 @@ def positive(text: str) -> int:
 
 def seconds(text: str) -> int:
     """Argument type: a duration such as `90s`, `30m` or `1h`, or 0, in seconds."""
-    from pipelines.alerts.durations import parse_duration_ms
+    from coordinator_core.health.durations import parse_duration_ms
 
     try:
         return parse_duration_ms(text) // 1_000 if text != "0" else 0

@@ -26,8 +26,8 @@ from pipelines.cli.commands import (
     show,
     sql,
 )
-from pipelines.errors import UsageError
-from pipelines.version import version_text
+from pipelines.runtime.errors import UsageError
+from pipelines.runtime.version import version_text
 
 #: Table of contents of `grouplake --help`: purpose → commands, in the order in which a new user needs them.
 CONTENTS: tuple[tuple[str, tuple[Command, ...]], ...] = (

@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from coordinator_core.alerts import Owner
-from coordinator_core.service.addresses import Endpoint
+from coordinator_core.service.net.addresses import ListenAddress
 from pipelines.alerts.rules_file import load_owners
+from pipelines.alerts.states import OwnerTeam
 from pipelines.dashboard.security.settings import SecuritySettings, security_settings
 from pipelines.dashboard.sql.settings import SqlSettings, sql_settings
-from pipelines.errors import UsageError
 from pipelines.metrics.listen_address import listen_address
 from pipelines.metrics.settings import MetricsSettings, metrics_settings
+from pipelines.runtime.errors import UsageError
 from pipelines.tables.location import parse_roots
 
 
@@ -20,15 +20,16 @@ class DashboardOptions:
     """Options of a server. `roots` has the folder of each cluster by name."""
 
     roots: Mapping[str, str]
-    listen: Endpoint
+    listen: ListenAddress
     poll_seconds: float
     sample_seconds: int
     metrics: MetricsSettings
     max_streams: int
+    max_user_streams: int
     memory_bytes: int
     security: SecuritySettings
     sql: SqlSettings
-    owners: tuple[Owner, ...] = ()
+    owners: tuple[OwnerTeam, ...] = ()
 
 
 def dashboard_options(
@@ -46,7 +47,7 @@ def dashboard_options(
     """
     text, given_by = (listen, flag) if listen else (dashboard["listen"], "dashboard.listen")
     endpoint = listen_address(text, given_by)
-    for name in ("poll_ms", "memory_mb", "max_streams"):
+    for name in ("poll_ms", "memory_mb", "max_streams", "max_user_streams"):
         if dashboard[name] < 1:
             raise UsageError(f"dashboard.{name} is {dashboard[name]}: must be 1 or more")
     return DashboardOptions(
@@ -56,8 +57,15 @@ def dashboard_options(
         sample_seconds=lag["interval_seconds"],
         metrics=metrics_settings(metrics),
         max_streams=dashboard["max_streams"],
+        max_user_streams=dashboard["max_user_streams"],
         memory_bytes=dashboard["memory_mb"] * 1_000_000,
         security=security_settings(dashboard, endpoint),
         sql=sql_settings(dashboard),
         owners=load_owners(dashboard["owners_file"]) if dashboard["owners_file"] else (),
     )
+
+
+def in_words(options: DashboardOptions) -> str:
+    """Address, encryption and authentication of a server."""
+    access = "with" if options.security.has_authentication else "without"
+    return f"{options.listen}: {'HTTPS' if options.security.tls else 'HTTP'}, {access} authentication"

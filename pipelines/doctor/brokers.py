@@ -7,11 +7,11 @@ from functools import partial
 from coordinator_core.log.errors import LogError
 from coordinator_core.sources.kafka_connection import KafkaConnection, borrowed_connection, metadata_request
 from coordinator_core.sources.kafka_options import parse_address
-from pipelines.doctor.finding import Finding, ok, problem, remedy_for, warning
+from pipelines.doctor.finding import CheckResult, ok, problem, remedy_for, warning
 from pipelines.doctor.subject import Subject
 
 
-def of_spark(subject: Subject) -> Iterator[Finding]:
+def of_spark(subject: Subject) -> Iterator[CheckResult]:
     """A source that only Spark can open."""
     yield warning(
         f"the brokers of {subject.address} are not checked: Spark's Kafka source opens it",
@@ -19,7 +19,7 @@ def of_spark(subject: Subject) -> Iterator[Finding]:
     )
 
 
-def bootstrap_servers(subject: Subject) -> Iterator[Finding]:
+def bootstrap_servers(subject: Subject) -> Iterator[CheckResult]:
     """Each server of the address, alone."""
     for server in parse_address(str(subject.address)).servers:
         started = time.monotonic()
@@ -35,7 +35,7 @@ def bootstrap_servers(subject: Subject) -> Iterator[Finding]:
             connection.close()
 
 
-def advertised_listeners(subject: Subject) -> Iterator[Finding]:
+def advertised_listeners(subject: Subject) -> Iterator[CheckResult]:
     """Each broker of the cluster, at the address that it advertises: the leaders of partitions are read there."""
     servers = parse_address(str(subject.address)).servers
     with borrowed_connection(servers, subject.kafka) as connection:

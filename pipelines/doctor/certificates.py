@@ -9,7 +9,7 @@ from coordinator_core.sources.kafka_options import parse_address
 from pipelines.alerts.receivers.http import HttpReceiver
 from pipelines.alerts.rules_file import load_rules
 from pipelines.doctor.certificate_expiry import expiry_of_file, expiry_of_server
-from pipelines.doctor.finding import Finding, ok, problem, warning
+from pipelines.doctor.finding import CheckResult, ok, problem, warning
 from pipelines.doctor.subject import Subject
 
 #: Time that is left for a renewal.
@@ -20,7 +20,7 @@ _HTTPS = 443
 _FILES = (("kafka", "ssl_cafile"), ("kafka", "ssl_certfile"), ("dashboard", "tls_certificate"))
 
 
-def files(subject: Subject) -> Iterator[Finding]:
+def files(subject: Subject) -> Iterator[CheckResult]:
     """Certificates in files that the configuration names."""
     sections = {"kafka": subject.configuration.kafka, "dashboard": subject.configuration.dashboard}
     for section, key in _FILES:
@@ -29,7 +29,7 @@ def files(subject: Subject) -> Iterator[Finding]:
             yield _judged(f"{section}.{key} {path}", partial(expiry_of_file, path), subject)
 
 
-def of_brokers(subject: Subject) -> Iterator[Finding]:
+def of_brokers(subject: Subject) -> Iterator[CheckResult]:
     """Certificates of the servers of the address, where the connection uses TLS."""
     if not subject.kafka.get("security_protocol", "").upper().endswith("SSL"):
         return
@@ -38,7 +38,7 @@ def of_brokers(subject: Subject) -> Iterator[Finding]:
         yield _of_server(f"broker {server}", host.strip("[]"), int(port), subject)
 
 
-def of_receivers(subject: Subject) -> Iterator[Finding]:
+def of_receivers(subject: Subject) -> Iterator[CheckResult]:
     """Certificates of receivers of alerts with an https:// address."""
     assert subject.rules is not None
     for receiver in load_rules(subject.rules).receivers.values():
@@ -48,11 +48,11 @@ def of_receivers(subject: Subject) -> Iterator[Finding]:
             yield _of_server(f"receiver {receiver.name} ({url.hostname})", url.hostname, url.port or _HTTPS, subject)
 
 
-def _of_server(what: str, host: str, port: int, subject: Subject) -> Finding:
+def _of_server(what: str, host: str, port: int, subject: Subject) -> CheckResult:
     return _judged(what, partial(expiry_of_server, host, port), subject)
 
 
-def _judged(what: str, expiry: Callable[[], datetime], subject: Subject) -> Finding:
+def _judged(what: str, expiry: Callable[[], datetime], subject: Subject) -> CheckResult:
     try:
         at = expiry()
     except (OSError, ValueError) as error:

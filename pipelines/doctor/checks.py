@@ -17,14 +17,14 @@ from pipelines.doctor import (
     spark,
     tables,
 )
-from pipelines.doctor.finding import Finding, Mark, failed
+from pipelines.doctor.finding import CheckResult, Severity, failed
 from pipelines.doctor.subject import Subject
-from pipelines.errors import GrouplakeError
+from pipelines.runtime.errors import GrouplakeError
 
 
 @dataclass(frozen=True)
 class Need:
-    """What a check needs: an option, and a condition on its value. Without an option the check is not reported as left out."""
+    """The need of a check: an option, and a condition on its value. Without an option the check is not reported as left out."""
 
     option: str
     is_met: Callable[[Subject], bool]
@@ -54,7 +54,7 @@ class Check:
 
     area: str
     name: str
-    function: Callable[[Subject], Iterator[Finding]]
+    function: Callable[[Subject], Iterator[CheckResult]]
     needs: Need = NOTHING
     stops_area: bool = False
 
@@ -102,7 +102,7 @@ class Result:
     """A finding of a check."""
 
     check: Check
-    finding: Finding
+    finding: CheckResult
 
 
 def run_checks(subject: Subject, checks: Iterable[Check] = CHECKS) -> Iterator[Result]:
@@ -115,12 +115,12 @@ def run_checks(subject: Subject, checks: Iterable[Check] = CHECKS) -> Iterator[R
         if check.area in stopped or not check.needs.is_met(subject):
             continue
         for finding in _findings(check, subject):
-            if finding.mark is Mark.PROBLEM and check.stops_area:
+            if finding.mark is Severity.PROBLEM and check.stops_area:
                 stopped.add(check.area)
             yield Result(check, finding)
 
 
-def _findings(check: Check, subject: Subject) -> Iterator[Finding]:
+def _findings(check: Check, subject: Subject) -> Iterator[CheckResult]:
     try:
         yield from check.function(subject)
     except (GrouplakeError, LogError) as error:

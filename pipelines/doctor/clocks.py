@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from coordinator_core.sources.kafka import KafkaSource
-from pipelines.doctor.finding import Finding, ok, problem, warning
+from pipelines.doctor.finding import CheckResult, ok, problem, warning
 from pipelines.doctor.subject import Subject
 from pipelines.doctor.tables import folder_of, in_words
 
@@ -15,7 +15,7 @@ _WARNING_MS, _PROBLEM_MS = 2_000, 60_000
 _REMEDY = "synchronize the clocks with NTP (chrony, systemd-timesyncd) on both machines"
 
 
-def brokers(subject: Subject) -> Iterator[Finding]:
+def brokers(subject: Subject) -> Iterator[CheckResult]:
     """The newest record of the log: brokers have written it, so its time cannot be after the present."""
     with KafkaSource(str(subject.address), subject.kafka) as source:
         starts, ends = source.earliest_offsets(), source.end_offsets()
@@ -27,7 +27,7 @@ def brokers(subject: Subject) -> Iterator[Finding]:
     yield judged(max(times) - subject.clock_ms(), "the newest record of the log", "the brokers")
 
 
-def store(subject: Subject) -> Iterator[Finding]:
+def store(subject: Subject) -> Iterator[CheckResult]:
     """A file that is written into the folder of tables: a server of a network file system sets its time."""
     folder = folder_of(subject)
     if not folder.is_dir():
@@ -48,14 +48,14 @@ def store(subject: Subject) -> Iterator[Finding]:
         yield ok(f"the clock of the file system of {folder} agrees")
 
 
-def judged(ahead_ms: int, what: str, party: str) -> Finding:
+def judged(ahead_ms: int, what: str, party: str) -> CheckResult:
     """`what` has a time that is `ahead_ms` after the present; a time in the past is as it should be."""
     if ahead_ms > _WARNING_MS:
         return _different(ahead_ms, party)
     return ok(f"{what} is {in_words(timedelta(milliseconds=max(0, -ahead_ms)))} old, not in the future")
 
 
-def _different(ahead_ms: int, party: str) -> Finding:
+def _different(ahead_ms: int, party: str) -> CheckResult:
     direction = "ahead of" if ahead_ms > 0 else "behind"
     found = f"the clock of {party} is {abs(ahead_ms) / 1000:.1f} s {direction} that of this machine"
     return problem(found, _REMEDY) if abs(ahead_ms) > _PROBLEM_MS else warning(found, _REMEDY)

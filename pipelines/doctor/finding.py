@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from coordinator_core.log.errors import AuthenticationFailed, LogMisconfigured, LogUnreachable, RecordsDeleted
-from pipelines.errors import TablesError
+from pipelines.runtime.errors import TablesError
 
 
-class Mark(StrEnum):
+class Severity(StrEnum):
     """Weight of a finding. A problem stops the job or makes its results wrong; a warning limits what it can show."""
 
     OK = "ok"
@@ -16,27 +16,27 @@ class Mark(StrEnum):
 
 
 @dataclass(frozen=True)
-class Finding:
-    """What a check found, and what to do about it; `remedy` is empty for an OK."""
+class CheckResult:
+    """The result of a check, and what to do about it; `remedy` is empty for an OK."""
 
-    mark: Mark
+    mark: Severity
     found: str
     remedy: str = ""
 
 
-def ok(found: str) -> Finding:
+def ok(found: str) -> CheckResult:
     """Everything is as it should be."""
-    return Finding(Mark.OK, found)
+    return CheckResult(Severity.OK, found)
 
 
-def warning(found: str, remedy: str) -> Finding:
+def warning(found: str, remedy: str) -> CheckResult:
     """The job runs, with a limit."""
-    return Finding(Mark.WARNING, found, remedy)
+    return CheckResult(Severity.WARNING, found, remedy)
 
 
-def problem(found: str, remedy: str) -> Finding:
+def problem(found: str, remedy: str) -> CheckResult:
     """The job does not run, or not correctly."""
-    return Finding(Mark.PROBLEM, found, remedy)
+    return CheckResult(Severity.PROBLEM, found, remedy)
 
 
 #: Errors that checks end with, and what to do about them; the first match counts.
@@ -50,11 +50,11 @@ _REMEDIES: tuple[tuple[type[Exception], str], ...] = (
 )
 
 
-def failed(error: Exception) -> Finding:
+def failed(error: Exception) -> CheckResult:
     """A check that ended with an error of the code that the job uses too."""
     return problem(str(error), remedy_for(error))
 
 
 def remedy_for(error: Exception) -> str:
-    """What to do about an error."""
+    """Return what to do about an error."""
     return next(remedy for kind, remedy in _REMEDIES if isinstance(error, kind))

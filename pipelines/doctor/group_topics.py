@@ -6,7 +6,7 @@ from coordinator_core.sources.kafka_connection import borrowed_connection
 from coordinator_core.sources.kafka_options import parse_address
 from coordinator_core.sources.kafka_topic import BrokerError, topics_from
 from coordinator_core.sources.topic_settings import TopicSettingsReader
-from pipelines.doctor.finding import Finding, ok, warning
+from pipelines.doctor.finding import CheckResult, ok, warning
 from pipelines.doctor.subject import Subject
 
 #: Names in a finding.
@@ -14,7 +14,7 @@ _NAMED = 5
 _DENIED = BrokerError.TOPIC_AUTHORIZATION_FAILED
 
 
-def describe(subject: Subject) -> Iterator[Finding]:
+def describe(subject: Subject) -> Iterator[CheckResult]:
     """Describe on the topics that groups have committed offsets for; without tables, the topics that the user may describe."""
     servers = parse_address(str(subject.address)).servers
     wanted = subject.topics
@@ -34,7 +34,7 @@ def describe(subject: Subject) -> Iterator[Finding]:
             yield ok(f"the {len(wanted)} topics of groups may be described")
 
 
-def describe_configs(subject: Subject) -> Iterator[Finding]:
+def describe_configs(subject: Subject) -> Iterator[CheckResult]:
     """DescribeConfigs on the same topics: optional, for their retention and compaction."""
     wanted = subject.topics
     if not wanted:

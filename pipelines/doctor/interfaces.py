@@ -1,31 +1,22 @@
 """Checks of the dashboard's settings, and of the file of alert rules with its receivers."""
 
-import importlib.util
 from collections import Counter
 from collections.abc import Iterator
 
 from pipelines.alerts.rules_file import load_rules
-from pipelines.doctor.finding import Finding, ok, warning
+from pipelines.doctor.finding import CheckResult, ok, warning
 from pipelines.doctor.subject import Subject
 
 
-def dashboard(subject: Subject) -> Iterator[Finding]:
+def dashboard(subject: Subject) -> Iterator[CheckResult]:
     """The section `[dashboard]`, by the checks with which the server starts."""
-    if importlib.util.find_spec("fastapi") is None:
+    if subject.dashboard is None:
         yield warning("the dashboard is not installed", "if it is wanted: pip install 'grouplake[dashboard]'")
         return
-    from pipelines.dashboard.options import dashboard_options
-
-    configuration = subject.configuration
-    options = dashboard_options(
-        [subject.tables or "tables"], None, configuration.dashboard, configuration.metrics, configuration.lag
-    )
-    access = "with" if options.security.has_authentication else "without"
-    encryption = "HTTPS" if options.security.tls else "HTTP"
-    yield ok(f"the dashboard can listen on {options.listen}: {encryption}, {access} authentication")
+    yield ok(f"the dashboard can listen on {subject.dashboard()}")
 
 
-def rules(subject: Subject) -> Iterator[Finding]:
+def rules(subject: Subject) -> Iterator[CheckResult]:
     """The file of alert rules: rules, owners, and the addresses of receivers."""
     assert subject.rules is not None
     found = load_rules(subject.rules)

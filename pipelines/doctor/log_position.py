@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from pipelines.doctor.finding import Finding, ok
+from pipelines.doctor.finding import CheckResult, ok
 from pipelines.doctor.subject import Subject
-from pipelines.job.log_probe import probe_log, probe_transactions
+from pipelines.source.log_probe import probe_log, probe_transactions
 from pipelines.source.ranges import new_offsets
 from pipelines.tables.store import TRANSACTIONS_TOPIC_ID
 
 
-def position(subject: Subject) -> Iterator[Finding]:
+def position(subject: Subject) -> Iterator[CheckResult]:
     """The checks of the log with which a run begins."""
     assert subject.address is not None
     last = subject.last
@@ -22,7 +22,7 @@ def position(subject: Subject) -> Iterator[Finding]:
     yield ok(f"the log has every offset at which the tables continue; {new:,} offsets are new")
 
 
-def position_of_transactions(subject: Subject) -> Iterator[Finding]:
+def position_of_transactions(subject: Subject) -> Iterator[CheckResult]:
     """The same checks of `__transaction_state`."""
     address, last = subject.transactions, subject.last
     assert address is not None

@@ -4,21 +4,18 @@ import importlib.metadata
 import os
 import platform
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from pipelines.cache.folder import cache_root
-from pipelines.cache.ivy import JarsError
-from pipelines.cache.jars import cache_folder, is_resolved, java_executable
-from pipelines.doctor.finding import Finding, ok, problem, warning
+from pipelines.doctor.finding import CheckResult, ok, problem, warning
 from pipelines.doctor.subject import Subject
+from pipelines.runtime.cache.folder import cache_root
+from pipelines.runtime.cache.jars import cache_folder, is_resolved
+from pipelines.runtime.cache.java import REMEDY, JavaError, java_version
 
-OLDEST_JAVA = 17
 #: Packages whose versions decide what the job can do.
 _PACKAGES = ("grouplake", "pyspark", "delta-spark", "deltalake", "pyarrow", "numba", "kafka-python")
-_JAVA_SECONDS = 30
 _GIB = 2**30
 #: Memory of the driver's Python process and of its workers, beside that of the JVM (docs/benchmarks.md).
 _PYTHON_BYTES = 3 * _GIB // 2
@@ -27,7 +24,7 @@ _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _LIMIT_FILES = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 
-def python(_subject: Subject) -> Iterator[Finding]:
+def python(_subject: Subject) -> Iterator[CheckResult]:
     """Python and the packages of the job."""
     found = f"Python {platform.python_version()} ({sys.executable})"
     versions, missing = [], []
@@ -42,30 +39,22 @@ def python(_subject: Subject) -> Iterator[Finding]:
         yield ok(f"{found}, {', '.join(versions)}")
 
 
-def java(_subject: Subject) -> Iterator[Finding]:
+def java(_subject: Subject) -> Iterator[CheckResult]:
     """The Java that Spark would start with."""
-    remedy = f"install a Java runtime, version {OLDEST_JAVA} or newer, or set JAVA_HOME to one"
     try:
-        program = java_executable()
-        answer = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=_JAVA_SECONDS, check=True).stderr
-    except JarsError as error:
-        yield problem(str(error).partition(":")[0], remedy)
+        program, version = java_version()
+    except JavaError as error:
+        yield problem(error.problem, REMEDY)
         return
-    except (OSError, subprocess.SubprocessError) as error:
-        yield problem(f"Java cannot be started: {error}", remedy)
-        return
-    version = re.search(r'version "(?:1\.)?(\d+)([^"]*)"', answer)
     if version is None:
-        yield warning(f"{program} prints no version that is known: {answer.strip().partition(chr(10))[0]!r}", remedy)
-    elif int(version[1]) < OLDEST_JAVA:
-        yield problem(f"Java {version[1]}{version[2]} ({program}) is too old for Spark", remedy)
+        yield warning(f"{program} prints no version that is known", REMEDY)
     else:
-        yield ok(f"Java {version[1]}{version[2]} ({program})")
+        yield ok(f"Java {version} ({program})")
 
 
-def jars(subject: Subject) -> Iterator[Finding]:
+def jars(subject: Subject) -> Iterator[CheckResult]:
     """Delta's jars."""
-    from pipelines.spark.session import DELTA
+    from pipelines.job.spark.session import DELTA
 
     if subject.configuration.spark["delta_jars"] != "cache":
         yield ok("Delta's jars are provided by the class path (spark.delta_jars)")
@@ -83,7 +72,7 @@ def jars(subject: Subject) -> Iterator[Finding]:
         yield warning(f"the cache folder {root} is not writable", "set GROUPLAKE_CACHE to a folder that this user can write")
 
 
-def memory(subject: Subject) -> Iterator[Finding]:
+def memory(subject: Subject) -> Iterator[CheckResult]:
     """Memory of the machine or container, beside `spark.driver_memory`."""
     total = memory_bytes()
     spark = subject.configuration.spark

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 
-from pipelines.doctor.finding import Finding, ok, problem
+from pipelines.doctor.finding import CheckResult, ok, problem
 from pipelines.doctor.subject import Subject
-from pipelines.errors import GrouplakeError
+from pipelines.runtime.errors import GrouplakeError
 from pipelines.tables.conditional_writes import expect_conditional_writes
 from pipelines.tables.object_stores import reason_of
 
 _REMEDY = "check the address, the credentials and the endpoint in the environment (AWS_…, AZURE_…, GOOGLE_…), and the network"
 
 
-def access(subject: Subject) -> Iterator[Finding]:
+def access(subject: Subject) -> Iterator[CheckResult]:
     """Read the newest version of `batches`, with the credentials that the job would use."""
     try:
         has_tables = subject.store.exists()
@@ -25,7 +25,7 @@ def access(subject: Subject) -> Iterator[Finding]:
         yield ok(f"{subject.tables} answers: {found}")
 
 
-def conditional_writes(subject: Subject) -> Iterator[Finding]:
+def conditional_writes(subject: Subject) -> Iterator[CheckResult]:
     """The probe with which a run begins: a second write under the condition that the object does not exist."""
     assert subject.tables is not None
     expect_conditional_writes(subject.tables)

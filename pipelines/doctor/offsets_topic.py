@@ -7,22 +7,22 @@ from coordinator_core.sources.described_configs import broker_configs, topic_con
 from coordinator_core.sources.kafka import KafkaSource
 from coordinator_core.sources.kafka_connection import borrowed_connection
 from coordinator_core.sources.kafka_options import parse_address
-from pipelines.doctor.finding import Finding, ok, problem, warning
+from coordinator_core.sources.offsets_retention import OFFSETS_RETENTION
+from pipelines.doctor.finding import CheckResult, ok, problem, warning
 from pipelines.doctor.subject import Subject
 from pipelines.source.address import SourceAddress
 
 _MINUTE_MS = 60_000
 _KEYS = ("cleanup.policy", "retention.ms", "segment.bytes", "min.insync.replicas", "compression.type")
-_BROKER_RETENTION = "offsets.retention.minutes"
 
 
-def describe_and_read(subject: Subject) -> Iterator[Finding]:
+def describe_and_read(subject: Subject) -> Iterator[CheckResult]:
     """The ACLs Describe and Read on the topic, by doing both."""
     assert subject.address is not None
     yield from _described_and_read(subject.address, subject.kafka, "a group has committed")
 
 
-def describe_and_read_transactions(subject: Subject) -> Iterator[Finding]:
+def describe_and_read_transactions(subject: Subject) -> Iterator[CheckResult]:
     """The same for `__transaction_state`, which brokers create for the first transactional producer."""
     assert subject.transactions is not None
     try:
@@ -31,7 +31,7 @@ def describe_and_read_transactions(subject: Subject) -> Iterator[Finding]:
         yield warning(f"{error}, so Read was not tried", "check again after a transactional producer has started")
 
 
-def _described_and_read(address: SourceAddress, kafka: Mapping[str, str], event: str) -> Iterator[Finding]:
+def _described_and_read(address: SourceAddress, kafka: Mapping[str, str], event: str) -> Iterator[CheckResult]:
     """`event` is what makes the first record."""
     try:
         source = KafkaSource(str(address), kafka)
@@ -57,7 +57,7 @@ def _described_and_read(address: SourceAddress, kafka: Mapping[str, str], event:
         )
 
 
-def settings(subject: Subject) -> Iterator[Finding]:
+def settings(subject: Subject) -> Iterator[CheckResult]:
     """Settings of the topic that decide what can be read from it, and for how long."""
     address = subject.address
     assert address is not None
@@ -65,10 +65,10 @@ def settings(subject: Subject) -> Iterator[Finding]:
     with borrowed_connection(servers, subject.kafka) as connection:
         yield from _judged(address.topic, topic_configs(connection, address.topic, _KEYS), "offsets")
         (node,) = [broker.node_id for broker in connection.metadata(()).brokers or ()][:1]
-        yield from _retention(broker_configs(connection, node, (_BROKER_RETENTION,)), subject)
+        yield from _retention(broker_configs(connection, node, (OFFSETS_RETENTION,)), subject)
 
 
-def settings_of_transactions(subject: Subject) -> Iterator[Finding]:
+def settings_of_transactions(subject: Subject) -> Iterator[CheckResult]:
     """The same settings of `__transaction_state`."""
     address = subject.transactions
     assert address is not None
@@ -77,7 +77,7 @@ def settings_of_transactions(subject: Subject) -> Iterator[Finding]:
         yield from _judged(address.topic, topic_configs(connection, address.topic, _KEYS), "transactional ids")
 
 
-def _judged(topic: str, found: Mapping[str, str] | str, content: str) -> Iterator[Finding]:
+def _judged(topic: str, found: Mapping[str, str] | str, content: str) -> Iterator[CheckResult]:
     """`found` is the reason if the settings cannot be read."""
     if isinstance(found, str):
         yield warning(f"settings of topic {topic} cannot be read: {found}", "optional: " + _acls(topic, "DescribeConfigs"))
@@ -95,22 +95,25 @@ def _judged(topic: str, found: Mapping[str, str] | str, content: str) -> Iterato
         yield ok(f"topic {topic}: {described}")
 
 
-def _retention(found: Mapping[str, str] | str, subject: Subject) -> Iterator[Finding]:
-    """The broker's offset retention against that of the job."""
+def _retention(found: Mapping[str, str] | str, subject: Subject) -> Iterator[CheckResult]:
+    """The broker's offset retention against that of the job, which uses the broker's unless it has a setting."""
     minutes = subject.retention_ms // _MINUTE_MS
-    if isinstance(found, str) or _BROKER_RETENTION not in found:
+    if isinstance(found, str) or OFFSETS_RETENTION not in found:
         reason = f": {found}" if isinstance(found, str) else ""
+        whence = "its setting" if subject.retention_is_set else f"the default of era {subject.era.name}"
         yield warning(
-            f"{_BROKER_RETENTION} of the brokers cannot be read{reason}; the job uses {minutes}",
+            f"{OFFSETS_RETENTION} of the brokers cannot be read{reason}; the job uses {minutes}, {whence}",
             "optional: allow DescribeConfigs on the cluster, or compare job.retention_minutes with the brokers' setting yourself",
         )
-    elif int(found[_BROKER_RETENTION]) != minutes:
+    elif not subject.retention_is_set:
+        yield ok(f"{OFFSETS_RETENTION} of the brokers is {found[OFFSETS_RETENTION]}, which the job uses")
+    elif int(found[OFFSETS_RETENTION]) != minutes:
         yield problem(
-            f"{_BROKER_RETENTION} of the brokers is {found[_BROKER_RETENTION]}, the job uses {minutes}",
-            f"times of expiry are wrong: set job.retention_minutes (or --retention-minutes) to {found[_BROKER_RETENTION]}",
+            f"{OFFSETS_RETENTION} of the brokers is {found[OFFSETS_RETENTION]}, the job uses {minutes}",
+            "times of expiry are wrong: leave out job.retention_minutes (or --retention-minutes), and the job asks the brokers",
         )
     else:
-        yield ok(f"{_BROKER_RETENTION} is {minutes}, as in the job")
+        yield ok(f"{OFFSETS_RETENTION} is {minutes}, as in the job")
 
 
 def _acls(topic: str, *operations: str) -> str:

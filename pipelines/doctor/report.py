@@ -6,16 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TextIO
 
 from pipelines.doctor.checks import Result
-from pipelines.doctor.finding import Mark
+from pipelines.doctor.finding import Severity
+from pipelines.runtime.terminal_text import mask_of
 
-_WIDTH = max(map(len, Mark))
+_WIDTH = max(map(len, Severity))
 
 
 class Summary:
     """Counts of findings by mark."""
 
     def __init__(self) -> None:
-        self.marks: Counter[Mark] = Counter()
+        self.marks: Counter[Severity] = Counter()
 
     def counted(self, results: Iterable[Result]) -> Iterator[Result]:
         """Pass the results on, and count them."""
@@ -26,24 +27,24 @@ class Summary:
     @property
     def exit_code(self) -> int:
         """1 with a problem, otherwise 0."""
-        return 1 if self.marks[Mark.PROBLEM] else 0
+        return 1 if self.marks[Severity.PROBLEM] else 0
 
     def __str__(self) -> str:
-        words = {Mark.PROBLEM: "problem", Mark.WARNING: "warning", Mark.OK: "ok"}
+        words = {Severity.PROBLEM: "problem", Severity.WARNING: "warning", Severity.OK: "ok"}
         return ", ".join(_counted(self.marks[mark], word) for mark, word in words.items())
 
 
 def write_text(results: Iterable[Result], out: TextIO) -> None:
     """Write a line per finding below its area, each as soon as it is found; a remedy is on a line of its own."""
-    area = None
+    area, mask = None, mask_of(out)
     for result in results:
         if result.check.area != area:
             area = result.check.area
             out.write(f"{area}\n")
         finding = result.finding
-        out.write(f"  {finding.mark:<{_WIDTH}}  {_one_line(finding.found)}\n")
+        out.write(f"  {finding.mark:<{_WIDTH}}  {mask(_one_line(finding.found))}\n")
         if finding.remedy:
-            out.write(f"  {'':<{_WIDTH}}  → {finding.remedy}\n")
+            out.write(f"  {'':<{_WIDTH}}  → {mask(finding.remedy)}\n")
         out.flush()
 
 
@@ -64,7 +65,7 @@ def write_json(results: Iterable[Result], out: TextIO) -> None:
             "found": _one_line(finding.found),
             "remedy": finding.remedy or None,
         }
-        out.write(json.dumps(row, ensure_ascii=False) + "\n")
+        out.write(mask_of(out)(json.dumps(row, ensure_ascii=False)) + "\n")
 
 
 def _one_line(text: str) -> str:

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 
-from pipelines.doctor.finding import Finding, ok
+from pipelines.doctor.finding import CheckResult, ok
 from pipelines.doctor.subject import Subject
 from pipelines.job.shared_files import shared_files
 
 
-def session(subject: Subject) -> Iterator[Finding]:
+def session(subject: Subject) -> Iterator[CheckResult]:
     """Start a session with the settings of the job, with the checks that a run makes; it ends with this process."""
-    from pipelines.spark.executors import is_cluster
-    from pipelines.spark.session import start_session
+    from pipelines.job.spark.executors import is_cluster
+    from pipelines.job.spark.session import start_session
 
     settings = subject.configuration.spark
     started = start_session(settings, subject.progress)

@@ -1,13 +1,13 @@
-"""What the checks look at: the options of the job, and the time."""
+"""The subject of all checks: the options of the job, and the time."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from coordinator_core.state.era import Era
-from pipelines.configuration import Configuration
-from pipelines.progress import Progress, print_progress
 from pipelines.query.engine import Snapshot
+from pipelines.runtime.configuration import Configuration
+from pipelines.runtime.progress import Progress, print_progress
 from pipelines.source.address import SourceAddress
 from pipelines.tables.location import local_folder
 from pipelines.tables.store import Batch, TableStore
@@ -19,6 +19,7 @@ class Subject:
 
     configuration: Configuration
     era: Era
+    #: Offset retention of the job; without `retention_is_set` only if the brokers do not report theirs.
     retention_ms: int
     clock_ms: Callable[[], int]
     address: SourceAddress | None = None
@@ -26,7 +27,10 @@ class Subject:
     transactions: SourceAddress | None = None
     tables: str | None = None
     rules: str | None = None
+    #: The settings of the dashboard in words, from the checks of its start; None if it is not installed.
+    dashboard: Callable[[], str] | None = None
     starts_spark: bool = False
+    retention_is_set: bool = True
     #: Lines of steps that take long.
     progress: Progress = print_progress
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from pipelines.doctor.finding import Finding, ok, problem, warning
+from pipelines.doctor.finding import CheckResult, ok, problem, warning
 from pipelines.doctor.subject import Subject
 from pipelines.query.engine import Snapshot
+from pipelines.tables.data_age import AgeState, data_age
 from pipelines.tables.layout import expect_writable, layout_of
 from pipelines.tables.location import local_folder
 from pipelines.tables.writer import expect_known_tables
@@ -17,7 +18,7 @@ from pipelines.tables.writer_lock import lock_holder
 _GIB = 2**30
 #: A batch needs less than this; a first load of ten million offsets takes about a GiB.
 _LEAST_BYTES, _FEW_BYTES = 100 * 2**20, 2 * _GIB
-#: Age of the last batch that most schedules exceed only after a failure.
+#: Age of the last batch that most schedules exceed only after a failure; for a job without an interval.
 _OLD_BATCH = timedelta(days=1)
 
 
@@ -29,7 +30,7 @@ def folder_of(subject: Subject) -> Path:
     return found
 
 
-def folder(subject: Subject) -> Iterator[Finding]:
+def folder(subject: Subject) -> Iterator[CheckResult]:
     """Access to the folder, and free space on its file system."""
     path = folder_of(subject)
     existing = next(each for each in (path, *path.absolute().parents) if each.exists())
@@ -53,7 +54,7 @@ def folder(subject: Subject) -> Iterator[Finding]:
         yield ok(found)
 
 
-def layout(subject: Subject) -> Iterator[Finding]:
+def layout(subject: Subject) -> Iterator[CheckResult]:
     """The tables were made by this version or an older one, with the same era."""
     last = subject.last
     if last is None:
@@ -70,7 +71,7 @@ def layout(subject: Subject) -> Iterator[Finding]:
         yield ok(f"layout {layout_of(batches, subject.store.root)}, era {last.era}")
 
 
-def writer(subject: Subject) -> Iterator[Finding]:
+def writer(subject: Subject) -> Iterator[CheckResult]:
     """The process that has the lock."""
     holder = lock_holder(str(folder_of(subject)))
     if holder is None:
@@ -80,22 +81,25 @@ def writer(subject: Subject) -> Iterator[Finding]:
         yield ok(f"the tables are being written by `{command}` ({process})")
 
 
-def last_batch(subject: Subject) -> Iterator[Finding]:
+def last_batch(subject: Subject) -> Iterator[CheckResult]:
     """The newest batch and its age."""
     last = subject.last
     if last is None:
         yield ok("no batch yet")
         return
     finished = last.finished_at.astimezone(UTC)
-    age = datetime.fromtimestamp(subject.clock_ms() / 1000, UTC) - finished
+    now = datetime.fromtimestamp(subject.clock_ms() / 1000, UTC)
+    age = now - finished
     found = f"the last batch is {last.batch_id}, finished {finished:%Y-%m-%dT%H:%M:%SZ}, {in_words(age)} ago"
-    if age > _OLD_BATCH:
+    expected = data_age(last, None, now)
+    is_old = age > _OLD_BATCH if expected.state is AgeState.NO_EXPECTATION else expected.is_old
+    if is_old:
         yield warning(found, "check that the job is scheduled, and its last output")
     else:
         yield ok(found)
 
 
-def quarantine(subject: Subject) -> Iterator[Finding]:
+def quarantine(subject: Subject) -> Iterator[CheckResult]:
     """Rows of `quarantine`: what could not be decoded is missing in the other tables."""
     if subject.last is None:
         return

@@ -5,10 +5,11 @@ from collections.abc import Callable
 from typing import Protocol
 
 from pipelines.job.run_options import AVAILABLE_NOW, RunOptions
-from pipelines.lag.schedule import SampleSchedule
-from pipelines.maintenance.schedule import MaintenanceSchedule
-from pipelines.progress import Progress
+from pipelines.lag.sampling.schedule import SampleSchedule
+from pipelines.runtime.progress import Progress
+from pipelines.tables.store import Batch
 from pipelines.tables.writer import TablesWriter
+from pipelines.upkeep.schedule import MaintenanceSchedule
 
 
 class ApplyTransactions(Protocol):
@@ -36,12 +37,11 @@ class BetweenBatches:
         self._follows = options.trigger != AVAILABLE_NOW
         sampling = None
         if options.lag_interval_seconds:
-            from pipelines.lag.source_sampling import open_sampling
+            from pipelines.job.source_sampling import open_sampling
 
             sampling = open_sampling(options, progress, clock_ms)
-        lag, cluster = sampling or (None, None)
         interval = options.lag_interval_seconds if self._follows else None
-        self._samples = SampleSchedule(lag, interval, lock, claim, progress, cluster)
+        self._samples = SampleSchedule(sampling, interval, lock, claim, progress, clock_ms)
         self._maintenance = None
         if options.maintenance is not None:
             limits, every = options.maintenance, options.maintain_every_seconds
@@ -64,15 +64,23 @@ class BetweenBatches:
         if self._maintenance is not None:
             self._maintenance.maintain_if_due()
 
+    def batch_begins(self, last: Batch | None, root: str) -> None:
+        """Request log ends if a sample is due; a batch has just requested the end of the log."""
+        self._samples.batch_begins(last, root)
+
+    def batch_applied(self, batch: Batch) -> None:
+        """Remember the batch, for the sample that belongs to it."""
+        self._samples.batch_applied(batch)
+
     def stop(self) -> None:
         """Wait for maintenance in progress, which ends with the present table."""
         if self._maintenance is not None:
             self._maintenance.stop()
 
-    def query_ended(self, is_done: bool) -> None:
+    def query_ended(self, is_done: bool, catch_up: Callable[[], bool]) -> None:
         """Apply the last transactions, take the sample of a run that does not follow the log, and maintain if that is due.
 
-        Nothing after a stop.
+        Nothing after a stop. `catch_up` reads what was appended to the log meanwhile; False if it was stopped.
 
         Raises:
             AnotherWriter: another job took over the tables.
@@ -80,6 +88,6 @@ class BetweenBatches:
         if self._transactions is not None and is_done:
             with self._lock:
                 self._transactions(required=True)
-        self._samples.query_ended(is_done)
+        self._samples.query_ended(is_done, catch_up)
         if self._maintenance is not None and is_done and not self._follows:
             self._maintenance.query_ended()

@@ -1,28 +1,31 @@
 """The job: reads a source into tables, batch by batch, as its trigger says."""
 
-import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
 from coordinator_core.codec.uuids import uuid_from_text
+from pipelines.batch.apply import BatchApplier
 from pipelines.batch.expiry_sweep import sweep
-from pipelines.errors import UsageError
-from pipelines.job.between_batches import BetweenBatches
-from pipelines.job.log_probe import probe_log, probe_transactions
+from pipelines.batch.without_records import write_empty_batch
+from pipelines.job.expected_interval import expected_interval
+from pipelines.job.offset_retention import record_retention, with_offset_retention
 from pipelines.job.prepared_run import Outcome, PreparedRun
-from pipelines.job.run_in_driver import fits_driver, run_in_driver
+from pipelines.job.probed_logs import ProbedLogs
+from pipelines.job.run_in_driver import catch_up, fits_driver, run_in_driver
 from pipelines.job.run_in_spark import run_in_spark
 from pipelines.job.run_options import AVAILABLE_NOW, RunOptions, trigger_arguments
-from pipelines.job.stop_request import StopRequest
-from pipelines.progress import Progress
+from pipelines.runtime.errors import UsageError
+from pipelines.runtime.progress import Progress
+from pipelines.runtime.stop_request import StopRequest
+from pipelines.runtime.timestamps import at_ms
 from pipelines.source.address import open_source
 from pipelines.source.log_reading import SourceOptions
 from pipelines.source.position_file import TRANSACTIONS_FILE
-from pipelines.source.ranges import new_offsets
 from pipelines.source.transaction_log import TransactionLogReader
 from pipelines.tables.location import local_folder
-from pipelines.tables.store import TRANSACTIONS_TOPIC_ID, Batch, TableStore
+from pipelines.tables.reached_position import ReachedPosition
+from pipelines.tables.store import Batch, TableStore
 from pipelines.tables.writer import TablesWriter
 from pipelines.tables.writer_lock import writer_lock
 
@@ -48,45 +51,41 @@ def run(
     # an invalid trigger is rejected before anything is created
     trigger_arguments(options.trigger)
     store = TableStore(options.tables)
-    last = _last_batch(store, options)
-    topic_id, ends = (store.topic_id() if last else None), None
-    if not options.address.is_spark_kafka:
-        next_offsets = last.next_offsets if last else {}
-        topic_id, ends = probe_log(options.address, options.kafka, next_offsets, topic_id)
-    transaction_topic_id, transaction_ends = _probe_transactions(options, store, last)
+    last, begun_at = _last_batch(store, options), at_ms(clock_ms())
+    logs = ProbedLogs.of(options, store, last)
     with writer_lock(options.tables, "grouplake run") as is_locked, ExitStack() as resources:
+        if options.trigger != AVAILABLE_NOW and options.address.scheme == "kafka":
+            # importing the client library takes half a second, and other sources do not need it
+            from pipelines.job.outage_lines import one_line_per_outage
+
+            progress = resources.enter_context(one_line_per_outage(progress))
         if last is not None:
             store.expect_writable()
         else:
             store.create()
-        if topic_id is not None:
-            store.remember_topic_id(topic_id)
-        if transaction_topic_id is not None:
-            store.remember_topic_id(transaction_topic_id, TRANSACTIONS_TOPIC_ID)
+        logs.remember(store)
         last = _last_batch(store, options)
-        # a run that finds nothing new writes nothing: with a lock the first batch claims the tables
-        is_up_to_date = last is not None and _is_up_to_date(options, last, ends, transaction_ends)
-        writer = None if is_locked or is_up_to_date else TablesWriter.claim(store)
-        if writer is not None:
-            last = writer.last
-        folder = local_folder(store.root) if writer is None else None
-        transactions = _transaction_reader(options, transaction_topic_id, progress, folder)
+        is_up_to_date = logs.are_read(options, last)
+        interval_seconds = expected_interval(options, store, last, begun_at)
+        # a run that finds nothing new may write nothing: with a lock the first batch claims the tables
+        writer = None if is_locked or is_up_to_date else TablesWriter.claim(store, interval_seconds)
+        last = last if writer is None else writer.last
+        options = with_offset_retention(options, last, progress)
+        if last is not None and last.retention_ms != options.retention_ms:
+            last = record_retention(writer or TablesWriter.claim(store), options.retention_ms)
+        transactions = _transaction_reader(options, logs, progress, None if writer else local_folder(store.root))
         if transactions is not None:
             resources.callback(transactions.close)
-        prepared = PreparedRun(options, store, last, topic_id, writer, progress, clock_ms, stop, on_ready, transactions)
-        if is_up_to_date:
-            writer, end_run = _idle_run(prepared)
-        elif last is not None and fits_driver(options, last.next_offsets, ends):
-            writer, end_run = run_in_driver(prepared)
-        else:
-            writer, end_run = run_in_spark(prepared)
+        prepared = PreparedRun(
+            options, store, last, logs.topic_id, writer, progress, clock_ms, stop, on_ready, transactions, interval_seconds
+        )
+        writer, end_run = _way_to_run(prepared, logs.ends, is_up_to_date=is_up_to_date)(prepared)
         _report_torn_ends(options, progress)
         if options.expiry == "apply":
-            now_ms = options.now_ms if options.now_ms is not None else clock_ms()
-            swept = sweep(store, options.era, options.retention_ms, now_ms, writer)
-            if swept is not None:
-                progress(describe_sweep(swept))
+            _sweep(prepared, writer)
         end_run()
+        if last is not None and options.trigger == AVAILABLE_NOW and interval_seconds:
+            _leave_batch(prepared, last, ReachedPosition(begun_at, 0) if is_up_to_date else None)
 
 
 def _last_batch(store: TableStore, options: RunOptions) -> Batch | None:
@@ -99,49 +98,52 @@ def _last_batch(store: TableStore, options: RunOptions) -> Batch | None:
     return last
 
 
-def _probe_transactions(options: RunOptions, store: TableStore, last: Batch | None) -> tuple[str | None, Mapping[int, int]]:
-    """Id of the topic of transactions, if known, and the end of its log; without `--transactions` it is not opened."""
-    if options.transactions is None:
-        return None, {}
-    topic_id = store.topic_id(TRANSACTIONS_TOPIC_ID) if last else None
-    next_offsets = (last.transaction_offsets if last else None) or {}
-    return probe_transactions(options.transactions, options.kafka, next_offsets, topic_id)
-
-
 def _transaction_reader(
-    options: RunOptions, topic_id: str | None, progress: Progress, locked_folder: Path | None
+    options: RunOptions, logs: ProbedLogs, progress: Progress, locked_folder: Path | None
 ) -> TransactionLogReader | None:
     if options.transactions is None:
         return None
-    expected = uuid_from_text(topic_id) if topic_id else None
+    expected = uuid_from_text(logs.transaction_topic_id) if logs.transaction_topic_id else None
     source = SourceOptions(options.transactions, options.era.name, options.retention_ms, options.kafka, topic_id=expected)
     return TransactionLogReader(source, progress, None if locked_folder is None else locked_folder / TRANSACTIONS_FILE)
 
 
-def _is_up_to_date(options: RunOptions, last: Batch, ends: Mapping[int, int] | None, transaction_ends: Mapping[int, int]) -> bool:
-    """True for a run that would find nothing to read, so that it need not start Spark, which takes 20 s.
-
-    Spark's checkpoint has leader epochs, and the first run that reads compares them with the log, as every run did.
-    """
-    if options.trigger != AVAILABLE_NOW or ends is None or new_offsets(last.transaction_offsets or {}, transaction_ends):
-        return False
-    return new_offsets(last.next_offsets, ends) == 0
+def _way_to_run(run: PreparedRun, ends: Mapping[int, int] | None, *, is_up_to_date: bool) -> Callable[[PreparedRun], Outcome]:
+    """The cheapest of the three ways that reads all there is."""
+    if is_up_to_date:
+        return _idle_run
+    if run.last is not None and fits_driver(run.options, run.last.next_offsets, ends):
+        return run_in_driver
+    return run_in_spark
 
 
 def _idle_run(run: PreparedRun) -> Outcome:
     """A run that has nothing to read: its end takes a sample, and does maintenance that is due."""
     assert run.last is not None
     run.progress(f"up to date: {run.options.address} has no records after batch {run.last.batch_id}")
-    writer = run.writer
-
-    def claim() -> TablesWriter:
-        nonlocal writer
-        writer = writer or TablesWriter.claim(run.store)
-        return writer
-
-    between = BetweenBatches(run.options, threading.Lock(), claim, run.progress, run.clock_ms)
+    applier, between = run.parts(BatchApplier)
     run.ready()
-    return writer, lambda: between.query_ended(True)
+    return applier.writer, lambda: between.query_ended(True, lambda: catch_up(run, applier))
+
+
+def _leave_batch(run: PreparedRun, before: Batch, reached: ReachedPosition | None) -> None:
+    """Write a batch at the end of a scheduled run that has written none, so that readers see that it took place."""
+    newest = run.store.last_batch()
+    if newest != before or (run.stop is not None and run.stop.is_requested):
+        return
+    writer = TablesWriter.claim(run.store, run.interval_seconds)
+    assert writer.last is not None, "there is a batch before"
+    batch = write_empty_batch(writer, writer.last, at_ms(run.clock_ms()), reached)
+    run.progress(f"batch {batch.batch_id}: no new records")
+
+
+def _sweep(run: PreparedRun, writer: TablesWriter | None) -> None:
+    """Remove offsets and groups that have expired, as a broker would have done by now."""
+    options = run.options
+    now_ms = options.now_ms if options.now_ms is not None else run.clock_ms()
+    swept = sweep(run.store, options.era, options.retention_ms, now_ms, writer)
+    if swept is not None:
+        run.progress(describe_sweep(swept))
 
 
 def _report_torn_ends(options: RunOptions, progress: Progress) -> None:

@@ -9,9 +9,9 @@ from uuid import UUID
 from pipelines.batch.apply import BatchApplier
 from pipelines.job.between_batches import BetweenBatches
 from pipelines.job.run_options import RunOptions
-from pipelines.job.stop_request import StopRequest
 from pipelines.job.stored_position import known_epochs
-from pipelines.progress import Progress
+from pipelines.runtime.progress import Progress
+from pipelines.runtime.stop_request import StopRequest
 from pipelines.source.address import open_source
 from pipelines.source.position import Position
 from pipelines.source.transaction_log import TransactionLogReader
@@ -34,6 +34,7 @@ class PreparedRun:
         topic_id: id of the topic of the log, if known
         writer: claim of the tables; None while a lock excludes other jobs
         transactions: reader of `__transaction_state`; None if it is not read
+        interval_seconds: expected time between two batches; 0 if none is expected
     """
 
     options: RunOptions
@@ -46,6 +47,7 @@ class PreparedRun:
     stop: StopRequest | None
     on_ready: Callable[[], None] | None
     transactions: TransactionLogReader | None = None
+    interval_seconds: int = 0
 
     @property
     def locked_folder(self) -> Path | None:
@@ -53,29 +55,35 @@ class PreparedRun:
         return local_folder(self.store.root) if self.writer is None else None
 
     def position(self) -> Position | None:
-        """The position of the tables, with the leader epochs that an earlier run has kept under the lock."""
-        if self.last is None:
-            return None
-        folder, offsets = self.locked_folder, self.last.next_offsets
+        """The position at which the run found the tables, with the leader epochs that an earlier run has kept under the lock."""
+        return None if self.last is None else self.position_of(self.last)
+
+    def position_of(self, batch: Batch) -> Position:
+        """The position of a batch, with the leader epochs that were kept under the lock."""
+        folder, offsets = self.locked_folder, batch.next_offsets
         return Position(offsets, known_epochs(folder, offsets) if folder is not None else {})
 
-    def applier(self, kind: type[Applier]) -> Applier:
-        """The part that applies batches, which reports each of them."""
-        return kind(
+    def parts(self, kind: type[Applier]) -> tuple[Applier, BetweenBatches]:
+        """The part that applies batches and reports each of them, and samples and maintenance beside them."""
+        applier = kind(
             store=self.store,
             era=self.options.era,
             retention_ms=self.options.retention_ms,
             name_source=lambda: _names(self.options),
             bulk_rows=self.options.bulk_rows,
-            on_batch=lambda batch: self.progress(describe_batch(batch)),
             writer=self.writer,
             transactions=self.transactions,
+            interval_seconds=self.interval_seconds,
         )
-
-    def between_batches(self, applier: BatchApplier) -> BetweenBatches:
-        """Samples and maintenance beside the batches of `applier`."""
         transactions = None if self.transactions is None else applier.apply_transactions
-        return BetweenBatches(self.options, applier.lock, applier.claim, self.progress, self.clock_ms, transactions)
+        between = BetweenBatches(self.options, applier.lock, applier.claim, self.progress, self.clock_ms, transactions)
+
+        def applied(batch: Batch) -> None:
+            self.progress(describe_batch(batch))
+            between.batch_applied(batch)
+
+        applier.on_begin, applier.on_batch = between.batch_begins, applied
+        return applier, between
 
     def ready(self) -> None:
         """Report that the run has read the end of the log for the first time."""

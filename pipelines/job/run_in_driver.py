@@ -7,13 +7,13 @@ import pyarrow as pa
 from coordinator_core.codec.uuids import uuid_from_text
 from coordinator_core.log.errors import LogError
 from pipelines.batch.apply import BatchApplier
-from pipelines.cache.kernels import compile_kernels
-from pipelines.errors import TablesError
 from pipelines.job.prepared_run import Outcome, PreparedRun
 from pipelines.job.run_options import AVAILABLE_NOW, RunOptions
-from pipelines.job.stop_request import stop_on_signals
 from pipelines.job.stored_position import replace_checkpoint
-from pipelines.phases import Phases
+from pipelines.runtime.cache.kernels import compile_kernels
+from pipelines.runtime.errors import TablesError
+from pipelines.runtime.phases import Phases
+from pipelines.runtime.stop_request import stop_on_signals
 from pipelines.source.changes import SCHEMA
 from pipelines.source.log_reading import SourceOptions, read_ranges
 from pipelines.source.log_stream import LogStream
@@ -39,21 +39,30 @@ def run_in_driver(run: PreparedRun) -> Outcome:
         AnotherWriter: another job took over the tables.
     """
     compile_kernels(run.progress)
-    applier = run.applier(BatchApplier)
-    between = run.between_batches(applier)
-    is_done = _read_and_apply(run, applier)
+    applier, between = run.parts(BatchApplier)
+    is_done = _read_and_apply(run, applier, run.position())
     if is_done:
         run.ready()
-    return applier.writer, lambda: between.query_ended(is_done)
+    return applier.writer, lambda: between.query_ended(is_done, lambda: catch_up(run, applier))
 
 
-def _read_and_apply(run: PreparedRun, applier: BatchApplier) -> bool:
+def catch_up(run: PreparedRun, applier: BatchApplier) -> bool:
+    """Read what was appended to the log since the last batch, at the end of a run. Returns False if it was stopped.
+
+    Raises as `run_in_driver` does.
+    """
+    compile_kernels(run.progress)
+    last = applier.claim().last
+    return _read_and_apply(run, applier, None if last is None else run.position_of(last))
+
+
+def _read_and_apply(run: PreparedRun, applier: BatchApplier, start: Position | None) -> bool:
     """Returns whether it ended without a stop request."""
     source = SourceOptions(
         address=run.options.address,
         era=run.options.era.name,
         retention_ms=run.options.retention_ms,
-        start=run.position(),
+        start=start,
         topic_id=uuid_from_text(run.topic_id) if run.topic_id else None,
         kafka=run.options.kafka,
     )
@@ -61,7 +70,7 @@ def _read_and_apply(run: PreparedRun, applier: BatchApplier) -> bool:
     with nullcontext(run.stop) if run.stop is not None else stop_on_signals() as stop:
         try:
             with phases.timed("read"):
-                begin, end, rows = _read(source)
+                begin, end, rows = _read(source, applier)
         except LogError as error:
             raise TablesError(str(error)) from error
         if stop.is_requested:
@@ -76,12 +85,15 @@ def _read_and_apply(run: PreparedRun, applier: BatchApplier) -> bool:
         return not stop.is_requested
 
 
-def _read(source: SourceOptions) -> tuple[Position, Position, pa.Table]:
+def _read(source: SourceOptions, applier: BatchApplier) -> tuple[Position, Position, pa.Table]:
     """Start, end, and the change rows in between."""
     stream = LogStream(source)
     try:
         begin = stream.start()
         end = stream.end_after(begin)
-        return begin, end, pa.Table.from_batches(read_ranges(source, ranges(begin.offsets, end.offsets)), SCHEMA)
+        with applier.lock:
+            applier.begin()
+        todo = ranges(begin.offsets, end.offsets, stream.ends)
+        return begin, end, pa.Table.from_batches(read_ranges(source, todo), SCHEMA)
     finally:
         stream.close()

@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from pipelines.errors import TablesError
 from pipelines.job.prepared_run import Outcome, PreparedRun
+from pipelines.job.run_in_driver import catch_up
 from pipelines.job.run_options import AVAILABLE_NOW, trigger_arguments
 from pipelines.job.shared_files import shared_files
+from pipelines.runtime.errors import TablesError
 from pipelines.tables.stream_checkpoints import checkpoint_location, remove_stale_checkpoints
 from pipelines.tables.writer import newest_claim
 
@@ -22,9 +23,9 @@ def run_in_spark(run: PreparedRun) -> Outcome:
         return run.writer, _nothing_left
     # Spark takes seconds to import: every check that needs no Spark is done before
     from pipelines.batch.apply_in_spark import SparkBatchApplier
-    from pipelines.source.stream import open_stream, spark_jars, warm_up
-    from pipelines.spark.session import start_session
-    from pipelines.spark.streaming_query import follow, with_short_errors
+    from pipelines.job.spark.change_stream import open_outage, open_stream, spark_jars, warm_up
+    from pipelines.job.spark.session import start_session
+    from pipelines.job.spark.streaming_query import follow, with_short_errors
 
     try:
         session = start_session(options.spark, progress, spark_jars(options, progress), records_classes=True)
@@ -34,11 +35,10 @@ def run_in_spark(run: PreparedRun) -> Outcome:
             warm_up(session.spark, options)
     except Exception:
         # a signal to the whole process group also ends the JVM, at any moment of its start
-        if stop is None or not stop.is_requested:
+        if stop is None or not stop.explains_the_end_of_a_child():
             raise
         return run.writer, _nothing_left
-    applier = run.applier(SparkBatchApplier)
-    between = run.between_batches(applier)
+    applier, between = run.parts(SparkBatchApplier)
     # jobs without a lock must not share a checkpoint: Spark might end the wrong one
     checkpoint = checkpoint_location(run.store, run.writer.generation if run.writer else None)
 
@@ -58,7 +58,7 @@ def run_in_spark(run: PreparedRun) -> Outcome:
 
     remove_stale_checkpoints(run.store, newest_claim(run.store.table("batches")), progress)
     try:
-        is_done = follow(start, progress, stop, ready, between.every_second)
+        is_done = follow(start, progress, stop, ready, between.every_second, open_outage(options, progress))
     except TablesError:
         # a job that took over has removed this job's checkpoint: report that instead of Spark's message
         if applier.writer is not None:
@@ -68,7 +68,7 @@ def run_in_spark(run: PreparedRun) -> Outcome:
         between.stop()
     if is_done or is_ready:
         session.finish(progress, is_stopped=not is_done)
-    return applier.writer, lambda: between.query_ended(is_done)
+    return applier.writer, lambda: between.query_ended(is_done, lambda: catch_up(run, applier))
 
 
 def _nothing_left() -> None:

@@ -1,17 +1,17 @@
 """Options of `grouplake run`."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from coordinator_core.health import DEFAULT_SETTINGS, StatusSettings
+from coordinator_core.health.durations import parse_duration_ms
 from coordinator_core.state.era import Era
-from pipelines.errors import UsageError
+from pipelines.runtime.errors import UsageError
 from pipelines.source.address import SourceAddress
 
 if TYPE_CHECKING:
-    from pipelines.maintain import Maintenance
+    from pipelines.upkeep.maintain import Maintenance
 
 #: Trigger of a job that reads up to the current end of the log and ends.
 AVAILABLE_NOW = "available-now"
@@ -27,6 +27,7 @@ class RunOptions:
     address: SourceAddress
     tables: str
     era: Era
+    #: Offset retention; without `retention_setting` that of brokers which do not report theirs.
     retention_ms: int
     bulk_rows: int
     #: May hold the keys of an object store.
@@ -34,6 +35,8 @@ class RunOptions:
     kafka: Mapping[str, str] = field(repr=False, default_factory=dict)
     #: Further options of Kafka's Java client, for spark-kafka:// sources.
     kafka_jvm: Mapping[str, Any] = field(repr=False, default_factory=dict)
+    #: The setting that states `retention_ms`; None: the brokers are asked for theirs.
+    retention_setting: str | None = None
     trigger: str = AVAILABLE_NOW
     expiry: str = "observe"
     now_ms: int | None = None
@@ -41,6 +44,8 @@ class RunOptions:
     tasks: int = 0
     #: A run with AVAILABLE_NOW that finds at most this many new offsets reads them in the driver; 0: with Spark.
     driver_records: int = 0
+    #: Seconds between two runs with AVAILABLE_NOW; 0 if unknown.
+    schedule_seconds: int = 0
     #: Seconds between samples of end offsets; 0 for no samples.
     lag_interval_seconds: int = 0
     status: StatusSettings = DEFAULT_SETTINGS
@@ -59,12 +64,21 @@ def trigger_arguments(trigger: str) -> dict[str, Any]:
     """`available-now`, `continuous` or an interval such as `10s`, as arguments of `DataStreamWriter.trigger`."""
     if trigger == AVAILABLE_NOW:
         return {"availableNow": True}
+    return {"processingTime": f"{trigger_ms(trigger)} milliseconds"}
+
+
+def trigger_ms(trigger: str) -> int:
+    """The interval of a job that follows the log, in ms; 0 for `continuous`. Raises UsageError for another text."""
     if trigger == "continuous":
-        return {"processingTime": "0 seconds"}
-    found = re.fullmatch(r"(\d+)(ms|s|m|h)", trigger)
-    if not found:
+        return 0
+    try:
+        ms = parse_duration_ms(trigger)
+    except ValueError as error:
         raise UsageError(
             f"invalid trigger {trigger!r}: use available-now, continuous, or an interval such as 500ms, 10s, 5m or 1h"
+        ) from error
+    if not ms:
+        raise UsageError(
+            f"invalid trigger {trigger!r}: use an interval of 1ms or more, or continuous for batches without a pause"
         )
-    unit = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours"}[found[2]]
-    return {"processingTime": f"{found[1]} {unit}"}
+    return ms

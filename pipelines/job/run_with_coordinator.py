@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from coordinator_core.service.addresses import Endpoint
-from coordinator_core.service.process import signalled
-from pipelines.coordinator import CoordinatorOptions, print_ready_line, run_coordinator
-from pipelines.errors import UsageError
+from coordinator_core.service.net.addresses import ListenAddress
+from coordinator_core.service.node.process import signalled
 from pipelines.job import job
+from pipelines.job.coordinator_process import CoordinatorOptions, print_ready_line, run_coordinator
 from pipelines.job.run_options import AVAILABLE_NOW, RunOptions, trigger_arguments
-from pipelines.job.stop_request import StopRequest
-from pipelines.progress import Progress
+from pipelines.runtime.errors import UsageError
+from pipelines.runtime.progress import Progress
+from pipelines.runtime.stop_request import StopRequest
 
 #: Replaces `available-now`, which would end. Pauses between batches leave CPU time to the coordinator.
 _TRIGGER = "1s"
@@ -47,7 +47,7 @@ def run_with_coordinator(
     """
     trigger_arguments(options.trigger)
 
-    async def until(address: Endpoint, admin: Endpoint | None) -> str:
+    async def until(address: ListenAddress, admin: ListenAddress | None) -> str:
         signal_name = signalled()
         print_ready_line(address, admin)
         return await job_beside(signal_name, options, progress, clock_ms)

@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from pipelines.failpoints import failpoint
+from pipelines.runtime.failpoints import failpoint
 from pipelines.source.position import Position
 from pipelines.source.position_file import epochs_at, read_positions, write_positions
 from pipelines.source.ranges import Offsets

@@ -6,10 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coordinator_core.codec import runs
 from coordinator_core.codec.arrays import Int64s
 from coordinator_core.health import NONE
 from coordinator_core.health.sample_columns import integers
 from pipelines.query.engine import Snapshot
+from pipelines.query.plain_strings import plain_strings
 
 #: Key of the tables of lag and status.
 KEY = ["group_id", "topic", "partition"]
@@ -28,11 +30,12 @@ def timestamps(ms: Int64s) -> Any:
 
 def select(snapshot: Snapshot, sql: str) -> pa.Table:
     """The rows of a query, with plain strings: Arrow cannot join or filter the string views that DataFusion returns."""
-    return _plain(snapshot.query(sql))
+    return plain_strings(snapshot.query(sql))
 
 
-def _plain(table: pa.Table) -> pa.Table:
-    return table.cast(pa.schema([(f.name, pa.string() if pa.types.is_string_view(f.type) else f.type) for f in table.schema]))
+def codes(column: pa.ChunkedArray) -> Int64s:
+    """A number for each distinct value, NONE for null."""
+    return integers(column.combine_chunks().dictionary_encode().indices)
 
 
 def row_numbers(keys: pa.Table, of: pa.Table, names: list[str] = KEY) -> Int64s:
@@ -53,13 +56,5 @@ def row_numbers(keys: pa.Table, of: pa.Table, names: list[str] = KEY) -> Int64s:
 
 
 def starts_of_runs(*columns: Any) -> Int64s:
-    """The rows at which one of the columns differs from the row before, and the number of rows at the end."""
-    rows = len(columns[0])
-    if not rows:
-        return np.zeros(1, np.int64)
-    changed = np.zeros(rows, np.bool_)
-    changed[0] = True
-    for column in columns:
-        codes = column if isinstance(column, np.ndarray) else integers(column.combine_chunks().dictionary_encode().indices)
-        changed[1:] |= codes[1:] != codes[:-1]
-    return np.append(np.flatnonzero(changed), rows)
+    """The rows at which one of the columns, of Arrow or numpy, differs from the row before; at the end the number of rows."""
+    return runs.starts_of_runs(*(each if isinstance(each, np.ndarray) else codes(each) for each in columns))

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from coordinator_core.health import KeepRule, StatusSettings, keep_rules
-from pipelines.errors import UsageError
+from pipelines.runtime.errors import UsageError
 
-_SHARES = ("minimum_complete", "skew_share", "retention_share")
-_AT_LEAST_1 = ("window_commits", "storm_rebalances")
+_SHARES = ("minimum_complete", "skew_share", "retention_share", "falls_behind_share")
+_AT_LEAST_1 = ("window_commits", "few_commits", "storm_rebalances", "falls_behind_burst", "falls_behind_ms")
 
 
 def status_settings(section: Mapping[str, Any]) -> StatusSettings:

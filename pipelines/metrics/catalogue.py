@@ -18,6 +18,7 @@ def _own() -> Iterator[Metric]:
 
     yield job("snapshot_timestamp_seconds", "Completion of the newest batch", "snapshot_at")
     yield job("end_offsets_timestamp_seconds", "Time of the newest sample of end offsets", "sampled_at")
+    yield job("expected_interval_seconds", "Expected time between two batches of the job, if known", "interval_seconds")
     yield job("maintain_timestamp_seconds", "Completion of the newest maintenance batch", "maintained_at")
     yield job("batch_id", "Id of the newest batch", "batch_id")
     yield job("writer_epoch", "Writer epoch of the newest batch", "generation")

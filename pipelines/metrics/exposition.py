@@ -13,7 +13,7 @@ from pipelines.metrics.level_rows import LevelRows, level_rows
 from pipelines.metrics.metric import Family, Level, Metric, Source
 from pipelines.metrics.series_limit import Mask, SeriesLimit, has_values, limited
 from pipelines.metrics.settings import MetricsSettings
-from pipelines.snapshots.memory_snapshot import MemorySnapshot
+from pipelines.query.snapshots.memory_snapshot import MemorySnapshot
 
 _MEMBER_COLUMNS = ("member_host", "consumer_id", "client_id")
 #: Label of the cluster on series of exporters that have none; only where one text has several clusters.

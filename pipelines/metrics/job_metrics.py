@@ -2,17 +2,16 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
-from coordinator_core.service.addresses import Endpoint
-from pipelines.job.run_options import RunOptions
+from coordinator_core.service.net.addresses import ListenAddress
 from pipelines.metrics.listen_address import expect_loopback, listen_address
 from pipelines.metrics.log_position import LOG_BEHIND, TRANSACTION_LOG_BEHIND, LogPosition
 from pipelines.metrics.metrics_server import MetricsServer
 from pipelines.metrics.metrics_text import MetricsBody
 from pipelines.metrics.settings import metrics_settings
 from pipelines.metrics.site import Site
-from pipelines.progress import Progress
+from pipelines.runtime.progress import Progress
 from pipelines.source.address import SourceAddress, open_source
 from pipelines.tables.location import cluster_name
 
@@ -22,7 +21,7 @@ _POLL_SECONDS = 5
 _LOG_SECONDS = 15
 
 
-def metrics_endpoint(listen: str | None, section: Mapping[str, Any]) -> Endpoint | None:
+def metrics_endpoint(listen: str | None, section: Mapping[str, Any]) -> ListenAddress | None:
     """Address from `--metrics` or `metrics.listen`; None if both are empty. Raises UsageError for an invalid one."""
     text, given_by = (listen, "--metrics") if listen else (section["listen"], "metrics.listen")
     if not text:
@@ -33,10 +32,19 @@ def metrics_endpoint(listen: str | None, section: Mapping[str, Any]) -> Endpoint
     return endpoint
 
 
+class JobLogs(NamedTuple):
+    """The tables of a job, the logs that it reads, and the options of their connections. `transactions` may be None."""
+
+    tables: str
+    offsets: SourceAddress
+    transactions: SourceAddress | None
+    kafka: Mapping[str, str]
+
+
 @contextmanager
 def job_metrics(
-    listen: Endpoint | None, options: RunOptions, section: Mapping[str, Any], progress: Progress, loaded: Site | None = None
-) -> Iterator[Endpoint | None]:
+    listen: ListenAddress | None, job: JobLogs, section: Mapping[str, Any], progress: Progress, loaded: Site | None = None
+) -> Iterator[ListenAddress | None]:
     """Serve `/metrics` meanwhile; nothing without an address. `loaded` has the snapshots if something else loads them.
 
     Raises:
@@ -47,13 +55,13 @@ def job_metrics(
     if listen is None:
         yield None
         return
-    cluster = cluster_name(options.tables)
+    cluster = cluster_name(job.tables)
     # before the first batch there are no tables, which is not an error of the job
-    site = loaded or Site({cluster: options.tables}, settings, _POLL_SECONDS, lambda _: None)
-    offsets = LogPosition(LOG_BEHIND, _end_offsets(options.address, options), _LOG_SECONDS)
+    site = loaded or Site({cluster: job.tables}, settings, _POLL_SECONDS, lambda _: None)
+    offsets = LogPosition(LOG_BEHIND, _end_offsets(job.offsets, job.kafka), _LOG_SECONDS)
     transactions = None
-    if options.transactions is not None:
-        transactions = LogPosition(TRANSACTION_LOG_BEHIND, _end_offsets(options.transactions, options), _LOG_SECONDS)
+    if job.transactions is not None:
+        transactions = LogPosition(TRANSACTION_LOG_BEHIND, _end_offsets(job.transactions, job.kafka), _LOG_SECONDS)
     server = MetricsServer(listen, lambda: _body(site, cluster, offsets, transactions))
     positions = (offsets,) if transactions is None else (offsets, transactions)
     parts = (*positions, server) if loaded else (site, *positions, server)
@@ -75,12 +83,12 @@ def _body(site: Site, cluster: str, offsets: LogPosition, transactions: LogPosit
     return site.metrics(*lines)
 
 
-def _end_offsets(address: SourceAddress, options: RunOptions) -> Callable[[], Mapping[int, int]]:
+def _end_offsets(address: SourceAddress, kafka: Mapping[str, str]) -> Callable[[], Mapping[int, int]]:
     def look() -> Mapping[int, int]:
         if address.is_spark_kafka:
             # read by Kafka's Java client, with its settings
             return {}
-        source = open_source(address, options.kafka, seen_before=True)
+        source = open_source(address, kafka, seen_before=True)
         try:
             return source.end_offsets()
         finally:

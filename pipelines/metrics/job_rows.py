@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 
 from pipelines.metrics.level_rows import LevelRows
 from pipelines.metrics.metric import Level
-from pipelines.snapshots.memory_snapshot import MemorySnapshot
-from pipelines.timestamps import to_ms
+from pipelines.query.snapshots.memory_snapshot import MemorySnapshot
+from pipelines.runtime.timestamps import to_ms
 
 #: The levels of these rows: they always have series.
 JOB_LEVELS = (
@@ -57,6 +57,7 @@ def _cluster(snapshot: MemorySnapshot, phases: Mapping[str, int], brokers: pa.Ta
         "generation": batch.generation,
         "snapshot_at": _seconds(batch.finished_at),
         "sampled_at": _seconds(snapshot.sampled_at),
+        "interval_seconds": batch.interval_seconds,
         "maintained_at": _seconds(snapshot.maintained_at),
         "batch_seconds": (reading.finished_at - reading.started_at).total_seconds() if reading else None,
         "records_read": reading.records_read if reading else None,

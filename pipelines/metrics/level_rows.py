@@ -14,9 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coordinator_core.codec.arrays import Int64s
+from coordinator_core.codec.runs import begins_run
+from coordinator_core.health import NONE
+from pipelines.lag.columns import codes
 from pipelines.metrics.metric import Level
 from pipelines.metrics.status_columns import group_status_columns, partition_status_columns
-from pipelines.snapshots.memory_snapshot import MemorySnapshot
+from pipelines.query.snapshots.memory_snapshot import MemorySnapshot
 
 Floats = npt.NDArray[np.float64]
 
@@ -55,10 +58,7 @@ class Positions:
     @cached_property
     def _topic_starts(self) -> Int64s:
         """First row of each pair of group and topic."""
-        rows = self._table.num_rows
-        topics = _codes(self._table["topic"])
-        begins = np.ones(rows, np.bool_)
-        begins[1:] = topics[1:] != topics[:-1]
+        begins = begins_run(codes(self._table["topic"]))
         begins[self._group_starts] = True
         return np.flatnonzero(begins)
 
@@ -104,10 +104,11 @@ class Positions:
         if not len(starts):
             return starts
         run = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, self._table.num_rows)))
-        owners = _codes(self._table["consumer_id"])
+        owners = codes(self._table["consumer_id"])
+        is_owned, size = owners != NONE, int(owners.max()) + 1
         # each pair of run and owner counts once
-        pairs = np.unique((run * (owners.max() + 2) + owners + 1)[owners != _UNKNOWN])
-        return np.bincount(pairs // (owners.max() + 2), minlength=len(starts))
+        pairs = np.unique(run[is_owned] * size + owners[is_owned])
+        return np.bincount(pairs // size, minlength=len(starts))
 
     def groups(self) -> LevelRows:
         """A row per group, also for groups without partitions."""
@@ -221,13 +222,6 @@ def level_rows(snapshot: MemorySnapshot, levels: Sequence[Level], matching: Sequ
         Level.GROUP_PARTITION: positions.group_partitions,
     }
     return {level: make() for level, make in makers.items() if level in levels}
-
-
-def _codes(column: pa.ChunkedArray) -> Int64s:
-    """A number for each distinct value, -1 for null."""
-    encoded = column.combine_chunks().dictionary_encode()
-    found: Int64s = pc.fill_null(encoded.indices.cast(pa.int64()), _UNKNOWN).to_numpy()
-    return found
 
 
 def numbers(column: pa.ChunkedArray) -> Int64s:

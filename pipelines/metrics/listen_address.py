@@ -2,11 +2,11 @@
 
 import ipaddress
 
-from coordinator_core.service.addresses import Endpoint, parse_listen_address
-from pipelines.errors import UsageError
+from coordinator_core.service.net.addresses import ListenAddress, parse_listen_address
+from pipelines.runtime.errors import UsageError
 
 
-def listen_address(text: str, given_by: str) -> Endpoint:
+def listen_address(text: str, given_by: str) -> ListenAddress:
     """The address in a text; `given_by` is its option or setting. Raises UsageError for an invalid one."""
     try:
         return parse_listen_address(text)
@@ -14,7 +14,7 @@ def listen_address(text: str, given_by: str) -> Endpoint:
         raise UsageError(f"{given_by}: {error}") from error
 
 
-def expect_loopback(endpoint: Endpoint, setting: str) -> None:
+def expect_loopback(endpoint: ListenAddress, setting: str) -> None:
     """Raise UsageError for an address that other machines reach; `setting` is that which allows it."""
     if not is_loopback(endpoint.host):
         raise UsageError(

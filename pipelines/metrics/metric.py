@@ -16,7 +16,7 @@ class Family(StrEnum):
 
 
 class Level(Enum):
-    """What a series of a metric is about."""
+    """The subject of a series of a metric."""
 
     CLUSTER = "cluster"
     PHASE = "phase"

@@ -5,10 +5,10 @@ import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from coordinator_core.service.addresses import Endpoint
-from pipelines.errors import GrouplakeError
+from coordinator_core.service.net.addresses import ListenAddress
 from pipelines.metrics.http_answer import HttpAnswer, metrics_answer
 from pipelines.metrics.metrics_text import MetricsBody
+from pipelines.runtime.errors import GrouplakeError
 
 _TIMEOUT_SECONDS = 5
 _TEXT = {"Content-Type": "text/plain; charset=utf-8"}
@@ -21,18 +21,18 @@ class MetricsServerError(GrouplakeError):
 class MetricsServer:
     """Serves what `metrics` returns, between `start` and `close`."""
 
-    def __init__(self, listen: Endpoint, metrics: Callable[[], MetricsBody]) -> None:
+    def __init__(self, listen: ListenAddress, metrics: Callable[[], MetricsBody]) -> None:
         """Bind the address. Raises MetricsServerError if that is not possible."""
 
         class Handler(_Handler):
             body = staticmethod(metrics)
 
         try:
-            self._server = _Server((listen.host, listen.port), Handler)
+            self._server = _MetricsServer((listen.host, listen.port), Handler)
         except OSError as error:
             raise MetricsServerError(f"cannot listen on {listen}: {error.strerror or error}") from error
         host, port = self._server.server_address[:2]
-        self.address = Endpoint(str(host), int(port))
+        self.address = ListenAddress(str(host), int(port))
         self._thread = threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True)
 
     def start(self) -> None:
@@ -46,7 +46,7 @@ class MetricsServer:
         self._thread.join()
 
 
-class _Server(ThreadingHTTPServer):
+class _MetricsServer(ThreadingHTTPServer):
     daemon_threads = True
     # a client that keeps its connection open must not hold up the end of the job
     block_on_close = False
@@ -62,9 +62,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         path = self.path.partition("?")[0]
         if path == "/metrics":
-            self._send(
-                metrics_answer(self.body(), self.headers.get("If-None-Match", ""), self.headers.get("Accept-Encoding", ""))
-            )
+            wanted = (self.headers.get(name, "") for name in ("If-None-Match", "Accept-Encoding", "Accept"))
+            self._send(metrics_answer(self.body(), *wanted))
         elif path == "/health":
             self._send(HttpAnswer(200, {"Content-Type": "application/json"}, json.dumps({"status": "ok"}).encode()))
         else:

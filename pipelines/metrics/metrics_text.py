@@ -3,15 +3,18 @@
 import gzip
 import hashlib
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 
 from pipelines.metrics.exposition import MetricLines, escaped, header, metric_lines
 from pipelines.metrics.metric import Family, Level, Metric, Source
-from pipelines.metrics.settings import MetricsSettings
-from pipelines.snapshots.memory_snapshot import MemorySnapshot
-from pipelines.snapshots.snapshot_cache import ClusterState
+from pipelines.metrics.settings import OF_INTERVAL, MetricsSettings
+from pipelines.query.snapshots.memory_snapshot import MemorySnapshot
+from pipelines.query.snapshots.snapshot_cache import ClusterState
+from pipelines.query.snapshots.tables_ages import age_of
+from pipelines.tables.data_age import AgeState
 
 _UP = Metric(
     "grouplake_tables_up",
@@ -22,6 +25,25 @@ _UP = Metric(
     {"cluster_name": "cluster"},
     Source.JOB,
 )
+
+
+def _old(name: str, what: str) -> Metric:
+    text = f"Whether a newer {what} was expected by now: 0 or 1"
+    return Metric(f"grouplake_{name}_old", text, Family.OWN, Level.CLUSTER, "one", {"cluster_name": "cluster"}, Source.JOB)
+
+
+_TABLES_OLD, _END_OFFSETS_OLD = _old("tables", "batch"), _old("end_offsets", "sample of end offsets")
+#: Limit without an interval of the job.
+_STALE_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Currency:
+    """The sources of a cluster whose values are not stale at a time, and whether its data is older than the job lets expect."""
+
+    fresh: frozenset[Source]
+    is_batch_old: bool
+    is_old: bool
 
 
 @dataclass(frozen=True)
@@ -36,12 +58,16 @@ class ClusterMetrics:
         """Render the metrics of a snapshot."""
         return cls(snapshot, metric_lines(snapshot, settings, has_cluster_label=has_cluster_label))
 
-    def fresh(self, now: datetime, stale_seconds: int) -> frozenset[Source]:
-        """The sources whose values are not stale at `now`."""
+    def currency(self, now: datetime, stale_seconds: int) -> Currency:
+        """Return what is current at `now`, by a limit in seconds, or by the interval of the job if that is OF_INTERVAL."""
+        age = age_of(self.snapshot, now)
+        if stale_seconds == OF_INTERVAL and age.state is not AgeState.NO_EXPECTATION:
+            stale = {Source.GROUPS: age.is_batch_old, Source.LAG: age.is_old}
+            return Currency(frozenset(source for source in Source if not stale.get(source)), age.is_batch_old, age.is_old)
+        limit = _STALE_SECONDS if stale_seconds == OF_INTERVAL else stale_seconds
         times = {Source.JOB: now, Source.GROUPS: self.snapshot.batch.finished_at, Source.LAG: self.snapshot.lag_at}
-        return frozenset(
-            source for source, at in times.items() if not stale_seconds or (now - at).total_seconds() <= stale_seconds
-        )
+        fresh = (source for source, at in times.items() if not limit or (now - at).total_seconds() <= limit)
+        return Currency(frozenset(fresh), age.is_batch_old, age.is_old)
 
 
 @dataclass(frozen=True)
@@ -51,6 +77,17 @@ class MetricsBody:
     text: bytes
     compressed: bytes
     etag: str
+
+    @classmethod
+    def of(cls, text: bytes) -> "MetricsBody":
+        """The body with a text."""
+        # the level of an HTTP server in front: a tenth of the size at a fifth of the time of the default
+        return cls(text, gzip.compress(text, 1, mtime=0), f'"{hashlib.blake2b(text, digest_size=16).hexdigest()}"')
+
+    @cached_property
+    def openmetrics(self) -> "MetricsBody":
+        """The same in OpenMetrics, which for gauges differs in its last line only."""
+        return MetricsBody.of(self.text + b"# EOF\n")
 
 
 class MetricsText:
@@ -65,21 +102,21 @@ class MetricsText:
     def body(self, states: Mapping[str, ClusterState[ClusterMetrics]], now: datetime, *more: MetricLines) -> MetricsBody:
         """The body at `now`, without the series of stale values, with `more` metrics of this process."""
         stale = self._settings.stale_seconds
-        fresh = {name: state.value.fresh(now, stale) for name, state in states.items() if state.value}
-        key = _Key(tuple(states.values()), tuple(fresh.items()), more)
+        current = {name: state.value.currency(now, stale) for name, state in states.items() if state.value}
+        key = _Key(tuple(states.values()), tuple(current.items()), more)
         with self._lock:
             if self._body is None or not key.is_of(self._key):
-                self._body = _body(states, fresh, more)
+                self._body = _body(states, current, more)
                 self._key = key
             return self._body
 
 
 @dataclass(frozen=True)
 class _Key:
-    """What a body was made from."""
+    """The inputs of a body."""
 
     states: tuple[ClusterState[ClusterMetrics], ...]
-    fresh: tuple[tuple[str, frozenset[Source]], ...]
+    current: tuple[tuple[str, Currency], ...]
     more: tuple[MetricLines, ...]
 
     def is_of(self, other: "_Key | None") -> bool:
@@ -87,21 +124,20 @@ class _Key:
         return (
             other is not None
             and all(a is b for a, b in zip(self.states, other.states, strict=True))
-            and (self.fresh, self.more) == (other.fresh, other.more)
+            and (self.current, self.more) == (other.current, other.more)
         )
 
 
 def _body(
-    states: Mapping[str, ClusterState[ClusterMetrics]], fresh: Mapping[str, frozenset[Source]], more: Sequence[MetricLines]
+    states: Mapping[str, ClusterState[ClusterMetrics]], current: Mapping[str, Currency], more: Sequence[MetricLines]
 ) -> MetricsBody:
-    by_metric = {each.metric.name: [each] for each in (_up(states), *more) if each.series}
+    by_metric = {each.metric.name: [each] for each in (_up(states), *_ages(current), *more) if each.series}
     for name, state in states.items():
         for lines in state.value.metrics if state.value else ():
-            if lines.metric.source in fresh[name]:
+            if lines.metric.source in current[name].fresh:
                 by_metric.setdefault(lines.metric.name, []).append(lines)
     text = b"".join(_metric(each) for each in by_metric.values())
-    # the level of an HTTP server in front: a tenth of the size at a fifth of the time of the default
-    return MetricsBody(text, gzip.compress(text, 1, mtime=0), f'"{hashlib.blake2b(text, digest_size=16).hexdigest()}"')
+    return MetricsBody.of(text)
 
 
 def _metric(clusters: Sequence[MetricLines]) -> bytes:
@@ -113,3 +149,12 @@ def _up(states: Mapping[str, ClusterState[ClusterMetrics]]) -> MetricLines:
         f'{_UP.name}{{cluster_name="{escaped(name)}"}} {int(state.error is None)}\n' for name, state in states.items()
     )
     return MetricLines(_UP, lines.encode(), len(states))
+
+
+def _ages(current: Mapping[str, Currency]) -> Iterator[MetricLines]:
+    for metric, old in (
+        (_TABLES_OLD, {name: each.is_batch_old for name, each in current.items()}),
+        (_END_OFFSETS_OLD, {name: each.is_old for name, each in current.items()}),
+    ):
+        lines = "".join(f'{metric.name}{{cluster_name="{escaped(name)}"}} {int(value)}\n' for name, value in old.items())
+        yield MetricLines(metric, lines.encode(), len(old))

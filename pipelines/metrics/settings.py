@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.errors import UsageError
 from pipelines.metrics.metric import Family, Level
+from pipelines.runtime.errors import UsageError
 
 #: Granularity → levels with series about groups and topics.
 GRANULARITIES: dict[str, tuple[Level, ...]] = {
@@ -18,9 +18,13 @@ GRANULARITIES: dict[str, tuple[Level, ...]] = {
 FAMILIES = tuple(family.value for family in Family if family is not Family.OWN)
 
 
+#: Value of `metrics.stale_seconds`: the limit follows from the interval of the job.
+OF_INTERVAL = -1
+
+
 @dataclass(frozen=True)
 class MetricsSettings:
-    """Which series are exposed. `stale_seconds` 0: series of groups are never left out."""
+    """Which series are exposed. `stale_seconds` 0: series of groups are never left out; OF_INTERVAL: by that of the job."""
 
     families: frozenset[Family]
     granularity: str

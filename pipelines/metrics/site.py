@@ -1,4 +1,4 @@
-"""What the server answers from: the snapshots of its clusters, and the text of `/metrics`."""
+"""The site that a server answers from: the snapshots of its clusters, and the text of `/metrics`."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -7,10 +7,12 @@ from typing import Any
 from pipelines.metrics.exposition import MetricLines
 from pipelines.metrics.metrics_text import ClusterMetrics, MetricsBody, MetricsText
 from pipelines.metrics.settings import MetricsSettings
-from pipelines.progress import Progress
-from pipelines.snapshots.loading import SnapshotLoader
-from pipelines.snapshots.memory_snapshot import MemorySnapshot
-from pipelines.snapshots.snapshot_cache import ClusterState, SnapshotCache
+from pipelines.query.snapshots.loading import SnapshotLoader
+from pipelines.query.snapshots.memory_snapshot import MemorySnapshot
+from pipelines.query.snapshots.snapshot_cache import ClusterState, SnapshotCache
+from pipelines.query.snapshots.tables_ages import TablesAges
+from pipelines.runtime.progress import Progress
+from pipelines.tables.data_age import DataAge
 
 
 def utc_now() -> datetime:
@@ -39,7 +41,10 @@ class Site:
 
         loaders = {name: SnapshotLoader(name, root) for name, root in roots.items()}
         self._listeners: list[Callable[[Mapping[str, MemorySnapshot]], object]] = []
-        self._cache = SnapshotCache(loaders, render, poll_seconds, progress, self._changed)
+        self._age_listeners: list[Callable[[Mapping[str, DataAge]], object]] = []
+        self._ages = TablesAges(self.roots, clock)
+        self._age_keys: dict[str, tuple[object, ...]] = {}
+        self._cache = SnapshotCache(loaders, render, poll_seconds, progress, self._changed, self._looked)
 
     def _changed(self, states: Mapping[str, ClusterState[ClusterMetrics]]) -> None:
         # the body is compressed with the snapshot, so that a scrape does not wait for it
@@ -47,6 +52,32 @@ class Site:
         snapshots = {name: state.value.snapshot for name, state in states.items() if state.value}
         for listener in self._listeners:
             listener(snapshots)
+
+    def _looked(self) -> None:
+        """Call the listeners if data became old, became older by a minute, or is no longer old."""
+        ages = self.ages()
+        keys = {name: age.key for name, age in ages.items()}
+        if keys != self._age_keys:
+            self._age_keys = keys
+            for listener in self._age_listeners:
+                listener(ages)
+
+    def on_age(self, listener: Callable[[Mapping[str, DataAge]], object]) -> None:
+        """Call `listener` with the ages after each change of one, in the loading thread; to be added before `start`."""
+        self._age_listeners.append(listener)
+
+    def age(self, cluster: str) -> DataAge | None:
+        """The age of the newest batch of a cluster; None without one, and for an unknown cluster."""
+        snapshot = self.snapshot(cluster)
+        return None if snapshot is None else self._ages.age(snapshot)
+
+    def age_of(self, snapshot: MemorySnapshot, at: datetime | None = None) -> DataAge:
+        """The age of a snapshot now, or at an earlier time."""
+        return self._ages.age(snapshot, at)
+
+    def ages(self) -> dict[str, DataAge]:
+        """The ages of the clusters that are loaded."""
+        return {name: age for name in self.roots if (age := self.age(name)) is not None}
 
     def on_change(self, listener: Callable[[Mapping[str, MemorySnapshot]], object]) -> None:
         """Call `listener` with the newest snapshots after each change, in the loading thread; to be added before `start`."""
@@ -82,16 +113,26 @@ class Site:
         """True once every cluster has a snapshot."""
         return all(state.value for state in self._cache.states().values())
 
+    @property
+    def unready(self) -> str | None:
+        """Why answers would not be those of the present: a cluster is not loaded, or its data is old; None if they would be."""
+        if not self.is_ready:
+            return "a cluster is not loaded yet"
+        old = [f"{name}: {age.headline}" for name, age in self.ages().items() if age.is_old]
+        return "; ".join(old) or None
+
     def description(self) -> dict[str, Any]:
-        """Batch, times and error of each cluster."""
-        return {name: _description(state) for name, state in self._cache.states().items()}
+        """Batch, times, age and error of each cluster."""
+        ages = self.ages()
+        return {name: _description(state, ages.get(name)) for name, state in self._cache.states().items()}
 
 
-def _description(state: ClusterState[ClusterMetrics]) -> dict[str, Any]:
+def _description(state: ClusterState[ClusterMetrics], age: DataAge | None) -> dict[str, Any]:
     snapshot = state.value.snapshot if state.value else None
     return {
         "batch_id": snapshot.batch.batch_id if snapshot else None,
         "finished_at": snapshot.batch.finished_at.isoformat() if snapshot else None,
         "sampled_at": snapshot.sampled_at.isoformat() if snapshot and snapshot.sampled_at else None,
+        "age": None if age is None else {**age.as_json(), "since": age.since.isoformat()},
         "error": state.error,
     }

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.snapshots.memory_snapshot import MemorySnapshot
+from pipelines.query.snapshots.memory_snapshot import MemorySnapshot
 
 #: Numbers of statuses in Burrow's metrics.
 BURROW_NUMBERS = {"NOTFOUND": 0, "OK": 1, "WARN": 2, "ERR": 3, "STOP": 4, "STALL": 5, "REWIND": 6}

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from pipelines.errors import UsageError
 from pipelines.query.column_types import type_name
 from pipelines.query.engine import Snapshot
+from pipelines.runtime.errors import UsageError
 from pipelines.tables import definitions
 from pipelines.tables.descriptions import description
 from pipelines.tables.store import TableStore

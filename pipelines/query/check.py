@@ -12,7 +12,7 @@ from pipelines.tables.store import TableStore
 
 
 @dataclass(frozen=True)
-class Finding:
+class Violation:
     """A violated rule, with the number of violations and an example."""
 
     rule: str
@@ -115,7 +115,7 @@ SAMPLE_RULES: dict[str, tuple[str, str]] = {
         """SELECT p.group_id, p.topic, p.partition FROM partition_status p
            LEFT JOIN group_status g ON g.group_id = p.group_id AND g.batch_id = p.batch_id WHERE g.group_id IS NULL""",
     ),
-    "group_status: the most severe finding decides": (
+    "group_status: the first finding decides": (
         "group_status",
         "SELECT group_id, rule, findings[1]['rule'] AS first FROM group_status WHERE findings[1]['rule'] <> rule",
     ),
@@ -128,7 +128,7 @@ SAMPLE_RULES: dict[str, tuple[str, str]] = {
 }
 
 
-def check(root: str) -> list[Finding]:
+def check(root: str) -> list[Violation]:
     """Return the violated rules of the tables under `root`.
 
     Raises:
@@ -145,16 +145,18 @@ def check(root: str) -> list[Finding]:
     findings += _positions(snapshot)
     for name in snapshot.batch.versions:
         if snapshot.batch.versions.get(name, 0) > store.table(name).version():
-            findings.append(Finding(f"{name}: has the version that the last batch names", 1, str(snapshot.batch.versions[name])))
+            findings.append(
+                Violation(f"{name}: has the version that the last batch names", 1, str(snapshot.batch.versions[name]))
+            )
     return findings
 
 
-def _violations(snapshot: Snapshot, rule: str, sql: str) -> Finding | None:
+def _violations(snapshot: Snapshot, rule: str, sql: str) -> Violation | None:
     rows = snapshot.query(sql)
-    return Finding(rule, rows.num_rows, str(rows.slice(0, 1).to_pylist()[0])) if rows.num_rows else None
+    return Violation(rule, rows.num_rows, str(rows.slice(0, 1).to_pylist()[0])) if rows.num_rows else None
 
 
-def _positions(snapshot: Snapshot) -> list[Finding]:
+def _positions(snapshot: Snapshot) -> list[Violation]:
     """Find rows at or after the log positions at which the last batch ends."""
     batch = snapshot.batch
     # a batch of an earlier layout has quarantined records of one topic only
@@ -166,8 +168,8 @@ def _positions(snapshot: Snapshot) -> list[Finding]:
     return [found for found in findings if found is not None]
 
 
-def _beyond(snapshot: Snapshot, table: str, condition: str, next_offsets: Mapping[int, int]) -> Finding | None:
+def _beyond(snapshot: Snapshot, table: str, condition: str, next_offsets: Mapping[int, int]) -> Violation | None:
     newest = f"SELECT log_partition, max(log_offset) AS newest FROM {table} WHERE {condition} GROUP BY log_partition"
     rows = snapshot.query(newest).to_pylist()
     beyond = [row for row in rows if row["newest"] >= next_offsets.get(row["log_partition"], 0)]
-    return Finding(f"{table}: no row from beyond the end of the last batch", len(beyond), str(beyond[0])) if beyond else None
+    return Violation(f"{table}: no row from beyond the end of the last batch", len(beyond), str(beyond[0])) if beyond else None

@@ -6,9 +6,20 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 from deltalake import QueryBuilder
 
-from pipelines.errors import UsageError
-from pipelines.query.engine import NO_TABLE, PUBLIC, AsOf, Snapshot, batch_at, expect_reading, is_missing_file, quoted
+from pipelines.query.engine import (
+    NO_TABLE,
+    PUBLIC,
+    AsOf,
+    Snapshot,
+    batch_at,
+    expect_reading,
+    is_missing_file,
+    quoted,
+    unknown_name,
+)
+from pipelines.runtime.errors import UsageError
 from pipelines.tables import definitions
+from pipelines.tables.damage import damage_in, damaged_tables
 from pipelines.tables.location import expect_cluster_name, is_named, parse_roots
 from pipelines.tables.store import Batch, TableStore, gone, literal
 
@@ -64,12 +75,16 @@ class ClusterSnapshot:
 
         Raises:
             UsageError: not a reading statement, or DataFusion rejects it.
+            DamagedTables: a file of the tables is damaged.
         """
         expect_reading(sql)
         self._provide(sql)
         try:
             return pa.table(self._builder.execute(sql).read_all())
         except Exception as error:  # DataFusion's errors reach Python as bare Exception
+            damage = damage_in(error)
+            if damage is not None and not is_missing_file(error):
+                raise damaged_tables(damage, " or ".join(each.root for each in self._of_cluster.values())) from error
             raise UsageError(self._message(error)) from error
 
     def _provide(self, sql: str) -> None:
@@ -98,10 +113,11 @@ class ClusterSnapshot:
         if schema == PUBLIC:
             missing = {name: snapshot.missing(table) for name, snapshot in self._of_cluster.items()}
             found_in = next(((name, text) for name, text in missing.items() if text), None)
-            return f"cluster {found_in[0]}: {found_in[1]}" if found_in else f"query failed: no table or view {table!r}"
+            return f"cluster {found_in[0]}: {found_in[1]}" if found_in else unknown_name(table, (*self.tables, *self.views))
         if schema not in self._of_cluster:
             return f"no cluster {schema!r}: use one of {', '.join(self._of_cluster)}"
-        return f"cluster {schema}: {self._of_cluster[schema].missing(table) or f'no table or view {table!r}'}"
+        of_cluster = self._of_cluster[schema]
+        return f"cluster {schema}: {of_cluster.missing(table) or unknown_name(table, (*of_cluster.tables, *of_cluster.views))}"
 
 
 #: Both have `query`, `tables`, `views`, and `batches` by cluster.

@@ -8,10 +8,10 @@ from typing import Any, TextIO
 
 import pyarrow as pa
 
-from pipelines.errors import UsageError
 from pipelines.query.diff import SCHEMA, diff
-from pipelines.query.engine import batch_at, parse_as_of
+from pipelines.query.engine import batch_at, expect_past, parse_as_of
 from pipelines.query.output import plain, to_stdout, write_table
+from pipelines.runtime.errors import UsageError
 from pipelines.tables.store import Batch, TableStore
 
 #: Changes that the table adds up by topic.
@@ -19,6 +19,7 @@ _ADDED_UP = ("committed", "progress", "removed")
 
 #: Kind of change → how the summary counts its groups, in the order of the summary.
 _COUNTED = {
+    "first_read": "first read",
     "appeared": "appeared",
     "vanished": "vanished",
     "state": "changed state",
@@ -42,6 +43,7 @@ def print_diff(root: str, earlier: str, later: str | None, groups: Sequence[str]
 
 def _batch(store: TableStore, option: str, given: str) -> Batch:
     as_of = parse_as_of(given, option)
+    expect_past(as_of, store, option)
     first = store.first_batch()
     if first is not None and (as_of < first.batch_id if isinstance(as_of, int) else _utc(as_of) < first.finished_at):
         raise UsageError(

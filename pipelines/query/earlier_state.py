@@ -6,8 +6,8 @@ Needs no files of the earlier batch, which `grouplake maintain` removes after a 
 from collections.abc import Mapping
 
 from coordinator_core.state.era import Era
-from pipelines.errors import UsageError
 from pipelines.query.engine import Snapshot
+from pipelines.runtime.errors import UsageError
 from pipelines.tables.store import Batch
 
 #: Parts of an earlier state, in the order of their columns: the same columns come from tables.

@@ -1,25 +1,31 @@
 """`grouplake sql`: DataFusion over the tables at the versions of one batch, with the views."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
+from difflib import get_close_matches
 from functools import cached_property
+from typing import Protocol
 
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 
-from pipelines.errors import RemovedState, UsageError
 from pipelines.query.statement import READING, is_reading
+from pipelines.runtime.errors import RemovedState, UsageError
 from pipelines.tables import definitions
+from pipelines.tables.damage import damage_in, damaged_tables
 from pipelines.tables.store import Batch, TableStore, gone, literal, timestamp_literal
 
 #: Error of DataFusion for a table that was not provided, with its schema.
 NO_TABLE = re.compile(r"table 'datafusion\.([^']+)\.([^'.]+)' not found")
 #: Error of DataFusion for a file that the Delta log names but that was removed.
 _MISSING_FILE = re.compile(r"Object at location .* not found")
-#: The same error for a table whose rows every sample replaces.
-_MISSING_REPLACED = re.compile(rf"Object at location \S*/({'|'.join(definitions.REPLACED)})/[^/\s]+ not found")
+#: The same error with the table and the file.
+_MISSING_OF_TABLE = re.compile(r"Object at location \S*/([^/\s]+)/([^/\s]+) not found")
+
+#: Names that an error suggests, and how similar they are at least.
+_SUGGESTED, _LEAST_SIMILARITY = 3, 0.7
 
 #: Histories that samples append to.
 _SAMPLED_HISTORIES = frozenset(definitions.SAMPLED).intersection(definitions.APPENDED)
@@ -29,6 +35,13 @@ PUBLIC = "public"
 
 #: Where to read: a batch id, a time, or either as text; None for the last complete batch.
 AsOf = str | int | datetime | None
+
+
+class Queries(Protocol):
+    """Where tables and views are read: a snapshot, or a state of the dashboard."""
+
+    def query(self, sql: str) -> pa.Table:
+        """The rows of a reading statement."""
 
 
 class Snapshot:
@@ -57,6 +70,7 @@ class Snapshot:
             "era": literal(batch.era),
             "retention_ms": literal(batch.retention_ms if retention_ms is None else retention_ms),
             "finished_at": timestamp_literal(batch.finished_at),
+            "transaction_ms": literal(batch.transaction_ms),
             # views need only whether it is known
             "transaction_offsets": "NULL" if batch.transaction_offsets is None else literal("known"),
         }
@@ -70,6 +84,15 @@ class Snapshot:
         """
         store = TableStore(root)
         return cls(store, batch_at(store, as_of))
+
+    @property
+    def root(self) -> str:
+        """The folder of the tables of the batch; that of rebuilt tables is below the one that was opened."""
+        return self._store.root
+
+    def location(self, name: str) -> str:
+        """Location of a table, which a rebuild changes."""
+        return self._store.path(name)
 
     @cached_property
     def tables(self) -> tuple[str, ...]:
@@ -107,7 +130,7 @@ class Snapshot:
 
     def reopened(self) -> "Snapshot":
         """The same batch, with the newest rows of the tables that are not part of a batch."""
-        return Snapshot(TableStore(self._store.root), self.batch)
+        return Snapshot(TableStore(self._store.folder), self.batch)
 
     def newest(self) -> "Snapshot":
         """The same tables at the last complete batch."""
@@ -118,6 +141,7 @@ class Snapshot:
 
         Raises:
             UsageError: not a reading statement, or DataFusion rejects it.
+            DamagedTables: a file of the tables is damaged or missing.
         """
         expect_reading(sql)
         self._provide(sql)
@@ -187,12 +211,15 @@ class Snapshot:
 
     @contextmanager
     def _usage_errors(self) -> Iterator[None]:
-        """Raise DataFusion's errors as UsageError."""
+        """Raise DataFusion's errors as UsageError, or as DamagedTables if a file of the newest batch is damaged or missing."""
         try:
             yield
         except (MemoryError, pa.ArrowMemoryError):
             raise
         except Exception as error:  # DataFusion's errors reach Python as bare Exception
+            damage = damage_in(error)
+            if damage is not None and (not is_missing_file(error) or self._is_of_newest(error)):
+                raise damaged_tables(damage, self._store.root) from error
             if is_missing_file(error):
                 raise RemovedState(_replaced_table(error, self.batch) or gone(f"batch {self.batch.batch_id}")) from error
             absent = self._absent(str(error))
@@ -200,12 +227,23 @@ class Snapshot:
                 raise UsageError(absent) from error
             raise UsageError(f"query failed: {' '.join(str(error).split())}") from error
 
+    def _is_of_newest(self, error: Exception) -> bool:
+        """True if the newest batch has the missing file: maintenance keeps all of its files."""
+        found, last = _MISSING_OF_TABLE.search(str(error)), self._store.last_batch()
+        if found is None or last is None:
+            return last is not None and last.batch_id == self.batch.batch_id
+        table, file = found[1], found[2]
+        version = last.versions.get(table)
+        if version is None:
+            return table == "batches"
+        return any(uri.rpartition("/")[2] == file for uri in self._store.at(table, version).file_uris())
+
     def _absent(self, error: str) -> str | None:
-        """Message for a table that the batch does not have, because an earlier version of Grouplake wrote it."""
+        """Message for a name that the batch does not have: a table of a later version of Grouplake, or none at all."""
         found = NO_TABLE.search(error)
         if found is None or found[1] != self._schema:
             return None
-        return self.missing(found[2])
+        return self.missing(found[2]) or unknown_name(found[2], (*self.tables, *self.views))
 
     def missing(self, name: str) -> str | None:
         """Message for a table of Grouplake that the batch does not have; None if it has it, or for another name."""
@@ -224,6 +262,13 @@ class Snapshot:
         )
 
 
+def unknown_name(name: str, names: Iterable[str]) -> str:
+    """Message for a name that is no table or view, with the nearest of `names`."""
+    nearest = get_close_matches(name.lower(), names, _SUGGESTED, _LEAST_SIMILARITY)
+    hint = f"did you mean {' or '.join(nearest)}?" if nearest else "`grouplake sql --help` lists them"
+    return f"no table or view {name!r}: {hint}"
+
+
 def is_missing_file(error: Exception) -> bool:
     """True for the error of a query whose batch is older than the retention of the tables."""
     return _MISSING_FILE.search(str(error)) is not None
@@ -231,8 +276,8 @@ def is_missing_file(error: Exception) -> bool:
 
 def _replaced_table(error: Exception, batch: Batch) -> str | None:
     """Message for a missing file of a table that every sample replaces."""
-    found = _MISSING_REPLACED.search(str(error))
-    if found is None:
+    found = _MISSING_OF_TABLE.search(str(error))
+    if found is None or found[1] not in definitions.REPLACED:
         return None
     return (
         f"table {found[1]} of batch {batch.batch_id} can no longer be read: its files are removed {definitions.SAMPLED_HOURS} h "
@@ -252,14 +297,29 @@ def batch_at(store: TableStore, as_of: AsOf) -> Batch:
     """The last complete batch, or the one of an id or a time (see `parse_as_of`).
 
     Raises:
-        UsageError: there are no tables, or no such batch.
+        UsageError: there are no tables, no such batch, or a time in the future.
     """
     if as_of is not None:
-        return store.batch_as_of(parse_as_of(as_of))
+        wanted = parse_as_of(as_of)
+        expect_past(wanted, store)
+        return store.batch_as_of(wanted)
     batch = store.last_batch()
     if batch is None:
         raise UsageError(f"the tables under {store.root} have no complete batch yet")
     return batch
+
+
+def expect_past(wanted: int | datetime, store: TableStore, option: str = "--as-of") -> None:
+    """Raise UsageError for a time in the future, of which nothing is known. A batch may be newer than this machine's clock."""
+    if not isinstance(wanted, datetime):
+        return
+    at = wanted if wanted.tzinfo is not None else wanted.replace(tzinfo=UTC)
+    now = datetime.now(UTC)
+    if at <= now:
+        return
+    newest = store.last_batch()
+    if newest is None or at > newest.finished_at:
+        raise UsageError(f"{option} {at.isoformat()} is in the future: use a time until now, {now:%Y-%m-%dT%H:%M:%SZ}")
 
 
 def parse_as_of(as_of: str | int | datetime, option: str = "--as-of") -> int | datetime:

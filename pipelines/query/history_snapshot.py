@@ -2,8 +2,8 @@
 
 import re
 
-from pipelines.errors import RemovedState
 from pipelines.query.engine import NO_TABLE, Snapshot
+from pipelines.runtime.errors import RemovedState
 from pipelines.tables import definitions
 from pipelines.tables.store import Batch, TableStore, gone
 

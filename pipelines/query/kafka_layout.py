@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TextIO
 
+from pipelines.runtime.terminal_text import mask_of
+
 #: States in which the tool warns.
 _REBALANCING = frozenset({"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"})
 
@@ -32,10 +34,12 @@ def cell(value: object) -> str:
 
 
 def write_block(out: TextIO, rows: Sequence[Mapping[str, str]], columns: Sequence[str], *, end: str | None = None) -> None:
-    """Write the head and the rows of a group, after an empty line.
+    """Write the head and the rows of a group, after an empty line. A terminal gets no control characters.
 
     The last column is not padded, unless there is an `end`, which then ends each line.
     """
+    mask = mask_of(out)
+    rows = [{name: mask(row[name]) for name in columns} for row in rows]
     widths = {name: _width(name, rows) for name in columns}
     for row in ({name: name for name in columns}, *rows):
         cells = [row[name].ljust(widths[name]) for name in columns]
@@ -50,6 +54,7 @@ def _width(name: str, rows: Iterable[Mapping[str, str]]) -> int:
 
 def write_remark(messages: TextIO, group: str, state: str, members: int) -> None:
     """Write the tool's remark about a group that rebalances or has no members."""
+    group = mask_of(messages)(group)
     if state in _REBALANCING:
         messages.write(f"\nWarning: Consumer group '{group}' is rebalancing.\n")
     elif not members:

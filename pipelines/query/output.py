@@ -13,23 +13,24 @@ from typing import Any, TextIO
 import pyarrow as pa
 
 from pipelines.query.arrow_types import distinct_names
+from pipelines.runtime.terminal_text import mask_of, masked
 
 _WIDEST = 60
 
 
 def write_json(table: pa.Table, out: TextIO) -> None:
     """Write one JSON object per line."""
-    names = distinct_names(table.schema.names)
+    names, mask = distinct_names(table.schema.names), mask_of(out)
     for row in json_rows(table):
-        out.write(json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) + "\n")
+        out.write(mask(json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False)) + "\n")
 
 
 def write_csv(table: pa.Table, out: TextIO) -> None:
     """Write CSV with a header; nested values are JSON."""
-    writer = csv.writer(out, lineterminator="\n")
+    writer, mask = csv.writer(out, lineterminator="\n"), mask_of(out)
     writer.writerow(distinct_names(table.schema.names))
     for row in json_rows(table):
-        writer.writerow([_cell(value) for value in row])
+        writer.writerow([mask(_cell(value)) for value in row])
 
 
 def write_table(table: pa.Table, out: TextIO, widest: int = _WIDEST) -> None:
@@ -52,7 +53,7 @@ def write_expanded(table: pa.Table, out: TextIO) -> None:
     for number, row in enumerate(json_rows(table), 1):
         out.write(f"─[ row {number} ]".ljust(width + 2, "─") + "\n")
         for name, value in zip(names, row, strict=True):
-            out.write(f"{name}{' ' * (width - _width(name))}  {_printable(_cell(value))}".rstrip() + "\n")
+            out.write(f"{name}{' ' * (width - _width(name))}  {masked(_cell(value))}".rstrip() + "\n")
     _write_count(table.num_rows, out)
 
 
@@ -118,12 +119,8 @@ def _cell(value: Any) -> str:
 
 
 def _short(text: str, widest: int) -> str:
-    clean = _printable(text)
+    clean = masked(text)
     return clean if len(clean) <= widest else clean[: widest - 1] + "…"
-
-
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() else "·" for c in text)
 
 
 def _width(text: str) -> int:

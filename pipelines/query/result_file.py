@@ -7,9 +7,9 @@ from typing import TextIO
 
 import pyarrow as pa
 
-from pipelines.errors import UsageError
 from pipelines.query.arrow_types import in_table_types
 from pipelines.query.output import write_csv, write_json
+from pipelines.runtime.errors import UsageError
 
 _TEXT: dict[str, Callable[[pa.Table, TextIO], None]] = {".csv": write_csv, ".json": write_json, ".jsonl": write_json}
 SUFFIXES = (".parquet", *_TEXT)

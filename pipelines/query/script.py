@@ -17,8 +17,8 @@ _TOKEN = re.compile(
 )
 
 
-class Kind(Enum):
-    """What a step is.
+class StepKind(Enum):
+    """The kind of a step.
 
     A DEFERRED statement ends at the command that follows it on its line, such as `\\gx`, and that command runs it.
     """
@@ -29,10 +29,10 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True)
-class Step:
+class ScriptStep:
     """A statement without its `;`, or a command with its `\\`, and the line on which it begins, counted from 1."""
 
-    kind: Kind
+    kind: StepKind
     text: str
     line: int
 
@@ -41,29 +41,29 @@ class Step:
 class Script:
     """The complete steps of a text, and the rest: the beginning of a statement, or nothing."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[ScriptStep, ...]
     rest: str
     rest_line: int
 
     @property
-    def all_steps(self) -> tuple[Step, ...]:
+    def all_steps(self) -> tuple[ScriptStep, ...]:
         """The steps of a text that has ended: the last statement needs no `;`."""
-        return (*self.steps, Step(Kind.STATEMENT, self.rest, self.rest_line)) if self.rest else self.steps
+        return (*self.steps, ScriptStep(StepKind.STATEMENT, self.rest, self.rest_line)) if self.rest else self.steps
 
 
 def split(text: str) -> Script:
     """Divide a text. A `;` or `\\` within quotes or comments divides nothing; comments before a statement are left out."""
-    steps: list[Step] = []
+    steps: list[ScriptStep] = []
     start: int | None = None
     end = 0
     for kind, token in _tokens(text):
         if kind in ("end", "command"):
             if start is not None:
-                ended = Kind.STATEMENT if kind == "end" else Kind.DEFERRED
-                steps.append(Step(ended, text[start:end], _line(text, start)))
+                ended = StepKind.STATEMENT if kind == "end" else StepKind.DEFERRED
+                steps.append(ScriptStep(ended, text[start:end], _line(text, start)))
             start = None
             if kind == "command":
-                steps.append(Step(Kind.COMMAND, token[0].rstrip(), _line(text, token.start())))
+                steps.append(ScriptStep(StepKind.COMMAND, token[0].rstrip(), _line(text, token.start())))
         elif kind not in ("blank", "comment"):
             start = token.start() if start is None else start
             end = token.end()

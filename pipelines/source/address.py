@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from coordinator_core.log.errors import LogTruncated, RecordsDeleted
-from pipelines.errors import UsageError
+from pipelines.runtime.errors import UsageError
 
 if TYPE_CHECKING:
     from coordinator_core.sources.source import LogSource

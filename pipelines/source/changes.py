@@ -10,11 +10,11 @@ from enum import StrEnum
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.timestamps import TIMESTAMP
+from pipelines.runtime.timestamps import TIMESTAMP
 
 
-class Kind(StrEnum):
-    """Kind of a change row."""
+class ChangeKind(StrEnum):
+    """ChangeKind of a change row."""
 
     #: A group, topic and partition whose final operation in the range is a commit.
     COMMIT = "commit"
@@ -42,7 +42,7 @@ class Kind(StrEnum):
     TOPIC_ID = "topic_id"
     #: A damaged part of the log. `detail` is the reason.
     DAMAGE = "damage"
-    #: The range itself: its first offset and that of the next range.
+    #: The range itself: its first offset, that of the next range, the time of its last record, and the end of the log.
     RANGE = "range"
 
 
@@ -104,6 +104,8 @@ SCHEMA = pa.schema(
         ("start_offset", pa.int64()),
         ("next_offset", pa.int64()),
         ("records_read", pa.int64()),
+        ("log_end", pa.int64()),
+        ("asked_at", TIMESTAMP),
     ]
 )
 
@@ -135,7 +137,7 @@ _PACKED_BYTES = 128 * 1024
 _PACKED_PER_BATCH = 64
 
 
-def rows(kind: Kind, log_partition: int, columns: dict[str, pa.Array]) -> pa.RecordBatch:
+def rows(kind: ChangeKind, log_partition: int, columns: dict[str, pa.Array]) -> pa.RecordBatch:
     """Build change rows of one kind; missing columns are null."""
     length = len(next(iter(columns.values())))
     given = {
@@ -149,7 +151,7 @@ def rows(kind: Kind, log_partition: int, columns: dict[str, pa.Array]) -> pa.Rec
     )
 
 
-def of_kind(changes: pa.Table, kind: Kind) -> pa.Table:
+def of_kind(changes: pa.Table, kind: ChangeKind) -> pa.Table:
     """The rows of one kind."""
     return changes.filter(pc.equal(changes["kind"], str(kind)))
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from coordinator_core.codec.uuids import uuid_from_text
 from coordinator_core.state.era import Era
-from pipelines.failpoints import failpoint
+from pipelines.runtime.failpoints import failpoint
 from pipelines.source.address import SourceAddress, open_source, parse_address
 from pipelines.source.position import Position
 from pipelines.source.ranges import LogRange
@@ -80,9 +80,9 @@ def read_ranges(options: SourceOptions, todo: list[LogRange]) -> Iterator[pa.Rec
             failpoint("source:read")
             if columns.next_offset >= waiting[partition].end:
                 one = waiting.pop(partition)
-                yield from change_rows(reducers.pop(partition).finish(), one.start, one.end, era, options.retention_ms)
+                yield from change_rows(reducers.pop(partition).finish(), one.start, one.end, era, options.retention_ms, one.asked)
         # compaction may have removed the last records of a range
         for partition, one in waiting.items():
-            yield from change_rows(reducers[partition].finish(), one.start, one.end, era, options.retention_ms)
+            yield from change_rows(reducers[partition].finish(), one.start, one.end, era, options.retention_ms, one.asked)
     finally:
         source.close()

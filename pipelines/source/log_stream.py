@@ -7,6 +7,7 @@ from coordinator_core.sources.source import LogSource
 from pipelines.source.address import old_epoch_error, short_log_error, truncated_log_error
 from pipelines.source.log_reading import SourceOptions
 from pipelines.source.position import Position
+from pipelines.source.ranges import AskedEnds
 
 _CHECKS = 10
 _CHECK_EVERY_SECONDS = 1.0
@@ -19,6 +20,8 @@ class LogStream:
         self._options = options
         self._source: LogSource | None = None
         self._target: Position | None = None
+        #: The ends of the log as last requested, with the time of the request.
+        self.ends: AskedEnds | None = None
 
     @property
     def _log(self) -> LogSource:
@@ -52,7 +55,9 @@ class LogStream:
         return Position({**begin.offsets, **end.offsets}, end.epochs)
 
     def _end(self) -> Position:
-        return Position(self._log.end_offsets(), self._log.leader_epochs())
+        asked_at_ms = time.time_ns() // 1_000_000
+        self.ends = AskedEnds(self._log.end_offsets(), asked_at_ms)
+        return Position(self.ends.offsets, self._log.leader_epochs())
 
     def _stable_end(self, begin: Position) -> Position:
         """The end of the log, requested up to ten times more while it is before `begin`.

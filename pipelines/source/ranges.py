@@ -1,19 +1,35 @@
 """Ranges of the log: offsets of the stream, admission control, and packing into tasks."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 #: Offset of the stream: log partition → next offset to read.
 Offsets = Mapping[int, int]
 
 
+class AskedEnds(NamedTuple):
+    """End offsets of the log partitions, requested at `asked_at_ms`."""
+
+    offsets: Offsets
+    asked_at_ms: int
+
+
+class AskedEnd(NamedTuple):
+    """End offset of one log partition, requested at `asked_at_ms`."""
+
+    offset: int
+    asked_at_ms: int
+
+
 @dataclass(frozen=True)
 class LogRange:
-    """Records of one log partition with `start` ≤ offset < `end`."""
+    """Records of one log partition with `start` ≤ offset < `end`. `asked` is the end of the partition; None if unknown."""
 
     partition: int
     start: int
     end: int
+    asked: AskedEnd | None = None
 
     @property
     def size(self) -> int:
@@ -21,9 +37,12 @@ class LogRange:
         return self.end - self.start
 
 
-def ranges(start: Offsets, end: Offsets) -> list[LogRange]:
-    """The ranges between two offsets of the stream."""
-    return [LogRange(p, start.get(p, 0), end[p]) for p in sorted(end) if end[p] > start.get(p, 0)]
+def ranges(start: Offsets, end: Offsets, ends: AskedEnds | None = None) -> list[LogRange]:
+    """The ranges between two offsets of the stream. `ends` are the ends of the log that `end` was chosen from."""
+    found = [LogRange(p, start.get(p, 0), end[p]) for p in sorted(end) if end[p] > start.get(p, 0)]
+    if ends is None or any(ends.offsets.get(each.partition, -1) < each.end for each in found):
+        return found
+    return [replace(each, asked=AskedEnd(ends.offsets[each.partition], ends.asked_at_ms)) for each in found]
 
 
 def new_offsets(start: Offsets, end: Offsets) -> int:

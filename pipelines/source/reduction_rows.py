@@ -10,8 +10,9 @@ from coordinator_core.reduction.membership_rows import MEMBERSHIP_COLUMNS, OWNER
 from coordinator_core.reduction.partition_reduction import Reduction
 from coordinator_core.reduction.range_reduction import RangeReduction
 from coordinator_core.state.era import Era
-from pipelines.source.changes import Kind, rows
-from pipelines.timestamps import times_of
+from pipelines.runtime.timestamps import times_of
+from pipelines.source.changes import ChangeKind, rows
+from pipelines.source.ranges import AskedEnd
 
 _KEY = ("group_id", "topic", "partition")
 _HISTORY = ("commits", "min_offset", "first_offset", "rewound")
@@ -22,29 +23,37 @@ _OWNERSHIP = ("log_offset", *OWNERSHIP_COLUMNS)
 _GROUP_ACTIVITY = ("group_id", "last_value_offset", "last_tombstone_offset", "upserts", "pendings", "removals")
 
 
-def change_rows(reduced: RangeReduction, start: int | None, end: int, era: Era, retention_ms: int) -> Iterator[pa.RecordBatch]:
-    """Yield the change rows of the range from `start` (None: unknown) up to `end`, with the `range` row last."""
+def change_rows(
+    reduced: RangeReduction, start: int | None, end: int, era: Era, retention_ms: int, asked: AskedEnd | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the change rows of the range from `start` (None: unknown) up to `end`, with the `range` row last.
+
+    `asked` is the end of the log partition that `end` was chosen from; None if unknown.
+    """
     reduction, groups = reduced.offsets, reduced.groups
     is_state_only = groups.records["state_only"]
     parts = [
-        (Kind.COMMIT, _commits(reduction.commits, _HISTORY, era, retention_ms)),
-        (Kind.TOMBSTONE, _columns(reduction.tombstones, (*_KEY, "log_offset", *_HISTORY)) | _time(reduction.tombstones)),
-        (Kind.PENDING, _commits(reduction.pending, (), era, retention_ms)),
-        (Kind.PENDING_TOMBSTONE, _columns(reduction.pending_tombstones, ("producer_id", *_KEY, "log_offset"))),
+        (ChangeKind.COMMIT, _commits(reduction.commits, _HISTORY, era, retention_ms)),
+        (ChangeKind.TOMBSTONE, _columns(reduction.tombstones, (*_KEY, "log_offset", *_HISTORY)) | _time(reduction.tombstones)),
+        (ChangeKind.PENDING, _commits(reduction.pending, (), era, retention_ms)),
+        (ChangeKind.PENDING_TOMBSTONE, _columns(reduction.pending_tombstones, ("producer_id", *_KEY, "log_offset"))),
         (
-            Kind.MARKER,
+            ChangeKind.MARKER,
             _columns(reduction.markers, ("producer_id", "log_offset")) | _time(reduction.markers) | _marker_type(reduction),
         ),
-        (Kind.GROUP_ACTIVITY, _columns(reduction.group_activity, _GROUP_ACTIVITY)),
-        (Kind.RECORD, _records(groups.records.filter(pc.invert(is_state_only)))),
-        (Kind.STATE_ONLY, _records(groups.records.filter(is_state_only))),
-        (Kind.GROUP_CHANGE, _columns(groups.changes, _CHANGE) | _time(groups.changes)),
-        (Kind.MEMBERSHIP, _columns(groups.membership, _MEMBERSHIP) | _time(groups.membership) | _state_time(groups.membership)),
-        (Kind.OWNERSHIP, _columns(groups.ownership, _OWNERSHIP) | _time(groups.ownership)),
-        (Kind.TOPIC_ID, _columns(reduction.topic_ids, ("topic_id", "topic"))),
-        (Kind.DAMAGE, _damages(reduction.damages)),
-        (Kind.DAMAGE, _odd_markers(reduced.odd_markers, era)),
-        (Kind.RANGE, _range(reduced, start, end)),
+        (ChangeKind.GROUP_ACTIVITY, _columns(reduction.group_activity, _GROUP_ACTIVITY)),
+        (ChangeKind.RECORD, _records(groups.records.filter(pc.invert(is_state_only)))),
+        (ChangeKind.STATE_ONLY, _records(groups.records.filter(is_state_only))),
+        (ChangeKind.GROUP_CHANGE, _columns(groups.changes, _CHANGE) | _time(groups.changes)),
+        (
+            ChangeKind.MEMBERSHIP,
+            _columns(groups.membership, _MEMBERSHIP) | _time(groups.membership) | _state_time(groups.membership),
+        ),
+        (ChangeKind.OWNERSHIP, _columns(groups.ownership, _OWNERSHIP) | _time(groups.ownership)),
+        (ChangeKind.TOPIC_ID, _columns(reduction.topic_ids, ("topic_id", "topic"))),
+        (ChangeKind.DAMAGE, _damages(reduction.damages)),
+        (ChangeKind.DAMAGE, _odd_markers(reduced.odd_markers, era)),
+        (ChangeKind.RANGE, _range(reduced, start, end, asked)),
     ]
     for kind, columns in parts:
         if len(next(iter(columns.values()))):
@@ -103,7 +112,7 @@ def _odd_markers(odd: pa.Table, era: Era) -> dict[str, pa.Array]:
     return _columns(odd, _RECORD) | _time(odd) | {"detail": reasons}
 
 
-def _range(reduced: RangeReduction, start: int | None, end: int) -> dict[str, pa.Array]:
+def _range(reduced: RangeReduction, start: int | None, end: int, asked: AskedEnd | None) -> dict[str, pa.Array]:
     reduction = reduced.offsets
     kept = (reduction.commits, reduction.tombstones, reduction.pending, reduced.groups.records, reduced.odd_markers)
     values = {
@@ -112,5 +121,9 @@ def _range(reduced: RangeReduction, start: int | None, end: int) -> dict[str, pa
         "records_read": reduction.records_read,
         "commits": sum(map(len, kept)),
         "log_offset": end - 1,
+        "log_end": asked.offset if asked else None,
     }
-    return {name: pa.array([value], pa.int64()) for name, value in values.items()}
+    times = {"record_timestamp": reduced.last_timestamp_ms, "asked_at": asked.asked_at_ms if asked else None}
+    return {name: pa.array([value], pa.int64()) for name, value in values.items()} | {
+        name: times_of(pa.array([-1 if ms is None else ms], pa.int64())) for name, ms in times.items()
+    }

@@ -9,9 +9,9 @@ from coordinator_core.log.errors import LogError, LogNotFound, LogUnreachable
 from coordinator_core.protocol.internal_topics import TRANSACTION_STATE_TOPIC
 from coordinator_core.reduction.transaction_reduction import TransactionReducer, TransactionReduction
 from coordinator_core.state.transaction_cache import TRANSACTION_LOADERS
-from pipelines.errors import GrouplakeError, TablesError, UsageError
-from pipelines.failpoints import failpoint
-from pipelines.progress import Progress
+from pipelines.runtime.errors import GrouplakeError, TablesError, UsageError
+from pipelines.runtime.failpoints import failpoint
+from pipelines.runtime.progress import Progress
 from pipelines.source.address import SourceAddress, deleted_records_error, parse_address
 from pipelines.source.log_reading import SourceOptions
 from pipelines.source.log_stream import LogStream

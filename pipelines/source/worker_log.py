@@ -1,7 +1,7 @@
 """Warnings of Spark's Python workers, such as a wait for brokers, on their way to the standard error of the job.
 
-A worker shares the standard error of Spark's JVM, whose output the job drops (`pipelines.spark.gateway`), except for lines that
-begin with MARK. In the logs of a cluster's executors the mark says where a line comes from.
+A worker shares the standard error of Spark's JVM, whose output the job drops (`pipelines.job.spark.gateway`), except for lines
+that begin with MARK. In the logs of a cluster's executors the mark says where a line comes from.
 """
 
 import logging

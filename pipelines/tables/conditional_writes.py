@@ -6,7 +6,7 @@ lets two writers replace each other's commits without an error, so it is refused
 
 from uuid import uuid4
 
-from pipelines.errors import TablesError, UsageError
+from pipelines.runtime.errors import TablesError, UsageError
 from pipelines.tables.location import local_folder
 from pipelines.tables.object_stores import ObjectExists, Objects
 

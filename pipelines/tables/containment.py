@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from pipelines.errors import TablesError, UsageError
+from pipelines.runtime.errors import TablesError, UsageError
 from pipelines.tables.location import local_folder
 
 #: Valid names of data files: without separator, escape and scheme, so that every resolution gives a file in the folder.

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pipelines.timestamps import TIMESTAMP
+from pipelines.runtime.timestamps import TIMESTAMP
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-SCHEMAS = Path(__file__).parents[1] / "schemas"
+SCHEMAS = Path(__file__).parent / "schemas"
 
 #: Merged table → key columns.
 KEYS: dict[str, tuple[str, ...]] = {
@@ -66,7 +66,7 @@ VIEWS = (
 )
 
 #: Columns of `batches` with placeholders in views: `{batch.era}` stands for the era of the batch at which a view is read.
-BATCH_COLUMNS = ("era", "retention_ms", "finished_at", "transaction_offsets")
+BATCH_COLUMNS = ("era", "retention_ms", "finished_at", "transaction_offsets", "transaction_ms")
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 #: Beginning of a call in DataFusion → the equivalent in Spark SQL.

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from pipelines.errors import TablesError
+from pipelines.runtime.errors import TablesError
 from pipelines.tables.location import local_folder
 from pipelines.tables.object_stores import Objects, reason_of
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from pipelines.errors import TablesError, UsageError
+from pipelines.runtime.errors import TablesError, UsageError
 from pipelines.tables.object_stores import reason_of
 
 #: Properties of `batches`.
@@ -22,7 +22,7 @@ WRITTEN_BY = "grouplake.version"
 _TEXT = re.compile(r"([0-9]{1,6})\.([0-9]{1,6})")
 
 
-class Layout(NamedTuple):
+class LayoutVersion(NamedTuple):
     """A layout version, ordered."""
 
     breaking: int
@@ -33,10 +33,10 @@ class Layout(NamedTuple):
 
 
 #: Folders without the property: version 0.1.0 before it had layouts.
-FIRST = Layout(1, 0)
+FIRST = LayoutVersion(1, 0)
 
 #: The layout that this version writes.
-LAYOUT = Layout(1, 2)
+LAYOUT = LayoutVersion(1, 4)
 
 
 def grouplake_version() -> str:
@@ -53,7 +53,7 @@ def store_layout(batches: DeltaTable, root: str) -> None:
         raise TablesError(f"cannot store the layout of the tables under {root}: {reason_of(error)}") from error
 
 
-def layout_of(batches: DeltaTable, root: str) -> Layout:
+def layout_of(batches: DeltaTable, root: str) -> LayoutVersion:
     """The layout of the folder of `batches`. Raises UsageError for a property that is not a layout."""
     text = batches.metadata().configuration.get(PROPERTY)
     if text is None:
@@ -63,7 +63,7 @@ def layout_of(batches: DeltaTable, root: str) -> Layout:
         raise UsageError(
             f"the tables under {root} have the unknown layout {text!r}: another program changed {PROPERTY} of batches"
         )
-    return Layout(int(found[1]), int(found[2]))
+    return LayoutVersion(int(found[1]), int(found[2]))
 
 
 def expect_readable(batches: DeltaTable, root: str) -> None:

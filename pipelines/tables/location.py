@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from pipelines.errors import UsageError
+from pipelines.runtime.errors import UsageError
 
 #: DataFusion has no schema with a dot in its name, so a cluster has none either.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")

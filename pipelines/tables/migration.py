@@ -1,11 +1,11 @@
-"""Migration of a folder to the present layout in place: the nullable columns that its tables do not have yet."""
+"""Migration of a folder to the present layout in place: the nullable columns and fields that its tables do not have yet."""
 
 import pyarrow as pa
 from deltalake import DeltaTable, Schema
-from deltalake.exceptions import DeltaError
+from deltalake.exceptions import CommitFailedError, DeltaError
 
-from pipelines.errors import TablesError
-from pipelines.failpoints import failpoint
+from pipelines.runtime.errors import TablesError
+from pipelines.runtime.failpoints import failpoint
 from pipelines.tables import definitions
 from pipelines.tables.object_stores import reason_of
 from pipelines.tables.store import TableStore
@@ -22,16 +22,41 @@ def add_missing_columns(store: TableStore) -> list[str]:
         table = store.table(name)
         missing = missing_columns(name, table)
         if len(missing):
-            try:
-                table.alter.add_columns(list(Schema.from_arrow(missing).fields))
-            except DeltaError as error:
-                raise TablesError(f"cannot add columns to {store.path(name)}: {reason_of(error)}") from error
+            add_columns(table, missing, store.path(name))
             changed.append(name)
             failpoint(f"migrated:{name}")
     return changed
 
 
+def add_columns(table: DeltaTable, columns: pa.Schema, path: str) -> None:
+    """Add columns, and fields of structs, to the table under `path`.
+
+    Raises:
+        TablesError: the table cannot be written.
+    """
+    try:
+        table.alter.add_columns(list(Schema.from_arrow(columns).fields))
+    except (DeltaError, CommitFailedError) as error:
+        raise TablesError(f"cannot add columns to {path}: {reason_of(error)}") from error
+
+
 def missing_columns(name: str, table: DeltaTable) -> pa.Schema:
-    """The columns of the definition of a table that the table does not have."""
-    present = {field.name for field in table.schema().fields}
-    return pa.schema([field for field in definitions.table(name).commented_schema if field.name not in present])
+    """The columns of the definition of a table that the table does not have, or whose structs have more fields there.
+
+    Delta Lake merges the fields of a struct into the stored column, which keeps its comment.
+    """
+    stored = pa.schema(table.schema().to_arrow())
+    missing = []
+    for field in definitions.table(name).commented_schema:
+        number = stored.get_field_index(field.name)
+        if number < 0:
+            missing.append(field)
+        elif not _struct_fields(field.type) <= _struct_fields(stored.field(number).type):
+            missing.append(field.with_metadata(stored.field(number).metadata))
+    return pa.schema(missing)
+
+
+def _struct_fields(kind: pa.DataType) -> frozenset[str]:
+    """Names of the fields of a struct, or of the structs in a list; empty for other types."""
+    of = kind.value_type if pa.types.is_list(kind) or pa.types.is_large_list(kind) else kind
+    return frozenset(field.name for field in of) if pa.types.is_struct(of) else frozenset()

@@ -11,7 +11,7 @@ from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from pipelines.errors import TablesError, UsageError
+from pipelines.runtime.errors import TablesError, UsageError
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore

@@ -7,7 +7,7 @@ import json
 import re
 import time
 
-from pipelines.errors import TablesError
+from pipelines.runtime.errors import TablesError
 from pipelines.tables.folder_files import FolderFiles
 
 POINTER = "_tables.json"

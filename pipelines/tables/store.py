@@ -14,15 +14,16 @@ import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from pipelines.errors import RemovedState, TablesError, UsageError
-from pipelines.failpoints import failpoint
+from pipelines.runtime.errors import RemovedState, TablesError, UsageError
+from pipelines.runtime.failpoints import failpoint
+from pipelines.runtime.timestamps import to_us
 from pipelines.tables import definitions
 from pipelines.tables.containment import expect_own_files, expect_own_log
+from pipelines.tables.damage import REMEDY, damage_in, damaged_tables, is_damaged_log
 from pipelines.tables.layout import expect_readable, store_layout
 from pipelines.tables.location import local_folder
 from pipelines.tables.object_stores import reason_of
 from pipelines.tables.pointer import Pointer
-from pipelines.timestamps import to_us
 
 #: Application id of the transactions that write rows of `batches`; their version is the batch id.
 APP_ID = "grouplake"
@@ -32,6 +33,10 @@ OFFSETS_TOPIC_ID, TRANSACTIONS_TOPIC_ID = "grouplake.topic_id", "grouplake.trans
 
 #: Most values in an IN predicate; for more values the predicate is their range.
 MAX_LITERALS = 2_000
+
+
+#: Default of `status.transaction_ms`, for batches of layouts before 1.3.
+DEFAULT_TRANSACTION_MS = 900_000
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,19 @@ class Batch:
     written_by: str | None = None
     #: Position in `__transaction_state`; None if no batch has read it.
     transaction_offsets: Mapping[int, int] | None = None
+    #: All records that were appended to the log before this time are in the tables; None if unknown.
+    log_read_until: datetime | None = None
+    #: Records that were left to read when the batch was read; None if unknown.
+    records_behind: int | None = None
+    #: Expected time between two batches of the job that wrote this one; None if unknown.
+    interval_seconds: int | None = None
+    #: Age above which an open transaction hangs: the setting of the job that wrote this batch.
+    transaction_ms: int = DEFAULT_TRANSACTION_MS
+
+    @property
+    def complete_until(self) -> datetime:
+        """Time of the state in the tables: `log_read_until`, or the end of a batch that does not have it."""
+        return self.log_read_until or self.finished_at
 
     @property
     def has_transactions(self) -> bool:
@@ -64,25 +82,29 @@ class Batch:
         maps = {name: dict(row[name]) for name in ("next_offsets", "versions", "phase_ms")}
         if row.get("transaction_offsets") is not None:
             maps["transaction_offsets"] = dict(row["transaction_offsets"])
-        return cls(**{field.name: row[field.name] for field in fields(cls) if field.name in row} | maps)
+        known = {field.name: row[field.name] for field in fields(cls) if field.name in row}
+        if known.get("transaction_ms") is None:
+            # a batch of an earlier layout
+            known["transaction_ms"] = DEFAULT_TRANSACTION_MS
+        return cls(**known | maps)
 
 
 class TableStore:
-    """The tables under one folder or object-store URI; `root` is where `grouplake rebuild` has left them, if it has.
+    """The tables under one folder or object-store URI, `folder`; `root` is where `grouplake rebuild` has left them, if it has.
 
     With `any_layout`, also tables of layouts that this version cannot read.
     """
 
     def __init__(self, folder: str, *, any_layout: bool = False) -> None:
-        self._folder = folder.rstrip("/") or "/"
-        self._pointer = Pointer(self._folder)
+        self.folder = folder.rstrip("/") or "/"
+        self._pointer = Pointer(self.folder)
         self.root = self._pointer.present
         self._any_layout = any_layout
         self._open: dict[str, DeltaTable] = {}
 
     def path(self, name: str) -> str:
         """Location of table `name`."""
-        return f"{self._folder if name in definitions.ALERTS else self.root}/{name}"
+        return f"{self.folder if name in definitions.ALERTS else self.root}/{name}"
 
     def uri(self, name: str) -> str:
         """Location of table `name` as a URI, which Spark does not look for in its default file system."""
@@ -123,8 +145,19 @@ class TableStore:
                         raise UsageError(f"cannot create table {self.path(table.name)}: {reason_of(error)}") from error
                 if table.name == "batches":
                     # as a property in the statement of creation, delta-rs rejects it
-                    store_layout(DeltaTable(self.path(table.name)), self.root)
+                    store_layout(self._created(table.name), self.root)
                 failpoint(f"created:{table.name}")
+
+    def _created(self, name: str) -> DeltaTable:
+        try:
+            return DeltaTable(self.path(name))
+        except DeltaError as error:
+            # as with the remains of a log whose entries were lost
+            raise self._unreadable(name, error) from error
+
+    def _unreadable(self, name: str, error: DeltaError) -> TablesError:
+        remedy = f"; {REMEDY}" if is_damaged_log(error) else ""
+        return TablesError(f"cannot open table {name} under {self.root}: {reason_of(error)}{remedy}")
 
     def table(self, name: str) -> DeltaTable:
         """Return table `name` at its newest version. With `batches`, tables that were rebuilt meanwhile are found."""
@@ -158,7 +191,7 @@ class TableStore:
             if version is not None and self.table(name).version() >= version:
                 raise RemovedState(gone(f"version {version} of table {name} under {self.root}")) from error
             if not isinstance(error, TableNotFoundError):
-                raise TablesError(f"cannot open table {name} under {self.root}: {reason_of(error)}") from error
+                raise self._unreadable(name, error) from error
             raise UsageError(f"no table {name} under {self.root}: is this a folder that `grouplake run` wrote?") from error
         except OSError as error:
             raise TablesError(f"cannot open table {name} under {self.root}: {reason_of(error)}") from error
@@ -212,6 +245,9 @@ class TableStore:
             rows = query({"batches": table}, f"SELECT * FROM batches WHERE {condition}")
             return [Batch.from_row(row) for row in rows.to_pylist()]
         except Exception as error:  # DataFusion's errors reach Python as bare Exception
+            damage = damage_in(error)
+            if damage is not None:
+                raise damaged_tables(damage, table.table_uri.rstrip("/").rpartition("/")[0]) from error
             raise TablesError(f"cannot read the table batches ({type(error).__name__}: {reason_of(error)})") from error
 
 

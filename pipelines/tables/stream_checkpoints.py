@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable
 from hashlib import sha256
 from pathlib import Path
 
-from pipelines.cache.folder import CHECKPOINTS, cache_root, entries, hold, remove
-from pipelines.errors import TablesError
+from pipelines.runtime.cache.folder import CHECKPOINTS, cache_root, entries, hold, remove
+from pipelines.runtime.errors import TablesError
 from pipelines.tables.location import local_folder
 from pipelines.tables.object_stores import Objects
 from pipelines.tables.store import TableStore

@@ -9,9 +9,9 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
+from pipelines.runtime.timestamps import now_ms
 from pipelines.tables.location import local_folder
 from pipelines.tables.object_stores import Objects
-from pipelines.timestamps import now_ms
 
 #: Requests to an object store at the same time: each waits for the store rather than for a core.
 _STORE_THREADS = 16
@@ -20,6 +20,8 @@ _STORE_THREADS = 16
 class TableFiles(Protocol):
     """Interface of the data files of one table. Paths are those of its log."""
 
+    #: Location of the table.
+    location: str
     #: Number of files to read or write at the same time.
     threads: int
 
@@ -37,6 +39,7 @@ class LocalFiles:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.location = str(folder)
         self.threads = os.cpu_count() or 1
 
     def open(self, path: str) -> pa.NativeFile:
@@ -57,6 +60,7 @@ class StoreFiles:
 
     def __init__(self, uri: str) -> None:
         self._objects = Objects(uri)
+        self.location = uri
         self.threads = _STORE_THREADS
 
     def open(self, path: str) -> pa.NativeFile:

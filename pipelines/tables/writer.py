@@ -10,29 +10,25 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Transaction, write_deltalake
+from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from pipelines.errors import AnotherWriter, TablesError, UsageError
-from pipelines.failpoints import failpoint
-from pipelines.phases import Phases
+from pipelines.runtime.errors import AnotherWriter, TablesError, UsageError
+from pipelines.runtime.failpoints import failpoint
+from pipelines.runtime.phases import Phases
 from pipelines.tables import definitions
+from pipelines.tables.delta_writes import checkpoint_when_due, stamped, write_rows
 from pipelines.tables.layout import LAYOUT, expect_writable, grouplake_version, layout_of, store_layout
 from pipelines.tables.migration import add_missing_columns
 from pipelines.tables.object_stores import reason_of
-from pipelines.tables.store import APP_ID, Batch, TableStore
+from pipelines.tables.reached_position import ReachedPosition
+from pipelines.tables.store import APP_ID, DEFAULT_TRANSACTION_MS, Batch, TableStore
 
 #: Application id of the transactions on `batches` with which writers claim the tables; their version is the writer epoch.
 WRITER_ID = "grouplake-writer"
 
 #: A fenced writer makes at most one commit to a table before it stops; more in sequence are from another program.
 _ATTEMPTS = 20
-
-#: Commits without checkpoints and log cleanup, which are left to `checkpoint_when_due` and `maintain`: in delta-rs they list
-#: the whole log each time.
-WITHOUT_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
-
-_CHECKPOINT_EVERY = 100
 
 
 class CommitConflict(Exception):
@@ -43,17 +39,6 @@ class CommitConflict(Exception):
 Change = Callable[[DeltaTable, str], bool]
 
 
-def stamped(stamp: str) -> CommitProperties:
-    """Properties of a commit that succeeds only as the next version of its table, with the stamp in its history."""
-    return CommitProperties(custom_metadata={"userMetadata": stamp}, max_commit_retries=0)
-
-
-def checkpoint_when_due(table: DeltaTable) -> None:
-    """Write a checkpoint at every hundredth version, as delta-rs does."""
-    if table.version() % _CHECKPOINT_EVERY == 0:
-        table.create_checkpoint()
-
-
 def newest_claim(batches: DeltaTable) -> int:
     """Writer epoch of the newest claim in table `batches`; 0 without a claim."""
     return batches.transaction_version(WRITER_ID) or 0
@@ -62,20 +47,29 @@ def newest_claim(batches: DeltaTable) -> int:
 class TablesWriter:
     """The right to write the tables of a store, from `claim` until another writer claims them.
 
-    `last` is the last complete batch, `generation` the writer epoch.
+    `last` is the last complete batch, `generation` the writer epoch. `interval_seconds` is the expected time between two batches
+    of the job: 0 if none is expected, None for a writer that is not the job and keeps the expectation of the last batch.
     """
 
-    def __init__(self, store: TableStore, generation: int, last: Batch | None, claimed_version: int) -> None:
+    def __init__(
+        self,
+        store: TableStore,
+        generation: int,
+        last: Batch | None,
+        claimed_version: int,
+        interval_seconds: int | None = None,
+    ) -> None:
         self.store = store
         self.generation = generation
         self.last = last
+        self.interval_seconds = interval_seconds
         self._batches_version = claimed_version
         #: Known versions of the tables: after the last batch, and in the current batch.
         self._left: dict[str, int] = {}
         self._versions: dict[str, int] = {}
 
     @classmethod
-    def claim(cls, store: TableStore) -> "TablesWriter":
+    def claim(cls, store: TableStore, interval_seconds: int | None = None) -> "TablesWriter":
         """Take over the tables from the previous writer, and roll back the commits of a batch without a `batches` row.
 
         Tables and columns that are new in this version of Grouplake are created.
@@ -88,7 +82,7 @@ class TablesWriter:
         failpoint("claimed")
         if last is None or set(definitions.WRITE_ORDER[:-1]) - set(last.versions):
             store.create()
-        writer = cls(store, generation, last, version + 1)
+        writer = cls(store, generation, last, version + 1, interval_seconds)
         writer._roll_back()
         if layout_of(store.table("batches"), store.root) < LAYOUT:
             writer._migrate()
@@ -165,14 +159,20 @@ class TablesWriter:
         records_read: int = 0,
         records_kept: int = 0,
         transaction_offsets: Mapping[int, int] | None = None,
+        reached: ReachedPosition | None = None,
+        transaction_ms: int | None = None,
     ) -> Batch:
         """Write and return the row of `batches` that makes the current batch visible, with the known versions of the tables.
 
-        Without `transaction_offsets`, the position in `__transaction_state` is that of the last batch.
+        Without `transaction_offsets`, the position in `__transaction_state` is that of the last batch. So are the position
+        reached in the log and the age of a hanging transaction.
 
         Raises:
             AnotherWriter: another job took over the tables; the batch is not visible.
         """
+        last = self.last
+        before = ReachedPosition() if last is None else ReachedPosition(last.log_read_until, last.records_behind)
+        reached = before if reached is None else reached.after(before)
         batch = Batch(
             batch_id=self._batch_id,
             started_at=phases.started_at,
@@ -186,35 +186,46 @@ class TablesWriter:
             versions=dict(self._versions),
             phase_ms=phases.ms,
             written_by=grouplake_version(),
-            transaction_offsets=transaction_offsets or (self.last.transaction_offsets if self.last else None),
+            transaction_offsets=transaction_offsets or (last.transaction_offsets if last else None),
+            log_read_until=reached.read_until,
+            records_behind=reached.records_behind,
+            interval_seconds=self._interval_of_batch(),
+            transaction_ms=transaction_ms or (last.transaction_ms if last else DEFAULT_TRANSACTION_MS),
         )
         failpoint("before:batches")
+        self._append_row(batch)
+        self.last = batch
+        self._left = dict(self._versions)
+        failpoint("after:batches")
+        return batch
+
+    def _append_row(self, batch: Batch) -> None:
+        """Append the row of a batch to `batches`, unless a commit whose response was lost has done so.
+
+        Raises as `finish` does.
+        """
         properties = CommitProperties(app_transactions=[Transaction(APP_ID, batch.batch_id)], max_commit_retries=0)
         for _ in range(_ATTEMPTS):
             table = self.store.table("batches")
             if table.version() == self._batches_version:
                 try:
-                    rows = _as_table(batch)
-                    write_deltalake(
-                        table, rows, mode="append", commit_properties=properties, post_commithook_properties=WITHOUT_HOOKS
-                    )
+                    write_rows(table, _as_table(batch), "append", properties)
                     self._batches_version += 1
                     checkpoint_when_due(table)
-                    break
+                    return
                 except CommitFailedError as error:
                     if self.store.table("batches").version() == self._batches_version:
                         raise TablesError(f"cannot write {self.store.path('batches')}: {reason_of(error)}") from error
             table = self.expect_claim()
             self._batches_version = table.version()
             if table.transaction_version(APP_ID) == batch.batch_id:
-                # the commit of this writer succeeded, only its response was lost
-                break
-        else:
-            raise TablesError(f"another program keeps writing to {self.store.path('batches')}: stop it and run again")
-        self.last = batch
-        self._left = dict(self._versions)
-        failpoint("after:batches")
-        return batch
+                return
+        raise TablesError(f"another program keeps writing to {self.store.path('batches')}: stop it and run again")
+
+    def _interval_of_batch(self) -> int | None:
+        if self.interval_seconds is None:
+            return self.last.interval_seconds if self.last else None
+        return self.interval_seconds or None
 
     def remove_sampled_files(self) -> None:
         """Remove the files of the tables of samples that no version of the last SAMPLED_HOURS has; between two batches.

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pipelines.errors import AnotherWriter
+from pipelines.runtime.errors import AnotherWriter
 from pipelines.tables.conditional_writes import expect_conditional_writes
 from pipelines.tables.location import local_folder
 

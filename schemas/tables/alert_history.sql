@@ -13,7 +13,8 @@ CREATE TABLE alert_history (
   receiver STRING COMMENT 'Receiver of a delivery; null for a transition',
   firing INT COMMENT 'Firing alerts in a delivery; null for a transition',
   resolved INT COMMENT 'Resolved alerts in a delivery; null for a transition',
-  attempt INT COMMENT 'Number of the attempt; null for a transition'
+  attempt INT COMMENT 'Number of the attempt; null for a transition',
+  summary STRING COMMENT 'Annotation summary at the change; null for a delivery'
 )
 USING DELTA
 COMMENT 'Transitions of alerts, and deliveries with their results'

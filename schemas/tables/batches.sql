@@ -11,7 +11,11 @@ CREATE TABLE batches (
   versions MAP<STRING, BIGINT> NOT NULL COMMENT 'Table → Delta version of this batch',
   phase_ms MAP<STRING, BIGINT> NOT NULL COMMENT 'Phase → duration in milliseconds',
   written_by STRING COMMENT 'Version of Grouplake that wrote the batch; null before layout 1.1',
-  transaction_offsets MAP<INT, BIGINT> COMMENT 'Partition of __transaction_state → first offset of the next batch'
+  transaction_offsets MAP<INT, BIGINT> COMMENT 'Partition of __transaction_state → first offset of the next batch',
+  log_read_until TIMESTAMP COMMENT 'Time before which all records of the log are in the tables',
+  records_behind BIGINT COMMENT 'Records of the log that were left to read; null if unknown',
+  interval_seconds BIGINT COMMENT 'Expected time between two batches of the job; null if unknown',
+  transaction_ms BIGINT COMMENT 'Age above which an open transaction hangs, in milliseconds'
 )
 USING DELTA
 COMMENT 'Batches and the table versions that belong together'

@@ -17,13 +17,22 @@ CREATE TABLE lag (
   lag_reason STRING COMMENT 'Reason for unknown or limited values; null otherwise',
   messages_lost BIGINT COMMENT 'Offsets deleted before the group read them; null if unknown',
   blocked_by_transaction BOOLEAN COMMENT 'Open transaction before the next record; null if unknown',
-  lag_slope_per_second DOUBLE COMMENT 'Change of lag per second over 15 minutes; null if unknown',
+  lag_slope_per_second DOUBLE COMMENT 'Median change of lag per second over slope_window_seconds; null if unknown',
   stuck_seconds DOUBLE COMMENT 'Time without progress despite unread records; null without them',
   drain_seconds DOUBLE COMMENT 'Time until lag 0 at the present slope; null unless falling',
   retention_margin_seconds DOUBLE COMMENT 'Time until retention deletes the next record; null if unknown',
   sampled_at TIMESTAMP COMMENT 'Time of the sample; null without one',
-  commits_read_until TIMESTAMP NOT NULL COMMENT 'Completion of the batch that read the commits',
-  batch_id BIGINT NOT NULL COMMENT 'Batch that wrote the row (batches.batch_id)'
+  commits_read_until TIMESTAMP NOT NULL COMMENT 'Time before which all commits are counted',
+  batch_id BIGINT NOT NULL COMMENT 'Batch that wrote the row (batches.batch_id)',
+  slope_window_seconds DOUBLE COMMENT 'Window of the slope and of both rates; null if unknown',
+  produce_rate DOUBLE COMMENT 'Records written per second; null if unknown',
+  consume_rate DOUBLE COMMENT 'Records read per second, from commits; null if unknown',
+  falls_behind_since TIMESTAMP COMMENT 'Start of the sustained growth of lag; null unless it grows',
+  blocked_since TIMESTAMP COMMENT 'Start of the open transaction; null unless it blocked in two samples',
+  blocked_since_method STRING COMMENT 'Origin of the start: transaction, record or sample',
+  blocked_by_producer_id BIGINT COMMENT 'Producer id of the open transaction; null if unknown',
+  blocked_by_transactional_id STRING COMMENT 'Transactional id of the open transaction; null if unknown',
+  committed_at TIMESTAMP COMMENT 'Time of the last commit; null without commit'
 )
 USING DELTA
 COMMENT 'Lag of groups by partition at the last sample'

@@ -13,8 +13,9 @@ CREATE TABLE lag_history (
   lag_seconds_partition INT COMMENT 'Partition of that age; null if none is known',
   messages_lost BIGINT COMMENT 'Offsets deleted before the group read them; null if unknown',
   blocked_partitions INT NOT NULL COMMENT 'Number of partitions with an open transaction before the next record',
+  blocked ARRAY<STRUCT<partition: INT, blocked_since: TIMESTAMP, blocked_since_method: STRING, blocked_by_producer_id: BIGINT, blocked_by_transactional_id: STRING>> COMMENT 'Partitions that an open transaction blocked in two samples',
   behind ARRAY<STRUCT<partition: INT, lag: BIGINT, lag_seconds: DOUBLE>> NOT NULL COMMENT 'Partitions with a lag greater than 0; ages to 0.1 s',
-  commits_read_until TIMESTAMP NOT NULL COMMENT 'Completion of the batch that read the commits',
+  commits_read_until TIMESTAMP NOT NULL COMMENT 'Time before which all commits are counted',
   batch_id BIGINT NOT NULL COMMENT 'Batch that wrote the row (batches.batch_id)'
 )
 USING DELTA

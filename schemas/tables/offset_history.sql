@@ -6,7 +6,7 @@ CREATE TABLE offset_history (
   committed_offset BIGINT COMMENT 'Committed offset; null after a removal',
   previous_offset BIGINT COMMENT 'Committed offset before the batch; null for none',
   commits BIGINT NOT NULL COMMENT 'Number of commits for the partition in the batch',
-  min_offset BIGINT COMMENT 'Smallest offset committed in the batch',
+  min_offset BIGINT COMMENT 'Smallest offset of the batch; for rewinds, of those that went back',
   leader_epoch INT COMMENT 'Leader epoch of the last commit',
   metadata STRING COMMENT 'Metadata of the last commit',
   commit_timestamp TIMESTAMP COMMENT 'Time of the last commit on the coordinator',

@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 
 from coordinator_core.sources.kafka_connection import close_idle_connections
-from pipelines.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.broker import PrivateBroker
 
 
 @pytest.fixture(scope="session")

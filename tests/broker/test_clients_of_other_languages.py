@@ -14,11 +14,11 @@ from group_offsets import committed, group_state
 from live_kafka import create_topic, produce
 from member_programs import MemberProgram, go_member, kafkajs_member
 
-from pipelines.private.coordinator import PrivateCoordinator
-from pipelines.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
 # the first run downloads and builds the clients
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(600), pytest.mark.long]
 
 TOPIC, PARTITIONS = "orders", 4
 SETTINGS: dict[str, Any] = {"offsets_topic_num_partitions": 4, "group_initial_rebalance_delay_ms": 0}
@@ -39,7 +39,6 @@ def bootstrap(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
         return
     log = tmp_path_factory.mktemp("coordinator") / "log"
     with PrivateCoordinator(log, topics={TOPIC: PARTITIONS}, era=request.param, **SETTINGS) as running:
-        running.wait_until_loaded()
         yield running.bootstrap
         # a request that the coordinator does not support
         assert [line["reason"] for line in running.events("connection ended")] == []

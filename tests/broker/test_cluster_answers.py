@@ -20,8 +20,8 @@ from kafka.record import MemoryRecordsBuilder
 from live_kafka import QUIET, create_topic
 from protocol_connection import ProtocolConnection
 
-from pipelines.private.coordinator import PrivateCoordinator
-from pipelines.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(120)]
 

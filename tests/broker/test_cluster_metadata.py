@@ -4,8 +4,8 @@ import pytest
 from confluent_kafka import Producer
 
 from coordinator_core.sources.topic_offsets import TopicOffsetsSampler
-from pipelines.private.kafka.broker import PrivateBroker
-from pipelines.private.kafka.clients import Clients
+from pipelines.examples.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.clients import Clients
 
 pytestmark = pytest.mark.broker
 

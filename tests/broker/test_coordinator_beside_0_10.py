@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from client_codecs import read_response, write_request
 from coordinator_harness import Call, Harness
 
 from coordinator_core.codec.topic_partition import TopicPartition
@@ -24,9 +25,8 @@ from coordinator_core.protocol.membership import (
     SyncGroupRequest,
 )
 from coordinator_core.protocol.offsets import OffsetCommitRequest, OffsetFetchRequest, OffsetToCommit
-from coordinator_core.wire import read_response, write_request
-from pipelines.private.kafka.broker import PrivateBroker
-from pipelines.private.kafka.clients import Clients
+from pipelines.examples.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.clients import Clients
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 

@@ -18,8 +18,8 @@ from wire_connection import Wire
 from coordinator_core.codec.topic_partition import TopicPartition as Place
 from coordinator_core.protocol import apis
 from coordinator_core.protocol.topics import DescribeProducersRequest
-from pipelines.private.coordinator import PrivateCoordinator
-from pipelines.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
 pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.timeout(280)]
 
@@ -151,7 +151,6 @@ def written(bootstrap: str, folder: Path, kill: Callable[[], None], copy: Path) 
 
 def test_a_broker_loads_our_folders(broker: PrivateBroker, tmp_path: Path, listen: str) -> None:
     with ours(tmp_path / "log", listen) as coordinator:
-        coordinator.wait_until_loaded()
         found = written(coordinator.bootstrap, tmp_path / "log", coordinator.kill, tmp_path / "copy")
     names = {path.suffix for path in (found.folder / f"{DELETED}-0").iterdir()}
     assert set(FILES) <= names

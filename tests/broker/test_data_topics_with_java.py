@@ -8,7 +8,7 @@ import java_tools
 import pytest
 from java_clients import JavaClients, java_clients
 
-from pipelines.private.coordinator import PrivateCoordinator
+from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(240)]
 
@@ -24,7 +24,6 @@ def coordinator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateCoo
         listen = f"127.0.0.1:{probe.getsockname()[1]}"
     settings: dict[str, Any] = {"offsets_topic_num_partitions": 2, "transaction_state_log_num_partitions": 2}
     with PrivateCoordinator(log, topics={TOPIC: {"partitions": 1, "data": True}}, listen=listen, **settings) as running:
-        running.wait_until_loaded()
         yield running
         assert [line["reason"] for line in running.events("connection ended")] == []
 

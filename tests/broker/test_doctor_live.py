@@ -18,15 +18,17 @@ from confluent_kafka.admin import (
 )
 from doctor_findings import Doctor, Findings
 from eventually import eventually
+from jobs import run_options
 from log_builder import Log
 from server_certificates import self_made_certificate
 from table_logs import applied
 
 from coordinator_core.sources.kafka_connection import close_idle_connections
 from coordinator_core.state.era import Era
-from pipelines import timestamps
-from pipelines.private.kafka.broker import PrivateBroker
-from pipelines.private.kafka.clients import Clients
+from pipelines.examples.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.clients import Clients
+from pipelines.job.offset_retention import with_offset_retention
+from pipelines.runtime import timestamps
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
 
@@ -152,7 +154,7 @@ def test_a_user_with_all_rights(guarded: Guarded, doctor: Doctor, tmp_path: Path
     topic, retention = found.of("source", "settings")
     assert topic[1].startswith(f"topic {TOPIC}: cleanup.policy compact, segment.bytes ")
     assert "min.insync.replicas 1" in topic[1]
-    assert retention == ("ok", "offsets.retention.minutes is 10080, as in the job")
+    assert retention == ("ok", "offsets.retention.minutes of the brokers is 10080, which the job uses")
     # the broker's certificate ends in two days; that of the authority is the same
     assert found.marks("certificates") == {"files": "warning", "servers": "warning"}
     assert found.code == 0
@@ -180,6 +182,22 @@ def test_optional_rights_are_warnings(guarded: Guarded, doctor: Doctor, tables: 
     assert describe == ("warning", "not authorized to describe topic secret, so the lag of their groups is unknown")
     assert configs[0] == "warning"
     assert configs[1].startswith("settings of topics secret, visible cannot be read")
+
+
+def test_a_job_without_the_right_to_read_the_retention_uses_the_default(guarded: Guarded) -> None:
+    settings = {
+        "security_protocol": "SASL_SSL",
+        "sasl_mechanism": "PLAIN",
+        "sasl_username": "reader",
+        "sasl_password": "reader-password",
+        "ssl_cafile": str(guarded.certificate),
+    }
+    options, lines = run_options(f"kafka://{guarded.broker.bootstrap}/{TOPIC}", "tables", kafka=settings), list[str]()
+    assert with_offset_retention(options, None, lines.append).retention_ms == 7 * 86_400_000
+    assert lines == [
+        "offset retention: 10,080 minutes = 7 days (default of era 4; offsets.retention.minutes of the brokers cannot be read: "
+        "CLUSTER_AUTHORIZATION_FAILED (31); set job.retention_minutes if the brokers have another one)"
+    ]
 
 
 def test_settings_that_lose_offsets(guarded: Guarded, doctor: Doctor, tmp_path: Path) -> None:

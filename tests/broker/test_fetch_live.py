@@ -13,8 +13,8 @@ from coordinator_core.log.entries import ControlType
 from coordinator_core.log.errors import LogTruncated, LogUnreachable, RecordsDeleted, TopicMissing, TopicRecreated
 from coordinator_core.sources.kafka import KafkaSource
 from coordinator_core.sources.segments import SegmentSource
-from pipelines.private.kafka.broker import PrivateBroker
-from pipelines.private.kafka.ports import PortReservation
+from pipelines.examples.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.ports import PortReservation
 
 pytestmark = pytest.mark.broker
 

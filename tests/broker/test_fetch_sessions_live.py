@@ -14,8 +14,8 @@ from kafka import KafkaConsumer, TopicPartition
 from live_kafka import produce
 from recorded_fetches import RecordedFetches, recorded_fetches
 
-from coordinator_core.topics.fetch_sessions import NO_SESSION
-from pipelines.private.coordinator import PrivateCoordinator
+from coordinator_core.service.topics.fetch_sessions import NO_SESSION
+from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(120)]
 
@@ -39,7 +39,6 @@ def coordinator(tmp_path: Any, recorded: RecordedFetches) -> Iterator[PrivateCoo
     settings |= {"advertised_listener": recorded.address}
     topics = {TOPIC: {"partitions": PARTITIONS, "data": True}}
     with PrivateCoordinator(tmp_path / "log", topics=topics, listen=f"127.0.0.1:{recorded.port}", **settings) as running:
-        running.wait_until_loaded()
         yield running
         assert running.events("unexpected error") == []
 

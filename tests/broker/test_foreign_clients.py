@@ -1,6 +1,9 @@
 """Third-party clients against the coordinator, and against a real broker, which validates the tests."""
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
@@ -8,15 +11,16 @@ import java_tools
 import pytest
 from confluent_kafka import Consumer, ConsumerGroupState, ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
-from eventually import equal_to, eventually
+from coordinator_scenario import LONG_POLL_MS
+from eventually import eventually
 from kafka import KafkaConsumer
 from kafka import TopicPartition as PythonPartition
 from kafka.admin import KafkaAdminClient
 from kafka.structs import OffsetAndMetadata
 from live_kafka import create_topic
 
-from pipelines.private.coordinator import PrivateCoordinator
-from pipelines.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(120)]
 
@@ -73,6 +77,27 @@ def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 def group() -> str:
     """A group id that no other test uses."""
     return f"group-{uuid4().hex[:8]}"
+
+
+@contextmanager
+def polled(consumer: Consumer) -> Iterator[list[int]]:
+    """Poll the consumer in a thread of its own; the list has the partitions that it owns."""
+    owned: list[int] = []
+    done = threading.Event()
+
+    def poll() -> None:
+        while not done.is_set():
+            consumer.poll(0.05)
+            # a call of another thread would wait for `poll`
+            owned[:] = [each.partition for each in consumer.assignment()]
+
+    with ThreadPoolExecutor(1) as pool:
+        polling = pool.submit(poll)
+        try:
+            yield owned
+        finally:
+            done.set()
+        polling.result()
 
 
 def settle(members: list[Consumer]) -> None:
@@ -173,24 +198,25 @@ class TestKafkaPython:
         )
         other = cluster.consumer(group)
         try:
-            # its range assignor leaves out a topic whose metadata has not arrived yet, and no later rebalance may follow
-            known = equal_to(PARTITIONS)
-            eventually("the first member knows the partitions", lambda: len(mine.partitions_for_topic(TOPIC) or ()), known)
+            # its range assignor leaves out a topic whose metadata has not arrived yet, and no later rebalance may follow;
+            # metadata that arrived after it has led its group would make it join again
+            mine.topics()
 
             def alone() -> bool:
-                mine.poll(timeout_ms=50)
+                mine.poll(timeout_ms=LONG_POLL_MS)
                 return len(mine.assignment()) == PARTITIONS
 
             eventually("the first member owns every partition", alone)
             other.subscribe([TOPIC])
 
-            def settled() -> bool:
-                mine.poll(timeout_ms=50)
-                other.poll(0.05)
-                owned = [tp.partition for tp in mine.assignment()] + [tp.partition for tp in other.assignment()]
-                return bool(mine.assignment()) and bool(other.assignment()) and sorted(owned) == list(range(PARTITIONS))
+            with polled(other) as theirs:
 
-            eventually("two kinds of clients share the topic", settled)
+                def settled() -> bool:
+                    mine.poll(timeout_ms=LONG_POLL_MS)
+                    own = [each.partition for each in mine.assignment()]
+                    return bool(own and theirs) and sorted([*own, *theirs]) == list(range(PARTITIONS))
+
+                eventually("two kinds of clients share the topic", settled)
             partition = min(mine.assignment())
             mine.commit({partition: OffsetAndMetadata(77, "by hand", -1)})
             assert mine.committed(partition) == 77

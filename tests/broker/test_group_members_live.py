@@ -17,7 +17,7 @@ from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.member import GroupMember, MemberSettings, MemberState
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.offsets import OffsetToCommit
-from pipelines.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.broker import PrivateBroker
 
 pytestmark = pytest.mark.broker
 

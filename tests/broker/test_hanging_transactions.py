@@ -16,8 +16,8 @@ from coordinator_core.codec.messages.offsets import ZERO_UUID
 from coordinator_core.protocol import apis
 from coordinator_core.protocol.cluster import ProducePartition, ProduceRequest
 from coordinator_core.protocol.error_code import ErrorCode
-from pipelines.private.coordinator import PrivateCoordinator
-from pipelines.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
 pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.timeout(240)]
 
@@ -40,7 +40,6 @@ def bootstrap(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     settings: dict[str, Any] = {"transaction_partition_verification_enable": False, "transaction_state_log_num_partitions": 2}
     log = tmp_path_factory.mktemp("coordinator") / "log"
     with PrivateCoordinator(log, topics=topics, offsets_topic_num_partitions=2, **settings) as running:
-        running.wait_until_loaded()
         yield running.bootstrap
         assert [line["reason"] for line in running.events("connection ended")] == []
 

@@ -1,6 +1,6 @@
 """Forged and damaged requests get the same answers from a 4.1.1 broker and from the coordinator, but for documented differences.
 
-docs/conformance.md has the reasons of the differences.
+tests/conformance/README.md has the reasons of the differences.
 """
 
 import re
@@ -16,12 +16,12 @@ from java_clients import JavaClients, java_clients
 from live_kafka import QUIET
 from py4j.protocol import Py4JJavaError
 
-from pipelines.private.coordinator import PrivateCoordinator
-from pipelines.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(240)]
 
-PAGE = Path(__file__).parents[2] / "docs" / "conformance.md"
+PAGE = Path(__file__).parents[1] / "conformance" / "README.md"
 _ROW = re.compile(r"^\| ([^|`]+) \| (\S[^|]*) \| (\S[^|]*) \| .+ \|$", re.MULTILINE)
 
 
@@ -29,7 +29,6 @@ _ROW = re.compile(r"^\| ([^|`]+) \| (\S[^|]*) \| (\S[^|]*) \| .+ \|$", re.MULTIL
 def coordinator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateCoordinator]:
     settings: dict[str, Any] = {"offsets_topic_num_partitions": 2, "transaction_state_log_num_partitions": 2}
     with PrivateCoordinator(tmp_path_factory.mktemp("hostile") / "log", **settings) as running:
-        running.wait_until_loaded()
         create_topics(running.bootstrap)
         yield running
         assert running.events("unexpected error") == []

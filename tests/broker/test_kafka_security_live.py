@@ -15,9 +15,9 @@ from server_certificates import self_made_certificate
 from coordinator_core.log.errors import AuthenticationFailed, LogMisconfigured, LogUnreachable, NotAuthorized
 from coordinator_core.sources.kafka import KafkaSource
 from coordinator_core.sources.kafka_connection import close_idle_connections
-from pipelines.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.broker import PrivateBroker
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.long]
 
 USER, PASSWORD = "reader", "correct-horse-battery-staple"
 TOPIC = "guarded"

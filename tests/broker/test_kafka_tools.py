@@ -9,7 +9,7 @@ from confluent_kafka import Consumer, TopicPartition
 from eventually import eventually
 from live_kafka import QUIET
 
-from pipelines.private.coordinator import PrivateCoordinator
+from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(120)]
 
@@ -23,7 +23,6 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     log = tmp_path_factory.mktemp("coordinator") / "log"
     settings: dict[str, Any] = {"offsets_topic_num_partitions": 4, "group_initial_rebalance_delay_ms": 0}
     with PrivateCoordinator(log, topics={TOPIC: PARTITIONS}, **settings) as running:
-        running.wait_until_loaded()
         common = {"bootstrap.servers": running.bootstrap, "enable.auto.commit": False, **QUIET}
         commits = Consumer({**common, "group.id": EMPTY})
         commits.commit(offsets=[TopicPartition(TOPIC, 0, 5), TopicPartition(TOPIC, 1, 6)], asynchronous=False)

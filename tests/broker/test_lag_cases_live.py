@@ -19,10 +19,10 @@ from live_lag import LiveLag, now_ms
 from coordinator_core.sources.kafka_connection import close_idle_connections
 from coordinator_core.sources.segment_offsets import SegmentOffsetsSampler
 from coordinator_core.sources.topic_offsets import TopicOffsetsSampler
-from pipelines.private.kafka.broker import PrivateBroker
-from pipelines.private.kafka.clients import Clients
+from pipelines.examples.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.clients import Clients
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(300), pytest.mark.long]
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +155,8 @@ def test_the_age_grows_while_the_producer_is_idle(broker: PrivateBroker, clients
         ages.append(row["lag_seconds"])
         time.sleep(0.5)
     assert ages[0] < ages[1] < ages[2]
-    assert row["lag_reason"] == "stopped"
+    # "stopped" takes a minute without a commit
+    assert row["lag_reason"] is None
     assert row["data_lag"] == 2
 
 

@@ -17,9 +17,9 @@ from java_clients import JavaClients, java_clients
 from java_transactions import JavaFailure, java_offset_producer
 from live_kafka import QUIET, SURVIVES_RESTARTS
 
-from pipelines.private.coordinator import PrivateCoordinator
+from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(240), pytest.mark.long]
 
 TOPIC = "orders"
 SECONDS = 30
@@ -45,7 +45,6 @@ def coordinator(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
         probe.bind(("127.0.0.1", 0))
         listen = f"127.0.0.1:{probe.getsockname()[1]}"
     with PrivateCoordinator(log, topics={TOPIC: 2}, listen=listen, era=request.param, **SETTINGS) as running:
-        running.wait_until_loaded()
         yield running
         # a request that the coordinator does not support
         assert [line["reason"] for line in running.events("connection ended")] == []

@@ -11,7 +11,7 @@ from eventually import eventually
 from group_offsets import committed, group_state
 from java_clients import VERSIONS, JavaClients, JavaMember, java_clients
 
-from pipelines.private.coordinator import PrivateCoordinator
+from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(120)]
 
@@ -23,7 +23,6 @@ def coordinator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateCoo
     log = tmp_path_factory.mktemp("coordinator") / "log"
     settings: dict[str, Any] = {"offsets_topic_num_partitions": 4, "group_initial_rebalance_delay_ms": 0}
     with PrivateCoordinator(log, topics={TOPIC: PARTITIONS}, **settings) as running:
-        running.wait_until_loaded()
         yield running
         # a request that the coordinator does not support
         assert [line["reason"] for line in running.events("connection ended")] == []

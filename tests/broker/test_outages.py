@@ -13,14 +13,14 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from eventually import equal_to, eventually
 from live_kafka import QUIET, create_topic, produce, read_all, records_of, wait_for_topic
 from lost_records import cut_log
+from private_cluster import PrivateCluster
 
 from coordinator_core.log.errors import LogUnreachable
 from coordinator_core.sources.kafka import KafkaSource
-from pipelines.private.kafka.broker import PrivateBroker
-from pipelines.private.kafka.cluster import PrivateCluster
-from pipelines.private.kafka.process import java_command
+from pipelines.examples.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.process import java_command
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.long]
 
 _CLEANS_AT_ONCE = {"log.cleaner.backoff.ms": "50"}
 

@@ -15,14 +15,15 @@ from scenario_full import PARTITIONS, TOPICS, played
 from coordinator_core.codec import Record, decode
 from coordinator_core.sources.kafka import KafkaSource
 from coordinator_core.sources.segments import SegmentSource
-from pipelines.cache.ivy import JarsError
-from pipelines.private.kafka import scenario
-from pipelines.private.kafka.broker import PrivateBroker
-from pipelines.private.kafka.clients import Clients
-from pipelines.private.kafka.distribution import PrivateKafkaError, broker_jars
-from pipelines.private.kafka.probe import listens
+from pipelines.examples.private.kafka import scenario
+from pipelines.examples.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.clients import Clients
+from pipelines.examples.private.kafka.distribution import PrivateKafkaError, broker_jars
+from pipelines.examples.private.kafka.probe import listens
+from pipelines.runtime.cache.ivy import JarsError
+from pipelines.runtime.cache.java import JavaError
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.long]
 
 SEGMENT = "00000000000000000000.log"
 
@@ -120,7 +121,7 @@ def test_a_broker_loads_a_recorded_log_and_answers_as_the_one_that_wrote_it(vers
 def test_a_broker_ends_with_the_process_that_started_it() -> None:
     script = """
 import os, signal
-from pipelines.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.broker import PrivateBroker
 broker = PrivateBroker("4.1.1")
 broker.start()
 print(broker.bootstrap, broker.data.parent, flush=True)
@@ -148,12 +149,12 @@ def test_an_unpublished_version_is_reported(tmp_path: Path) -> None:
 def test_missing_java_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    with pytest.raises(JarsError, match="no `java` in JAVA_HOME or PATH: install a Java runtime, version 17"):
+    with pytest.raises(JavaError, match="no `java` in JAVA_HOME or PATH: install a Java runtime, version 17"):
         broker_jars("4.1.1", cache=tmp_path)
 
 
 def test_clients_that_wait_in_vain_report_the_condition(own_broker: PrivateBroker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipelines.private.kafka.clients.SETTLE_LIMIT_SECONDS", 0.3)
+    monkeypatch.setattr("pipelines.examples.private.kafka.clients.SETTLE_LIMIT_SECONDS", 0.3)
     with Clients(own_broker.bootstrap, {**QUIET}) as clients:
         member = clients.consumer("no-assignment")
         with pytest.raises(PrivateKafkaError, match="waiting for 1 members to share 4 partitions"):

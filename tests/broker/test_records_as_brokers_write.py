@@ -21,7 +21,8 @@ def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def test_the_records_are_the_same_byte_for_byte(played: TwoPerformances) -> None:
     theirs, ours = played.theirs.written(), played.ours.written()
     assert sum(len(records) for records in theirs.values()) > 100
-    assert differences(theirs, ours) == []
+    found = differences(theirs, ours)
+    assert not found, "\n".join(found)
 
 
 def test_the_answers_are_the_same(played: TwoPerformances) -> None:

@@ -9,14 +9,14 @@ from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, A
 from end_offset_rows import samples_from
 from live_kafka import create_topic, delete_topic
 from live_lag import LiveLag, now_ms
+from private_cluster import PrivateCluster
 
 from coordinator_core.sources.kafka_connection import close_idle_connections
 from coordinator_core.sources.topic_offsets import TopicOffsetsSampler
-from pipelines.private.kafka.broker import PrivateBroker
-from pipelines.private.kafka.clients import Clients
-from pipelines.private.kafka.cluster import PrivateCluster
+from pipelines.examples.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.clients import Clients
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(300), pytest.mark.long]
 
 VISIBLE, SECRET, UNREADABLE = "visible", "secret", "unreadable"
 READER, PASSWORD = "reader", "reader-secret"

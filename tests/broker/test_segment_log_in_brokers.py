@@ -11,8 +11,8 @@ from coordinator_core.segment_log.append_batch import AppendBatch
 from coordinator_core.segment_log.errors import LogInUse
 from coordinator_core.segment_log.settings import SegmentLogSettings
 from coordinator_core.sources.kafka import KafkaSource
-from pipelines.private.kafka.broker import PrivateBroker
-from pipelines.private.kafka.clients import Clients
+from pipelines.examples.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.clients import Clients
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 

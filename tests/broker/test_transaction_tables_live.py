@@ -15,15 +15,15 @@ from jobs import run_job
 from transaction_tables import tables_without_records
 
 from pipelines.cli import main
-from pipelines.private.coordinator import PrivateCoordinator
-from pipelines.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.private_coordinator import PrivateCoordinator
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
+from pipelines.runtime.timestamps import now_ms
 from pipelines.source.address import parse_address
 from pipelines.source.transaction_log import transaction_address
-from pipelines.timestamps import now_ms
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(240), pytest.mark.long]
 
 SECONDS = 30
 
@@ -44,7 +44,6 @@ def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     log = tmp_path_factory.mktemp("coordinator") / "log"
     settings: dict[str, Any] = {"offsets_topic_num_partitions": 4, "transaction_state_log_num_partitions": 4}
     with PrivateCoordinator(log, topics={"unused": 1}, **settings) as running:
-        running.wait_until_loaded()
         yield Cluster(running.bootstrap, f"segments:{log}")
 
 

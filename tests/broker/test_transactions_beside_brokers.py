@@ -23,11 +23,11 @@ from transaction_scenario import (
 )
 
 from coordinator_core.protocol.internal_topics import OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
-from pipelines.private.coordinator import PrivateCoordinator
-from pipelines.private.kafka.broker import PrivateBroker
-from pipelines.private.kafka.distribution import version_tuple
+from pipelines.examples.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.distribution import version_tuple
+from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(280)]
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(280), pytest.mark.long]
 
 OFFSETS_PARTITIONS, TRANSACTION_PARTITIONS = 4, 2
 
@@ -83,7 +83,6 @@ def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         ours_of(era, directory / "ours") as ours,
     ):
         create_topic(broker.bootstrap, TOPIC, 1)
-        ours.wait_until_loaded()
         with ThreadPoolExecutor(2) as pool:
             theirs = pool.submit(perform, broker.bootstrap, era, directory / "theirs")
             mine = pool.submit(perform, ours.bootstrap, era, ours.directory)
@@ -126,7 +125,6 @@ def test_the_dumps_are_the_same(both: Both) -> None:
 def test_it_loads_the_log_of_the_broker(both: Both, tmp_path: Path) -> None:
     shutil.copytree(both.theirs.log, tmp_path / "log")
     with ours_of(both.era, tmp_path / "log") as ours, transaction_client(ours.bootstrap) as client:
-        ours.wait_until_loaded()
         assert (described(client), client.listed()) == (both.theirs.described, both.theirs.listed)
 
 

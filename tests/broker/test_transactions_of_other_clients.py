@@ -16,7 +16,7 @@ from live_kafka import QUIET
 from member_programs import go_member
 from read_topics import read_topic
 
-from pipelines.private.coordinator import PrivateCoordinator
+from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
 # the first run downloads and builds the clients
 pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.timeout(600)]
@@ -36,7 +36,6 @@ def coordinator(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
         name: {"partitions": PARTITIONS, "data": True} for name in ("franz-in", "franz-out", "python-out", "python-in")
     }
     with PrivateCoordinator(log, topics=topics, era=request.param, **SETTINGS) as running:
-        running.wait_until_loaded()
         yield running
         assert [line["reason"] for line in running.events("connection ended")] == []
         assert running.events("unexpected error") == []

@@ -20,8 +20,8 @@ from coordinator_core.protocol.apis import TRANSACTION_APIS
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.offsets import ProducerEpoch
 from coordinator_core.protocol.transactions import InitProducerIdRequest, InitProducerIdResponse
-from pipelines.private.coordinator import PrivateCoordinator
-from pipelines.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(120)]
 

@@ -9,6 +9,8 @@ from dashboards import Dashboard
 from markdown_pages import PAGES, ROOT, links
 from playwright.sync_api import Browser
 
+pytestmark = pytest.mark.long
+
 SCRIPT: dict[str, Any] = runpy.run_path(str(ROOT / "docs" / "generate_screenshots.py"))
 FOLDER: Path = SCRIPT["IMAGES"]
 LISTED = {picture.file for picture in SCRIPT["PICTURES"]}

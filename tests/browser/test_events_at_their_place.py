@@ -11,11 +11,11 @@ from dashboards import Dashboard, dashboard
 from playwright.sync_api import Browser, Page
 from shop_history import at, rows, shop_tables
 
-from pipelines.example_history import incidents
-from pipelines.example_history.topics import MINUTE
+from pipelines.examples.history import incidents
+from pipelines.examples.history.topics import MINUTE
 
 #: The first test builds the tables, which takes minutes beside other work.
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(900), pytest.mark.long]
 
 #: Half the width of a line, and the rounding of its place, in units of the drawing.
 _NEAR = 0.6

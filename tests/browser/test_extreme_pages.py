@@ -8,7 +8,7 @@ from dashboards import Dashboard, dashboard
 from page_rules import findings
 from page_tables import HOSTILE, MANY_MEMBERS, MANY_PARTITIONS, write_extreme_tables
 
-from pipelines.dashboard.pages.links import Links
+from pipelines.dashboard.pages.parts.links import Links
 
 pytestmark = pytest.mark.browser
 

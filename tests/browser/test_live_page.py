@@ -11,12 +11,14 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from browser_pages import PHONE, View, Visit, opened
 from dashboards import Dashboard, configuration_file, dashboard
-from eventually import eventually
+from eventually import equal_to, eventually
 from log_builder import member
 from playwright.sync_api import Browser, Page, Request, expect
 from status_story import Story
 
-pytestmark = pytest.mark.browser
+from pipelines.query.engine import Snapshot
+
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 OVERVIEW, GROUPS, GROUP = "/c/east/", "/c/east/groups", "/c/east/groups/billing"
 #: Longer than the page waits for further batches.
@@ -63,10 +65,12 @@ def following(feed: Feed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 @pytest.fixture
-def visited(browser: Browser, following: Dashboard) -> Open:
-    """Opens a page of the server at its newest batch."""
+def visited(browser: Browser, feed: Feed, following: Dashboard) -> Open:
+    """Opens a page of the server once that has the newest batch."""
 
     def visit(path: str, view: View | None = None) -> AbstractContextManager[Visit]:
+        newest = Snapshot.open(feed.story.root).batch.batch_id
+        eventually("the server has the newest batch", lambda: loaded_batch(following), equal_to(newest))
         return opened(browser, view or View(), following.url + path)
 
     return visit

@@ -9,7 +9,7 @@ from page_rules import RULES, VIEWS, duplicate_titles, findings
 from page_server import page_server
 from playwright.sync_api import Browser
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 EXAMPLE = {f"/{file.name}": file.read_text(encoding="utf-8") for file in (Path(__file__).parent / "example").iterdir()}
 PAGE, STYLE, SCRIPT = "/page.html", "/page.css", "/page.js"

@@ -1,4 +1,4 @@
-"""docs/conformance.md lists every case of Kafka's test classes, and the tests that it names exist."""
+"""README.md lists every case of Kafka's test classes, and the tests that it names exist."""
 
 import ast
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-PAGE = (HERE.parents[1] / "docs" / "conformance.md").read_text()
+PAGE = (HERE / "README.md").read_text()
 CLASSES = {
     "GroupMetadataManagerTest": "group_metadata_manager",
     "CoordinatorLoaderImplTest": "coordinator_loader",

@@ -1,9 +1,9 @@
 """The cases of Kafka's `CoordinatorLoaderImplTest` (3.9) about the result of a load."""
 
 from log_builder import GROUP, Log, member, offsets, pending
+from scalar_logs import read_log
 
 from coordinator_core.log.entries import ControlType, LogRecord
-from coordinator_core.log.reader import read_log
 from coordinator_core.log.record_batch import BatchRecord, end_transaction_marker, write_batch
 from coordinator_core.state.anomaly import AnomalyKind
 

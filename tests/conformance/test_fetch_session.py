@@ -8,9 +8,7 @@ from fetch_sessions import BAR_0, BAR_1, FOO_0, FOO_1, IDS, NAMES, ZAR_0, At, No
 
 from coordinator_core.protocol.cluster import FetchedPartition, FetchPartition
 from coordinator_core.protocol.error_code import ErrorCode
-from coordinator_core.service.fetching import Fetching
-from coordinator_core.service.topic_registry import TopicRegistry
-from coordinator_core.topics.fetch_sessions import (
+from coordinator_core.service.topics.fetch_sessions import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
     NO_SESSION,
@@ -19,6 +17,8 @@ from coordinator_core.topics.fetch_sessions import (
     SessionlessFetch,
     next_epoch,
 )
+from coordinator_core.service.topics.fetching import Fetching
+from coordinator_core.service.topics.topic_registry import TopicRegistry
 
 
 def errors(partitions: Sequence[FetchedPartition]) -> dict[At, ErrorCode]:

@@ -5,10 +5,10 @@ Those tests target the loader of era 3; where the Java coordinator behaves the s
 
 import pytest
 from log_builder import GROUP, NOW_MS, TOPIC, Log, member, offsets, pending, retention_ms
+from scalar_logs import read_log
 
 from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.log.entries import ControlType, LogRecord
-from coordinator_core.log.reader import read_log
 from coordinator_core.log.record_batch import BatchRecord, write_batch
 from coordinator_core.state.anomaly import AnomalyKind
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from producer_states import ABORT, COMMIT, EPOCH, EXPIRATION_MS, NEWEST, PRODUCER, States
+from producer_states import ABORT, COMMIT, EPOCH, EXPIRATION_MS, NEWEST, PRODUCER, States, first_data_offset
 
 from coordinator_core.log.record_batch import write_batch
 from coordinator_core.producers.append import (
@@ -96,7 +96,7 @@ def test_sequence_wraps_around_within_a_batch(states: States) -> None:
     states.append(MAX_SEQUENCE - 10, 2000, count=21, epoch=15, origin=AppendOrigin.REPLICATION)
     entry = states.entry()
     assert (entry.first_sequence, entry.last_sequence) == (MAX_SEQUENCE - 10, 9)
-    assert (entry.first_data_offset, entry.last_data_offset) == (2000, 2020)
+    assert (first_data_offset(entry), entry.last_data_offset) == (2000, 2020)
 
 
 def test_invalid_wrap_around(states: States) -> None:
@@ -111,7 +111,7 @@ def test_first_entry_of_a_loaded_log_is_not_checked(states: States) -> None:
     states.append(16, 735, epoch=5, origin=AppendOrigin.REPLICATION)
     entry = states.entry()
     assert (entry.epoch, entry.first_sequence, entry.last_sequence) == (5, 16, 16)
-    assert (entry.first_data_offset, entry.last_data_offset) == (735, 735)
+    assert (first_data_offset(entry), entry.last_data_offset) == (735, 735)
 
 
 def test_marker_bumps_the_epoch(states: States) -> None:
@@ -252,7 +252,7 @@ def test_recovery_of_an_unfinished_transaction(states: States) -> None:
     states.snapshot()
     recovered = states.reloaded()
     entry = recovered.entry()
-    assert (entry.first_data_offset, entry.first_sequence, entry.last_data_offset, entry.last_sequence) == (1, 1, 1, 1)
+    assert (first_data_offset(entry), entry.first_sequence, entry.last_data_offset, entry.last_sequence) == (1, 1, 1, 1)
     assert entry.current_txn_first_offset == 0
     recovered.append(2, 2, transactional=True)
 
@@ -264,7 +264,7 @@ def test_recovery_of_a_finished_transaction(states: States) -> None:
     states.marker(2, ABORT)
     states.snapshot()
     entry = states.reloaded().entry()
-    assert (entry.first_data_offset, entry.first_sequence, entry.last_data_offset, entry.last_sequence) == (1, 1, 1, 1)
+    assert (first_data_offset(entry), entry.first_sequence, entry.last_data_offset, entry.last_sequence) == (1, 1, 1, 1)
     assert not entry.in_transaction
 
 
@@ -282,7 +282,7 @@ def test_state_after_a_fencing_marker(states: States) -> None:
     states.append(0, 0, transactional=True)
     states.marker(1, ABORT, epoch=EPOCH + 1)
     entry = states.entry()
-    assert (entry.in_transaction, entry.first_data_offset, entry.last_data_offset) == (False, -1, -1)
+    assert (entry.in_transaction, first_data_offset(entry), entry.last_data_offset) == (False, -1, -1)
     states.manager.remove_expired(states.now, EXPIRATION_MS)
     assert PRODUCER in states.manager.entries
 

@@ -3,12 +3,11 @@
 from pathlib import Path
 
 import pytest
+from aborted_indexes import CorruptIndex, read_index
 
 from coordinator_core.producers.aborted_transactions import (
     AbortedTransaction,
     AbortedTransactions,
-    CorruptIndex,
-    read_index,
     write_index,
 )
 from coordinator_core.segment_log.producer_files import ProducerFiles

@@ -21,9 +21,9 @@ from killed_runs import Workload
 from real_runs import RealRun
 from table_contents import contents, contents_of, digest
 
-from pipelines.errors import UsageError
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
+from pipelines.runtime.errors import UsageError
 from pipelines.tables.store import TableStore
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

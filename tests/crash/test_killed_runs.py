@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from pipelines.tables import definitions
-from pipelines.thinning import THINNED
+from pipelines.upkeep.sample_retention import THINNED
 
 HARNESS = Path(__file__).parents[1] / "support" / "kill_harness.py"
 KILLS = int(os.environ.get("CRASH_KILLS", "200"))

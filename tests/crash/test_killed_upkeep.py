@@ -10,12 +10,12 @@ import pytest
 from old_tables import old_tables
 from table_contents import contents
 
-from pipelines import failpoints
-from pipelines.backup.manifest import manifests
 from pipelines.query.check import check
+from pipelines.runtime import failpoints
 from pipelines.tables.folder_files import FolderFiles
 from pipelines.tables.pointer import POINTER
 from pipelines.tables.store import TableStore
+from pipelines.upkeep.backup.manifest import manifests
 
 _COMMAND = "import sys; from pipelines.cli import main; sys.exit(main())"
 #: Maintenance as a job does it.
@@ -23,8 +23,8 @@ _IN_STEPS = """
 import sys, threading
 from datetime import UTC, datetime
 from contextlib import contextmanager
-from pipelines.maintain import Maintenance
-from pipelines.maintenance.steps import MaintenanceInSteps
+from pipelines.upkeep.maintain import Maintenance
+from pipelines.upkeep.steps import MaintenanceInSteps
 from pipelines.tables.store import TableStore
 from pipelines.tables.writer import TablesWriter
 writer = TablesWriter.claim(TableStore(sys.argv[1]))

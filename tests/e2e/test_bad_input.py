@@ -156,6 +156,16 @@ def test_json_lines_that_are_cut_or_no_records(text: str, message: str, tmp_path
             "unknown era '9': choose one of 0.9, 0.10, 1, 2, 3, 4",
         ),
         (["run", "--source", "segments:x", "--tables", "t", "--trigger", "soon"], "invalid trigger 'soon'"),
+        (
+            ["run", "--source", "segments:x", "--tables", "t", "--trigger", "0s"],
+            "invalid trigger '0s': use an interval of 1ms or more",
+        ),
+        (
+            ["run", "--source", "segments:x", "--tables", "t", "--trigger", "000ms"],
+            "invalid trigger '000ms': use an interval of 1ms",
+        ),
+        (["run", "--source", "segments:x", "--tables", "t", "--trigger", "9" * 5_000 + "s"], "invalid trigger '999"),
+        (["cache", "--clear", "jar"], "--clear jar: no such kind: use "),
         (["run", "--source", "segments:x", "--tables", "t", "--expiry", "maybe"], "invalid choice: 'maybe'"),
         (["run", "--source", "segments:x", "--tables", "t", "--retention-minutes", "0"], "'0' is not a whole number above 0"),
         (["run", "--source", "segments:x", "--tables", "t", "--now", "today"], "'today' is not a time in ms"),
@@ -243,11 +253,11 @@ def test_folders_that_hold_no_tables(command: list[str], tmp_path: Path, capsys:
         ("-- nothing", "only queries are allowed"),
         ("SELEC 1", "only queries are allowed"),
         ("SELECT", "query failed: SQL error"),
-        ("SELECT * FROM nowhere", "query failed: Error during planning: table"),
+        ("SELECT * FROM nowhere", "no table or view 'nowhere': "),
         ("SELECT nothing FROM groups", "query failed: Schema error: No field named nothing"),
         ("SELECT 1; SELECT 2", "only supports a single SQL statement"),
         ("SELECT CAST('x' AS INT)", "query failed"),
-        ("SELECT * FROM '/etc/passwd'", "query failed"),
+        ("SELECT * FROM '/etc/passwd'", "no table or view '/etc/passwd': "),
         ("CREATE EXTERNAL TABLE x STORED AS CSV LOCATION '/etc/passwd'", "only queries are allowed"),
         ("CREATE TABLE x AS SELECT 1", "only queries are allowed"),
         ("COPY (SELECT 1 AS a) TO '{folder}/out.csv'", "only queries are allowed"),
@@ -294,11 +304,29 @@ def test_sql_that_is(query: str, tables: str, capsys: Captured) -> None:
         ("999999999999999999", "no batch as of 999999999999999999"),
         ("2001-01-01", "no batch as of 2001-01-01 00:00:00"),
         ("0001-01-01T00:00:00+14:00", "no batch as of 0001-01-01"),
+        ("2999-01-01", "--as-of 2999-01-01T00:00:00+00:00 is in the future: use a time until now, 20"),
+        ("9999-12-31T23:59:59.999999-14:00", "--as-of 9999-12-31T23:59:59.999999-14:00 is in the future"),
     ],
 )
 def test_as_of(as_of: str, message: str, tables: str, capsys: Captured) -> None:
     line = refused(capsys, "sql", "--tables", tables, f"--as-of={as_of}", "SELECT 1")
     assert line.startswith(message.format(tables=tables))
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("SELECT * FROM offset", "no table or view 'offset': did you mean offsets or end_offsets?"),
+        ("SELECT * FROM groups JOIN grups USING (group_id)", "no table or view 'grups': did you mean groups?"),
+        ("SELECT * FROM commited_offsets", "no table or view 'commited_offsets': did you mean committed_offsets"),
+        ("SELECT * FROM Groups", "no table or view 'Groups': did you mean groups?"),
+        ('SELECT * FROM "OFFSETS"', "no table or view 'OFFSETS': did you mean offsets"),
+        ("SELECT * FROM xyzzy", "no table or view 'xyzzy': `grouplake sql --help` lists them"),
+    ],
+)
+def test_an_unknown_table(query: str, message: str, tables: str, capsys: Captured) -> None:
+    assert refused(capsys, "sql", "--tables", tables, query).startswith(message)
+    assert refused(capsys, "sql", "--tables", f"east={tables}", query).startswith(message)
 
 
 def test_tables_of_another_era(tables: str, tmp_path: Path, capsys: Captured) -> None:

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
@@ -207,10 +208,13 @@ def test_json_of_every_table_and_view_is_json(tables: str, capsys: Captured) -> 
 
 def test_as_of_shows_the_tables_as_a_batch_left_them(tables: str, capsys: Captured) -> None:
     counts = []
-    for as_of in ("0", "1", "2100-01-01T00:00:00Z", "2100-01-01"):
+    now = datetime.now(UTC)
+    for as_of in ("0", "1", now.isoformat(), now.replace(tzinfo=None).isoformat()):
         assert main(["sql", "--tables", tables, "SELECT state FROM groups", "--format", "csv", "--as-of", as_of]) == 0
         counts.append(capsys.readouterr().out.splitlines()[1:])
     assert counts == [["Empty"], ["Stable"], ["Stable"], ["Stable"]]
+    assert main(["sql", "--tables", tables, "SELECT state FROM groups", "--as-of", "2100-01-01"]) == 2
+    assert "is in the future" in capsys.readouterr().err
     assert main(["sql", "--tables", tables, "SELECT batch_id FROM batches", "--format", "csv", "--as-of", "0"]) == 0
     assert capsys.readouterr().out == "batch_id\n0\n"
 

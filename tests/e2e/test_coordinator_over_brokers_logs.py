@@ -9,7 +9,7 @@ from broker_queries import BrokerQueries, DescribedGroup
 from generations import GENERATIONS
 
 from coordinator_core.codec import Malformed, NoAssignment, decode_assignment
-from pipelines.private.coordinator import PrivateCoordinator, PrivateCoordinatorError
+from pipelines.examples.private.private_coordinator import PrivateCoordinator, PrivateCoordinatorError
 
 #: Recorded broker → generation of the queries.
 _ASKED_AS = {"4.1.1": GENERATIONS["4.3.0"], "2.8.2": GENERATIONS["2.8.2"]}
@@ -26,7 +26,6 @@ def test_it_answers_what_the_broker_answered(version: str, tmp_path: Path) -> No
         (log / f"__consumer_offsets-{partition}").mkdir(exist_ok=True)
     partitions = len(recorded["high_watermarks"])
     with PrivateCoordinator(log, era=generation.era, offsets_topic_num_partitions=partitions) as coordinator:
-        coordinator.wait_until_loaded()
         with BrokerQueries(coordinator.bootstrap, generation) as queries:
             committed = queries.offsets(recorded["committed"])
             described = queries.classic([group for group in recorded.get("described", ()) if group not in _MODERN])

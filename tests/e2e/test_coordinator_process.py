@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,7 +24,7 @@ from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.membership import JoinGroupRequest
 from coordinator_core.protocol.membership import Protocol as GroupProtocol
 from coordinator_core.protocol.offsets import OffsetCommitRequest, OffsetToCommit
-from pipelines.private.coordinator import PrivateCoordinator
+from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
 MIB = 1024 * 1024
 
@@ -40,9 +40,7 @@ def begun() -> Iterator[Begins]:
 
         def begin(log: Path, **settings: int | str) -> PrivateCoordinator:
             given: dict[str, Any] = {"group_initial_rebalance_delay_ms": 50, **settings}
-            process = running.enter_context(PrivateCoordinator(log, topics={"orders": 4}, **given))
-            process.wait_until_loaded()
-            return process
+            return running.enter_context(PrivateCoordinator(log, topics={"orders": 4}, **given))
 
         yield begin
 
@@ -165,16 +163,21 @@ def test_a_half_closed_socket_gets_its_answers(served: PrivateCoordinator) -> No
     wire.close()
 
 
+def flood(wire: Wire, frames: bytes) -> None:
+    """Send more than the buffers of both ends may grow to."""
+    for _ in range(20):
+        wire.socket.sendall(frames)
+
+
 def test_a_client_that_does_not_read_costs_little_and_slows_no_other(served: PrivateCoordinator, client: Wire) -> None:
     before = memory_kib(served)
-    slow = Wire(served.port, receive_buffer=4096)
-    slow.socket.settimeout(0.2)
-    frame = slow.frame(apis.METADATA, 12, MetadataRequest())
-    with pytest.raises(TimeoutError):
-        slow.socket.sendall(frame * 200_000)
-    assert client.commit(2) is ErrorCode.NONE
-    assert memory_kib(served) - before < 20 * 1024
-    slow.close()
+    with closing(Wire(served.port, receive_buffer=4096)) as slow:
+        slow.socket.settimeout(0.2)
+        frame = slow.frame(apis.METADATA, 12, MetadataRequest())
+        with pytest.raises(TimeoutError):
+            flood(slow, frame * 200_000)
+        assert client.commit(2) is ErrorCode.NONE
+        assert memory_kib(served) - before < 20 * 1024
 
 
 def test_unfinished_requests_of_all_connections_are_bounded(served: PrivateCoordinator, client: Wire) -> None:

@@ -16,9 +16,9 @@ from lag_tables import group_row, lag_row, write_tables
 from metrics_text import values
 
 from pipelines.cli import main
-from pipelines.configuration import load_configuration
 from pipelines.dashboard.options import dashboard_options
-from pipelines.errors import UsageError
+from pipelines.runtime.configuration import load_configuration
+from pipelines.runtime.errors import UsageError
 
 CONFIGURATION = load_configuration(None)
 
@@ -67,6 +67,7 @@ def test_tables_that_do_not_exist_yet(tmp_path: Path) -> None:
             "batch_id": None,
             "finished_at": None,
             "sampled_at": None,
+            "age": None,
             "error": "no complete batch yet",
         }
         write(folder, 5)
@@ -194,7 +195,7 @@ def test_without_the_extra(tables: str) -> None:
 
 
 def test_what_the_server_loads() -> None:
-    program = "import pipelines.dashboard.server, sys; print({name.partition('.')[0] for name in sys.modules})"
+    program = "import pipelines.dashboard.server.server, sys; print({name.partition('.')[0] for name in sys.modules})"
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     loaded = ast.literal_eval(found.stdout)
     assert "fastapi" in loaded

@@ -14,13 +14,13 @@ from prometheus_server import PrometheusServer
 from secured_dashboards import PASSWORD, Access, two_teams
 from starlette.routing import BaseRoute
 
-from pipelines.configuration import load_configuration
-from pipelines.dashboard.app import make_app
 from pipelines.dashboard.live.streams import Streams
 from pipelines.dashboard.options import dashboard_options
 from pipelines.dashboard.security.authentication import CALLBACK, LOGIN, LOGOUT
 from pipelines.dashboard.security.hashes import TokenHash, new_token
+from pipelines.dashboard.server.app import make_app
 from pipelines.metrics.site import Site
+from pipelines.runtime.configuration import load_configuration
 
 PROTECTED = (
     "/",
@@ -131,7 +131,7 @@ def routes(tables: str) -> set[str]:
     section = load_configuration(None)
     options = dashboard_options([tables], None, section.dashboard, section.metrics, section.lag)
     site = Site(options.roots, options.metrics, options.poll_seconds, lambda _: None)
-    found = set(paths(make_app(site, options, Streams(options.roots, options.max_streams)).routes))
+    found = set(paths(make_app(site, options, Streams(options.roots, options.max_streams, options.max_user_streams)).routes))
     return {re.sub(r"\{[^}]*\}", "x", path) for path in found} | {LOGIN, CALLBACK, LOGOUT, "/nothing"}
 
 

@@ -17,7 +17,7 @@ from joserfc.jwk import RSAKey
 from openid_provider import CLIENT_ID, CLIENT_SECRET, OpenIdProvider, openid_provider
 from secured_dashboards import Access, two_teams
 
-from pipelines.private.kafka.ports import PortReservation
+from pipelines.examples.private.kafka.ports import PortReservation
 
 HTML = {"Accept": "text/html,application/xhtml+xml"}
 COOKIE = "__Host-grouplake"

@@ -19,9 +19,9 @@ from confluent_kafka.admin import (
 from eventually import equal_to, eventually
 from live_kafka import QUIET
 
-from pipelines.private.coordinator import PrivateCoordinator
+from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.timeout(120), pytest.mark.long]
 
 TOPIC, PARTITIONS, WITHOUT_DATA = "orders", 2, "declared"
 SETTINGS: dict[str, Any] = {
@@ -45,7 +45,6 @@ def coordinator(tmp_path: Any) -> Iterator[PrivateCoordinator]:
     topics: dict[str, Any] = {TOPIC: {"partitions": PARTITIONS, "data": True}, WITHOUT_DATA: 3}
     listen = f"127.0.0.1:{free_port()}"
     with PrivateCoordinator(tmp_path / "log", topics=topics, listen=listen, **SETTINGS) as running:
-        running.wait_until_loaded()
         yield running
         assert [line["reason"] for line in running.events("connection ended")] == []
         assert running.events("unexpected error") == []

@@ -1,6 +1,7 @@
 """`grouplake diff`: changes between two batches, from files or from histories."""
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,22 @@ from table_logs import applied
 
 from coordinator_core.state.era import Era
 from pipelines.cli import main
-from pipelines.maintain import Maintenance, maintain
+from pipelines.upkeep.maintain import Maintenance, maintain
 
 Captured = pytest.CaptureFixture[str]
 ERA = Era.named("4")
 
 
-def written(root: str, *, again: bool = False) -> str:
-    """Tables after four batches: the first has two groups with offsets, and each other one changes something."""
+def logged_at() -> datetime:
+    """The time of the records."""
+    return datetime.fromtimestamp(NOW_MS / 1000, UTC)
+
+
+def written(root: str, *, again: bool = False, clock: Callable[[], datetime] = logged_at) -> str:
+    """Tables after four batches: the first has two groups with offsets, and each other one changes something.
+
+    By default the job followed the log when the groups were made.
+    """
     log = Log(partition=3)
     log.commit(0, 5, group="billing", topic="orders")
     log.commit(1, 50, group="billing", topic="orders")
@@ -36,7 +45,7 @@ def written(root: str, *, again: bool = False) -> str:
     cuts.append(log.end)
     log.offset_tombstone(0, group="old", topic="clicks")
     log.group_tombstone("old")
-    applied(log, ERA, cuts, root, again=again)
+    applied(log, ERA, cuts, root, again=again, clock=clock)
     return root
 
 
@@ -82,6 +91,45 @@ def test_every_kind_of_change(root: str, capsys: Captured) -> None:
     assert rows(capsys, root, "--from", "0", "--group", "old", "--group", "new") == EVERYTHING[-4:]
 
 
+def test_groups_that_the_log_had_before_the_job_did_not_appear(tmp_path: Path, capsys: Captured) -> None:
+    """A job that starts on a log with groups, and reads it in several batches."""
+    log = Log(partition=3)
+    for number in range(21):
+        log.commit(0, 5, group=f"group-{number}", topic="orders")
+    applied(log, ERA, [1], str(tmp_path), again=False)
+    changes = {change for _, change, *_ in rows(capsys, str(tmp_path), "--from", "0")}
+    assert changes == {"first_read", "committed"}
+    assert printed(capsys, str(tmp_path), "--from", "0").splitlines()[-1] == "20 groups changed: 20 first read"
+
+
+@pytest.mark.parametrize(("batches", "groups"), [(1, ("billing",)), (2, ("billing", "simple"))])
+def test_a_group_that_was_deleted_and_created_again_made_no_progress(
+    batches: int, groups: tuple[str, ...], tmp_path: Path, capsys: Captured
+) -> None:
+    log = Log(partition=3)
+    log.group([member("m1")], group="billing")
+    for group in groups:
+        log.commit(0, 100, group=group, topic="orders")
+    cuts = [log.end]
+    for group in groups:
+        log.offset_tombstone(0, group=group, topic="orders")
+        log.group_tombstone(group)
+    if batches == 2:
+        cuts.append(log.end)
+    log.group([member("m1")], group="billing")
+    for group in groups:
+        log.commit(0, 369_928, group=group, topic="orders")
+    applied(log, ERA, cuts, str(tmp_path), again=False, clock=logged_at)
+    found = rows(capsys, str(tmp_path), "--from", "0")
+    assert not [row for row in found if row[1] in ("progress", "reset", "rewind")]
+    assert [row[1] for row in found if row[0] == "billing"] == ["vanished", "appeared", "removed", "committed"]
+    for group in groups:
+        assert [row[1:] for row in found if row[0] == group][-2:] == [
+            ("removed", "orders", 0, "100", None, None),
+            ("committed", "orders", 0, None, "369928", None),
+        ]
+
+
 def test_the_table_adds_up_the_progress_of_a_topic(root: str, capsys: Captured) -> None:
     first, *lines = printed(capsys, root, "--from", "0", "--to", "1").splitlines()
     assert first.startswith("from batch 0 (20")
@@ -96,14 +144,13 @@ def test_the_table_adds_up_the_progress_of_a_topic(root: str, capsys: Captured) 
 
 
 def test_histories_stand_in_for_removed_files(tmp_path: Path, capsys: Captured) -> None:
-    tables = written(str(tmp_path))
+    tables = written(str(tmp_path), clock=lambda: datetime.now(UTC))
     expected = {batch: rows(capsys, tables, "--from", batch) for batch in ("0", "1", "2")}
-    logged_at = datetime.fromtimestamp(NOW_MS / 1000, UTC)
-    maintain(tables, Maintenance(90, 0, 16), logged_at + timedelta(days=1), lambda _line: None)
+    maintain(tables, Maintenance(90, 0, 16), logged_at() + timedelta(days=1), lambda _line: None)
     assert main(["sql", "--tables", tables, "--as-of", "0", "SELECT * FROM offsets"]) == 2
     assert "can no longer be read" in capsys.readouterr().err
     assert {batch: rows(capsys, tables, "--from", batch) for batch in expected} == expected
-    maintain(tables, Maintenance(90, 0, 16), logged_at + timedelta(days=91), lambda _line: None)
+    maintain(tables, Maintenance(90, 0, 16), logged_at() + timedelta(days=91), lambda _line: None)
     assert main(["diff", "--tables", tables, "--from", "0"]) == 2
     assert "batch 0 can no longer be compared: `grouplake maintain` has removed its files" in capsys.readouterr().err
 
@@ -112,6 +159,8 @@ def test_histories_stand_in_for_removed_files(tmp_path: Path, capsys: Captured) 
     ("arguments", "message"),
     [
         (["--from", "2020-01-01"], "--from 2020-01-01 is before the first batch under "),
+        (["--from", "2999-01-01"], "--from 2999-01-01T00:00:00+00:00 is in the future: use a time until now, 20"),
+        (["--from", "0", "--to", "2999-01-01"], "--to 2999-01-01T00:00:00+00:00 is in the future"),
         (["--from", "2020-01-01T00:00:00+01:00"], ": batch 0 was complete at 20"),
         (["--from", "noon"], "invalid --from 'noon': use a batch id or an ISO 8601 time"),
         (["--from", "0", "--to", "1", "--group", "gone"], "no group 'gone' in either batch"),
@@ -125,4 +174,4 @@ def test_bad_usage(arguments: list[str], message: str, root: str, capsys: Captur
 
 
 def test_times_select_batches(root: str, capsys: Captured) -> None:
-    assert rows(capsys, root, "--from", "2100-01-01T00:00:00Z") == []
+    assert rows(capsys, root, "--from", datetime.now(UTC).isoformat()) == []

@@ -19,13 +19,13 @@ from server_certificates import self_made_certificate
 from table_logs import applied
 
 from coordinator_core.state.era import Era
-from pipelines import timestamps
 from pipelines.cli import main
 from pipelines.doctor import clocks, machine, tables
 from pipelines.doctor.certificate_expiry import expiry_of, expiry_of_file
 from pipelines.doctor.checks import CHECKS
-from pipelines.doctor.finding import Mark
-from pipelines.private.kafka.ports import PortReservation
+from pipelines.doctor.finding import Severity
+from pipelines.examples.private.kafka.ports import PortReservation
+from pipelines.runtime import timestamps
 from pipelines.tables.layout import LAYOUT, PROPERTY
 from pipelines.tables.store import TableStore
 from pipelines.tables.writer_lock import FILE, writer_lock
@@ -373,7 +373,7 @@ def test_receivers_of_alerts(doctor: Doctor, closed_port: int, tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("ahead_ms", "mark"),
-    [(-3_600_000, Mark.OK), (500, Mark.OK), (10_000, Mark.WARNING), (3_600_000, Mark.PROBLEM)],
+    [(-3_600_000, Severity.OK), (500, Severity.OK), (10_000, Severity.WARNING), (3_600_000, Severity.PROBLEM)],
 )
-def test_times_after_the_present(ahead_ms: int, mark: Mark) -> None:
+def test_times_after_the_present(ahead_ms: int, mark: Severity) -> None:
     assert clocks.judged(ahead_ms, "the newest record", "the brokers").mark is mark

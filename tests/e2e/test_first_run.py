@@ -11,8 +11,8 @@ import genuine
 import pytest
 from following import Job
 
-from pipelines.cache.folder import cache_root, lock, lock_path, unfinished
-from pipelines.spark.class_archive import ClassArchive
+from pipelines.job.spark.class_archive import ClassArchive
+from pipelines.runtime.cache.folder import cache_root, lock, lock_path, unfinished
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 

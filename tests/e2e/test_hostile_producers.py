@@ -29,7 +29,7 @@ from coordinator_core.protocol.offsets import ProducerEpoch, TxnMarkerRequest
 from coordinator_core.protocol.topics import DescribeProducersRequest
 from coordinator_core.protocol.transactions import AddPartitionsToTxnRequest, EndTxnRequest
 from coordinator_core.wire import PartitionMarker
-from pipelines.private.coordinator import PrivateCoordinator
+from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
 TOPIC, OWNER = "orders", "owner"
 #: Last version of Produce that does not add its partition to the transaction.
@@ -42,7 +42,6 @@ def coordinator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateCoo
     topics: dict[str, Any] = {TOPIC: {"partitions": 2, "data": True}}
     settings: dict[str, Any] = {"offsets_topic_num_partitions": 2, "transaction_state_log_num_partitions": 2}
     with PrivateCoordinator(tmp_path_factory.mktemp("coordinator") / "log", topics=topics, **settings) as running:
-        running.wait_until_loaded()
         yield running
         assert running.events("unexpected error") == []
         running.stop()
@@ -194,7 +193,6 @@ def test_large_requests_of_many_connections(tmp_path: Path) -> None:
     topics: dict[str, Any] = {TOPIC: {"partitions": 2, "data": True}}
     mib = 1 << 20
     with PrivateCoordinator(tmp_path / "log", topics=topics, queued_max_request_bytes=32 * mib, **settings) as running:
-        running.wait_until_loaded()
         before = resident_mib(running)
         wires = [Wire(running.port) for _ in range(12)]
         for each in wires:

@@ -3,7 +3,6 @@
 import signal
 import socket
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +15,20 @@ from metrics_text import series, values
 from segment_builder import LogBuilder
 
 from coordinator_core.protocol.internal_topics import TRANSACTION_STATE_TOPIC
-from coordinator_core.service.addresses import parse_listen_address
-from coordinator_core.state.era import Era
+from coordinator_core.service.net.addresses import parse_listen_address
 from pipelines.cli import main
-from pipelines.configuration import load_configuration
-from pipelines.job.run_options import RunOptions
-from pipelines.metrics.job_metrics import job_metrics
-from pipelines.private.kafka.broker import PrivateBroker
-from pipelines.private.kafka.clients import Clients
+from pipelines.examples.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.clients import Clients
+from pipelines.metrics.job_metrics import JobLogs, job_metrics
+from pipelines.runtime.configuration import load_configuration
 from pipelines.source.address import parse_address
 from pipelines.source.transaction_log import transaction_address
 
 SECTION = load_configuration(None).metrics
 
 
-def options(source: str, tables: Path) -> RunOptions:
-    return RunOptions(parse_address(source), str(tables), Era.named("4"), 1, bulk_rows=1, spark={})
+def logs(source: str, tables: Path) -> JobLogs:
+    return JobLogs(str(tables), parse_address(source), None, {})
 
 
 def scraped(address: object) -> bytes:
@@ -51,8 +48,8 @@ def test_series_of_the_tables_and_the_position_in_the_log(tmp_path: Path) -> Non
     for partition, records in ((0, 4), (1, 6)):
         transactions.append(partition, [(b"key", b"value")] * records)
     tables = tmp_path / "east"
-    source = options(f"segments:{tmp_path / 'log'}", tables)
-    both = replace(source, transactions=transaction_address(source.address, "source", "4"))
+    source = logs(f"segments:{tmp_path / 'log'}", tables)
+    both = source._replace(transactions=transaction_address(source.offsets, "source", "4"))
     with job_metrics(parse_listen_address("127.0.0.1:0"), both, SECTION, print) as at:
         # before the first batch
         text = scraped(at)
@@ -72,12 +69,12 @@ def test_series_of_the_tables_and_the_position_in_the_log(tmp_path: Path) -> Non
 
 
 def test_an_unreadable_log_has_no_position(tmp_path: Path) -> None:
-    with job_metrics(parse_listen_address("127.0.0.1:0"), options("segments:/nowhere", tmp_path / "t"), SECTION, print) as at:
+    with job_metrics(parse_listen_address("127.0.0.1:0"), logs("segments:/nowhere", tmp_path / "t"), SECTION, print) as at:
         assert behind(scraped(at)) == {}
 
 
 def test_requests(tmp_path: Path) -> None:
-    with job_metrics(parse_listen_address("127.0.0.1:0"), options("segments:/nowhere", tmp_path / "t"), SECTION, print) as at:
+    with job_metrics(parse_listen_address("127.0.0.1:0"), logs("segments:/nowhere", tmp_path / "t"), SECTION, print) as at:
         with httpx.Client(base_url=f"http://{at}", timeout=60) as client:
             assert client.get("/health").json() == {"status": "ok"}
             assert client.get("/other").status_code == 404

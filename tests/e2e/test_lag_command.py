@@ -77,18 +77,26 @@ def test_status_and_rule_of_partitions(root: str, capsys: Captured) -> None:
     first = sampled(root, topics)
     out, _ = printed(capsys, root, *columns)
     assert [line.split()[-2:] for line in out.splitlines() if line.startswith(("live", "a-group"))] == [
-        ["STOP", "burrow_2"],
+        ["STOP", "stopped"],
         ["UNKNOWN", "unknown"],
-        ["STOP", "burrow_2"],
+        ["STOP", "stopped"],
     ]
+    below = out[out.index("\nlive ") :]
+    assert "STOP: No commits on orders-10 since " in below
+    assert "; no member owns it; 2 records wait. (stopped, Burrow rule 2)" in below.replace("\n  ", " ")
+    assert "\n  Next: Check the consumers of the group." in below
+    assert "UNKNOWN: The lag of foo-0 is unknown: the partition has no leader. (unknown)" in below
+    shown, _ = printed(capsys, root, *columns, "--format", "json")
+    details = [json.loads(line)["detail"] for line in shown.splitlines()]
+    assert details[0].startswith("No commits on orders-")
     topics.now_ms += 30_000
     topics.ends["foo"] = 5
     sampled(root, topics)
     out, _ = printed(capsys, root, "--group", "live", "--status", "--format", "json")
     assert [json.loads(line)["status"] for line in out.splitlines()] == ["OK", "STOP"]
-    # as of the earlier batch, from the histories; the clock of this batch is 10 ms before its sample
+    # as of the earlier batch: the statuses that were stored with its sample
     out, _ = printed(capsys, root, "--group", "live", "--status", "--as-of", str(first.batch_id), "--format", "json")
-    assert [json.loads(line)["rule"] for line in out.splitlines()] == ["unknown", "offsets_expiring"]
+    assert [json.loads(line)["rule"] for line in out.splitlines()] == ["unknown", "stopped"]
 
 
 MEMBERS = """

@@ -11,8 +11,8 @@ from confluent_kafka import TopicPartition
 from jobs import run_job
 
 from pipelines.cli import main
-from pipelines.private.kafka.broker import PrivateBroker
-from pipelines.private.kafka.clients import Clients
+from pipelines.examples.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.clients import Clients
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 

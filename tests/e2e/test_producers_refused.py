@@ -17,16 +17,24 @@ from coordinator_core.protocol.cluster import (
     RequestedTopic,
 )
 from coordinator_core.protocol.error_code import ErrorCode
-from pipelines.private.coordinator import PrivateCoordinator
+from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
 TOPIC = "orders"
-FIRST_WITH_MESSAGES, FIRST_BY_ID = 8, 13
+FIRST_IN_4, FIRST_WITH_MESSAGES, FIRST_BY_ID = 3, 8, 13
 PRODUCE = apis.PRODUCE.versions
 
 
 @pytest.fixture(scope="module")
 def coordinator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateCoordinator]:
     with PrivateCoordinator(tmp_path_factory.mktemp("coordinator") / "log", topics={TOPIC: 2}) as running:
+        yield running
+        running.stop()
+
+
+@pytest.fixture(scope="module")
+def older(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateCoordinator]:
+    """Of era 3, whose brokers serve the versions that brokers of 4.x only list."""
+    with PrivateCoordinator(tmp_path_factory.mktemp("older") / "log", topics={TOPIC: 2}, era="3") as running:
         yield running
         running.stop()
 
@@ -38,8 +46,21 @@ def client(coordinator: PrivateCoordinator) -> Iterator[Wire]:
     wire.close()
 
 
-@pytest.mark.parametrize("version", range(PRODUCE.lowest, PRODUCE.highest + 1))
+@pytest.mark.parametrize("version", range(FIRST_IN_4, PRODUCE.highest + 1))
 def test_every_partition_has_its_error(client: Wire, version: int) -> None:
+    expect_errors(client, version)
+
+
+@pytest.mark.parametrize("version", range(PRODUCE.lowest, FIRST_IN_4))
+def test_old_versions_are_served_in_their_eras(older: PrivateCoordinator, client: Wire, version: int) -> None:
+    wire = Wire(older.port)
+    expect_errors(wire, version)
+    wire.close()
+    with pytest.raises(ConnectionError):
+        client.ask(apis.PRODUCE, version, ProduceRequest(()))
+
+
+def expect_errors(client: Wire, version: int) -> None:
     (known,) = client.ask(apis.METADATA, 12, MetadataRequest((RequestedTopic(TOPIC),))).topics
     by_id = version >= FIRST_BY_ID
     here, elsewhere = (("", known.topic_id), ("", UUID(int=9))) if by_id else ((TOPIC, ZERO_UUID), ("unknown", ZERO_UUID))

@@ -26,9 +26,11 @@ from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.state.era import Era
 from pipelines.cli import main
-from pipelines.errors import UsageError
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
+from pipelines.runtime.errors import UsageError
+
+pytestmark = pytest.mark.long
 
 GROUPLAKE = (sys.executable, "-c", "import sys; from pipelines.cli import main; sys.exit(main())")
 LIMIT_SECONDS = 120
@@ -213,7 +215,7 @@ def test_a_signal_to_the_whole_group_while_spark_starts(tmp_path: Path, conf: Pa
         )
         time.sleep(0.5)
         os.killpg(driver.process.pid, signal.SIGTERM)
-        assert driver.process.wait(LIMIT_SECONDS) == 0
+        assert driver.process.wait(LIMIT_SECONDS) == 0, driver.lines
     finally:
         driver.kill()
     assert driver.events[-2:] == ["stopping", "stopped"]

@@ -87,7 +87,7 @@ def test_the_list_of_kafka_transactions(source: str, capsys: Captured) -> None:
 
 
 def test_the_descriptions_of_kafka_transactions(source: str, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipelines.timestamps.now_ms", lambda: NOW_MS + 1_000)
+    monkeypatch.setattr("pipelines.runtime.timestamps.now_ms", lambda: NOW_MS + 1_000)
     (head, idle, ledger, writer), _ = shown(capsys, source, "--format", "describe")
     assert head.split() == [
         *("CoordinatorId", "TransactionalId", "ProducerId", "ProducerEpoch", "TransactionState", "TransactionTimeoutMs"),

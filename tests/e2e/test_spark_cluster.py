@@ -11,13 +11,15 @@ from cluster_runs import NO_CONF, ClusterRuns, resume_until_ended, written_conf
 from real_runs import real_run
 from spark_cluster import SparkCluster, spark_cluster
 
-from pipelines import failpoints
+from pipelines.runtime import failpoints
 from pipelines.tables.store import TableStore
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 
 #: A task halts at every piece of the log that it reads.
 HALTS = {f"spark.executorEnv.{failpoints.VARIABLE}": "source:read=STOP"}
+#: The time without executors after which a check ends, and the end of the process.
+LOST_SECONDS = 60
 LOG = Path(__file__).parents[1] / "data" / "kafka-4.1.1.records.jsonl"
 
 
@@ -150,3 +152,22 @@ def test_a_cluster_without_resources_is_reported(cluster: SparkCluster, tmp_path
     code, output = refused(cluster, tmp_path, {"spark.executor.memory": "64g"}, executors_seconds=3)
     assert code == 1, output
     assert "grouplake: no executor within 3 s: the cluster has no free cores or no worker with enough memory" in output
+
+
+def test_a_cluster_that_is_lost_during_the_check_ends_the_run(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    # the driver plans no read before the check
+    python.write_text("#!/bin/sh\nsleep 600\n")
+    python.chmod(0o755)
+    with spark_cluster(tmp_path / "lost") as lost, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", str(python))
+        conf = written_conf(tmp_path, lost.address)
+        source = ["--source", f"jsonl:{LOG}", "--tables", str(tmp_path / "tables"), "--conf", str(conf)]
+        with real_run(["run", *source], tmp_path / "output") as run:
+            assert run.wait_until(lambda: "checking 2 executors" in run.output), run.output
+            lost.stop()
+            assert run.has_ended_after(LOST_SECONDS), run.output
+            assert run.wait() == 1
+    ends = ("all executors were lost during their check", "the cluster ended the application: ")
+    assert run.output.splitlines()[-1].startswith(tuple(f"grouplake: {end}" for end in ends))
+    assert "Traceback" not in run.output

@@ -12,8 +12,8 @@ from cluster_runs import ClusterRuns
 from spark_cluster import spark_cluster
 from wheel_environments import ROOT, UV, built_distributions, checked, install
 
-from pipelines.cache.jars import resolved_jars, without_spark_jars
-from pipelines.spark.session import DELTA
+from pipelines.job.spark.session import DELTA
+from pipelines.runtime.cache.jars import resolved_jars, without_spark_jars
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 

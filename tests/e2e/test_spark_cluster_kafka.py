@@ -11,11 +11,11 @@ from first_use import TOKEN_PROVIDER
 from real_runs import real_run
 from spark_cluster import spark_cluster
 
-from pipelines.errors import GrouplakeError
-from pipelines.private.kafka.broker import PrivateBroker
-from pipelines.private.kafka.clients import Clients
+from pipelines.examples.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.clients import Clients
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
+from pipelines.runtime.errors import GrouplakeError
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(900)]
 

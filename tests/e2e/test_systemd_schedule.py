@@ -22,8 +22,8 @@ from live_kafka import produce
 from scenario_full import answers
 from systemd_machine import ALERTS, COMMAND, DASHBOARD, JOB, RUN, TABLES, TIMER, Machine
 
-from pipelines.private.kafka.broker import PrivateBroker
-from pipelines.private.kafka.clients import Clients
+from pipelines.examples.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.clients import Clients
 from pipelines.query.engine import Snapshot
 from pipelines.tables.store import TableStore
 

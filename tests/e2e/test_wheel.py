@@ -20,12 +20,12 @@ from pathlib import Path
 import pytest
 from wheel_environments import ROOT, UV, Distributions, built_distributions, checked, install
 
-from pipelines.cache.jars import cache_folder, resolved_jars
-from pipelines.spark.session import DELTA
-from pipelines.version import REVISION_FILE, git_revision
+from pipelines.job.spark.session import DELTA
+from pipelines.runtime.cache.jars import cache_folder, resolved_jars
+from pipelines.runtime.version import REVISION_FILE, git_revision
 
 # not among the fast tests: builds fetch setuptools, and `run` starts Spark
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600), pytest.mark.long]
 
 LOG = ROOT / "tests" / "data" / "kafka-4.1.1.records.jsonl"
 #: Packages of the user that have the names of two folders of the tree.
@@ -92,9 +92,9 @@ def test_the_wheel_carries_every_data_file(built: Distributions) -> None:
     names = set(zipfile.ZipFile(built.wheel).namelist())
     for folder, inside in (
         ("schemas/records", "coordinator_core/schemas/records"),
-        ("schemas/tables", "pipelines/schemas/tables"),
-        ("schemas/views", "pipelines/schemas/views"),
-        ("conf", "pipelines/conf"),
+        ("schemas/tables", "pipelines/tables/schemas/tables"),
+        ("schemas/views", "pipelines/tables/schemas/views"),
+        ("conf", "pipelines/runtime/conf"),
     ):
         root = ROOT / folder
         files = {f"{inside}/{path.relative_to(root)}" for path in root.rglob("*.*") if path.suffix != ".md"}
@@ -134,7 +134,7 @@ def revision_in_wheel(folder: Path) -> str | None:
     checked(UV, "build", "--quiet", "--wheel", "--out-dir", folder / "dist", folder)
     (path,) = (folder / "dist").glob("*.whl")
     wheel = zipfile.ZipFile(path)
-    name = f"pipelines/{REVISION_FILE}"
+    name = f"pipelines/runtime/{REVISION_FILE}"
     return wheel.read(name).decode().strip() if name in wheel.namelist() else None
 
 

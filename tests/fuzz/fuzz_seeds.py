@@ -9,6 +9,7 @@ from typing import Any
 import genuine
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from message_sets import write_message_set
 from record_strategies import TYPES_AND_VERSIONS, messages, records, tombstones, transaction_records
 
 from coordinator_core.codec import (
@@ -21,7 +22,6 @@ from coordinator_core.codec import (
 )
 from coordinator_core.log.compression import Compression
 from coordinator_core.log.entries import ControlType
-from coordinator_core.log.message_set import write_message_set
 from coordinator_core.log.reader import frames
 from coordinator_core.log.record_batch import BatchRecord, end_transaction_marker, write_batch
 

@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 from codec_agreement import Pair, columnar, scalar
+from dump_forms import dump_form
 from fuzz_mutations import mutated
 from fuzz_seeds import offset_commit_pairs, protocol_messages, record_pairs, transaction_pairs
 from fuzz_target import Target
@@ -14,7 +15,7 @@ from fuzz_target import Target
 from coordinator_core import codec
 from coordinator_core.codec import Malformed, NoAssignment, Record, TransactionRecord, UnknownType, UnknownVersion
 from coordinator_core.codec.columnar import KeyDictionary
-from coordinator_core.codec.text import classic_line, dump_form, json_form, transaction_json_form
+from coordinator_core.codec.text import classic_line, json_form, transaction_json_form
 from coordinator_core.state.era import ERAS
 
 _UNDECODABLE = (UnknownType, UnknownVersion, Malformed)
@@ -88,7 +89,7 @@ def check_protocol(messages: Sequence[bytes]) -> None:
     for data in messages:
         subscription = codec.decode_subscription(data)
         if not isinstance(subscription, Malformed):
-            codec.cooperative_generation(subscription)
+            codec.cooperative_generation(subscription.generation_id, subscription.user_data)
             assert codec.decode_subscription(codec.encode_subscription(subscription)) == subscription
         topics = codec.subscribed_topics(data)
         assert isinstance(topics, tuple | Malformed)

@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+from aborted_indexes import CorruptIndex, read_index
 from crc32c import crc32c
 from data_partitions import ABORT, COMMIT, EXPIRATION_MS, LIMITS, NOW_MS, batch
 from fuzz_mutations import mutated, mutated_frame
@@ -24,8 +25,6 @@ from coordinator_core.log.record_batch import end_transaction_marker, read_heade
 from coordinator_core.producers.aborted_transactions import (
     AbortedTransaction,
     AbortedTransactions,
-    CorruptIndex,
-    read_index,
     write_index,
 )
 from coordinator_core.producers.entry import BatchMetadata, ProducerStateEntry
@@ -37,9 +36,9 @@ from coordinator_core.segment_log.data_partition import DataPartition
 from coordinator_core.segment_log.errors import LogDamaged
 from coordinator_core.segment_log.topic_config import TopicConfig
 from coordinator_core.segment_log.topics_file import is_topic_name, read_topics
-from coordinator_core.service.producer_id_file import FILE, ProducerIdFile, ProducerIdFileDamaged
-from coordinator_core.topics.batch_check import BatchRefused, check_batch
-from coordinator_core.transactions.producer_ids import BlocksExhausted
+from coordinator_core.service.topics.batch_check import BatchRefused, check_batch
+from coordinator_core.service.transactions.producer_id_file import FILE, ProducerIdFile, ProducerIdFileDamaged
+from coordinator_core.transaction_coordinator.producer_ids import BlocksExhausted
 
 _SEGMENT_BASE = 20
 _CRC_START = 6

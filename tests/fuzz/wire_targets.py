@@ -5,6 +5,7 @@ from functools import cache
 from random import Random
 from typing import NamedTuple
 
+from client_codecs import read_response, write_request
 from fuzz_mutations import mutated
 from fuzz_seeds import drawn
 from fuzz_target import Target
@@ -15,7 +16,7 @@ from coordinator_core.protocol.api import AnyApi
 from coordinator_core.protocol.apis import APIS
 from coordinator_core.protocol.cluster import ProduceRequest
 from coordinator_core.wire import (
-    Malformed,
+    MalformedMessage,
     Peer,
     UnknownApi,
     UnsupportedVersion,
@@ -23,8 +24,6 @@ from coordinator_core.wire import (
     WireResponse,
     is_decoded_within,
     read_request,
-    read_response,
-    write_request,
     write_response,
 )
 
@@ -109,7 +108,7 @@ def check_requests(frames: Sequence[bytes]) -> None:
     for frame in frames:
         try:
             request = read_request(frame, _PEER)
-        except (UnknownApi, UnsupportedVersion, Malformed) as error:
+        except (UnknownApi, UnsupportedVersion, MalformedMessage) as error:
             if not str(error):
                 raise
             continue
@@ -135,7 +134,7 @@ def check_large(frames: Sequence[bytes]) -> None:
         assert found == sorted(found)
         try:
             request = read_request(frame, _PEER)
-        except (UnknownApi, UnsupportedVersion, Malformed):
+        except (UnknownApi, UnsupportedVersion, MalformedMessage):
             continue
         header = request.header
         produce = request.parts[0] if request.parts else None
@@ -149,11 +148,11 @@ def check_large(frames: Sequence[bytes]) -> None:
 
 
 def check_answers(answers: Sequence[Answer]) -> None:
-    """Require a response, or Malformed."""
+    """Require a response, or MalformedMessage."""
     for answer in answers:
         try:
             response = read_response(answer.api, answer.version, answer.frame, NAMES)
-        except Malformed as error:
+        except MalformedMessage as error:
             if not str(error):
                 raise
             continue

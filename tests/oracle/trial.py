@@ -14,15 +14,15 @@ from comparison import Difference, differences, tombstone_differences
 from eventually import NotReached, equal_to, eventually
 from generations import Generation
 from ours import Tables
+from scalar_logs import read_log
 from seed_log import PARTITIONS_PER_SEED, SeedLog, write_seed
 from segment_builder import LogBuilder
 from stories import ALL_PARTITIONS, PATIENT_MS, TOPIC_PARTITIONS, TOPICS, Setting
 
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.log.partition_metadata import parse_topic_id
-from coordinator_core.log.reader import read_log
-from pipelines.private.kafka.broker import PrivateBroker
-from pipelines.private.kafka.clients import Clients
+from pipelines.examples.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.clients import Clients
 
 Progress = Callable[[str], None]
 

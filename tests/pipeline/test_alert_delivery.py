@@ -16,10 +16,12 @@ from table_logs import applied
 
 from coordinator_core.state.era import Era
 from pipelines.alerts.receivers.message import rfc3339
-from pipelines.errors import AnotherWriter
 from pipelines.query.engine import Snapshot
+from pipelines.runtime.errors import AnotherWriter
+from pipelines.runtime.timestamps import now_ms
 from pipelines.tables.store import TableStore
-from pipelines.timestamps import now_ms
+
+pytestmark = pytest.mark.long
 
 RULE = """
 [alerts]
@@ -171,7 +173,10 @@ def test_an_alertmanager_shows_the_alert_and_its_resolve(tmp_path: Path, webhook
             watched.passes(seconds, 9)
         (shown,) = running.alerts()
         assert shown["labels"] == {"alertname": "Behind", "group": "billing", "severity": "warning"}
-        assert shown["annotations"] == {"summary": "billing has 4"}
+        assert shown["annotations"]["summary"] == "billing has 4"
+        assert shown["annotations"]["description"].startswith(
+            "No commits on orders-4 since 14 Nov 2023, 22:13 UTC; 4 records wait."
+        )
         (stored,) = watched.evaluator.alerts.values()
         assert shown["fingerprint"] == stored.fingerprint
         eventually("Alertmanager has notified", lambda: len(webhooks.bodies) == 1)

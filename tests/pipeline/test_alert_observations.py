@@ -6,16 +6,17 @@ from typing import Any
 import pytest
 from log_builder import TOPIC, Log, member
 from sampled_topics import SampledTopics, sampled
+from status_story import Story
 from table_logs import applied
 
-from coordinator_core.alerts import labels_of
 from coordinator_core.state.era import Era
 from pipelines.alerts.observations import observe
 from pipelines.alerts.rules_file import load_rules
-from pipelines.alerts.tables import Tables
-from pipelines.errors import UsageError
+from pipelines.alerts.states import RuleResult, labels_of, step
+from pipelines.alerts.tables import RuleTables
 from pipelines.query.engine import Snapshot
-from pipelines.timestamps import to_ms
+from pipelines.runtime.errors import UsageError
+from pipelines.runtime.timestamps import to_ms
 
 Found = dict[tuple[str, ...], tuple[bool | None, Any]]
 
@@ -42,7 +43,8 @@ class Observer:
         self._root = root
         self._file = file
 
-    def __call__(self, rule: str, seconds: float = 0, every: bool = True) -> Found | None:
+    def __call__(self, rule: str, seconds: float = 0, every: bool = True, active: str | None = None) -> Found | None:
+        """`active` is the group of the only alert of the rule, otherwise all rows are observed, or those that hold."""
         self._file.write_text(
             f'[alerts]\nreceivers = ["ops"]\n[[rules]]\nname = "Rule"\n{rule}\n'
             '[receivers.ops]\nkind = "command"\ncommand = ["true"]\n'
@@ -50,7 +52,8 @@ class Observer:
         rules = load_rules(str(self._file), {})
         snapshot = Snapshot.open(self._root)
         now_ms = to_ms(snapshot.batch.finished_at) + round(seconds * 1000)
-        found = observe(rules.rules[0], Tables(snapshot, now_ms, rules.stale_after_ms), None if every else ())
+        alerts = (labels_of({"group": active}),) if active is not None else None if every else ()
+        found = observe(rules.rules[0], RuleTables(snapshot, now_ms, rules.stale_after_ms), alerts)
         if found is None:
             return None
         return {tuple(value for _, value in labels): (each.holds, each.value) for labels, each in found.items()}
@@ -131,10 +134,15 @@ def test_rebalances_within_the_window(root: str, observed: Observer) -> None:
     # the first generation of the group is a rebalance, too
     assert [(row["group_id"], row["from_generation"]) for row in rows] == [("live", None), ("live", 5)]
     age = (Snapshot.open(root).batch.finished_at - rows[0]["recorded_at"]).total_seconds()
-    assert observed('on = "rebalance_storm"\nabove = 0') == {}
+    groups = ("billing", "live", "reports")
+    assert observed('on = "rebalance_storm"\nabove = 0') == {(group,): (False, 0.0) for group in groups}
+    # the alert of a group that has become quiet is cleared: the group is not gone
+    assert observed('on = "rebalance_storm"\nabove = 0', active="live") == {("live",): (False, 0.0)}
+    assert observed('on = "rebalance_storm"\nabove = 0', active="deleted") == {}
     window = f"{round(age) + 60}s"
-    assert observed(f'on = "rebalance_storm"\nabove = 1\nwindow = "{window}"') == {("live",): (True, 2.0)}
-    assert observed(f'on = "rebalance_storm"\nabove = 2\nwindow = "{window}"') == {("live",): (False, 2.0)}
+    others = {("billing",): (False, 0.0), ("reports",): (False, 0.0)}
+    assert observed(f'on = "rebalance_storm"\nabove = 1\nwindow = "{window}"') == {("live",): (True, 2.0), **others}
+    assert observed(f'on = "rebalance_storm"\nabove = 2\nwindow = "{window}"') == {("live",): (False, 2.0), **others}
 
 
 def test_records_in_quarantine(tmp_path: Path, observed: Observer) -> None:
@@ -165,7 +173,9 @@ def test_statuses_of_groups(tmp_path: Path) -> None:
     assert observed(rule) == {("dark",): (None, "UNKNOWN"), ("stopped",): (True, "STOP")}
     assert observed('on = "status"\nin = ["WARN"]') == {("dark",): (None, "UNKNOWN"), ("stopped",): (False, "STOP")}
     # groups with a finding of a rule
-    assert observed(f'{rule}\nfindings = ["burrow_2", "skew"]')[("stopped",)] == (True, "STOP")  # type: ignore[index]  # not None
+    assert observed(f'{rule}\nfindings = ["stopped", "skew"]')[("stopped",)] == (True, "STOP")  # type: ignore[index]  # not None
+    # the name until layout 1.2
+    assert observed(f'{rule}\nfindings = ["burrow_2"]')[("stopped",)] == (True, "STOP")  # type: ignore[index]  # not None
     assert observed('on = "status"\nfindings = ["skew"]') == {("dark",): (None, "UNKNOWN"), ("stopped",): (False, "STOP")}
     # only where it is named
     assert observed('on = "status"\nin = ["UNKNOWN"]\ngroups = "da.*"') == {("dark",): (True, "UNKNOWN")}
@@ -180,6 +190,14 @@ def test_a_query_has_any_labels(observed: Observer) -> None:
     assert labels_of({"state": "Stable", "nothing": ""}) == (("state", "Stable"),)
 
 
+def test_a_query_that_no_longer_finds_a_group_clears_its_alert(observed: Observer) -> None:
+    query = 'SELECT group_id AS \\"group\\", count(*) AS value FROM offsets GROUP BY group_id HAVING count(*) > 2'
+    assert observed(f'on = "sql"\nsql = "{query}"\nabove = 2', active="reports") == {
+        ("billing",): (True, 3.0),
+        ("reports",): (False, None),
+    }
+
+
 @pytest.mark.parametrize(
     ("query", "message"),
     [
@@ -187,9 +205,47 @@ def test_a_query_has_any_labels(observed: Observer) -> None:
         ('SELECT 1 AS value, 2 AS \\"a-b\\"', "the column 'a-b' of the query cannot be a label"),
         ("SELECT group_id AS value FROM groups", "the values of the query do not fit the condition"),
         ("SELECT 1 AS value UNION ALL SELECT 2", "have the same labels"),
-        ("SELECT value FROM nowhere", "query failed: "),
+        ("SELECT value FROM nowhere", "no table or view 'nowhere'"),
+        ("SELECT nothing AS value FROM offsets", "query failed: "),
     ],
 )
 def test_a_query_that_is_no_rule_is_reported(query: str, message: str, observed: Observer) -> None:
     with pytest.raises(UsageError, match=message):
         observed(f'on = "sql"\nsql = "{query}"\nabove = 0')
+
+
+def words(root: str, file: Path, rule: str) -> dict[str, str]:
+    """Annotations of the alert of a rule that fires at the last sample."""
+    file.write_text(
+        f'[alerts]\nreceivers = ["ops"]\n[[rules]]\nname = "Rule"\n{rule}\n'
+        '[receivers.ops]\nkind = "command"\ncommand = ["true"]\n'
+    )
+    rules = load_rules(str(file), {})
+    snapshot = Snapshot.open(root)
+    tables = RuleTables(snapshot, to_ms(snapshot.batch.finished_at), rules.stale_after_ms)
+    results = [RuleResult(each.rule, observe(each, tables, ())) for each in rules.rules]
+    (alert,) = step({}, results, lambda _rule, _labels: ((), ()), tables.now_ms).alerts.values()
+    return dict(alert.annotations)
+
+
+def test_an_alert_has_the_finding_that_fired_it(tmp_path: Path) -> None:
+    """A transaction blocks the partition, so the commits on it stop."""
+    story = Story(str(tmp_path / "tables"))
+    story.log.group([member(topics=("orders",))], group="billing")
+    story.end(9, stable=5).commit(5)
+    story.at(1).sample()
+    story.at(1_000).sample()
+    file = tmp_path / "alerts.toml"
+    blocked = "A transaction, open since 11:06 UTC at least, blocks orders-0; client on 127.0.0.1 owns it; 4 records wait."
+    by_status = words(story.root, file, 'on = "status"\nin = ["STOP"]')
+    assert by_status["summary"] == f"group billing is STOP: {blocked}"
+    assert by_status["description"].startswith("Consumers with isolation.level=read_committed read nothing more")
+    assert by_status["description"].endswith("run kafka-transactions.sh with find-hanging and abort.")
+    by_symptom = words(story.root, file, 'on = "status"\nfindings = ["stopped"]\nannotations = { since = "{since}, {owner}" }')
+    stopped = "No commits on orders-0 since 11:06 UTC; client on 127.0.0.1 owns it; 4 records wait."
+    assert by_symptom["summary"] == f"group billing is STOP: {stopped} Cause: {blocked}"
+    assert by_symptom["since"].endswith("Z, client on 127.0.0.1 owns it")
+    by_lag = words(story.root, file, 'on = "lag"\nabove = 3\nper = "partition"')
+    assert by_lag["summary"] == "group billing is 4 records behind"
+    assert by_lag["description"].startswith(blocked)
+    assert words(story.root, file, 'on = "messages_lost"\nbelow = 1').keys() == {"summary"}, "no finding of lost records"

@@ -15,18 +15,18 @@ from old_tables import OldLog, old_tables
 from store_roots import lead_to
 from table_contents import contents
 
-from pipelines.backup.create import make_backup
-from pipelines.backup.manifest import manifests
-from pipelines.backup.restore import restore
 from pipelines.cli import main
-from pipelines.errors import TablesError, UsageError
-from pipelines.maintain import Maintenance, maintain
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
+from pipelines.runtime.errors import TablesError, UsageError
 from pipelines.tables import definitions
 from pipelines.tables.folder_files import FolderFiles
 from pipelines.tables.layout import LAYOUT
 from pipelines.tables.store import TableStore
+from pipelines.upkeep.backup.create import make_backup
+from pipelines.upkeep.backup.manifest import manifests
+from pipelines.upkeep.backup.restore import restore
+from pipelines.upkeep.maintain import Maintenance, maintain
 
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
 Captured = pytest.CaptureFixture[str]
@@ -197,7 +197,7 @@ def test_damage_is_found(folder: Path, where: str, damage: Callable[[Path], None
 def test_a_damaged_source_is_not_backed_up(folder: Path) -> None:
     (uri, *_) = TableStore(str(folder / "tables")).table("offsets").file_uris()
     truncate(Path(uri))
-    with pytest.raises(TablesError, match=r"cannot copy the tables .*: .* bytes, but the log of its table names"):
+    with pytest.raises(TablesError, match=r"the tables under .* are damaged: file .* bytes, but the log of its table names"):
         make_backup(str(folder / "tables"), str(folder / "other"), NOW, silent)
     assert manifests(FolderFiles(str(folder / "other"))) == []
 

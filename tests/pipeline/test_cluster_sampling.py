@@ -9,9 +9,9 @@ from log_builder import Log
 from sampled_topics import SampledTopics, sampled
 from table_logs import applied
 
-from coordinator_core.sources.cluster_metadata import Broker, ClusterMetadata, Replicas
+from coordinator_core.sources.cluster_metadata import ClusterMetadata, LiveBroker, Replicas
 from coordinator_core.state.era import Era
-from pipelines.lag.cluster_sampling import ClusterSampling
+from pipelines.lag.sampling.cluster_sampling import ClusterSampling
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 from pipelines.tables.store import Batch, TableStore
@@ -20,7 +20,7 @@ from pipelines.tables.writer import TablesWriter
 CLUSTER = ClusterMetadata(
     "cluster",
     2,
-    (Broker(1, "one", 9092, None), Broker(2, "two", 9092, "east")),
+    (LiveBroker(1, "one", 9092, None), LiveBroker(2, "two", 9092, "east")),
     (Replicas("orders", 0, "id", 1, (1, 2), (1, 2)), Replicas("orders", 1, "id", None, (2, 1), ())),
 )
 

@@ -4,7 +4,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from pipelines.batch.collect import collected_if_small
+from pipelines.batch.apply_in_spark import collected_if_small
 
 pytestmark = pytest.mark.spark
 

@@ -9,15 +9,15 @@ from shop_history import UNTIL, at, rows, shop_tables, status
 
 from coordinator_core.health import Status
 from pipelines.cli import main
-from pipelines.example_history import history, incidents
-from pipelines.example_history.alert_history import NOTIFICATIONS
-from pipelines.example_history.topics import HOUR, MINUTE, SECOND
-from pipelines.lag.status_at import group_status_at
+from pipelines.examples.history import history, incidents
+from pipelines.examples.history.alert_history import NOTIFICATIONS
+from pipelines.examples.history.topics import HOUR, MINUTE, SECOND
+from pipelines.lag.past.status_at import group_status_at
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 
 #: The first test builds the tables, which takes minutes beside other work.
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.timeout(900), pytest.mark.long]
 
 HEALTHY = {
     *("analytics-nightly", "clickstream-sessions", "email-sender", "fraud-detection", "loyalty-points", "notifications"),
@@ -84,7 +84,7 @@ def test_kinds_of_groups() -> None:
 
 def test_a_stuck_partition() -> None:
     assert status("billing", at(incidents.STUCK_AT - MINUTE))["status"] == "OK"
-    assert status("billing")["rule"] == "burrow_2"
+    assert status("billing")["rule"] == "stopped"
     assert status("billing")["partition"] == incidents.STUCK_PARTITION
     lag = {row["partition"]: row for row in rows("SELECT * FROM lag WHERE group_id = 'billing'")}
     stuck = lag.pop(incidents.STUCK_PARTITION)

@@ -11,7 +11,7 @@ from log_builder import member
 from status_story import Story
 
 from coordinator_core.health import BURROW_RULES, GROUP_RULES, Status, StatusSettings
-from pipelines.lag.status_at import group_status_at
+from pipelines.lag.past.status_at import group_status_at
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 from pipelines.tables import definitions
@@ -98,6 +98,24 @@ def near_retention(story: Story) -> dict[str, Any]:
     return row
 
 
+def too_slow(story: Story, seconds: range, *, deletes: bool = False) -> dict[str, Any]:
+    """The log grows by 100 records/s, of which the group reads 90. Without `deletes`, the log keeps all records."""
+    for second in seconds:
+        story.at(second).end(10_000 + 100 * second, start=max(0, 100 * (second - 200)) if deletes else 0)
+        story.commit(9_000 + 90 * second)
+        row = story.at(second + 1).sample()
+    return row
+
+
+def falls_behind(story: Story) -> dict[str, Any]:
+    return too_slow(story, range(0, 300, 20))
+
+
+def falls_behind_near_deletion(story: Story) -> dict[str, Any]:
+    """Records live for five minutes, and the oldest unread one is two minutes old."""
+    return too_slow(story, range(0, 400, 20), deletes=True)
+
+
 def offsets_expiring(story: Story) -> dict[str, Any]:
     """A group without members, six days after its last commit."""
     story.end(5).commit(5)
@@ -147,23 +165,30 @@ def members_without_partitions(story: Story) -> dict[str, Any]:
     return story.at(400).sample()
 
 
+def beyond_end(story: Story) -> dict[str, Any]:
+    story.end(5).commit(9)
+    return story.at(1).sample()
+
+
 def no_permission(story: Story) -> dict[str, Any]:
     story.end(0, reason="topic_authorization_failed").commit(5)
     return story.at(1).sample()
 
 
 SCENARIOS: dict[str, tuple[Scenario, Status]] = {
-    "burrow_0": (too_few_commits, Status.OK),
-    "burrow_1": (caught_up, Status.OK),
-    "burrow_2": (stopped, Status.STOP),
-    "burrow_3": (burrow_rewind, Status.REWIND),
-    "burrow_4": (had_no_lag, Status.OK),
-    "burrow_5": (stalled, Status.STALL),
-    "burrow_6": (lag_grows, Status.WARN),
-    "burrow_7": (lag_shrinks, Status.OK),
+    "too_few_commits": (too_few_commits, Status.OK),
+    "caught_up": (caught_up, Status.OK),
+    "stopped": (stopped, Status.STOP),
+    "went_back": (burrow_rewind, Status.REWIND),
+    "was_caught_up": (had_no_lag, Status.OK),
+    "stalled": (stalled, Status.STALL),
+    "lag_fell": (lag_shrinks, Status.OK),
     "data_lost": (data_lost, Status.ERR),
     "hanging_transaction": (open_transaction, Status.ERR),
     "hanging_transaction ": (pending_commit, Status.ERR),
+    "beyond_end": (beyond_end, Status.WARN),
+    "falls_behind": (falls_behind, Status.WARN),
+    "falls_behind ": (falls_behind_near_deletion, Status.ERR),
     "near_retention": (near_retention, Status.WARN),
     "offsets_expiring": (offsets_expiring, Status.WARN),
     "rebalance_storm": (rebalance_storm, Status.WARN),
@@ -178,13 +203,21 @@ SETTINGS = StatusSettings(minimum_complete=0.2)
 
 
 def test_every_rule_has_a_scenario() -> None:
-    assert {name.strip() for name in SCENARIOS} == {rule.name for rule in (*BURROW_RULES, *GROUP_RULES)}
+    rules = {rule.name for rule in (*BURROW_RULES, *GROUP_RULES)}
+    assert {name.strip() for name in SCENARIOS} == rules - {"lag_never_fell"}, "growth is judged by falls_behind"
+
+
+def test_growth_is_no_finding_of_burrow(tmp_path: Path) -> None:
+    story = Story(str(tmp_path))
+    row = lag_grows(story)
+    assert (row["status"], row["rule"], row["burrow_status"], row["findings"]) == ("OK", None, "WARN", [])
+    story.expect_same_from_histories()
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_rules(name: str, tmp_path: Path) -> None:
     scenario, status = SCENARIOS[name]
-    story = Story(str(tmp_path), SETTINGS if name == "burrow_0" else StatusSettings())
+    story = Story(str(tmp_path), SETTINGS if name == "too_few_commits" else StatusSettings())
     row = scenario(story)
     fired = {(row["rule"], row["status"]), *((finding["rule"], finding["status"]) for finding in row["findings"])}
     assert (name.strip(), str(status)) in fired, row
@@ -193,6 +226,46 @@ def test_rules(name: str, tmp_path: Path) -> None:
     story.sample()
     story.expect_same_from_histories()
     assert check(str(tmp_path)) == []
+
+
+def test_a_restart_keeps_the_trend(tmp_path: Path) -> None:
+    """A new process knows the commits and log ends of the last quarter of an hour at once."""
+    story, unbroken = (Story(str(tmp_path / name)) for name in ("restarted", "unbroken"))
+    columns = "SELECT lag_slope_per_second, slope_window_seconds, produce_rate, consume_rate, falls_behind_since FROM lag"
+    for second in range(0, 400, 20):
+        if second in (160, 320):
+            story.restart()
+        rows = []
+        for each in (story, unbroken):
+            status = too_slow(each, range(second, second + 1))
+            rows.append((status["detail"], Snapshot.open(each.root).query(columns).to_pylist()))
+        assert rows[0] == rows[1], second
+    ((_, (row,)), _) = rows
+    assert (row["lag_slope_per_second"], row["produce_rate"]) == (pytest.approx(10, rel=0.01), pytest.approx(100, rel=0.01))
+    assert row["falls_behind_since"] <= story.at(60).clock()
+    story.expect_same_from_histories()
+
+
+def test_a_time_without_a_job_does_not_end_a_finding(tmp_path: Path) -> None:
+    """The first sample after it has the finding as before, with the same start."""
+    story = Story(str(tmp_path))
+    before = falls_behind(story)
+    assert before["rule"] == "falls_behind"
+    (earlier,) = (finding["since"] for finding in before["findings"] if finding["rule"] == "falls_behind")
+    story.restart()
+    for second in (30_000, 30_060, 30_120, 30_240):
+        row = too_slow(story, range(second, second + 1))
+        (since,) = (finding["since"] for finding in row["findings"] if finding["rule"] == "falls_behind")
+        assert since == earlier, second
+        story.expect_same_from_histories()
+
+
+def test_the_finding_says_by_how_much_and_since_when(tmp_path: Path) -> None:
+    story = Story(str(tmp_path))
+    findings = [finding for finding in falls_behind(story)["findings"] if finding["rule"] == "falls_behind"]
+    assert [(each["topic"], each["partition"], each["status"]) for each in findings] == [("orders", 0, "WARN")]
+    since = f"{story.at(30).clock():%H:%M}"
+    assert findings[0]["detail"].startswith(f"The group falls behind by 10.0 records/s in orders-0 since {since} UTC; ")
 
 
 def test_a_group_is_not_found_before_its_first_record_and_after_its_deletion(tmp_path: Path) -> None:
@@ -304,7 +377,7 @@ def test_workers_of_connect_have_no_known_partitions(tmp_path: Path) -> None:
     story.end(5).commit(5)
     story.at(1).sample()
     row = story.at(400).sample()
-    assert (row["status"], row["rule"]) == ("OK", "burrow_1")
+    assert (row["status"], row["rule"]) == ("OK", "caught_up")
     story.expect_same_from_histories()
 
 

@@ -16,11 +16,11 @@ from coordinator_core.codec.messages.classic import MemberMetadata
 from coordinator_core.codec.messages.consumer_protocol import ConsumerProtocolAssignment, ProtocolTopicPartitions
 from coordinator_core.state.era import Era
 from pipelines.batch.expiry_sweep import sweep
-from pipelines.errors import UsageError
-from pipelines.maintain import Maintenance, maintain
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
+from pipelines.runtime.errors import UsageError
 from pipelines.tables import definitions
+from pipelines.upkeep.maintain import Maintenance, maintain
 
 ERA = Era.named("4")
 

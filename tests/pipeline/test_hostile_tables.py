@@ -103,7 +103,7 @@ def test_readers_load_neither_spark_nor_a_configuration(tables: Path) -> None:
             "from pipelines.cli import main",
             "assert main(['sql', 'SELECT * FROM committed_offsets', '--tables', sys.argv[1]]) == 0",
             "assert main(['check', '--tables', sys.argv[1]]) == 0",
-            "print({'pyspark', 'py4j', 'kafka', 'pipelines.configuration'} & sys.modules.keys())",
+            "print({'pyspark', 'py4j', 'kafka', 'pipelines.runtime.configuration'} & sys.modules.keys())",
         )
     )
     ran = subprocess.run([sys.executable, "-c", program, tables], capture_output=True, text=True, timeout=60, check=True)

@@ -11,11 +11,11 @@ from table_logs import change_table
 from coordinator_core.state.era import Era
 from pipelines.batch.apply import BatchApplier
 from pipelines.batch.expiry_sweep import sweep
-from pipelines.maintain import Maintenance, maintain
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 from pipelines.tables import definitions
 from pipelines.tables.store import TableStore
+from pipelines.upkeep.maintain import Maintenance, maintain
 
 ERA = Era.named("4")
 WEEKS_LATER_MS = 1_700_000_000_000 + 30 * 86_400_000

@@ -18,15 +18,15 @@ from segment_builder import LogBuilder
 from coordinator_core.codec import Record, encode
 from coordinator_core.codec.messages.classic import GroupMetadataKey, GroupMetadataValue
 from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommitValue
-from pipelines.errors import TablesError, UsageError
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
+from pipelines.runtime.errors import TablesError, UsageError
 from pipelines.source.changes import DDL, unpacked
 from pipelines.source.data_source import ConsumerOffsetsDataSource
 from pipelines.tables import definitions
 from pipelines.tables.store import TableStore
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark"), pytest.mark.long]
 
 ERAS = {"0.10.2.2": "0.10", "2.8.2": "3", "4.1.1": "4"}
 STATE_TABLES = ("offsets", "pending_offsets", "groups", "members", "group_records", "topic_ids")

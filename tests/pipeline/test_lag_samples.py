@@ -14,12 +14,12 @@ from segment_builder import LogBuilder
 from table_logs import applied
 
 from coordinator_core.state.era import Era
-from pipelines.errors import UsageError
 from pipelines.job.run_options import RunOptions
-from pipelines.lag.sampling import LagSampling
-from pipelines.lag.source_sampling import open_sampling
+from pipelines.job.source_sampling import open_sampling
+from pipelines.lag.sampling.sampling import LagSampling
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
+from pipelines.runtime.errors import UsageError
 from pipelines.tables import definitions
 from pipelines.tables.store import TableStore
 from pipelines.tables.writer import TablesWriter
@@ -84,19 +84,26 @@ def test_an_age_spans_restarts(root: str) -> None:
     row = lag_of(root)
     assert row["lag_method"] == "interpolated"
     assert (row["lag_seconds_low"], row["lag_seconds_high"]) == (60.0, 90.01)
-    # of earlier processes only the last lag is known
-    assert row["lag_slope_per_second"] == 0
+    # the group commits nothing, so its lag grows with the log, from the first sample of an earlier process on
+    assert (row["lag_slope_per_second"], row["slope_window_seconds"]) == (
+        pytest.approx(4 / 90, rel=1e-3),
+        pytest.approx(90, abs=0.1),
+    )
+    assert row["lag_reason"] == "stopped"
 
 
-def test_the_slope_is_that_of_the_last_quarter_of_an_hour(root: str) -> None:
+def test_the_slope_of_a_position_that_stands_still(root: str) -> None:
+    """It is that of the last quarter of an hour, and begins after a gap in the samples."""
     topics = SampledTopics(orders=5)
     sampling, writer = LagSampling(topics.sample, topics.clock), TablesWriter.claim(TableStore(root))
-    slopes = []
+    slopes, windows = [], []
     for minutes, end in ((0, 5), (1, 11), (14, 19), (16, 29)):
         topics.now_ms, topics.ends["orders"] = START_MS + minutes * 60_000, end
         sampling.sample(writer)
         slopes.append(lag_of(root)["lag_slope_per_second"])
-    assert slopes == [None, 6 / 60, pytest.approx(14 / 840), pytest.approx(18 / 900)]
+        windows.append(lag_of(root)["slope_window_seconds"])
+    assert slopes == [None, pytest.approx(6 / 60, rel=1e-3), pytest.approx(14 / 840, rel=1e-3), pytest.approx(10 / 120, rel=1e-3)]
+    assert windows == [None, *(pytest.approx(seconds, abs=0.1) for seconds in (60, 840, 120))]
 
 
 def test_runs_of_equal_samples_are_stored_at_their_ends(root: str) -> None:
@@ -131,7 +138,7 @@ def test_a_topic_without_an_answer_has_the_reason_and_no_lag(root: str) -> None:
 
 
 def test_samples_compact_the_appended_tables_too(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipelines.lag.sampling.COMPACT_EVERY", 5)
+    monkeypatch.setattr("pipelines.lag.sampling.sampling.COMPACT_EVERY", 5)
     topics = SampledTopics()
     sampling, writer = LagSampling(topics.sample, topics.clock), TablesWriter.claim(TableStore(root))
     files = []
@@ -161,7 +168,7 @@ def test_a_kill_leaves_no_part_of_a_sample(step: str, root: str, monkeypatch: py
     topics.now_ms += 30_000
     topics.ends["orders"] = 9
     with monkeypatch.context() as patch:
-        for module in ("pipelines.lag.sampling", "pipelines.tables.writer"):
+        for module in ("pipelines.lag.sampling.sampling", "pipelines.tables.writer"):
             patch.setattr(f"{module}.failpoint", die)
         with pytest.raises(Killed):
             sampled(root, topics)
@@ -256,7 +263,7 @@ _OF_GROUPS = ("lag", "group_status", "partition_status")
 
 
 def test_files_of_earlier_samples_are_removed_by_the_job(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipelines.lag.sampling.COMPACT_EVERY", 5)
+    monkeypatch.setattr("pipelines.lag.sampling.sampling.COMPACT_EVERY", 5)
     monkeypatch.setattr(definitions, "SAMPLED_HOURS", 0)
     topics = SampledTopics()
     sampling, writer = LagSampling(topics.sample, topics.clock), TablesWriter.claim(TableStore(root))

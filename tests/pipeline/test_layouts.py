@@ -11,15 +11,16 @@ from old_tables import SHARES, OldLog, old_tables
 from table_contents import contents
 
 from pipelines.cli import main
-from pipelines.errors import UsageError
-from pipelines.maintain import Maintenance, maintain
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
+from pipelines.runtime.errors import UsageError
+from pipelines.runtime.timestamps import at_ms
 from pipelines.tables import definitions, layout, writer
-from pipelines.tables.layout import LAYOUT, PROPERTY, WRITTEN_BY, Layout, layout_of
+from pipelines.tables.delta_writes import stamped
+from pipelines.tables.layout import LAYOUT, PROPERTY, WRITTEN_BY, LayoutVersion, layout_of
 from pipelines.tables.store import TableStore
 from pipelines.tables.writer import TablesWriter
-from pipelines.timestamps import at_ms
+from pipelines.upkeep.maintain import Maintenance, maintain
 
 DATA = Path(__file__).parents[1] / "data"
 _OFFSETS = "SELECT group_id, topic, partition, committed_offset FROM offsets ORDER BY 1, 2, 3"
@@ -36,7 +37,7 @@ def log(tmp_path: Path) -> OldLog:
     return OldLog(tmp_path / "log")
 
 
-def folder_layout(root: Path) -> Layout:
+def folder_layout(root: Path) -> LayoutVersion:
     return layout_of(DeltaTable(str(root / "batches")), str(root))
 
 
@@ -98,7 +99,7 @@ def next_layout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(definitions, "table", table)
     monkeypatch.setattr(writer, "_as_table", lambda batch: _row_with_added(batch, table("batches").schema))
     for module in (layout, writer):
-        monkeypatch.setattr(module, "LAYOUT", Layout(1, LAYOUT.additive + 1))
+        monkeypatch.setattr(module, "LAYOUT", LayoutVersion(1, LAYOUT.additive + 1))
 
 
 def _row_with_added(batch: object, schema: pa.Schema) -> pa.Table:
@@ -124,7 +125,7 @@ def test_added_columns_are_null_in_old_rows(old: Path) -> None:
     store = TableStore(str(old))
     begun = TablesWriter.claim(store)
     begun.begin()
-    begun.commit("offsets", lambda table, stamp: bool(table.delete(commit_properties=writer.stamped(stamp))))
+    begun.commit("offsets", lambda table, stamp: bool(table.delete(commit_properties=stamped(stamp))))
     TablesWriter.claim(TableStore(str(old)))
     assert Snapshot.open(str(old)).query("SELECT added FROM offsets").num_rows == rows.num_rows
 
@@ -196,7 +197,7 @@ def test_a_change_of_columns_is_a_new_layout() -> None:
 
 
 def test_layouts_with_the_same_first_number_only_add(old: Path) -> None:
-    """Tables, and nullable columns."""
+    """Tables, nullable columns, and fields at the end of structs."""
     earlier = sorted(DATA.glob(f"layout-{LAYOUT.breaking}.*.txt"))
     assert [path.stem for path in earlier] == [f"layout-{LAYOUT.breaking}.{n}" for n in range(1, LAYOUT.additive + 1)]
     for name in Snapshot.open(str(old)).tables:
@@ -206,4 +207,24 @@ def test_layouts_with_the_same_first_number_only_add(old: Path) -> None:
             assert present.field(field.name).nullable == field.nullable, f"{name}.{field.name}"
         assert all(field.nullable for field in present if field.name not in stored.names), name
     for path in earlier:
-        assert set(path.read_text().splitlines()) <= set(columns().splitlines()), path.name
+        lines = columns().splitlines()
+        assert [line for line in path.read_text().splitlines() if not any(extends(line, each) for each in lines)] == [], path.name
+
+
+def extends(earlier: str, line: str) -> bool:
+    """True for the same column, also if its struct has further fields."""
+    head, closing, rest = earlier.rpartition(">>")
+    return line == earlier or (bool(closing) and line.startswith(f"{head}, ") and line.endswith(closing + rest))
+
+
+def test_fields_of_structs_are_added_in_place(old: Path) -> None:
+    """Findings of an earlier layout have no start and no owner; the next sample writes both."""
+    before = Snapshot.open(str(old)).query("SELECT group_id, findings FROM group_status ORDER BY group_id").to_pylist()
+    assert any(row["findings"] for row in before)
+    TablesWriter.claim(TableStore(str(old)))
+    after = Snapshot.open(str(old)).query("SELECT group_id, findings FROM group_status ORDER BY group_id").to_pylist()
+    for row, migrated in zip(before, after, strict=True):
+        for finding, same in zip(row["findings"], migrated["findings"], strict=True):
+            assert finding.items() <= same.items()
+            assert {same[name] for name in same.keys() - finding.keys()} == {None}
+    assert Snapshot.open(str(old)).query("SELECT findings[1]['client_id'] AS who FROM group_status").num_rows == len(after)

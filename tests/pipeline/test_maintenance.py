@@ -11,11 +11,11 @@ from log_builder import NOW_MS, Log, member
 from table_logs import applied
 
 from coordinator_core.state.era import Era
-from pipelines.errors import UsageError
-from pipelines.maintain import Maintenance, maintain
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
+from pipelines.runtime.errors import UsageError
 from pipelines.tables import definitions
+from pipelines.upkeep.maintain import Maintenance, maintain
 
 
 def test_history_is_removed_by_age_and_state_is_kept(tmp_path: Path) -> None:

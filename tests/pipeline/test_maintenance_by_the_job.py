@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
+from deltalake.exceptions import DeltaError
 from eventually import eventually
 from log_builder import NOW_MS, Log, member
 from table_contents import contents
@@ -18,17 +20,19 @@ from table_logs import applied, change_table
 from coordinator_core.state.era import Era
 from pipelines.batch.apply import BatchApplier
 from pipelines.cli import main
-from pipelines.errors import AnotherWriter
-from pipelines.maintain import Maintenance
-from pipelines.maintenance import beside_job
-from pipelines.maintenance.beside_job import maintain_beside_job
-from pipelines.maintenance.requests import REQUEST, RequestFiles
-from pipelines.maintenance.schedule import MaintenanceSchedule
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
+from pipelines.runtime.errors import AnotherWriter
 from pipelines.tables.store import TableStore
 from pipelines.tables.writer import TablesWriter
 from pipelines.tables.writer_lock import writer_lock
+from pipelines.upkeep import beside_job
+from pipelines.upkeep.beside_job import maintain_beside_job
+from pipelines.upkeep.maintain import Maintenance
+from pipelines.upkeep.requests import REQUEST, RequestFiles
+from pipelines.upkeep.schedule import MaintenanceSchedule
+
+pytestmark = pytest.mark.long
 
 ERA = Era.named("4")
 LIMITS = Maintenance(9_999, 168, 16)
@@ -96,8 +100,8 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def look_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipelines.maintenance.requests.LOOK_SECONDS", {True: 0.02, False: 0.02})
-    monkeypatch.setattr("pipelines.maintenance.steps._PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr("pipelines.upkeep.requests.LOOK_SECONDS", {True: 0.02, False: 0.02})
+    monkeypatch.setattr("pipelines.upkeep.steps._PAUSE_SECONDS", 0.001)
 
 
 def files(root: Path, table: str) -> int:
@@ -130,6 +134,18 @@ def test_at_the_interval_since_the_last_one(root: Path) -> None:
         assert again.lines == []
         again.now_ms += 20_000
         maintained(again, 1)
+
+
+def test_a_full_disk_is_one_line_and_the_job_goes_on(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = "Kernel error: Unable to copy data to file: No space left on device (os error 28)"
+    job = Job(root, interval_seconds=3_600)
+    job.now_ms = int(TableStore(str(root)).batch_as_of(0).finished_at.timestamp() * 1000) + 3_601_000
+    with monkeypatch.context() as patched:
+        patched.setattr("deltalake.DeltaTable.create_checkpoint", Mock(side_effect=DeltaError(full)))
+        job.schedule.maintain_if_due()
+        eventually("the maintenance ends", lambda: not job.schedule.is_running)
+    assert job.lines == [f"maintenance failed: {full}; the next attempt is in 1:00:00"]
+    assert check(str(root)) == []
 
 
 def test_batches_continue_meanwhile(tmp_path: Path, root: Path) -> None:

@@ -10,22 +10,24 @@ import pytest
 from log_builder import member
 from status_story import Story
 
-from pipelines.configuration import load_configuration
-from pipelines.dashboard.moments.errors import NotLoaded, UnknownCluster
-from pipelines.dashboard.moments.history_state import HistoryState
-from pipelines.dashboard.moments.kept_queries import KeptQueries
-from pipelines.dashboard.moments.moment import Moment
-from pipelines.dashboard.moments.moment_store import MomentStore
-from pipelines.dashboard.moments.newest_state import NewestState
-from pipelines.dashboard.moments.recent_ages import BEFORE, TREND, ages_between
-from pipelines.dashboard.moments.summary_rows import summary_schema
-from pipelines.errors import RemovedState, UsageError
-from pipelines.maintain import Maintenance, maintain
+from pipelines.dashboard.state.errors import NotLoaded, UnknownCluster
+from pipelines.dashboard.state.history_state import HistoryState
+from pipelines.dashboard.state.moment import Moment
+from pipelines.dashboard.state.moment_store import MomentStore
+from pipelines.dashboard.state.newest_state import NewestState
+from pipelines.dashboard.state.query_cache import QueryCache
+from pipelines.dashboard.state.recent_ages import BEFORE, TREND, ages_between
+from pipelines.dashboard.state.summary_rows import summary_schema
 from pipelines.metrics.settings import metrics_settings
 from pipelines.metrics.site import Site
 from pipelines.query.engine import Snapshot
+from pipelines.runtime.configuration import load_configuration
+from pipelines.runtime.errors import RemovedState, UsageError
 from pipelines.tables import definitions
 from pipelines.tables.store import TableStore
+from pipelines.upkeep.maintain import Maintenance, maintain
+
+pytestmark = pytest.mark.long
 
 SETTINGS = metrics_settings(load_configuration(None).metrics)
 MEMORY = 64_000_000
@@ -52,15 +54,15 @@ def summary(moment: Moment, group: str = "billing") -> dict[str, Any]:
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Cluster:
-    """Billing is behind by 4 of 9, then caught up, then has a member; each state has a sample."""
+    """Billing is behind by 4 of 9 and silent, then caught up, then has a member; each state has a sample."""
     made = Cluster(Story(str(tmp_path / "east")))
     story = made.story
     story.at(0).end(9).end(7, 1).commit(5).commit(7, 1)
-    story.at(1).sample()
-    story.at(30).commit(9)
-    story.at(31).sample()
-    story.at(60).log.group([member()], group="billing")
-    story.at(61).sample()
+    story.at(631).sample()
+    story.at(660).commit(9)
+    story.at(661).sample()
+    story.at(690).log.group([member()], group="billing")
+    story.at(691).sample()
     return made
 
 
@@ -73,8 +75,8 @@ def test_the_newest_moment(cluster: Cluster) -> None:
     assert (row["state"], row["group_type"], row["member_count"], row["topics"]) == ("Stable", "classic", 1, ["foo", "orders"])
     # the member owns a partition of foo, which has no sample
     assert (row["partitions"], row["unknown_partitions"], row["lag"], row["lag_seconds"]) == (3, 1, 0, 0)
-    assert (row["status"], row["last_commit_at"]) == ("OK", cluster.story.at(30).clock())
-    assert row["last_rebalance_at"] == cluster.story.at(60).clock()
+    assert (row["status"], row["last_commit_at"]) == ("OK", cluster.story.at(660).clock())
+    assert row["last_rebalance_at"] == cluster.story.at(690).clock()
     assert [each["member_id"] for each in moment.members("billing")] == ["m1"]
     lag = [(each["topic"], each["partition"], each["lag"], each["status"]) for each in moment.lag("billing")]
     assert lag == [("foo", 0, None, "OK"), ("orders", 0, 0, "OK"), ("orders", 1, 0, "OK")]
@@ -95,7 +97,7 @@ def test_a_past_moment(cluster: Cluster) -> None:
     assert (row["last_commit_at"], row["last_rebalance_at"]) == (cluster.story.at(0).clock(), None)
     assert [(each["partition"], each["lag"]) for each in moment.lag("billing")] == [(0, 4), (1, 0)]
     assert moment.members("billing") == []
-    assert moment.statuses(["billing"])["billing"]["rule"] == row["rule"] == "burrow_2"
+    assert moment.statuses(["billing"])["billing"]["rule"] == row["rule"] == "stopped"
     assert moment.query("SELECT count(*) AS n FROM members")["n"].to_pylist() == [0]
 
 
@@ -141,9 +143,9 @@ def test_statuses_and_lag_after_the_rows_of_the_sample_are_removed(cluster: Clus
 def test_the_histories_give_a_moment_whose_tables_are_removed(cluster: Cluster, behind: int) -> None:
     """Every batch, with a group that joins, moves, and gets another member; everything but the status of the summary."""
     story = cluster.story
-    story.at(65).log.group([member(), member("m2", topics=())], group="billing", generation=6)
+    story.at(695).log.group([member(), member("m2", topics=())], group="billing", generation=6)
     story.commit(11).end(12).sample()
-    story.at(70).log.group_tombstone("billing")
+    story.at(700).log.group_tombstone("billing")
     story.batch()
     batch = Snapshot.open(story.root).batch.batch_id - behind
     kept = cluster.moment(batch)
@@ -179,14 +181,14 @@ def test_a_moment_before_the_histories(cluster: Cluster) -> None:
 def test_a_group_without_changes_has_its_last_stored_lag(cluster: Cluster) -> None:
     """Samples without changes store no rows; a group that is gone has none, although its history has."""
     story = cluster.story
-    for minute in range(2, 9):
+    for minute in range(12, 19):
         story.at(60 * minute).sample()
-    log = story.at(600).log
+    log = story.at(1200).log
     log.group_tombstone("billing")
     for partition in (0, 1):
         log.offset_tombstone(partition, group="billing", topic="orders")
-    story.batch().at(601).commit(1, group="other").batch()
-    story.at(602).commit(2, group="other").batch()
+    story.batch().at(1201).commit(1, group="other").batch()
+    story.at(1202).commit(2, group="other").batch()
     last = Snapshot.open(story.root).batch.batch_id
     quiet = cluster.moment(last - 3)
     assert summary(quiet)["lag"] == 0
@@ -200,13 +202,13 @@ def test_lag_after_a_pause_of_the_samples(cluster: Cluster) -> None:
     story.at(200_000).commit(9).batch()
     story.at(200_001).commit(9).batch()
     moment = cluster.moment(Snapshot.open(story.root).batch.batch_id - 1)
-    assert (summary(moment)["lag"], moment.sampled_at) == (0, story.at(61).clock())
+    assert (summary(moment)["lag"], moment.sampled_at) == (0, story.at(691).clock())
 
 
 def test_summaries_of_the_next_batch_are_made_while_it_is_loaded(cluster: Cluster) -> None:
     cluster.moment().summaries()
     cluster.moment().recent_ages(["billing"])
-    cluster.story.at(90).sample()
+    cluster.story.at(720).sample()
     cluster.site.refresh()
     state = cluster.store.moment("east").state
     assert isinstance(state, NewestState)
@@ -216,7 +218,7 @@ def test_summaries_of_the_next_batch_are_made_while_it_is_loaded(cluster: Cluste
 
 def test_rebalances_of_later_batches(cluster: Cluster) -> None:
     cluster.moment().summaries()
-    cluster.story.at(95).log.group([member(), member("m2")], generation=9, group="billing")
+    cluster.story.at(725).log.group([member(), member("m2")], generation=9, group="billing")
     cluster.story.sample()
     assert summary(cluster.moment())["last_rebalance_at"] == cluster.story.clock()
 
@@ -225,7 +227,7 @@ def test_rebalances_of_later_batches(cluster: Cluster) -> None:
 def test_ages_of_the_last_hour_are_those_of_the_history(cluster: Cluster, minutes: int) -> None:
     groups = ["billing", "other", "unknown"]
     for number in range(4):
-        cluster.story.at(100 + number * minutes * 60).end(9 + number).commit(3 + number, group="other").sample()
+        cluster.story.at(730 + number * minutes * 60).end(9 + number).commit(3 + number, group="other").sample()
         moment = cluster.moment()
         found = moment.recent_ages(groups)
         queried = ages_between(moment.query, groups, moment.at - TREND - BEFORE, moment.at)
@@ -235,7 +237,7 @@ def test_ages_of_the_last_hour_are_those_of_the_history(cluster: Cluster, minute
 
 
 def test_results_are_kept_up_to_a_limit(cluster: Cluster) -> None:
-    queries = KeptQueries(Snapshot.open(cluster.story.root), 30)
+    queries = QueryCache(Snapshot.open(cluster.story.root), 30)
     first = queries.query("SELECT 'x' AS name, arrow_cast('x', 'Utf8View') AS other")
     assert set(first.schema.types) == {pa.string()}
     assert queries.query("SELECT 'x' AS name, arrow_cast('x', 'Utf8View') AS other") is first

@@ -25,14 +25,14 @@ from coordinator_core.state.era import Era
 from coordinator_core.state.transaction_state import COMPLETE_COMMIT, EMPTY, ONGOING
 from pipelines.batch.apply import BatchApplier
 from pipelines.cli import main
-from pipelines.errors import AnotherWriter
-from pipelines.maintain import Maintenance, maintain
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
+from pipelines.runtime.errors import AnotherWriter
 from pipelines.source.ranges import Offsets
 from pipelines.source.transaction_log import TransactionRange
 from pipelines.tables.store import TableStore
 from pipelines.tables.table_files import files_of
+from pipelines.upkeep.maintain import Maintenance, maintain
 
 pytestmark = [pytest.mark.store, pytest.mark.slow, pytest.mark.timeout(900)]
 

@@ -14,20 +14,20 @@ from store_proxy import store_proxy
 from store_roots import EXCLUSIVE, SERVERS, Servers, lead_to, running_servers
 
 from pipelines.cli import main
-from pipelines.errors import UsageError
+from pipelines.runtime.errors import UsageError
 from pipelines.tables import definitions
 from pipelines.tables.conditional_writes import expect_conditional_writes
-from pipelines.tables.leaf_order import order_leaves
-from pipelines.tables.leaf_ranges import leaf_runs, range_starts
-from pipelines.tables.leaves import leaves_of, replace_leaves
 from pipelines.tables.object_stores import Objects, reason_of
+from pipelines.tables.sorted_files.file_order import order_files
+from pipelines.tables.sorted_files.file_ranges import file_runs, range_starts
+from pipelines.tables.sorted_files.sorted_files import replace_files, sorted_files_of
 from pipelines.tables.store import TableStore, query
 from pipelines.tables.stream_checkpoints import checkpoint_location, remove_stale_checkpoints
 from pipelines.tables.writer import CommitConflict
 from pipelines.tables.writer_lock import writer_lock
-from pipelines.writers.executor_tasks import AppendTask, MergeTask, WrittenFiles
-from pipelines.writers.leaf_merge import merge_into_leaves
-from pipelines.writers.table_write import DELETED, EFFECTIVE_OFFSET, TableWrite, source_schema
+from pipelines.tables.writers.executor_tasks import AppendTask, MergeTask, WrittenFiles
+from pipelines.tables.writers.sorted_merge import merge_sorted
+from pipelines.tables.writers.table_write import DELETED, EFFECTIVE_OFFSET, TableWrite, source_schema
 
 pytestmark = pytest.mark.store
 
@@ -84,13 +84,13 @@ def offsets(uri: str) -> dict[str, int]:
 def test_leaves_are_merged_replaced_and_ordered(root: str) -> None:
     uri = f"{root}/offsets"
     opened = table(uri)
-    assert merge_into_leaves(opened, write("a", "b", "c", offset=1), "first")
-    assert merge_into_leaves(opened, write("b", "d", offset=2), "second")
-    assert not merge_into_leaves(opened, write("b", offset=1), "late")
-    assert merge_into_leaves(opened, write("c", offset=3, is_removal=True), "third")
+    assert merge_sorted(opened, write("a", "b", "c", offset=1), "first")
+    assert merge_sorted(opened, write("b", "d", offset=2), "second")
+    assert not merge_sorted(opened, write("b", offset=1), "late")
+    assert merge_sorted(opened, write("c", offset=3, is_removal=True), "third")
     assert offsets(uri) == {"a": 1, "b": 2, "d": 2}
     assert opened.history(1)[0]["userMetadata"] == "third"
-    assert order_leaves(opened, "offsets", "") == (0, 0)
+    assert order_files(opened, "offsets", "") == (0, 0)
 
 
 def test_files_of_tasks_are_committed(root: str) -> None:
@@ -100,14 +100,14 @@ def test_files_of_tasks_are_committed(root: str) -> None:
     first = write(*(f"g{number:04}" for number in range(9_000)), offset=1).rows.select(definition.schema.names)
     appended = files_of_task(AppendTask(uri, definition.schema, is_sorted=True), first)
     assert len(appended.added) == 3
-    replace_leaves(opened, [], appended.added, "append")
-    runs = leaf_runs(leaves_of(opened))
+    replace_files(opened, [], appended.added, "append")
+    runs = file_runs(sorted_files_of(opened))
     (start,) = range_starts(runs, 2)
     task = MergeTask(uri, definition.schema, definition.key, runs)
     merged = [files_of_task(task, write(group, offset=2).rows) for group in ("g0001", start)]
     assert [len(part.removed) for part in merged] == [1, 1]
-    by_path = {leaf.path: leaf for leaf in leaves_of(opened)}
-    replace_leaves(
+    by_path = {sorted_file.path: sorted_file for sorted_file in sorted_files_of(opened)}
+    replace_files(
         opened,
         [by_path[path] for part in merged for path in part.removed],
         [one for part in merged for one in part.added],
@@ -126,9 +126,9 @@ def files_of_task(task: AppendTask | MergeTask, rows: pa.Table) -> WrittenFiles:
 def test_an_old_version_cannot_commit(root: str) -> None:
     first = table(f"{root}/offsets")
     second = DeltaTable(f"{root}/offsets")
-    merge_into_leaves(first, write("a", offset=1), "first")
+    merge_sorted(first, write("a", offset=1), "first")
     with pytest.raises(CommitConflict):
-        merge_into_leaves(second, write("a", offset=2), "second")
+        merge_sorted(second, write("a", offset=2), "second")
     assert offsets(f"{root}/offsets") == {"a": 1}
 
 
@@ -145,7 +145,7 @@ def test_of_simultaneous_commits_one_succeeds(kind: str, servers: Servers, monke
             group = f"{number}-{number_of_round}"
             while group not in done:
                 try:
-                    merge_into_leaves(DeltaTable(uri), write(group, offset=1), group)
+                    merge_sorted(DeltaTable(uri), write(group, offset=1), group)
                     done.append(group)
                 except CommitConflict:
                     continue
@@ -219,7 +219,7 @@ def test_credentials_of_a_profile(s3: StoreServer, tmp_path: Path, monkeypatch: 
     # with an endpoint of its own, delta-rs otherwise looks for keys in variables only
     monkeypatch.setenv("AWS_FORCE_CREDENTIAL_LOAD", "true")
     expect_conditional_writes(root)
-    merge_into_leaves(table(f"{root}/offsets"), write("a", offset=1), "")
+    merge_sorted(table(f"{root}/offsets"), write("a", offset=1), "")
     assert offsets(f"{root}/offsets") == {"a": 1}
 
 

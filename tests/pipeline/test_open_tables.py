@@ -8,9 +8,9 @@ from status_story import Story
 
 from pipelines.alerts.rules_file import EXAMPLE, load_rules
 from pipelines.alerts.run import alert_evaluator
-from pipelines.errors import UsageError
+from pipelines.runtime.errors import UsageError
+from pipelines.runtime.timestamps import to_ms
 from pipelines.tables.store import TableStore
-from pipelines.timestamps import to_ms
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from log_builder import member
 from shop_pages import ParsedPage, ShopPages
 from status_story import Story
 
-from pipelines.dashboard.pages.rendering import Templates
+from pipelines.dashboard.pages.parts.rendering import Templates
 from pipelines.dashboard.security.viewer import LOCAL_VIEWER, Viewer
 from pipelines.query.engine import Snapshot
 from pipelines.tables import definitions
@@ -226,6 +226,20 @@ def test_a_time_whose_tables_are_removed_has_what_the_histories_have(tmp_path: P
         assert any(event["words"].startswith("Reset of orders-0 from 5 to 2") for event in model["events"])
 
 
+def test_a_past_page_leads_to_the_newest_batch(tmp_path: Path) -> None:
+    """Its slider ends there, so a page that a browser or the server keeps is of the same newest batch."""
+    made = Pages(tmp_path / "east")
+    made.story.at(0).end(9).commit(5).sample()
+    past = f"groups?as_of={quote(made.story.clock().isoformat())}"
+    made.story.at(60).commit(6).sample()
+    made.site.refresh()
+    tag = made.get(past).headers["etag"]
+    assert made.get(past, if_none_match=tag).status_code == 304
+    made.story.at(120).commit(7).sample()
+    made.site.refresh()
+    assert made.get(past, if_none_match=tag).status_code == 200
+
+
 def test_a_page_is_drawn_once_for_viewers_of_the_same_groups(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[str] = []
     render = Templates.render
@@ -238,10 +252,10 @@ def test_a_page_is_drawn_once_for_viewers_of_the_same_groups(pages: Pages, monke
     page = "groups?q=drawn"
     texts = {pages.get(page, accept_encoding=coding).text for coding in ("gzip", "identity", "gzip;q=0")}
     assert len(texts) == 1
-    assert drawn == ["groups.html"]
+    assert drawn == ["groups/groups.html"]
     pages.viewer = Viewer("team", re.compile("bill.*"))
     try:
         assert "1 group" in pages.html(page).text
-        assert drawn == ["groups.html"] * 2
+        assert drawn == ["groups/groups.html"] * 2
     finally:
         pages.viewer = LOCAL_VIEWER

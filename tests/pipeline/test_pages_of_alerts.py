@@ -8,8 +8,8 @@ from alert_receivers import Evaluators
 from shop_pages import ShopPages
 from status_story import Story
 
+from pipelines.dashboard.formatting.times import iso
 from pipelines.dashboard.security.viewer import LOCAL_VIEWER, Viewer
-from pipelines.dashboard.words.times import iso
 
 RULES = """
 [alerts]
@@ -89,6 +89,14 @@ def test_alerts_and_their_values(alerted: tuple[Alerted, ShopPages]) -> None:
     assert "billing has 5 <b>records</b>" in page.text, "annotations are text"
     assert "b" not in [tag for tag, _ in page.elements]
     assert "1 delivery failed" in page.text or "deliveries failed" in page.text
+
+    # the alert is an event of its group, and a mark on the chart
+    group = pages.json("groups/billing?span=1h")
+    words = [event["words"] for event in group["events"] if event["kind"] == "alert"]
+    assert words == ["Alert Behind fired: billing has 5 <b>records</b>"]
+    page = pages.html("groups/billing?span=1h")
+    assert [each for tag, each in page.elements if tag == "line" and each.get("class") == "alert"]
+    assert words[0] in page.text
 
     # at the second evaluation the alert was pending; its texts are not in the history
     past = pages.json(f"alerts?as_of={iso(made.story.at(61).clock())}")

@@ -83,7 +83,10 @@ def test_the_page_of_a_client_in_words(shop: ShopPages) -> None:
     page = shop.html("clients/billing-2")
     page.expect_accessible_charts()
     assert "1 member in 1 group · /10.0.4.12" in page.text
-    assert "WARN billing Nearly all of the lag is on orders-3." in page.text
+    assert (
+        "WARN billing 69,750 of 75,210 records of lag are on orders-3, one of 6 partitions, "
+        "the first of them since 13:30 UTC; billing-2 on 10.0.4.12 owns it." in page.text
+    )
     assert "orders 3–4" in page.text
 
 

@@ -1,6 +1,7 @@
 """The page of the offsets topic: records read, writers, quarantine and batches are those of SQL."""
 
 import re
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,13 @@ from status_story import Story
 
 from pipelines.batch.without_records import finish_batch
 from pipelines.dashboard.security.viewer import LOCAL_VIEWER, Viewer
-from pipelines.phases import Phases
+from pipelines.query.output import plain
+from pipelines.runtime.phases import Phases
 from pipelines.tables.store import TableStore
 from pipelines.tables.writer import TablesWriter
+from pipelines.upkeep.maintain import Maintenance, maintain
+
+pytestmark = pytest.mark.long
 
 
 def test_records_read_by_log_partition(shop: ShopPages) -> None:
@@ -35,13 +40,61 @@ def test_records_read_by_log_partition(shop: ShopPages) -> None:
 def test_groups_that_write_most(shop: ShopPages) -> None:
     model = shop.json("offsets-topic?span=1h")
     assert model["counted_seconds"] == 3_600
+    until = datetime.fromisoformat(model["commits_read_until"])
     expected = shop.sql(
         "SELECT group_id, sum(commits) AS commits FROM offset_history WHERE change IN ('commit', 'rewind') AND record_timestamp "
-        "BETWEEN TIMESTAMP '2026-03-02T13:00:01.012Z' AND TIMESTAMP '2026-03-02T14:00:01.012Z' GROUP BY group_id"
+        f"BETWEEN TIMESTAMP '{plain(until - timedelta(hours=1))}' AND TIMESTAMP '{plain(until)}' GROUP BY group_id"
     )
     assert {row["group_id"]: row["commits"] for row in model["writers"]} == {row["group_id"]: row["commits"] for row in expected}
     assert model["writers"][0]["group_id"] == "mirror"
     assert shop.json("offsets-topic?span=30d")["counted_seconds"] == 86_400, "the count is bounded"
+
+
+def test_rates_of_groups_are_over_the_time_that_the_job_has_read(tmp_path: Path) -> None:
+    """Twelve minutes of commits in a span of six hours: 1,650 a minute, not 19,800 over six hours, which is 55."""
+    story = Story(str(tmp_path / "east")).end(100_000)
+    story.commit(1).sample()
+    for minute in range(1, 13):
+        for number in range(1_650 // 50):
+            for partition in range(50):
+                story.at(60 * (minute - 1) + 1 + number).commit(1_650 * minute + number, partition)
+        story.at(60 * minute).batch()
+    story.sample()
+    shop = ShopPages(story.root)
+    model = shop.json("offsets-topic?span=6h")
+    (writer,) = model["writers"]
+    assert (model["counted_seconds"], writer["commits"]) == (720, 12 * 1_650)
+    assert round(60 * writer["commits_per_second"]) == 1_650
+    rates = [row for row in shop.json("groups/billing?span=6h")["commits"] if row["until"] is not None]
+    assert {round(60 * row["commits_per_second"]) for row in rates} == {1_650}
+
+
+def test_a_maintained_folder_keeps_the_time_of_its_commits(tmp_path: Path) -> None:
+    story = Story(str(tmp_path / "east")).end(9)
+    story.at(0).commit(5).sample()
+    story.at(60).commit(7).sample()
+    before = ShopPages(story.root).json("offsets-topic")
+    maintain(story.root, Maintenance(400, 168, 32), story.at(7_200).clock(), lambda _: None)
+    after = ShopPages(story.root).json("offsets-topic")
+    assert after["batch_id"] == before["batch_id"] + 1
+    assert after["commits_read_until"] == before["commits_read_until"]
+    assert after["maintained_at"] is not None
+
+
+def test_an_incomplete_maintenance_is_named(tmp_path: Path) -> None:
+    """The job maintains table by table; its bars are drawn before the last part is complete."""
+    story = Story(str(tmp_path / "east")).end(9)
+    story.at(0).commit(5).sample()
+    writer = TablesWriter.claim(TableStore(story.root))
+    assert writer.last is not None
+    phases = Phases(story.clock())
+    writer.begin()
+    with phases.timed("compact"):
+        pass
+    finish_batch(writer, writer.last, phases, story.clock())
+    page = ShopPages(story.root).html("offsets-topic").text
+    assert "Last maintenance one is not complete" in page
+    assert "none in" not in page
 
 
 def test_quarantine_and_batches(shop: ShopPages) -> None:

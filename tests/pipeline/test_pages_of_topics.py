@@ -10,12 +10,12 @@ from log_builder import member
 from shop_pages import ShopPages
 from status_story import Story
 
-from pipelines.dashboard.moments.history_state import HistoryState
-from pipelines.dashboard.moments.kept_queries import KeptQueries
-from pipelines.dashboard.moments.moment import Moment
-from pipelines.dashboard.pages.topic import topic_page
-from pipelines.dashboard.pages.topics import topics_page
+from pipelines.dashboard.pages.topic.topic import topic_page
+from pipelines.dashboard.pages.topics.topics import topics_page
 from pipelines.dashboard.security.viewer import LOCAL_VIEWER, Viewer
+from pipelines.dashboard.state.history_state import HistoryState
+from pipelines.dashboard.state.moment import Moment
+from pipelines.dashboard.state.query_cache import QueryCache
 from pipelines.query.engine import Snapshot
 from pipelines.query.history_snapshot import HistorySnapshot
 from pipelines.tables.store import TableStore
@@ -76,7 +76,10 @@ def test_the_matrix_has_the_ages_of_sql(shop: ShopPages) -> None:
     expected = shop.sql("SELECT group_id, partition, lag_seconds FROM lag WHERE topic = 'orders'")
     assert cells == {(row["group_id"], row["partition"]): row["lag_seconds"] for row in expected}
     assert [row["group_id"] for row in model["groups"]] == ["billing", "mirror"], "the oldest unread record first"
-    assert model["groups"][0]["reasons"][0]["sentence"] == "Nearly all of the lag is on orders-3."
+    assert model["groups"][0]["reasons"][0]["sentence"] == (
+        "69,750 of 75,210 records of lag are on orders-3, one of 6 partitions, the first of them since 13:30 UTC; "
+        "billing-2 on 10.0.4.12 owns it."
+    )
     (ends,) = shop.sql(
         "SELECT sum(log_end - log_start) AS records FROM (SELECT *, row_number() OVER (PARTITION BY partition ORDER BY asked_at "
         "DESC) AS age FROM end_offsets WHERE topic = 'orders') e WHERE age = 1"
@@ -140,7 +143,7 @@ def test_a_viewer_sees_the_groups_of_its_role_only(shop: ShopPages) -> None:
 def test_topics_of_a_batch_whose_tables_are_removed(shop: ShopPages) -> None:
     store = TableStore(shop.root)
     newest, batch = store.batch_as_of(55), store.batch_as_of(37)
-    queries = KeptQueries(HistorySnapshot(store, batch), 1_000_000)
+    queries = QueryCache(HistorySnapshot(store, batch), 1_000_000)
     state = HistoryState(batch, Snapshot(store, newest), queries)
     moment = Moment("east", batch.finished_at, False, state, lambda _: pa.table({}))
     found = {row["topic"]: row["lag"] for row in topics_page(moment, {})["rows"]}

@@ -8,9 +8,9 @@ from table_logs import applied
 
 from coordinator_core.state.era import Era
 from pipelines.batch.expiry_sweep import sweep
-from pipelines.maintain import Maintenance, maintain
 from pipelines.query.engine import Snapshot
 from pipelines.tables.store import TableStore
+from pipelines.upkeep.maintain import Maintenance, maintain
 
 ERA = Era.named("4")
 

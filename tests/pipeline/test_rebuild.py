@@ -9,23 +9,25 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from old_tables import OldLog, old_tables
-from table_contents import contents
+from table_contents import contents, without_nulls
 
-from pipelines.backup.create import make_backup
-from pipelines.backup.restore import restore
+from pipelines.alerts.alert_store import AlertStore
+from pipelines.alerts.states import Alert, AlertKey, State, labels_of
 from pipelines.cli import main
-from pipelines.errors import AnotherWriter, TablesError, UsageError
-from pipelines.query.check import Finding, check
+from pipelines.query.check import Violation, check
 from pipelines.query.engine import Snapshot
-from pipelines.rebuild.rebuild import rebuild
-from pipelines.snapshots.loading import SnapshotLoader
+from pipelines.query.snapshots.loading import SnapshotLoader
+from pipelines.runtime.errors import AnotherWriter, TablesError, UsageError
+from pipelines.runtime.timestamps import at_ms
 from pipelines.tables import definitions, layout, writer
-from pipelines.tables.layout import Layout, layout_of
+from pipelines.tables.layout import LayoutVersion, layout_of
 from pipelines.tables.pointer import POINTER
 from pipelines.tables.store import TableStore
 from pipelines.tables.writer import TablesWriter
 from pipelines.tables.writer_lock import writer_lock
-from pipelines.timestamps import at_ms
+from pipelines.upkeep.backup.create import make_backup
+from pipelines.upkeep.backup.restore import restore
+from pipelines.upkeep.rebuild.rebuild import rebuild
 
 NOW = at_ms(1_795_300_000_000)
 Captured = pytest.CaptureFixture[str]
@@ -59,7 +61,7 @@ def state(root: Path, *names: str) -> dict[str, list[str]]:
     rows = {name: snapshot.query(f"SELECT * FROM {name}").to_pylist() for name in names or _STATE}
     for row in (row for found in rows.values() for row in found if row.get("group_type") == "simple"):
         row["log_offset"] = None
-    return {name: sorted(str({**row, "batch_id": None}) for row in found) for name, found in rows.items()}
+    return {name: sorted(str(without_nulls({**row, "batch_id": None})) for row in found) for name, found in rows.items()}
 
 
 @pytest.fixture
@@ -80,7 +82,7 @@ def breaking_layout(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with monkeypatch.context() as patch:
         patch.setattr(definitions, "table", table)
         for module in (layout, writer):
-            patch.setattr(module, "LAYOUT", Layout(2, 0))
+            patch.setattr(module, "LAYOUT", LayoutVersion(2, 0))
         yield
 
 
@@ -126,7 +128,7 @@ def test_from_the_log_where_old_tables_are_lost(old: Path, log: OldLog, fresh: d
     before, histories = state(old), state(old, "offset_history", "group_history", "lag_history")
     for path in (old / "groups").glob("*.parquet"):
         path.unlink()
-    with pytest.raises(TablesError, match="cannot read the old table groups"):
+    with pytest.raises(TablesError, match=r"are damaged: file groups/.* is missing; .*`grouplake rebuild --source ADDRESS`"):
         rebuild(str(old), None, silent)
     assert not (old / POINTER).exists()
     assert main(["rebuild", "--tables", str(old), "--source", log.address]) == 0
@@ -184,7 +186,7 @@ def test_the_old_tables_are_deleted_on_request(old: Path, log: OldLog, capfd: Ca
 def test_an_interrupted_rebuild_changes_nothing(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = contents(old)
     with monkeypatch.context() as patch:
-        patch.setattr("pipelines.rebuild.rebuild.check", lambda _root: [Finding("some rule", 1, "a row")])
+        patch.setattr("pipelines.upkeep.rebuild.rebuild.check", lambda _root: [Violation("some rule", 1, "a row")])
         with pytest.raises(TablesError, match=r"are not consistent \(some rule\); the old ones remain in use"):
             rebuild(str(old), None, silent)
     assert contents(old) == before
@@ -198,6 +200,20 @@ def test_rebuilt_tables_are_backed_up(old: Path, tmp_path: Path) -> None:
     make_backup(str(old), str(tmp_path / "backups"), NOW, silent)
     assert restore(str(tmp_path / "restored"), str(tmp_path / "backups"), None, silent)[1] == []
     assert contents(tmp_path / "restored") == contents(old)
+
+
+def test_tables_of_alerts_stay_and_are_backed_up(old: Path, tmp_path: Path) -> None:
+    alert = Alert(AlertKey("Lag", labels_of({"group": "g"})), State.FIRING, labels_of({}), labels_of({}), (), 1)
+    AlertStore(str(old)).commit({alert.key: alert}, [], 0)
+    rebuild(str(old), None, silent)
+    count = "SELECT count(*) AS n FROM alerts"
+    assert Snapshot.open(str(old)).query(count).to_pylist() == [{"n": 1}]
+    assert Snapshot.open(str(old)).reopened().query(count).to_pylist() == [{"n": 1}]
+    make_backup(str(old), str(tmp_path / "backups"), NOW, silent)
+    assert restore(str(tmp_path / "restored"), str(tmp_path / "backups"), None, silent)[1] == []
+    assert Snapshot.open(str(tmp_path / "restored")).query(count).to_pylist() == [{"n": 1}]
+    with pytest.raises(UsageError, match="it is in the folder of the tables"):
+        make_backup(str(old), str(old / "backups"), NOW, silent)
 
 
 def test_not_beside_a_job(old: Path) -> None:

@@ -12,17 +12,17 @@ from killed_runs import Workload
 from table_contents import contents
 
 from coordinator_core.segment_log.settings import SegmentLogSettings
-from pipelines.errors import GrouplakeError
 from pipelines.job import job
 from pipelines.job.run_in_driver import fits_driver
-from pipelines.job.stop_request import StopRequest
 from pipelines.job.stored_position import FILE, known_epochs, replace_checkpoint
-from pipelines.phases import Phases
 from pipelines.query.check import check
+from pipelines.runtime.errors import GrouplakeError
+from pipelines.runtime.phases import Phases
+from pipelines.runtime.stop_request import StopRequest
+from pipelines.runtime.timestamps import at_ms
 from pipelines.source.position import Position
 from pipelines.tables.store import TableStore
 from pipelines.tables.writer import TablesWriter
-from pipelines.timestamps import at_ms
 
 
 @pytest.fixture

@@ -18,17 +18,18 @@ from transaction_tables import tables_without_records
 from coordinator_core.protocol.internal_topics import TRANSACTION_STATE_TOPIC
 from coordinator_core.state.transaction_state import COMPLETE_COMMIT, ONGOING
 from pipelines.cli import main
-from pipelines.errors import GrouplakeError, UsageError
-from pipelines.phases import Phases
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
+from pipelines.runtime.errors import GrouplakeError, UsageError
+from pipelines.runtime.phases import Phases
+from pipelines.runtime.timestamps import at_ms
 from pipelines.source.address import parse_address
 from pipelines.source.log_reading import SourceOptions
 from pipelines.source.position_file import TRANSACTIONS_FILE, epochs_at, read_positions
 from pipelines.source.transaction_log import TransactionLogReader, transaction_address
+from pipelines.tables.delta_writes import stamped
 from pipelines.tables.store import Batch, TableStore
-from pipelines.tables.writer import TablesWriter, stamped
-from pipelines.timestamps import at_ms
+from pipelines.tables.writer import TablesWriter
 
 
 @pytest.fixture

@@ -15,15 +15,15 @@ from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommi
 from coordinator_core.sources.kafka import KafkaSource
 from coordinator_core.state.era import Era
 from pipelines.cli import main
-from pipelines.configuration import Configuration, load_configuration
-from pipelines.errors import GrouplakeError, UsageError
 from pipelines.job.run_options import RunOptions
+from pipelines.job.spark import streaming_query
+from pipelines.job.spark.change_stream import open_stream
+from pipelines.job.spark.spark_kafka import jvm_settings
+from pipelines.runtime.configuration import Configuration, load_configuration
+from pipelines.runtime.errors import GrouplakeError, UsageError
 from pipelines.source.address import parse_address
 from pipelines.source.data_source import ConsumerOffsetsDataSource
 from pipelines.source.log_reading import KAFKA_PREFIX, SourceOptions
-from pipelines.source.spark_kafka import jvm_settings
-from pipelines.source.stream import open_stream
-from pipelines.spark import streaming_query
 
 SECRET = "correct-horse-battery"
 KAFKA = {"sasl_password": SECRET, "sasl_oauth_token": f"{SECRET}-token", "ssl_password": f"{SECRET}-key"}

@@ -19,8 +19,8 @@ from two_clusters import ERA, two_clusters
 import grouplake
 from pipelines.alerts.alert_store import AlertStore
 from pipelines.cli import main
+from pipelines.job.spark.session import DELTA
 from pipelines.query.script import split
-from pipelines.spark.session import DELTA
 from pipelines.tables import definitions
 
 # Spark reads the log of each table in a job of its own

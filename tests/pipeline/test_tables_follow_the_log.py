@@ -35,8 +35,8 @@ from coordinator_core.state.group_fold import GroupFold
 from coordinator_core.state.group_state import GroupState
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
+from pipelines.runtime.timestamps import to_ms, to_time
 from pipelines.tables import definitions
-from pipelines.timestamps import to_ms, to_time
 
 NOW_MS = 1_800_000_000_000
 DAY_MS = 86_400_000
@@ -265,6 +265,19 @@ def test_history_has_rewinds_within_and_across_batches(tmp_path: Path) -> None:
         "SELECT change, committed_offset, previous_offset, commits, min_offset FROM offset_history ORDER BY batch_id",
     )
     assert found == [("rewind", 8, None, 3, 3), ("rewind", 2, 8, 1, 2)]
+
+
+def test_the_lowest_offset_of_a_rewind_went_back_within_or_across_batches(tmp_path: Path) -> None:
+    """Of offsets after 10: 20, 30 and 25, so that 25 is the lowest; then 5 across batches, and 8 after 9 within one."""
+    log = build([("commit", "a", 0, -1, offset) for offset in (10, 20, 30, 25, 26, 5, 9, 8)])
+    store = applied(log, Era.named("4"), [1, 5], str(tmp_path))
+    batch = store.last_batch()
+    assert batch is not None
+    snapshot = Snapshot(store, batch)
+    found = rows(snapshot, "SELECT change, committed_offset, previous_offset, min_offset FROM offset_history ORDER BY batch_id")
+    assert found == [("commit", 10, None, 10), ("rewind", 26, 10, 25), ("rewind", 8, 26, 5)]
+    resets = rows(snapshot, "SELECT from_offset, to_offset, from_is_least FROM resets ORDER BY to_offset DESC")
+    assert resets == [(None, 25, True), (26, 5, True)]
 
 
 def test_expire_timestamps_are_filled_in_where_the_loader_does(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ import pytest
 from status_story import Story
 
 from coordinator_core.health import keep_rules
-from pipelines.maintain import Maintenance, maintain
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 from pipelines.tables.store import TableStore
+from pipelines.upkeep.maintain import Maintenance, maintain
 
 pytestmark = pytest.mark.long
 

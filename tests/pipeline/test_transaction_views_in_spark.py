@@ -13,8 +13,8 @@ from transaction_tables import TransactionTables
 
 from coordinator_core.state.transaction_state import EMPTY, ONGOING, PREPARE_COMMIT
 from pipelines.query.engine import Snapshot
+from pipelines.runtime.timestamps import at_ms
 from pipelines.tables import definitions
-from pipelines.timestamps import at_ms
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -45,5 +45,6 @@ def test_rows_in_spark(tmp_path: Path, spark: SparkSession) -> None:
         assert ours.schema.names == theirs.schema.names
         assert sorted(texts(ours)) == sorted(texts(theirs)), name
     hanging = snapshot.query("SELECT reason FROM hanging_transactions")["reason"].to_pylist()
-    assert (set(hanging), len(hanging)) == (REASONS, 5)
+    # the two-phase transaction among them
+    assert (set(hanging), len(hanging)) == (REASONS, 6)
     assert snapshot.query("SELECT * FROM transactional_groups").num_rows == 3

@@ -12,11 +12,11 @@ from transaction_tables import TransactionTables
 
 from coordinator_core.log.errors import LogNotFound, LogUnreachable
 from coordinator_core.state.transaction_state import COMPLETE_ABORT, COMPLETE_COMMIT, EMPTY, ONGOING, PREPARE_COMMIT
-from pipelines.errors import GrouplakeError, TablesError
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
+from pipelines.runtime.errors import GrouplakeError, TablesError
+from pipelines.runtime.timestamps import at_ms
 from pipelines.tables import definitions
-from pipelines.timestamps import at_ms
 
 #: The log partition of offsets in tests.
 OFFSETS = 3
@@ -197,7 +197,7 @@ def test_hanging_transactions_and_what_they_block(tmp_path: Path) -> None:
         "producer_id": 7,
         "state": "Ongoing",
         "reason": "timeout",
-        "hanging_seconds": 3540,
+        "hanging_seconds": 2700,
     }
     assert tables.rows(_HANGING) == [
         {**late, "group_id": None, "topic": "out", "partition": 0, "pending_offset": None},
@@ -223,19 +223,24 @@ def hanging(tmp_path: Path, log: TransactionLog, at: datetime, *, pending: bool 
     return [(row["transactional_id"], row["reason"]) for row in tables.rows(_HANGING)]
 
 
-def test_a_transaction_hangs_five_minutes_after_its_timeout(tmp_path: Path) -> None:
-    log = TransactionLog()
-    log.state("slow", ONGOING, topics={"out": (0,)}, start_ms=NOW_MS, timeout_ms=900_000)
-    log.state("two-phase", ONGOING, producer_id=8, topics={"out": (1,)}, start_ms=NOW_MS, timeout_ms=2_147_483_647)
-    assert hanging(tmp_path / "before", log, NOW + timedelta(minutes=20, seconds=-1)) == []
-    assert hanging(tmp_path / "after", log, NOW + timedelta(minutes=20)) == [("slow", "timeout")]
+QUARTER = timedelta(minutes=15)
+SECOND = timedelta(seconds=1)
 
 
-def test_a_decision_without_all_markers_hangs_after_five_minutes(tmp_path: Path) -> None:
+def test_a_transaction_hangs_after_a_quarter_of_an_hour_whatever_its_timeout(tmp_path: Path) -> None:
     log = TransactionLog()
-    log.state("decided", PREPARE_COMMIT, topics={"out": (0,)}, start_ms=NOW_MS - 1_000_000, at=NOW_MS)
-    assert hanging(tmp_path / "before", log, NOW + timedelta(minutes=5, seconds=-1)) == []
-    assert hanging(tmp_path / "after", log, NOW + timedelta(minutes=5)) == [("decided", "markers")]
+    for producer, (name, timeout_ms) in enumerate({"fast": 10_000, "slow": 3_600_000, "two-phase": 2_147_483_647}.items()):
+        log.state(name, ONGOING, producer_id=producer, topics={"out": (producer,)}, start_ms=NOW_MS, timeout_ms=timeout_ms)
+    assert hanging(tmp_path / "before", log, NOW + QUARTER) == []
+    found = hanging(tmp_path / "after", log, NOW + QUARTER + SECOND)
+    assert found == [("fast", "timeout"), ("slow", "timeout"), ("two-phase", "timeout")]
+
+
+def test_a_decision_without_all_markers_hangs_as_the_open_transaction_did(tmp_path: Path) -> None:
+    log = TransactionLog()
+    log.state("decided", PREPARE_COMMIT, topics={"out": (0,)}, start_ms=NOW_MS, at=NOW_MS + 600_000)
+    assert hanging(tmp_path / "before", log, NOW + QUARTER) == []
+    assert hanging(tmp_path / "after", log, NOW + QUARTER + SECOND) == [("decided", "markers")]
 
 
 @pytest.mark.parametrize("case", ["unknown producer", "transaction is complete", "not in the transaction"])
@@ -247,9 +252,9 @@ def test_offsets_that_no_open_transaction_has(case: str, tmp_path: Path) -> None
     elif case == "transaction is complete":
         log.state("ledger-writer", COMPLETE_ABORT, producer_id=7)
     else:
-        log.state("ledger-writer", ONGOING, producer_id=7, topics={"__consumer_offsets": (9,)}, start_ms=NOW_MS)
-    assert hanging(tmp_path / "before", log, NOW + timedelta(minutes=4), pending=True) == []
-    found = hanging(tmp_path / "after", log, NOW + timedelta(minutes=5), pending=True)
+        log.state("ledger-writer", ONGOING, producer_id=7, topics={"__consumer_offsets": (9,)}, start_ms=NOW_MS + 60_000)
+    assert hanging(tmp_path / "before", log, NOW + QUARTER, pending=True) == []
+    found = hanging(tmp_path / "after", log, NOW + QUARTER + SECOND, pending=True)
     assert found == [(None if case == "unknown producer" else "ledger-writer", "no_transaction")]
 
 

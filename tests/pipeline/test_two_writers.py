@@ -17,15 +17,17 @@ from table_logs import change_table
 
 from coordinator_core.state.era import Era
 from pipelines.batch.apply import BatchApplier
-from pipelines.errors import AnotherWriter, TablesError
 from pipelines.query.check import check
+from pipelines.runtime.errors import AnotherWriter, TablesError
 from pipelines.tables import definitions
 from pipelines.tables.store import TableStore, query
 from pipelines.tables.writer import TablesWriter
-from pipelines.writers.bulk_writer import BulkWriter
-from pipelines.writers.delta_rs import DeltaRsWriter
-from pipelines.writers.executor_tasks import WrittenFiles
-from pipelines.writers.table_write import TableWrite
+from pipelines.tables.writers.bulk_writer import BulkWriter
+from pipelines.tables.writers.delta_rs import DeltaRsWriter
+from pipelines.tables.writers.executor_tasks import WrittenFiles
+from pipelines.tables.writers.table_write import TableWrite
+
+pytestmark = pytest.mark.long
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

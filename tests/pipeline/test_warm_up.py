@@ -11,7 +11,7 @@ from pipelines.source.log_reading import WARM_UP
 
 _LOADED = """
 from coordinator_core.reduction.transaction_warm_up import load_transaction_kernels
-from coordinator_core.service.topic_kernels import load_topic_kernels
+from coordinator_core.service.topics.topic_kernels import load_topic_kernels
 from pipelines.source.warm_up import load_kernels
 load_kernels()
 load_transaction_kernels()
@@ -20,7 +20,7 @@ from coordinator_core.log import batch_kernels
 from coordinator_core.codec import columnar_kernels, transaction_kernels
 from coordinator_core.reduction import fold_kernels
 from coordinator_core.segment_log import read_kernels
-from coordinator_core.topics import record_kernels
+from coordinator_core.service.topics import record_kernels
 for module in (batch_kernels, columnar_kernels, fold_kernels, read_kernels, record_kernels, transaction_kernels):
     compiled = [name for name, value in vars(module).items() if getattr(value, "signatures", None)]
     assert compiled, module.__name__

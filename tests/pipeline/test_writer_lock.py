@@ -13,7 +13,7 @@ from table_logs import applied
 
 from coordinator_core.state.era import Era
 from pipelines.cli import main
-from pipelines.errors import AnotherWriter
+from pipelines.runtime.errors import AnotherWriter
 from pipelines.tables.location import local_folder
 from pipelines.tables.store import TableStore
 from pipelines.tables.writer_lock import FILE, writer_lock
@@ -47,7 +47,7 @@ def test_the_second_writer_gets_an_error(
     command: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # a job answers a request for maintenance; this process does not
-    monkeypatch.setattr("pipelines.maintenance.beside_job.ACCEPT_SECONDS", 0.1)
+    monkeypatch.setattr("pipelines.upkeep.beside_job.ACCEPT_SECONDS", 0.1)
     root = tmp_path / "tables"
     TableStore(str(root)).create()
     arguments = ["--source", source(tmp_path)] if command == "run" else []

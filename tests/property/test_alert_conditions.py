@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator_core.alerts import Above, Aggregate, Below, OneOf, holds_of_aggregate
+from pipelines.alerts.states import Above, Aggregate, Below, OneOf, holds_of_aggregate
 
 #: The partitions of a group have values of 0 or more; None is unknown.
 PARTITIONS = st.lists(st.none() | st.integers(0, 6), min_size=1, max_size=4)

@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from coordinator_core.alerts import (
+from pipelines.alerts.states import (
     Alert,
     AlertKey,
     Grouping,

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from lag_tables import SAMPLED_AT
 
 from pipelines.dashboard.live.changed_groups import changed_groups
-from pipelines.snapshots.grouped_table import GroupedTable
-from pipelines.snapshots.memory_snapshot import MemorySnapshot
+from pipelines.query.snapshots.grouped_table import GroupedTable
+from pipelines.query.snapshots.memory_snapshot import MemorySnapshot
 from pipelines.tables import definitions
 from pipelines.tables.store import Batch
 

@@ -14,17 +14,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from coordinator_core.codec.topic_partition import TopicPartition
-from coordinator_core.coordinator.behaviour import BEHAVIOURS
-from coordinator_core.coordinator.classic.group import ClassicGroup
-from coordinator_core.coordinator.classic.states import ClassicGroupState
-from coordinator_core.coordinator.timers import TimerKey, TimerKind
 from coordinator_core.coordinator_common.results import ShardStatus
+from coordinator_core.group_coordinator.behaviour import BEHAVIOURS
+from coordinator_core.group_coordinator.group.classic_group import ClassicGroup
+from coordinator_core.group_coordinator.group.states import ClassicGroupState
+from coordinator_core.group_coordinator.timers import TimerKey, TimerKind
 from coordinator_core.log.entries import ControlType
 from coordinator_core.log.partitioner import partition_for
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.membership import JoinGroupRequest, LeavingMember, Protocol
 from coordinator_core.protocol.offsets import OffsetToCommit
-from coordinator_core.state.classic_group import ClassicGroup as GroupInLog
+from coordinator_core.state.classic_group import LoadedClassicGroup as GroupInLog
 
 EMPTY, PREPARING_REBALANCE, COMPLETING_REBALANCE, STABLE, DEAD = ClassicGroupState
 PARTITION = partition_for("groupId", 2)

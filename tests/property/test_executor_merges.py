@@ -13,14 +13,15 @@ from deltalake import DeltaTable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.tables import definitions, leaves
-from pipelines.tables.leaf_ranges import LeafRun, RunLookup, leaf_runs, range_starts
-from pipelines.tables.leaves import Leaf, leaves_of, replace_leaves, sorted_by_key
+from pipelines.tables import definitions
+from pipelines.tables.sorted_files import sorted_files
+from pipelines.tables.sorted_files.file_ranges import FileRun, RunLookup, file_runs, range_starts
+from pipelines.tables.sorted_files.sorted_files import SortedFile, replace_files, sorted_by_key, sorted_files_of
 from pipelines.tables.store import query
-from pipelines.writers import executor_tasks, leaf_merge
-from pipelines.writers.executor_tasks import AppendTask, MergeTask, WrittenFiles
-from pipelines.writers.leaf_merge import merge_into_leaves
-from pipelines.writers.table_write import DELETED, EFFECTIVE_OFFSET, TableWrite, source_schema
+from pipelines.tables.writers import executor_tasks, sorted_merge
+from pipelines.tables.writers.executor_tasks import AppendTask, MergeTask, WrittenFiles
+from pipelines.tables.writers.sorted_merge import merge_sorted
+from pipelines.tables.writers.table_write import DELETED, EFFECTIVE_OFFSET, TableWrite, source_schema
 
 OFFSETS = definitions.table("offsets")
 SCHEMA = source_schema("offsets")
@@ -51,7 +52,7 @@ def rows_of(write: dict[tuple[str, str, int], tuple[int, bool]]) -> pa.Table:
 
 def merge_by_tasks(table: DeltaTable, rows: pa.Table, count: int) -> None:
     """Merge as `BulkWriter` does: rows by range, sorted, each range in a task."""
-    runs = leaf_runs(leaves_of(table))
+    runs = file_runs(sorted_files_of(table))
     lows: list[str | None] = ["", *range_starts(runs, count), None]
     files = WrittenFiles()
     task = MergeTask(table.table_uri, OFFSETS.schema, OFFSETS.key, runs)
@@ -61,10 +62,10 @@ def merge_by_tasks(table: DeltaTable, rows: pa.Table, count: int) -> None:
         found = WrittenFiles.of(results(task(part.to_batches(max_chunksize=3))))
         files.added += found.added
         files.removed += found.removed
-    assert len(set(files.removed)) == len(files.removed), "two tasks replace the same leaf"
-    by_path = {leaf.path: leaf for leaf in leaves_of(table)}
+    assert len(set(files.removed)) == len(files.removed), "two tasks replace the same file"
+    by_path = {sorted_file.path: sorted_file for sorted_file in sorted_files_of(table)}
     if files.added or files.removed:
-        replace_leaves(table, [by_path[path] for path in files.removed], files.added, "")
+        replace_files(table, [by_path[path] for path in files.removed], files.added, "")
 
 
 def results(batches: Iterable[pa.RecordBatch]) -> pa.Table:
@@ -80,31 +81,31 @@ def contents(table: DeltaTable) -> list[dict[str, Any]]:
 @settings(max_examples=25)
 @given(
     writes=st.lists(writes, min_size=1, max_size=3),
-    leaf_rows=st.integers(1, 4),
+    file_rows=st.integers(1, 4),
     task_rows=st.integers(2, 9),
     count=st.integers(1, 5),
 )
 def test_tasks_merge_as_the_driver_does(
-    writes: list[dict[tuple[str, str, int], tuple[int, bool]]], leaf_rows: int, task_rows: int, count: int
+    writes: list[dict[tuple[str, str, int], tuple[int, bool]]], file_rows: int, task_rows: int, count: int
 ) -> None:
-    sizes: dict[str, Any] = {"LEAF_ROWS": leaf_rows, "MAX_LEAF_ROWS": 2 * leaf_rows}
+    sizes: dict[str, Any] = {"FILE_ROWS": file_rows, "MAX_FILE_ROWS": 2 * file_rows}
     with (
-        mock.patch.multiple(leaves, **sizes),
-        mock.patch.multiple(leaf_merge, MAX_LEAF_ROWS=2 * leaf_rows),
+        mock.patch.multiple(sorted_files, **sizes),
+        mock.patch.multiple(sorted_merge, MAX_FILE_ROWS=2 * file_rows),
         mock.patch.multiple(executor_tasks, TASK_ROWS=task_rows),
         tempfile.TemporaryDirectory() as folder,
     ):
         one, many = (DeltaTable.create(f"{folder}/{name}", schema=OFFSETS.schema) for name in ("one", "many"))
         for write in writes:
             rows = rows_of(write)
-            merge_into_leaves(one, TableWrite("offsets", rows), "")
+            merge_sorted(one, TableWrite("offsets", rows), "")
             merge_by_tasks(many, rows, count)
             assert contents(many) == contents(one)
 
 
 def test_sorted_rows_become_leaves(tmp_path: Path) -> None:
     rows = rows_of({(f"g{number:05}", "t", 0): (1, False) for number in range(20_000)}).select(OFFSETS.schema.names)
-    for name, is_sorted, sizes in (("leaves", True, [4_000] * 5), ("files", False, [20_000])):
+    for name, is_sorted, sizes in (("sorted files", True, [4_000] * 5), ("files", False, [20_000])):
         (tmp_path / name).mkdir()
         batches = rows.to_batches(max_chunksize=999)
         files = WrittenFiles.of(results(AppendTask(str(tmp_path / name), OFFSETS.schema, is_sorted)(batches)))
@@ -112,19 +113,23 @@ def test_sorted_rows_become_leaves(tmp_path: Path) -> None:
         assert files.removed == []
 
 
-def leaf(low: str | None, high: str | None, rows: int = 1) -> Leaf:
-    return Leaf(f"{low}-{high}", 1, rows, low, high)
+def sorted_file(low: str | None, high: str | None, rows: int = 1) -> SortedFile:
+    return SortedFile(f"{low}-{high}", 1, rows, low, high)
 
 
 def test_runs_of_leaves() -> None:
-    found = leaf_runs([leaf("a", "c"), leaf("c", "d"), leaf("e", "g"), leaf("f", "f"), leaf("h", "i")])
+    found = file_runs(
+        [sorted_file("a", "c"), sorted_file("c", "d"), sorted_file("e", "g"), sorted_file("f", "f"), sorted_file("h", "i")]
+    )
     assert [(run.low, run.high, run.rows) for run in found] == [("a", "d", 2), ("e", "g", 2), ("h", "i", 1)]
     # a file without statistics may have any row
-    assert [(run.low, run.high, run.rows) for run in leaf_runs([leaf(None, None), leaf("a", "c")])] == [("", None, 2)]
+    assert [(run.low, run.high, run.rows) for run in file_runs([sorted_file(None, None), sorted_file("a", "c")])] == [
+        ("", None, 2)
+    ]
 
 
 def test_ranges_have_similar_numbers_of_rows() -> None:
-    runs = [LeafRun(f"{number:02}", f"{number:02}", (leaf("", "", 10),)) for number in range(12)]
+    runs = [FileRun(f"{number:02}", f"{number:02}", (sorted_file("", "", 10),)) for number in range(12)]
     assert range_starts(runs, 3) == ["04", "08"]
     assert range_starts(runs[:2], 8) == ["01"]
     assert range_starts(runs[:1], 8) == []
@@ -132,7 +137,7 @@ def test_ranges_have_similar_numbers_of_rows() -> None:
 
 
 def test_rows_are_separable_between_runs_and_after_them() -> None:
-    lookup = RunLookup(leaf_runs([leaf("b", "d"), leaf("f", "h")]))
+    lookup = RunLookup(file_runs([sorted_file("b", "d"), sorted_file("f", "h")]))
     separable = {("a", "aa"), ("a", "b"), ("d", "e"), ("e", "ee"), ("e", "f"), ("d", "f"), ("h", "i"), ("a", "z")}
     pairs = {*separable, ("b", "c"), ("c", "d"), ("f", "g"), ("a", "a"), ("e", "e")}
     assert {pair for pair in pairs if lookup.is_separable(*pair)} == separable

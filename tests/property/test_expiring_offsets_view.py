@@ -31,8 +31,10 @@ from coordinator_core.state.group_state import GroupState
 from pipelines.batch.expiry_sweep import sweep
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
+from pipelines.runtime.timestamps import to_ms
 from pipelines.tables.store import TableStore
-from pipelines.timestamps import to_ms
+
+pytestmark = pytest.mark.long
 
 RETENTION_MS = 10
 OFFSETS = "SELECT group_id, topic, partition FROM offsets"

@@ -7,7 +7,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from coordinator_core.codec.messages.offsets import ZERO_UUID
 from coordinator_core.protocol.cluster import FetchedPartition, FetchPartition, FetchRequest, FetchResponse, ForgottenPartition
 from coordinator_core.protocol.error_code import ErrorCode
-from coordinator_core.topics.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, NO_SESSION, FetchSessions, next_epoch
+from coordinator_core.service.topics.fetch_sessions import FINAL_EPOCH, INITIAL_EPOCH, NO_SESSION, FetchSessions, next_epoch
 
 PARTITIONS = range(4)
 _NUMBERS = st.sampled_from(PARTITIONS)

@@ -7,18 +7,16 @@ import numpy as np
 from group_scenarios import group_histories, times
 from hypothesis import example, given
 from hypothesis import strategies as st
+from model_of_status import GroupHistory, burrow_rule, group_status
 
 from coordinator_core.health import (
     NONE,
     CommitPoint,
     CommitWindow,
-    GroupHistory,
     Status,
     StatusSettings,
     WindowColumns,
-    burrow_rule,
     burrow_rule_numbers,
-    group_status,
 )
 
 AT_MS = 100
@@ -37,7 +35,7 @@ def known_at(history: GroupHistory, at_ms: int) -> GroupHistory:
         pending=tuple(
             p._replace(until_ms=p.until_ms if p.until_ms is not None and p.until_ms <= at_ms else None)
             for p in history.pending
-            if p.since_ms <= at_ms
+            if p.commit.since_ms <= at_ms
         ),
     )
 
@@ -66,27 +64,27 @@ def test_statuses_are_consistent(history: GroupHistory, at_ms: int) -> None:
 
 
 @st.composite
-def windows(draw: st.DrawFn) -> CommitWindow:
+def windows(draw: st.DrawFn) -> tuple[CommitWindow, tuple[int, ...]]:
     times = sorted(draw(st.lists(st.integers(0, AT_MS), max_size=SETTINGS.window_commits)))
     offsets = st.integers(5, 9) | st.just(9)
     points = tuple(CommitPoint(draw(offsets), at, draw(st.none() | st.integers(0, 9))) for at in times)
     ends = tuple(draw(st.lists(st.integers(5, 15), min_size=1, max_size=3)))
-    return CommitWindow(points, draw(st.integers(0, 4)), ends, AT_MS, SETTINGS)
+    return CommitWindow(points, draw(st.integers(0, 4)), AT_MS, SETTINGS), ends
 
 
 @given(st.lists(windows(), max_size=20))
 @example([])
-def test_columns_have_the_same_rules(cases: list[CommitWindow]) -> None:
+def test_columns_have_the_same_rules(cases: list[tuple[CommitWindow, tuple[int, ...]]]) -> None:
     columns = np.full((3, len(cases), SETTINGS.window_commits), NONE)
-    for row, window in enumerate(cases):
+    for row, (window, _) in enumerate(cases):
         for column, point in enumerate(reversed(window.commits), 1):
             columns[:, row, -column] = (point.offset, point.committed_at_ms, NONE if point.lag is None else point.lag)
     given_windows = WindowColumns(
         columns[0],
         columns[1],
         columns[2],
-        np.array([window.current_lag for window in cases], np.int64),
-        np.array([min(window.recent_ends) for window in cases], np.int64),
+        np.array([window.current_lag for window, _ in cases], np.int64),
+        np.array([min(ends) for _, ends in cases], np.int64),
     )
     numbers = burrow_rule_numbers(given_windows, AT_MS, SETTINGS)
-    assert numbers.tolist() == [burrow_rule(window).number for window in cases]
+    assert numbers.tolist() == [burrow_rule(window, ends).number for window, ends in cases]

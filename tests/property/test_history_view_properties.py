@@ -13,13 +13,13 @@ from rebalance_walk import Walk, walks
 from table_logs import applied
 
 from coordinator_core.codec.topic_partition import TopicPartition
-from coordinator_core.health.group_history import CommitEvent
+from coordinator_core.health.group_events import CommitEvent
 from coordinator_core.health.offset_jumps import offset_jumps
 from coordinator_core.state.era import Era
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 from pipelines.query.rebalances import IS_REBALANCE
-from pipelines.timestamps import to_ms
+from pipelines.runtime.timestamps import to_ms
 
 ERA = Era.named("4")
 _Row = dict[str, Any]
@@ -101,6 +101,8 @@ def commit_events(snapshot: Snapshot, group_id: str) -> list[CommitEvent]:
             leader_epoch=row["leader_epoch"],
             metadata=row["metadata"] or "",
             transactional=row["producer_id"] is not None,
+            batch_id=row["batch_id"],
+            of_several=row["commits"] > 1,
         )
         events += event.after_rewind(row["min_offset"]) if row["change"] == "rewind" else (event,)
     return events
@@ -113,12 +115,19 @@ def test_resets_equal_the_rule_of_the_core(log: Log, cuts: list[int]) -> None:
     with tempfile.TemporaryDirectory() as root:
         applied(log, ERA, cuts, root, again=False)
         snapshot = Snapshot.open(root)
-        memberships = {group_id: walk.memberships for group_id, walk in walks(log, ERA).items()}
+        memberships = {group_id: walk.memberships for group_id, walk in walks(log, ERA, cuts).items()}
         for group_id in ("a", "b"):
             rows = snapshot.query(f"SELECT * FROM resets WHERE group_id = '{group_id}'").to_pylist()
-            found = Counter((to_ms(r["reset_at"]), r["partition"], r["from_offset"], r["to_offset"], r["reset_by"]) for r in rows)
+            names = ("partition", "from_offset", "to_offset", "reset_by", "from_is_least")
+            found = Counter((to_ms(row["reset_at"]), *(row[name] for name in names)) for row in rows)
             jumps = offset_jumps(commit_events(snapshot, group_id), memberships.get(group_id, []))
-            assert found == Counter((j.at_ms, j.partition.partition, j.from_offset, j.to_offset, str(j.by)) for j in jumps)
+            assert found == Counter(
+                (j.at_ms, j.partition.partition, None if j.hides_origin else j.from_offset, j.to_offset, str(j.by), j.is_least)
+                for j in jumps
+            )
             for row in rows:
+                if row["from_offset"] is None:
+                    assert (row["size"], row["direction"]) == (None, "back")
+                    continue
                 assert row["size"] == abs(row["to_offset"] - row["from_offset"])
                 assert row["direction"] == ("back" if row["to_offset"] < row["from_offset"] else "forward")

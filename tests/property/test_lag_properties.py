@@ -3,36 +3,26 @@
 import math
 from itertools import pairwise
 
-import pyarrow as pa
 from hypothesis import example, given
 from hypothesis import strategies as st
 from lag_samples import (
     LagCase,
     SimulatedTopic,
+    TransactionalLog,
     as_columns,
     as_row,
     commits,
     lag_cases,
+    sample,
     sample_columns,
     sample_histories,
     simulations,
+    without_times,
 )
+from model_of_lag import Commit, LagRow, partition_lag
+from model_of_logs import add_sample, current_log, fold_runs, incarnations, thin
 
-from coordinator_core.health import (
-    LAG_SCHEMA,
-    Commit,
-    EndOffsetSample,
-    KeepRule,
-    LagMethod,
-    PartitionLag,
-    add_sample,
-    current_log,
-    fold_runs,
-    incarnations,
-    kept_samples,
-    partition_lag,
-    thin,
-)
+from coordinator_core.health import LAG_SCHEMA, EndOffsetSample, KeepRule, LagMethod, kept_samples
 
 KEEP = (KeepRule(30_000, 0), KeepRule(90_000, 5_000), KeepRule(200_000, 20_000))
 seconds = ("lag_seconds", "lag_seconds_low", "lag_seconds_high", "stuck_seconds", "drain_seconds", "retention_margin_seconds")
@@ -100,9 +90,18 @@ def test_values_are_finite_and_never_negative(case: LagCase) -> None:
 def test_columns_agree_with_the_scalar_version(cases: list[LagCase]) -> None:
     table = as_columns(cases)
     assert table.schema == LAG_SCHEMA
-    at = table.schema.get_field_index("sampled_at")
-    plain = table.set_column(at, "sampled_at", table["sampled_at"].cast(pa.int64()))
-    assert plain.to_pylist() == [as_row(case.lag()) for case in cases]
+    assert without_times(table).to_pylist() == [as_row(case.lag(), case.committed_at_ms) for case in cases]
+
+
+@given(st.text("dmao", max_size=12), st.data())
+def test_blocked_by_a_transaction_is_the_truth_about_the_log(kinds: str, data: st.DataObject) -> None:
+    """With a count it is exact; without one it is never false."""
+    log = TransactionalLog(kinds)
+    offset = data.draw(st.integers(0, len(kinds)))
+    samples = (sample(0, len(kinds), last_stable=log.last_stable),)
+    counted = log.count(offset, data.draw(st.sampled_from([log.last_stable, len(kinds)])))
+    assert LagCase(Commit(offset), samples, counted=counted).lag().blocked_by_transaction is log.is_blocked(offset)
+    assert LagCase(Commit(offset), samples).lag().blocked_by_transaction in (None, log.is_blocked(offset))
 
 
 @given(sample_histories(), commits)
@@ -164,7 +163,7 @@ def test_distances_of_thinned_samples_are_bounded(samples: tuple[EndOffsetSample
         assert after.answered_at_ms - before.answered_at_ms <= max(2 * KEEP[-1].distance_ms, original)
 
 
-def _ages(lag: PartitionLag) -> tuple[float | str | None, ...]:
+def _ages(lag: LagRow) -> tuple[float | str | None, ...]:
     return (
         lag.lag_seconds,
         lag.lag_seconds_low,

@@ -8,12 +8,12 @@ from expecting import expect_all
 from hypothesis import given
 from hypothesis import strategies as st
 from log_agreement import check
+from message_sets import write_message_set
+from scalar_logs import read_log
 
 from coordinator_core.log.columns import parse_columns, to_log_records
 from coordinator_core.log.compression import Compression, compress, decompress
 from coordinator_core.log.entries import ControlType, LogRecord
-from coordinator_core.log.message_set import write_message_set
-from coordinator_core.log.reader import read_log
 from coordinator_core.log.record_batch import BatchRecord, end_transaction_marker, write_batch
 
 int64 = st.integers(-(1 << 63), (1 << 63) - 1)

@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 from hypothesis import given
 
 from coordinator_core.health import END_OFFSETS_SCHEMA, EndOffsetSample, samples_table
-from pipelines.lag.sample_history import SampleHistory
+from pipelines.lag.sampling.sample_history import SampleHistory
 
 _STORED_EVERY_MS = 600_000
 

@@ -5,10 +5,11 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 from lag_samples import sample_histories
+from model_of_lag import Commit, partition_lag
 
-from coordinator_core.health import Commit, EndOffsetSample, partition_lag, samples_table
-from pipelines.lag.sample_pruning import pruned_samples
-from pipelines.lag.samples_at import sample_of
+from coordinator_core.health import EndOffsetSample, samples_table
+from pipelines.lag.past.samples_at import sample_of
+from pipelines.lag.sampling.sample_pruning import pruned_samples
 
 
 def _spread(samples: tuple[EndOffsetSample, ...], factor: int) -> pa.Table:

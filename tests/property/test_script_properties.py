@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.query.script import Kind, is_complete, split
+from pipelines.query.script import StepKind, is_complete, split
 
 #: Characters that mean something to the division, more often than others.
 CHARACTERS = st.text(st.sampled_from(list("ab1 \n;'\"\\-/*é")), max_size=60)
@@ -20,7 +20,7 @@ STATEMENTS = st.lists(st.one_of(WORDS, QUOTED, COMMENTS), max_size=6).map(lambda
 @given(st.lists(STATEMENTS, max_size=5), st.sampled_from([";", " ;\n", "; -- next\n", "\n;\n\n"]))
 def test_statements_joined_by_semicolons_are_found_again(statements: list[str], separator: str) -> None:
     script = split("".join(statement + separator for statement in statements))
-    assert [(step.kind, step.text) for step in script.steps] == [(Kind.STATEMENT, statement) for statement in statements]
+    assert [(step.kind, step.text) for step in script.steps] == [(StepKind.STATEMENT, statement) for statement in statements]
     assert script.rest == ""
 
 
@@ -59,6 +59,6 @@ def test_complete_texts_are_divided_independently(first: str, second: str) -> No
 @given(st.lists(STATEMENTS, max_size=3), st.sampled_from(["\\x", "\\watch 2 3", "\\d offsets"]))
 def test_a_command_ends_with_its_line(statements: list[str], command: str) -> None:
     script = split("".join(f"{command}  \n{statement};" for statement in statements))
-    found = [step.text for step in script.steps if step.kind is Kind.COMMAND]
+    found = [step.text for step in script.steps if step.kind is StepKind.COMMAND]
     assert found == [command] * len(statements)
-    assert [step.text for step in script.steps if step.kind is Kind.STATEMENT] == statements
+    assert [step.text for step in script.steps if step.kind is StepKind.STATEMENT] == statements

@@ -31,7 +31,7 @@ from coordinator_core.state.transaction_state import (
     PREPARE_ABORT,
     PREPARE_COMMIT,
 )
-from coordinator_core.transactions.behaviour import TRANSACTION_BEHAVIOURS
+from coordinator_core.transaction_coordinator.behaviour import TRANSACTION_BEHAVIOURS
 
 PARTITION = partition_for("transactional-id", 50)
 IDS = [name for name in (f"id-{number}" for number in range(300)) if partition_for(name, 50) == PARTITION][:3]
@@ -56,7 +56,7 @@ class Decision(NamedTuple):
 class TransactionMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.at = TransactionHarness("4")
+        self.at = TransactionHarness(era="4")
         #: What a client of each id believes its producer to be, and whether it uses transaction version 2.
         self.clients: dict[str, list[ProducerEpoch]] = {name: [] for name in IDS}
         self.read = 0
@@ -66,7 +66,7 @@ class TransactionMachine(RuleBasedStateMachine):
 
     @initialize(era=st.sampled_from(list(TRANSACTION_BEHAVIOURS)), epoch=st.sampled_from([None, None, MAX_EPOCH - 2]))
     def start(self, era: str, epoch: int | None) -> None:
-        self.at = TransactionHarness(era)
+        self.at = TransactionHarness(era=era)
         if epoch is not None:
             for name in IDS:
                 producer_id = self.at.producer_ids.generate()

@@ -9,7 +9,7 @@ from transaction_tables import TransactionTables
 
 from coordinator_core.state.transaction_cache import LoggedTransaction
 from pipelines.query.check import check
-from pipelines.timestamps import to_time
+from pipelines.runtime.timestamps import to_time
 
 _COLUMNS = (
     *("transactional_id", "state", "producer_id", "producer_epoch", "timeout_ms", "partitions", "start_timestamp"),

@@ -17,12 +17,12 @@ from typing import Any
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult
 
-from coordinator_core.alerts import Alert
 from pipelines.alerts.alert_store import AlertStore
 from pipelines.alerts.evaluation_log import EvaluationLog
 from pipelines.alerts.evaluator import AlertEvaluator
 from pipelines.alerts.rules_file import load_rules
-from pipelines.private.kafka.ports import PortReservation
+from pipelines.alerts.states import Alert
+from pipelines.examples.private.kafka.ports import PortReservation
 
 
 @dataclass

@@ -11,7 +11,7 @@ from typing import Any
 from debian_packages import debian_program
 from eventually import eventually
 
-from pipelines.private.kafka.ports import PortReservation
+from pipelines.examples.private.kafka.ports import PortReservation
 
 _CONFIGURATION = """
 route:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from pipelines.progress import Progress
+from pipelines.runtime.progress import Progress
 
 #: A download that receives nothing for this time has failed; one that receives something may take as long as it needs.
 PATIENCE_SECONDS = 90

@@ -8,8 +8,8 @@ from pathlib import Path
 from apt_downloads import is_apt_here
 from debian_packages import debian_files, debian_files_with_dependencies, library_path
 
-from pipelines.cache.folder import cache_root
-from pipelines.progress import Progress
+from pipelines.runtime.cache.folder import cache_root
+from pipelines.runtime.progress import Progress
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 _FONTS = "fonts-dejavu-core"

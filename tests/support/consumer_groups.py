@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from coordinator_core.assignors import (
     Assignment,
     Assignor,
-    ClusterMetadata,
+    Cluster,
     RebalanceProtocol,
     Subscription,
     TopicPartition,
@@ -26,12 +26,12 @@ def text_of(owned: tuple[TopicPartition, ...]) -> str:
     return " ".join(f"{topic}-{partition}" for topic, partition in owned)
 
 
-Topics = ClusterMetadata | Mapping[str, int]
+Topics = Cluster | Mapping[str, int]
 
 
 def assigned(assignor: Assignor, topics: Topics, subscriptions: Mapping[str, Subscription]) -> dict[str, str]:
     """The partitions that an assignor gives to each member."""
-    metadata = topics if isinstance(topics, ClusterMetadata) else ClusterMetadata.of_counts(topics)
+    metadata = topics if isinstance(topics, Cluster) else Cluster.of_counts(topics)
     return {member: text_of(assignment.partitions) for member, assignment in assignor.assign(metadata, subscriptions).items()}
 
 
@@ -49,7 +49,7 @@ class ConsumerGroup:
     """A group whose members all use the same assignor; each member has its own instance."""
 
     def __init__(self, assignor: Assignor, topics: Topics) -> None:
-        self.metadata = topics if isinstance(topics, ClusterMetadata) else ClusterMetadata.of_counts(topics)
+        self.metadata = topics if isinstance(topics, Cluster) else Cluster.of_counts(topics)
         self.generation = 0
         self.members: dict[str, Member] = {}
         self._assignor = assignor

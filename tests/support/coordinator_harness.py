@@ -10,12 +10,12 @@ from typing import Any
 from coordinator_core.codec import decode, encode
 from coordinator_core.codec.records import Record
 from coordinator_core.codec.topic_partition import TopicPartition
-from coordinator_core.coordinator.classic.group import ClassicGroup
-from coordinator_core.coordinator.classic.states import ClassicGroupState
-from coordinator_core.coordinator.config import CoordinatorConfig
-from coordinator_core.coordinator.coordinator import GroupCoordinator
-from coordinator_core.coordinator.result import CoordinatorResult, Write
-from coordinator_core.coordinator.shard import GroupCoordinatorShard
+from coordinator_core.group_coordinator.config import CoordinatorConfig
+from coordinator_core.group_coordinator.group.classic_group import ClassicGroup
+from coordinator_core.group_coordinator.group.states import ClassicGroupState
+from coordinator_core.group_coordinator.group_coordinator import GroupCoordinator
+from coordinator_core.group_coordinator.result import CoordinatorResult, Write
+from coordinator_core.group_coordinator.shard import GroupCoordinatorShard
 from coordinator_core.log.entries import ControlType, LogRecord
 from coordinator_core.log.record_batch import control_key
 from coordinator_core.protocol import apis

@@ -20,7 +20,7 @@ from protocol_member import NEW, NONE, OLD, STATIC, Age, ProtocolMember, finish_
 from transactional_commits import TransactionalCommits
 
 from coordinator_core.protocol.error_code import ErrorCode
-from pipelines.private.kafka.clients import Clients
+from pipelines.examples.private.kafka.clients import Clients
 
 TOPICS: Mapping[str, int] = {"orders": 4, "payments": 4, "clicks": 4}
 #: Longer than everything that a test does with a coordinator: members alive at the end of the scenario stay alive.
@@ -36,6 +36,8 @@ COORDINATOR_SETTINGS: Mapping[str, int] = {
 #: A late member is late by this.
 _SHORT_MS = 2500
 _LIMIT_SECONDS = 30
+#: kafka-python 3.0 joins again if its join is answered while it is not in `poll`.
+LONG_POLL_MS = 3_000
 _CONNECT = {"sessioned": b"\x01\x02", "compatible": b"\x00\xff" * 20}
 _SUBSCRIPTION = bytes.fromhex("0001 00000001 0006 6f7264657273 ffffffff 00000000")
 
@@ -226,12 +228,12 @@ def _python_consumer(on: Stage, group: str) -> None:
         connections_max_idle_ms=PATIENT_MS + 10_000,
         heartbeat_interval_ms=200,
     )
-    # otherwise it may lead its group before it knows of any partition
-    consumer.partitions_for_topic("clicks")
     consumer.subscribe(["clicks"])
+    # metadata that arrived after it has led its group would make it join again
+    consumer.topics()
 
     def assigned() -> int:
-        consumer.poll(timeout_ms=50)
+        consumer.poll(timeout_ms=LONG_POLL_MS)
         return len(consumer.assignment())
 
     eventually(f"{group} has an assignment", assigned, at_least(4), patience_seconds=_LIMIT_SECONDS, pause_seconds=0)

@@ -7,8 +7,8 @@ from typing import NoReturn
 import pytest
 
 from pipelines.tables.writer import TablesWriter
-from pipelines.writers.delta_rs import DeltaRsWriter
-from pipelines.writers.table_write import TableWrite
+from pipelines.tables.writers.delta_rs import DeltaRsWriter
+from pipelines.tables.writers.table_write import TableWrite
 
 
 class Killed(Exception):

@@ -12,7 +12,7 @@ from coordinator_core.producers.append import Marker
 from coordinator_core.producers.rules import RULES_SINCE
 from coordinator_core.segment_log.data_partition import Appended, DataPartition
 from coordinator_core.segment_log.topic_config import TopicConfig
-from coordinator_core.topics.batch_check import BatchLimits, check_batch
+from coordinator_core.service.topics.batch_check import BatchLimits, check_batch
 
 NOW_MS = 1_700_000_000_000
 EXPIRATION_MS = 86_400_000

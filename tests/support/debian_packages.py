@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from apt_downloads import download_missing, download_package, is_apt_here
 
-from pipelines.cache.folder import cache_root, forget, hold, lock, unfinished
-from pipelines.progress import Progress
+from pipelines.runtime.cache.folder import cache_root, forget, hold, lock, unfinished
+from pipelines.runtime.progress import Progress
 
 _KIND = "debian"
 _UNPACK_SECONDS = 300

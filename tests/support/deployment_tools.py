@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from pipelines.cache.folder import cache_root
-from pipelines.progress import Progress
+from pipelines.runtime.cache.folder import cache_root
+from pipelines.runtime.progress import Progress
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

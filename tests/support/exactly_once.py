@@ -19,8 +19,8 @@ from live_kafka import QUIET, SURVIVES_RESTARTS
 from read_topics import read_topic
 from transform_worker import transformed
 
-from pipelines.private.coordinator import PrivateCoordinator
-from pipelines.private.kafka.ports import PortReservation
+from pipelines.examples.private.kafka.ports import PortReservation
+from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
 INPUT, OUTPUT, GROUP = "input", "output", "transformers"
 PARTITIONS = 8

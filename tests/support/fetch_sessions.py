@@ -7,7 +7,7 @@ from uuid import UUID
 from coordinator_core.codec.messages.offsets import ZERO_UUID
 from coordinator_core.protocol.cluster import FetchedPartition, FetchPartition, FetchRequest, FetchResponse, ForgottenPartition
 from coordinator_core.protocol.error_code import ErrorCode
-from coordinator_core.topics.fetch_sessions import CachedPartition, Fetch, FetchSessions
+from coordinator_core.service.topics.fetch_sessions import CachedPartition, Fetch, FetchSessions
 
 IDS: Mapping[str, UUID] = {name: UUID(int=number) for number, name in enumerate(("foo", "bar", "zar"), 1)}
 NAMES: Mapping[UUID, str] = {topic_id: name for name, topic_id in IDS.items()}

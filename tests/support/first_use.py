@@ -10,9 +10,9 @@ from java_tools import tools_jars
 from member_programs import build_members
 from object_stores import install_emulators
 
-from pipelines.cache.jars import resolved_jars
-from pipelines.cache.kernels import compile_kernels
-from pipelines.private.kafka.distribution import broker_jars
+from pipelines.examples.private.kafka.distribution import broker_jars
+from pipelines.runtime.cache.jars import resolved_jars
+from pipelines.runtime.cache.kernels import compile_kernels
 
 #: The token provider that matches Spark 4.2 is not in every repository; without Kerberos any version works.
 TOKEN_PROVIDER = "4.0.0"
@@ -29,8 +29,8 @@ def prepare(markers: Set[str]) -> None:
     """Prepare tests that have these markers. Does nothing where it was done before, or by another process meanwhile."""
     compile_kernels(_progress)
     if "spark" in markers:
-        from pipelines.source.spark_kafka import connector_jars
-        from pipelines.spark.session import DELTA
+        from pipelines.job.spark.session import DELTA
+        from pipelines.job.spark.spark_kafka import connector_jars
 
         resolved_jars(*DELTA, progress=_progress)
         connector_jars(TOKEN_PROVIDER, _progress)

@@ -11,7 +11,7 @@ from following import Job
 from coordinator_core.sources.segments import SegmentSource
 from coordinator_core.state.era import Era
 from pipelines.batch.apply import BatchApplier
-from pipelines.errors import UsageError
+from pipelines.runtime.errors import UsageError
 from pipelines.source.changes import SCHEMA
 from pipelines.source.log_reading import SourceOptions, read_ranges
 from pipelines.source.ranges import ranges

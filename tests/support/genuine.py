@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from coordinator_core.log.entries import LogRecord
-from pipelines.example.example_log import unpack
+from pipelines.examples.log.example_log import unpack
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 

@@ -4,17 +4,11 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 from lag_samples import sample_histories
+from model_of_lag import TopicFacts
+from model_of_status import ExpiryEvent, GroupHistory, PendingSpan
 
 from coordinator_core.codec.topic_partition import TopicPartition
-from coordinator_core.health import (
-    CommitEvent,
-    EndOffsetSample,
-    ExpiryEvent,
-    GroupHistory,
-    MembershipEvent,
-    PendingCommit,
-    TopicFacts,
-)
+from coordinator_core.health import CommitEvent, EndOffsetSample, MembershipEvent, PendingCommit
 
 ORDERS = tuple(TopicPartition("orders", number) for number in range(4))
 
@@ -28,7 +22,7 @@ class Scenario:
     memberships: list[MembershipEvent] = field(default_factory=list)
     rebalances: list[int] = field(default_factory=list)
     expiries: list[ExpiryEvent] = field(default_factory=list)
-    pending: list[PendingCommit] = field(default_factory=list)
+    pending: list[PendingSpan] = field(default_factory=list)
     facts: dict[str, TopicFacts] = field(default_factory=dict)
 
     def commit(self, at: float, offset: int | None, partition: int = 0, epoch: int | None = 3) -> "Scenario":
@@ -91,7 +85,10 @@ def group_histories(draw: st.DrawFn) -> GroupHistory:
     states = st.sampled_from(["Stable", "Stable", "Empty", "Dead"])
     memberships = st.builds(MembershipEvent, times, states, st.integers(0, 3), st.integers(0, 3))
     pending = st.builds(
-        lambda since, p, length: PendingCommit(since, p, length and since + length), times, partitions, st.none() | times
+        lambda since, p, length: PendingSpan(PendingCommit(since, p), length and since + length),
+        times,
+        partitions,
+        st.none() | times,
     )
     return GroupHistory(
         "billing",

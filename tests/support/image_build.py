@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from apt_downloads import download_package, is_apt_here
 
-from pipelines.progress import Progress
+from pipelines.runtime.progress import Progress
 
 #: The image that `new_base` makes; `minbase` has what the image of Docker Hub has.
 BASE_IMAGE = "debian:bookworm-slim"

@@ -6,10 +6,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable
 
 from pipelines.batch import apply
 from pipelines.tables import writer
+from pipelines.tables.delta_writes import write_rows
 from pipelines.tables.writer import TablesWriter
 
 LIMIT_SECONDS = 300
@@ -84,7 +85,7 @@ def gates() -> Iterator[None]:
         for module in (apply, writer):
             patch.setattr(module, "failpoint", _gate)
         patch.setattr(TablesWriter, "commit", commit)
-        patch.setattr(writer, "write_deltalake", _gated(write_deltalake, "writing:batches"))
+        patch.setattr(writer, "write_rows", _gated(write_rows, "writing:batches"))
         patch.setattr(DeltaTable, "create_write_transaction", _gated(DeltaTable.create_write_transaction, "claiming"))
         patch.setattr(DeltaTable, "restore", _gated(DeltaTable.restore, "restoring"))
         yield

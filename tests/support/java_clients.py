@@ -12,8 +12,9 @@ from py4j import java_gateway, protocol
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from py4j.protocol import Py4JJavaError
 
-from pipelines.cache.jars import java_executable, resolved_jars, spark_jars
-from pipelines.progress import Progress
+from pipelines.runtime.cache.jars import resolved_jars, spark_jars
+from pipelines.runtime.cache.java import java_executable
+from pipelines.runtime.progress import Progress
 
 #: Releases whose clients tests run: those before 2.8 require Produce.
 VERSIONS = ("0.11.0.3", "1.0.2", "1.1.1", "2.0.1", "2.3.1", "2.5.1", "2.7.2")
@@ -129,6 +130,21 @@ class JavaClients:
             topic,
         )
 
+    #: Exception of a call.
+    error = Py4JJavaError
+
+    def consumer(self, bootstrap: str, group: str, topic: str, settings: Mapping[str, str]) -> Any:
+        """A `KafkaConsumer` that is subscribed to a topic, for one thread. Close it."""
+        given = {"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": "false", **settings}
+        given |= {f"{part}.deserializer": f"{_BYTES}Deserializer" for part in ("key", "value")}
+        consumer = self._jvm.org.apache.kafka.clients.consumer.KafkaConsumer(_properties(self._jvm, given))
+        consumer.subscribe(self._jvm.java.util.List.of(topic))
+        return consumer
+
+    def milliseconds(self, number: int) -> Any:
+        """A `java.time.Duration`."""
+        return self._jvm.java.time.Duration.ofMillis(number)
+
     def produce(self, bootstrap: str, topic: str, value: bytes) -> str:
         """Send one record and wait: the class of the exception that it ends with, or ""."""
         settings = {"bootstrap.servers": bootstrap, "max.block.ms": "10000", "retries": "3"}
@@ -171,6 +187,20 @@ class JavaClients:
             consumer.close()
         return values
 
+    def read_and_commit(self, bootstrap: str, group: str, topic: str, count: int) -> None:
+        """Read that many committed records of partition 0, poll on for a moment, and commit the position."""
+        consumer, at = self._assigned(bootstrap, topic, "read_committed", {"group.id": group})
+        try:
+            consumer.seekToBeginning(self._jvm.java.util.List.of(at))
+            read = 0
+            while read < count:
+                read += consumer.poll(self._jvm.java.time.Duration.ofMillis(_POLL_MS)).count()
+            for _ in range(5):
+                consumer.poll(self._jvm.java.time.Duration.ofMillis(_POLL_MS))
+            consumer.commitSync()
+        finally:
+            consumer.close()
+
     @contextmanager
     def reader(self, bootstrap: str, topic: str, partitions: int) -> Iterator[Callable[[], list[bytes]]]:
         """A consumer of all partitions from their beginning, closed at the end; a call polls once and returns the values."""
@@ -202,8 +232,8 @@ class JavaClients:
         finally:
             consumer.close()
 
-    def _assigned(self, bootstrap: str, topic: str, isolation: str) -> tuple[Any, Any]:
-        settings = {"bootstrap.servers": bootstrap, "isolation.level": isolation, "enable.auto.commit": "false"}
+    def _assigned(self, bootstrap: str, topic: str, isolation: str, more: Mapping[str, str] | None = None) -> tuple[Any, Any]:
+        settings = {"bootstrap.servers": bootstrap, "isolation.level": isolation, "enable.auto.commit": "false", **(more or {})}
         settings |= {f"{part}.deserializer": f"{_BYTES}Deserializer" for part in ("key", "value")}
         consumer = self._jvm.org.apache.kafka.clients.consumer.KafkaConsumer(_properties(self._jvm, settings))
         at = self._jvm.org.apache.kafka.common.TopicPartition(topic, 0)

@@ -4,9 +4,10 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from pipelines.cache.jars import java_executable, resolved_jars
-from pipelines.private.kafka.distribution import broker_jars, version_tuple
-from pipelines.progress import Progress
+from pipelines.examples.private.kafka.distribution import broker_jars, version_tuple
+from pipelines.runtime.cache.jars import resolved_jars
+from pipelines.runtime.cache.java import java_executable
+from pipelines.runtime.progress import Progress
 
 _NEWEST = "4.1.1"
 #: The first release whose `kafka-consumer-groups` is written in Java and has a jar of its own, apart from the broker's.

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from coordinator_core.state.era import Era
-from pipelines.configuration import load_configuration
 from pipelines.job import job
 from pipelines.job.run_options import RunOptions
+from pipelines.runtime.configuration import load_configuration
 from pipelines.source.address import parse_address
 
 NOW_MS = 1_795_300_000_000

@@ -33,10 +33,10 @@ from crash_log import CrashLog
 from killed_runs import Workload
 from table_contents import contents_of, digest
 
-from pipelines import failpoints
-from pipelines.errors import UsageError
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
+from pipelines.runtime import failpoints
+from pipelines.runtime.errors import UsageError
 from pipelines.tables import definitions
 
 #: Runs that are not killed must end within this time.

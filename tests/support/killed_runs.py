@@ -16,16 +16,16 @@ from table_contents import contents_of
 from coordinator_core.state.era import Era
 from pipelines.batch.apply import BatchApplier
 from pipelines.batch.expiry_sweep import sweep
-from pipelines.errors import UsageError
-from pipelines.maintain import Maintenance, maintain
 from pipelines.query.engine import Snapshot
+from pipelines.runtime.errors import UsageError
+from pipelines.runtime.timestamps import at_ms
 from pipelines.source.changes import SCHEMA
 from pipelines.source.log_reading import SourceOptions, read_ranges
 from pipelines.source.ranges import Offsets, ranges
 from pipelines.tables.store import Batch, TableStore
 from pipelines.tables.writer import TablesWriter
 from pipelines.tables.writer_lock import writer_lock
-from pipelines.timestamps import at_ms
+from pipelines.upkeep.maintain import Maintenance, maintain
 
 ERA = Era.named("4")
 STEPS_PER_STAGE = 3

@@ -7,22 +7,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
+from model_of_lag import NO_FACTS, Commit, LagRow, TopicFacts, partition_lag
+from model_of_trends import LagTrend
 
 from coordinator_core.health import (
-    NO_FACTS,
     NONE,
     AppendTime,
-    Commit,
     CommitColumns,
-    EarlierLag,
     EndOffsetSample,
     FactColumns,
-    PartitionLag,
     RecordCount,
     SampleColumns,
-    TopicFacts,
+    TrendColumns,
     lag_columns,
-    partition_lag,
 )
 
 REASONS = ("topic_authorization_failed", "leader_not_available")
@@ -46,11 +43,15 @@ class LagCase:
     facts: TopicFacts = NO_FACTS
     counted: RecordCount | None = None
     append_time: AppendTime | None = None
-    earlier: EarlierLag | None = None
+    trend: LagTrend | None = None
 
-    def lag(self) -> PartitionLag:
+    @property
+    def committed_at_ms(self) -> int | None:
+        return None if self.commit is None else self.commit.committed_at_ms
+
+    def lag(self) -> LagRow:
         return partition_lag(
-            self.commit, self.samples, self.facts, counted=self.counted, append_time=self.append_time, earlier=self.earlier
+            self.commit, self.samples, self.facts, counted=self.counted, append_time=self.append_time, trend=self.trend
         )
 
 
@@ -94,7 +95,8 @@ def sample_histories(draw: st.DrawFn, min_size: int = 0, max_size: int = 8) -> t
         if event == "fail":
             found.append(sample(at, None, reason=REASONS[choice % 2], **values))
         else:
-            values |= {"last_stable": start + other % (end - start + 1) if choice % 3 else None}
+            # requested after the log end, so it may be greater
+            values |= {"last_stable": start + other % (end - start + 2) if choice % 3 else None}
             values |= {"leader_epoch": epoch if (choice + other) % 4 else None}
             found.append(sample(at, end, start if (choice + 2 * other) % 5 else None, **values))
         at += duration
@@ -104,6 +106,8 @@ def sample_histories(draw: st.DrawFn, min_size: int = 0, max_size: int = 8) -> t
 commits = st.builds(Commit, offsets, optional(times), st.sampled_from([None, "id0", "id1"]), optional(times))
 
 
+slopes = st.sampled_from([-2.0, -0.5, 0.0, 0.25, 3.0])
+rates = st.sampled_from([0.0, 0.5, 4.0])
 truths = st.none() | st.booleans()
 
 
@@ -117,18 +121,18 @@ def lag_cases(draw: st.DrawFn) -> LagCase:
     offset = draw(st.integers(0, end) | offsets)
     topic_id = draw(st.sampled_from([None, last.topic_id, last.topic_id, "id0"]))
     commit = Commit(offset, draw(optional(earlier_times)), topic_id, draw(optional(earlier_times)))
-    counted, append_time, earlier = None, None, None
+    counted, append_time, trend = None, None, None
     if draw(st.booleans()):
-        to = draw(st.sampled_from([end, end, offset + 1]))
+        to = draw(st.sampled_from([end, end, last.last_stable or end, offset + 1]))
         first = draw(optional(st.integers(offset, max(offset, to - 1))))
         counted = RecordCount(draw(st.sampled_from([offset, offset, offset + 1])), to, 0 if first is None else 1, first)
     if draw(st.booleans()):
         begin, until = sorted((draw(earlier_times), draw(earlier_times)))
         append_time = AppendTime(draw(st.sampled_from([offset, offset, offset + 1])), begin, until)
     if draw(st.booleans()):
-        earlier = EarlierLag(draw(earlier_times), draw(st.sampled_from([offset, 0])), draw(st.integers(-3, 12)))
+        trend = LagTrend(draw(slopes), draw(st.integers(60, 900)), *draw(st.tuples(rates, rates)), draw(optional(times)))
     facts = TopicFacts(draw(truths), draw(truths), draw(optional(times)))
-    return LagCase(draw(st.sampled_from([commit, commit, commit, None])), samples, facts, counted, append_time, earlier)
+    return LagCase(draw(st.sampled_from([commit, commit, commit, None])), samples, facts, counted, append_time, trend)
 
 
 # -- a topic whose true ages are known
@@ -166,6 +170,32 @@ def simulations(draw: st.DrawFn) -> tuple[SimulatedTopic, tuple[tuple[int, int, 
     return SimulatedTopic(readable_at), tuple(requests)
 
 
+# -- a topic with transactions
+
+
+@dataclass(frozen=True)
+class TransactionalLog:
+    """A log whose records are data, markers, aborted records or records of open transactions (`dmao`), one per offset."""
+
+    kinds: str
+
+    @property
+    def last_stable(self) -> int:
+        """The first record of the oldest open transaction; the end if none is open."""
+        return self.kinds.index("o") if "o" in self.kinds else len(self.kinds)
+
+    def count(self, offset: int, until: int) -> RecordCount:
+        """The data records from an offset up to another one, as a Fetch with read_committed finds them."""
+        found = [at for at in range(offset, min(until, self.last_stable)) if self.kinds[at] == "d"]
+        return RecordCount(offset, max(offset, min(until, self.last_stable)), len(found), found[0] if found else None)
+
+    def is_blocked(self, offset: int) -> bool:
+        """True if a consumer with read_committed gets nothing, because a transaction is open."""
+        return (
+            self.last_stable < len(self.kinds) and offset < len(self.kinds) and "d" not in self.kinds[offset : self.last_stable]
+        )
+
+
 # -- columns
 
 
@@ -199,18 +229,40 @@ def as_columns(cases: Sequence[LagCase]) -> pa.Table:
             moved_at_ms=_column([commit.moved_at_ms for commit in commits]),
             **_fields("counted", ("from", "to", "records", "first"), [case.counted for case in cases]),
             **_fields("append", ("offset", "from_ms", "until_ms"), [case.append_time for case in cases]),
-            **_fields("earlier", ("at_ms", "offset", "lag"), [case.earlier for case in cases]),
         ),
         columns,
         facts,
+        trend=trend_values([case.trend for case in cases]),
     )
 
 
-def as_row(lag: PartitionLag) -> dict[str, Any]:
-    """The scalar result with the names and types of `lag_columns`."""
+def trend_values(trends: Sequence[LagTrend | None]) -> TrendColumns:
+    """Trends as columns."""
+    found = TrendColumns.unknown(len(trends))
+    for row, trend in enumerate(trends):
+        if trend is not None:
+            columns = (found.slope, found.window_seconds, found.produce_rate, found.consume_rate)
+            for column, value in zip(columns, trend[:4], strict=True):
+                column[row] = value
+            found.falls_behind_since_ms[row] = NONE if trend.falls_behind_since_ms is None else trend.falls_behind_since_ms
+    return found
+
+
+def without_times(table: pa.Table) -> pa.Table:
+    """A result of `lag_columns` with timestamps as numbers."""
+    for name in ("sampled_at", "falls_behind_since", "committed_at"):
+        table = table.set_column(table.schema.get_field_index(name), name, table[name].cast(pa.int64()))
+    return table
+
+
+def as_row(lag: LagRow, committed_at_ms: int | None = None) -> dict[str, Any]:
+    """The scalar result, and the time of the commit, with the names and types of `lag_columns`."""
     row = {name: getattr(lag, name) for name in lag.__dataclass_fields__}
     sampled_at = row.pop("sampled_at_ms")
     row["sampled_at"] = None if sampled_at is None else sampled_at * 1000
+    since = row.pop("falls_behind_since_ms")
+    row["falls_behind_since"] = None if since is None else since * 1000
+    row["committed_at"] = None if committed_at_ms is None else committed_at_ms * 1000
     row["lag_method"] = str(row["lag_method"])
     return row
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines.phases import Phases
+from pipelines.runtime.phases import Phases
 from pipelines.tables import definitions
 from pipelines.tables.store import Batch, TableStore
 from pipelines.tables.writer import TablesWriter
-from pipelines.writers.delta_rs import DeltaRsWriter
-from pipelines.writers.table_write import EFFECTIVE_OFFSET, TableWrite
+from pipelines.tables.writers.delta_rs import DeltaRsWriter
+from pipelines.tables.writers.table_write import EFFECTIVE_OFFSET, TableWrite
 
 #: Time of the sample.
 SAMPLED_AT = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
@@ -53,12 +53,14 @@ def write_tables(
     root: str,
     at: datetime = SAMPLED_AT,
     transaction_offsets: Mapping[int, int] | None = None,
+    *,
+    interval_seconds: int | None = None,
     **tables: Iterable[Mapping[str, Any]],
 ) -> Batch:
     """Write a batch with these rows, by table; missing columns have usual values. Replaced tables have these rows only."""
     store = TableStore(root)
     store.create()
-    writer = TablesWriter.claim(store)
+    writer = TablesWriter.claim(store, interval_seconds)
     phases = Phases(at)
     batch_id = writer.begin()
     for name, given in tables.items():

@@ -11,10 +11,13 @@ from coordinator_core.reduction.range_reduction import RangeReducer
 from coordinator_core.sources.kafka import KafkaSource
 from coordinator_core.state.era import Era
 from pipelines.batch.apply import BatchApplier
-from pipelines.lag.source_sampling import open_sampling
+from pipelines.job.source_sampling import open_sampling
 from pipelines.query.engine import Snapshot
+from pipelines.source.address import parse_address
 from pipelines.source.changes import SCHEMA
+from pipelines.source.log_reading import SourceOptions
 from pipelines.source.reduction_rows import change_rows
+from pipelines.source.transaction_log import TransactionLogReader, transaction_address
 from pipelines.tables.store import TableStore
 
 ERA = Era.named("4")
@@ -30,7 +33,9 @@ def now_ms() -> int:
 class LiveLag:
     """One job. `sample` reads the new commits of the cluster and samples the topics of all groups."""
 
-    def __init__(self, bootstrap: str, root: Path, kafka: dict[str, str] | None = None, **options: Any) -> None:
+    def __init__(
+        self, bootstrap: str, root: Path, kafka: dict[str, str] | None = None, *, transactions: bool = False, **options: Any
+    ) -> None:
         self.root = str(root)
         self.lines: list[str] = []
         self._address = f"kafka://{bootstrap}/__consumer_offsets"
@@ -42,7 +47,10 @@ class LiveLag:
         self._store = TableStore(self.root)
         if not self._store.exists():
             self._store.create()
-        self._applier = BatchApplier(self._store, ERA, ERA.default_retention_ms, dict, bulk_rows=1_000_000)
+        self._reader = self._transaction_reader() if transactions else None
+        self._applier = BatchApplier(
+            self._store, ERA, ERA.default_retention_ms, dict, bulk_rows=1_000_000, transactions=self._reader
+        )
 
     def sample(self, *, with_commits: bool = True) -> dict[Key, dict[str, Any]]:
         """The rows of the table `lag` after a sample, which comes after the commits that the cluster has by now."""
@@ -52,6 +60,11 @@ class LiveLag:
         assert batch is not None
         return self.rows()
 
+    def close(self) -> None:
+        """End the connections of the reader of transactions."""
+        if self._reader is not None:
+            self._reader.close()
+
     def rows(self) -> dict[Key, dict[str, Any]]:
         """The rows of the table `lag`."""
         return {(row["group_id"], row["topic"], row["partition"]): row for row in self.query("SELECT * FROM lag")}
@@ -59,6 +72,10 @@ class LiveLag:
     def query(self, sql: str) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = Snapshot.open(self.root).query(sql).to_pylist()
         return rows
+
+    def _transaction_reader(self) -> TransactionLogReader:
+        address = transaction_address(parse_address(self._address), "source", ERA.name)
+        return TransactionLogReader(SourceOptions(address, ERA.name, ERA.default_retention_ms, self._kafka), self.lines.append)
 
     def _read_commits(self) -> None:
         last = self._store.last_batch()
@@ -73,3 +90,5 @@ class LiveLag:
                     changes += change_rows(reducer.finish(), start, end, ERA, ERA.default_retention_ms)
         if changes:
             self._applier.apply_rows(pa.Table.from_batches(changes, SCHEMA))
+        elif self._reader is not None:
+            self._applier.apply_transactions()

@@ -8,11 +8,11 @@ from typing import Any
 from uuid import UUID
 
 from genuine import DATA
+from scalar_logs import read_log
 
 from coordinator_core.codec import decode
 from coordinator_core.log.entries import LogRecord
 from coordinator_core.log.partition_metadata import parse_topic_id, partition_of
-from coordinator_core.log.reader import read_log
 from coordinator_core.state.anomaly import Anomaly
 from coordinator_core.state.era import Era
 from coordinator_core.state.group_state import GroupState

@@ -1,9 +1,11 @@
 """Comparison of the compiled columns with the scalar reader, for any bytes."""
 
+from scalar_logs import read_log
+
 from coordinator_core.log.columns import RecordColumns, end_of, parse_columns, to_log_records
 from coordinator_core.log.damage import ENDS_READING, Damage
 from coordinator_core.log.entries import LogRecord
-from coordinator_core.log.reader import NO_END, frames, read_log
+from coordinator_core.log.reader import NO_END, frames
 
 
 def check(data: bytes, start: int = 0, end: int | None = None) -> RecordColumns:

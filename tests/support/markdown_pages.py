@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -33,7 +34,7 @@ class Block:
 def blocks(page: Path) -> list[Block]:
     """Fenced blocks, in order. A block without a closing fence extends to the end of the page."""
     text = page.read_text(encoding="utf-8")
-    return [_block(token, text.splitlines()) for token in _PARSER.parse(text) if token.type == "fence"]
+    return [_block(token, text.splitlines()) for token in _tokens(text) if token.type == "fence"]
 
 
 def _block(token: Token, lines: list[str]) -> Block:
@@ -61,7 +62,7 @@ def links(page: Path) -> list[str]:
 
 def anchors(page: Path) -> set[str]:
     """Anchors that headings get when the page is rendered; the second of the same name ends in -1."""
-    tokens = _PARSER.parse(page.read_text(encoding="utf-8"))
+    tokens = _tokens(page.read_text(encoding="utf-8"))
     seen: dict[str, int] = {}
     for opening, title in pairwise(tokens):
         if opening.type == "heading_open":
@@ -72,5 +73,11 @@ def anchors(page: Path) -> set[str]:
 
 
 def _inline(page: Path) -> Iterator[Token]:
-    for token in _PARSER.parse(page.read_text(encoding="utf-8")):
+    for token in _tokens(page.read_text(encoding="utf-8")):
         yield from token.children or (token,)
+
+
+@cache
+def _tokens(text: str) -> tuple[Token, ...]:
+    """The tokens of a page. Many tests read each page, and parsing all pages takes seconds."""
+    return tuple(_PARSER.parse(text))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from coordinator_harness import Call, Harness
 from expecting import expect
 
-from coordinator_core.assignors import ClusterMetadata, TopicPartition
+from coordinator_core.assignors import Cluster, TopicPartition
 from coordinator_core.member import Effects, Event, GroupMember, MemberSettings, MemberState
 from coordinator_core.protocol.api import CoordinatorRequest, Request
 from coordinator_core.protocol.error_code import ErrorCode
@@ -28,7 +28,7 @@ class Crowd:
 
     def __init__(self, harness: Harness, topics: dict[str, int]) -> None:
         self.harness = harness
-        self.metadata = ClusterMetadata.of_counts(topics)
+        self.metadata = Cluster.of_counts(topics)
         self.members: dict[str, GroupMember] = {}
         self.events: list[tuple[str, Event]] = []
         self._calls: dict[str, list[Call]] = {}

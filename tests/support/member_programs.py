@@ -13,10 +13,11 @@ from typing import IO
 import pytest
 from eventually import eventually
 
-from pipelines.cache.folder import cache_root
-from pipelines.progress import Progress
+from pipelines.runtime.cache.folder import cache_root
+from pipelines.runtime.progress import Progress
 
 _SOURCES = Path(__file__).parents[1] / "clients"
+_GO_PROGRAMS = ("committed", "franz", "sarama", "transactions", "worker")
 _BUILD_SECONDS = 500
 _END_SECONDS = 30
 
@@ -27,7 +28,7 @@ def go_member(client: str, progress: Progress | None = None) -> list[str]:
 
     def build(sources: Path, target: Path) -> None:
         _run(
-            [go, "build", "-buildvcs=false", "-ldflags=-s -w", "-o", f"{target}/", "./franz", "./sarama", "./transactions"],
+            [go, "build", "-buildvcs=false", "-ldflags=-s -w", "-o", f"{target}/", *(f"./{name}" for name in _GO_PROGRAMS)],
             sources,
         )
 

@@ -73,6 +73,9 @@ class MemoryPartition:
 class MemoryLog:
     """All partitions."""
 
+    load_threads = 1
+    append_threads = 0
+
     def __init__(self, partitions: int) -> None:
         self._partitions = [MemoryPartition(number) for number in range(partitions)]
         self.topic_id = UUID(int=1)
@@ -80,6 +83,10 @@ class MemoryLog:
     @property
     def partitions(self) -> int:
         return len(self._partitions)
+
+    @property
+    def owned_at_start(self) -> range:
+        return range(len(self._partitions))
 
     def partition(self, number: int) -> MemoryPartition:
         return self._partitions[number]

@@ -25,9 +25,9 @@ import pytest
 from deployment_tools import go_program
 from eventually import eventually
 
-from pipelines.cache.folder import cache_root, hold
-from pipelines.private.kafka.ports import PortReservation
-from pipelines.progress import Progress
+from pipelines.examples.private.kafka.ports import PortReservation
+from pipelines.runtime.cache.folder import cache_root, hold
+from pipelines.runtime.progress import Progress
 
 #: The newest release for Node.js 20.
 AZURITE = "azurite@3.35.0"

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
+from client_codecs import ALL_CODECS
+
 from coordinator_core.client import BrokerConnection, ClientError, ConnectionSettings, connect
 from coordinator_core.client.group_client import Server
 from coordinator_core.codec.topic_partition import TopicPartition
@@ -54,7 +56,7 @@ class OffsetClient:
         """Send requests until cancelled. After a connection has broken, fetch and check the committed offsets first."""
         while True:
             try:
-                connection = await connect(*self._server, ConnectionSettings(client_id=f"client-{self.group}"))
+                connection = await connect(*self._server, ConnectionSettings(client_id=f"client-{self.group}", codecs=ALL_CODECS))
             except ClientError:
                 await self._wait(_AGAIN_SECONDS)
                 continue

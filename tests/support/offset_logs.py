@@ -118,11 +118,11 @@ class Story:
     def history(self, key: Key) -> dict[str, Any]:
         effects = self.effects[key]
         committed = [offset for kind, offset in effects if kind == "commit"]
-        rewinds = [a[0] == b[0] == "commit" and b[1] < a[1] for a, b in itertools.pairwise(effects)]
+        rewinds = [b[1] for a, b in itertools.pairwise(effects) if a[0] == b[0] == "commit" and b[1] < a[1]]
         return {
             "commits": len(committed),
-            "min_offset": min(committed, default=None),
-            "rewound": any(rewinds),
+            "min_offset": min(rewinds or committed, default=None),
+            "rewound": bool(rewinds),
             "first_offset": effects[0][1] if effects[0][0] == "commit" else None,
         }
 

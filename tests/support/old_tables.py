@@ -13,7 +13,7 @@ from genuine import DATA, segments_dir
 
 from coordinator_core.state.era import Era
 from pipelines.batch.apply import BatchApplier
-from pipelines.example.example_log import unpack
+from pipelines.examples.log.example_log import unpack
 from pipelines.source.address import open_source, parse_address
 from pipelines.source.changes import SCHEMA
 from pipelines.source.log_reading import SourceOptions, read_ranges

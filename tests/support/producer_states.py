@@ -16,6 +16,11 @@ COMMIT, ABORT = ControlType.COMMIT, ControlType.ABORT
 NEWEST = RULES_SINCE["4.2"]
 
 
+def first_data_offset(entry: ProducerStateEntry) -> int:
+    """First offset of the oldest remembered batch, -1 for none."""
+    return entry.batches[0].first_offset if entry.batches else -1
+
+
 class States:
     """The states of one partition, `files` with its snapshots, and the time."""
 

@@ -12,7 +12,7 @@ import httpx
 from debian_packages import prometheus
 from eventually import eventually
 
-from pipelines.private.kafka.ports import PortReservation
+from pipelines.examples.private.kafka.ports import PortReservation
 
 Vector = list[dict[str, Any]]
 _NO_ACCESS: Mapping[str, Any] = MappingProxyType({})

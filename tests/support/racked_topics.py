@@ -4,17 +4,17 @@ from collections.abc import Mapping, Sequence
 
 from consumer_groups import text_of
 
-from coordinator_core.assignors import Assignment, ClusterMetadata, PartitionInfo, Subscription
+from coordinator_core.assignors import Assignment, Cluster, PartitionInfo, Subscription
 
 
-def racked(topics: Mapping[str, int], replicas: int, broker_racks: Sequence[str | None]) -> ClusterMetadata:
+def racked(topics: Mapping[str, int], replicas: int, broker_racks: Sequence[str | None]) -> Cluster:
     """Replicas of a partition on consecutive brokers; the next partition begins one broker further, through all topics."""
     known = {}
     first = 0
     for topic, count in topics.items():
         known[topic] = tuple(_info(number, first + number, replicas, broker_racks) for number in range(count))
         first += count
-    return ClusterMetadata(known)
+    return Cluster(known)
 
 
 def _info(number: int, first: int, replicas: int, broker_racks: Sequence[str | None]) -> PartitionInfo:
@@ -22,9 +22,7 @@ def _info(number: int, first: int, replicas: int, broker_racks: Sequence[str | N
     return PartitionInfo(number, racks[0], frozenset(rack for rack in racks if rack is not None))
 
 
-def mismatches(
-    metadata: ClusterMetadata, subscriptions: Mapping[str, Subscription], assignments: Mapping[str, Assignment]
-) -> str:
+def mismatches(metadata: Cluster, subscriptions: Mapping[str, Subscription], assignments: Mapping[str, Assignment]) -> str:
     """Partitions without a replica in the rack of their owner."""
     return text_of(
         tuple(

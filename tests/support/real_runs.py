@@ -11,7 +11,7 @@ from pathlib import Path
 from eventually import eventually
 from processes import session_states
 
-from pipelines import failpoints
+from pipelines.runtime import failpoints
 
 LIMIT_SECONDS = 900
 

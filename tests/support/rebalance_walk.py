@@ -1,6 +1,6 @@
 """Rebalances, owners and resets by a walk over the records of a log, record after record: the slow and plain way."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -76,9 +76,10 @@ class Counters:
 
 @dataclass
 class Walk:
-    """The walk over the records of one group."""
+    """The walk over the records of one group; each record is in the batch with the number of `cuts` up to its offset."""
 
     group_id: str
+    cuts: Collection[int] = ()
     rebalances: list[dict[str, Any]] = field(default_factory=list)
     #: Rows (topic or id, partition, member, client, since, until).
     ownership: list[dict[str, Any]] = field(default_factory=list)
@@ -96,16 +97,20 @@ class Walk:
         if after is None:
             self._end("deleted")
             self._counters, self._hash = Counters(), None
-            self.memberships.append(MembershipEvent(at, "Dead", 0, 0))
+            self.memberships.append(MembershipEvent(at, "Dead", 0, 0, batch_id=self._batch_of(step)))
         else:
             with_partitions = sum(1 for member in after.members if member.assigned)
-            self.memberships.append(MembershipEvent(at, after.state, len(after.members), with_partitions))
+            event = MembershipEvent(at, after.state, len(after.members), with_partitions, batch_id=self._batch_of(step))
+            self.memberships.append(event)
             if after.generation != before.generation if before is not None else bool(after.members):
                 self._begin(step)
         self._move(step)
         is_open = self._current is not None and self._current["finished_at"] is None
         if self._current is not None and is_open and after is not None and after.state in ("Stable", "Empty"):
             self._current |= {"finished_at": at, "outcome": "completed"}
+
+    def _batch_of(self, step: Step) -> int:
+        return sum(cut <= step.record.offset for cut in self.cuts)
 
     def _count(self, step: Step) -> None:
         old, new = ({identity(m): m for m in members_of(view)} for view in (step.before, step.after))
@@ -194,11 +199,11 @@ class Walk:
             self._current["seconds_without_owner"] = max((gap for gap in gaps if gap is not None), default=None)
 
 
-def walks(log: Log, era: Era) -> dict[str, Walk]:
-    """The walk over each group."""
+def walks(log: Log, era: Era, cuts: Collection[int] = ()) -> dict[str, Walk]:
+    """The walk over each group in a log that is cut into batches."""
     found: dict[str, Walk] = {}
     for group_id, step in steps(log, era):
-        found.setdefault(group_id, Walk(group_id)).add(step)
+        found.setdefault(group_id, Walk(group_id, set(cuts))).add(step)
     for walk in found.values():
         for row in walk.rebalances:
             if not row["partitions_moved"]:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from coordinator_core.codec import Record, TransactionRecord
 from coordinator_core.codec.messages.offsets import ZERO_UUID
-from coordinator_core.codec.schema import Field, Layout, catalog
+from coordinator_core.codec.schema import Field, MessageLayout, catalog
 
 INT_RANGES = {
     "int8": (-(2**7), 2**7 - 1),
@@ -70,7 +70,7 @@ def _records(record_type: int, version: int) -> st.SearchStrategy[Record]:
     return st.builds(Record, st.just(record_type), messages(of.key.name, 0), messages(of.value.name, version), st.just(version))
 
 
-def _struct(layout: Layout, version: int, flexible: bool) -> st.SearchStrategy[Any]:
+def _struct(layout: MessageLayout, version: int, flexible: bool) -> st.SearchStrategy[Any]:
     attributes = {field.attribute: _field(field, version, flexible) for field in layout.in_version(version)}
     if flexible:
         attributes["unknown_tags"] = _unknown_tags(len([field for field in layout.fields if field.tag is not None]))

@@ -63,4 +63,6 @@ def _forward(source: socket.socket, target: socket.socket) -> None:
     with suppress(OSError):
         while data := source.recv(_CHUNK):
             target.sendall(data)
+    # after a reset too: otherwise the client would wait for its answer
+    with suppress(OSError):
         target.shutdown(socket.SHUT_WR)

@@ -8,14 +8,14 @@ from eventually import equal_to, eventually_async
 from memory_log import MemoryLog, MemoryPartition
 
 from coordinator_core.codec.topic_partition import TopicPartition
-from coordinator_core.coordinator.config import CoordinatorConfig
-from coordinator_core.coordinator.group_events import GroupEvent
+from coordinator_core.group_coordinator.config import CoordinatorConfig
+from coordinator_core.group_coordinator.group_events import GroupEvent
 from coordinator_core.protocol.membership import JoinGroupRequest, Protocol
 from coordinator_core.protocol.offsets import OffsetCommitRequest, OffsetFetchRequest, OffsetToCommit
-from coordinator_core.service.background import BackgroundTasks
-from coordinator_core.service.observer import Observer
-from coordinator_core.service.reply_handles import FutureReply
-from coordinator_core.service.service import CoordinatorService
+from coordinator_core.service.groups.group_service import GroupCoordinatorService
+from coordinator_core.service.runtime.background import BackgroundTasks
+from coordinator_core.service.runtime.observer import Observer
+from coordinator_core.service.runtime.reply_handles import FutureReply
 from coordinator_core.service.settings import ServiceSettings
 
 PLACE = TopicPartition("orders", 0)
@@ -50,7 +50,7 @@ class Running:
         self.now_ms = START_MS
         self.heard = Heard()
         config = CoordinatorConfig(offsets_topic_num_partitions=2, group_initial_rebalance_delay_ms=0)
-        self.service = CoordinatorService(
+        self.service = GroupCoordinatorService(
             config,
             ServiceSettings(**settings),
             self.log,

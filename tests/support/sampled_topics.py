@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 
 from coordinator_core.health import EndOffsetSample, samples_table
-from pipelines.lag.sampling import LagSampling
+from pipelines.lag.sampling.sampling import LagSampling
 from pipelines.tables.store import Batch, TableStore
 from pipelines.tables.writer import TablesWriter
 

@@ -11,8 +11,8 @@ from typing import Any
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 
 from coordinator_core.sources.kafka import KafkaSource
-from pipelines.private.kafka.clients import Clients
-from pipelines.private.kafka.distribution import version_tuple
+from pipelines.examples.private.kafka.clients import Clients
+from pipelines.examples.private.kafka.distribution import version_tuple
 
 TOPICS = ("orders", "payments", "clicks", "audit.log")
 PARTITIONS = 4

@@ -5,9 +5,10 @@ from itertools import groupby
 from pathlib import Path
 from uuid import UUID
 
+from message_sets import write_message_set
+
 from coordinator_core.log.compression import Compression
 from coordinator_core.log.entries import ControlType, LogRecord
-from coordinator_core.log.message_set import write_message_set
 from coordinator_core.log.partition_metadata import format_topic_id
 from coordinator_core.log.record_batch import BatchRecord, control_type, end_transaction_marker, write_batch
 

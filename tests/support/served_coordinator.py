@@ -12,23 +12,23 @@ from typing import Any
 
 from eventually import eventually_awaited
 
-from coordinator_core.coordinator.config import CoordinatorConfig
+from coordinator_core.group_coordinator.config import CoordinatorConfig
 from coordinator_core.producers.rules import RULES
 from coordinator_core.protocol.internal_topics import OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from coordinator_core.segment_log.segment_log import SegmentLog
 from coordinator_core.segment_log.settings import SegmentLogSettings
 from coordinator_core.segment_log.topic_config import TopicConfig
 from coordinator_core.segment_log.topic_store import TopicStore
-from coordinator_core.service.addresses import Endpoint
-from coordinator_core.service.event_log import EventLog
-from coordinator_core.service.process import Addresses, serve
-from coordinator_core.service.producer_id_file import ProducerIdFile
+from coordinator_core.service.net.addresses import ListenAddress
+from coordinator_core.service.node.event_log import EventLog
+from coordinator_core.service.node.process import Addresses, serve
 from coordinator_core.service.settings import ServiceSettings
-from coordinator_core.service.transaction_service import TransactionParts
-from coordinator_core.transactions.config import TransactionConfig
+from coordinator_core.service.transactions.producer_id_file import ProducerIdFile
+from coordinator_core.service.transactions.transaction_service import TransactionLogConfig
+from coordinator_core.transaction_coordinator.config import TransactionConfig
 
 NO_TOPICS: Mapping[str, tuple[int, TopicConfig]] = MappingProxyType({})
-HERE = Endpoint("127.0.0.1", 0)
+HERE = ListenAddress("127.0.0.1", 0)
 
 
 class Served:
@@ -45,11 +45,11 @@ class Served:
         self._settings = ServiceSettings(**{"drain_ms": 0, **settings})
         transactions = TransactionConfig(transaction_state_log_num_partitions=2)
         producer_ids = ProducerIdFile(folder, self._settings.node_id)
-        self._transactions = TransactionParts(self.transaction_log, transactions, producer_ids.allocate)
+        self._transactions = TransactionLogConfig(self.transaction_log, transactions, producer_ids.allocate)
         self._events = io.StringIO()
 
     def run(self, work: Callable[["Served"], Awaitable[None]]) -> None:
-        async def until(address: Endpoint, admin: Endpoint | None) -> str:
+        async def until(address: ListenAddress, admin: ListenAddress | None) -> str:
             assert admin is not None
             self.address, self.admin = address, admin
             await self.eventually("the partitions are loaded", lambda: "loading" not in self.health()[1]["status"])

@@ -14,7 +14,7 @@ from typing import Any
 
 from eventually import eventually
 
-from pipelines.example_history.history import write_history
+from pipelines.examples.history.history import write_history
 from pipelines.query.engine import Snapshot
 
 UNTIL = datetime(2026, 3, 4, 14, tzinfo=UTC)

@@ -2,7 +2,8 @@
 
 import asyncio
 import runpy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import datetime
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,13 @@ from fastapi import Request
 from starlette.middleware.base import RequestResponseEndpoint
 from starlette.responses import Response
 
-from pipelines.configuration import load_configuration
-from pipelines.dashboard.app import make_app
 from pipelines.dashboard.live.streams import Streams
 from pipelines.dashboard.options import dashboard_options
 from pipelines.dashboard.security.viewer import LOCAL_VIEWER
-from pipelines.metrics.site import Site
+from pipelines.dashboard.server.app import make_app
+from pipelines.metrics.site import Site, utc_now
 from pipelines.query.engine import Snapshot
+from pipelines.runtime.configuration import load_configuration
 
 _SCENARIO: Mapping[str, Any] = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "sql_scenario.py"))
 
@@ -26,15 +27,17 @@ _SCENARIO: Mapping[str, Any] = runpy.run_path(str(Path(__file__).parents[2] / "d
 class ShopPages:
     """The pages of the cluster `east`, whose tables are under `root`."""
 
-    def __init__(self, root: str, **dashboard: Any) -> None:
-        """`dashboard` has keys of the section [dashboard]."""
+    def __init__(self, root: str, *, clock: Callable[[], datetime] = utc_now, **dashboard: Any) -> None:
+        """`clock` is the time of the server, `dashboard` has keys of the section [dashboard]."""
         self.root = root
         section = load_configuration(None)
         options = dashboard_options([f"east={root}"], None, {**section.dashboard, **dashboard}, section.metrics, section.lag)
-        self.site = Site(options.roots, options.metrics, options.poll_seconds, print)
+        self.site = Site(options.roots, options.metrics, options.poll_seconds, print, clock)
         self.site.refresh()
         self.viewer = LOCAL_VIEWER
-        app = make_app(self.site, options, Streams(options.roots, 1))
+        #: False: an unexpected error is answered as by a real server.
+        self.raises_errors = True
+        app = make_app(self.site, options, Streams(options.roots, 1, 1))
 
         @app.middleware("http")
         async def authenticated(request: Request, answer: RequestResponseEndpoint) -> Response:
@@ -51,7 +54,9 @@ class ShopPages:
         """The answer for a path."""
 
         async def answer() -> httpx.Response:
-            async with httpx.AsyncClient(transport=httpx.ASGITransport(self._app), base_url="http://127.0.0.1") as client:
+            async with httpx.AsyncClient(
+                transport=httpx.ASGITransport(self._app, self.raises_errors), base_url="http://127.0.0.1"
+            ) as client:
                 names = {name.replace("_", "-"): value for name, value in headers.items()}
                 return await client.get(path, headers=names)
 

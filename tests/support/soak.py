@@ -30,8 +30,8 @@ from coordinator_core.log.compression import Compression
 from coordinator_core.member import GroupMember, MemberState
 from coordinator_core.segment_log.append_batch import AppendBatch, batch_bytes
 from coordinator_core.sources.segments import SegmentSource
-from pipelines.private.coordinator import PrivateCoordinator, PrivateCoordinatorError
-from pipelines.private.kafka.ports import PortReservation
+from pipelines.examples.private.kafka.ports import PortReservation
+from pipelines.examples.private.private_coordinator import PrivateCoordinator, PrivateCoordinatorError
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from consumer_groups import partitions
 
-from coordinator_core.assignors import Assignment, Assignor, ClusterMetadata, StickyAssignor, Subscription, TopicPartition
+from coordinator_core.assignors import Assignment, Assignor, Cluster, StickyAssignor, Subscription, TopicPartition
 
 LATEST = 1
 
@@ -21,7 +21,7 @@ def sticky_member(
 
 
 def improvement(
-    metadata: ClusterMetadata, subscriptions: Mapping[str, Subscription], ownership: Mapping[str, Iterable[TopicPartition]]
+    metadata: Cluster, subscriptions: Mapping[str, Subscription], ownership: Mapping[str, Iterable[TopicPartition]]
 ) -> str | None:
     """An assignment error, or None: a partition whose move would make shares more equal, or that is assigned twice, to no member,
     or to a member that is not subscribed to it."""

@@ -6,7 +6,7 @@ from secured_dashboards import TEAM, Access
 from systemd_namespace import SystemdNamespace
 from systemd_units import FOLDER, example_files, unit_files
 
-from pipelines.private.kafka.ports import PortReservation
+from pipelines.examples.private.kafka.ports import PortReservation
 
 COORDINATOR, JOB, ALERTS = "grouplake-coordinator.service", "grouplake-job@east.service", "grouplake-alerts@east.service"
 DASHBOARD, RUN, TIMER = "grouplake-dashboard.service", "grouplake-run@east.service", "grouplake-run@east.timer"

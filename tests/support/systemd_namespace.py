@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from eventually import eventually
 
-from pipelines.cache.folder import cache_root
+from pipelines.runtime.cache.folder import cache_root
 
 ROOT = Path(__file__).parents[2]
 _BOOT = Path(__file__).with_name("systemd_boot.sh")

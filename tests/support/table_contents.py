@@ -2,6 +2,7 @@
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
 from pipelines.query.engine import Snapshot
 from pipelines.tables import definitions
@@ -29,8 +30,18 @@ def contents_of(snapshot: Snapshot) -> dict[str, list[str]]:
     }
     return {
         "batches": batch_rows,
-        **{name: sorted(str({**row, "batch_id": position[row["batch_id"]]}) for row in found) for name, found in rows.items()},
+        **{
+            name: sorted(str(without_nulls({**row, "batch_id": position[row["batch_id"]]})) for row in found)
+            for name, found in rows.items()
+        },
     }
+
+
+def without_nulls(value: Any) -> Any:
+    """A row without its nulls, at any depth: a migrated table has columns, and fields of structs, that the earlier one lacks."""
+    if isinstance(value, dict):
+        return {name: without_nulls(each) for name, each in value.items() if each is not None}
+    return [without_nulls(each) for each in value] if isinstance(value, list) else value
 
 
 def digest(state: dict[str, list[str]]) -> str:

@@ -1,6 +1,7 @@
 """A log of log_builder applied to tables as the job does it, without Spark."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 
 import pyarrow as pa
 from log_builder import Log
@@ -36,16 +37,24 @@ def applied_records(records: Iterable[LogRecord], era: Era, root: str) -> TableS
 
 
 def applied(
-    log: Log, era: Era, cuts: Iterable[int], root: str, *, retention_ms: int | None = None, again: bool = True
+    log: Log,
+    era: Era,
+    cuts: Iterable[int],
+    root: str,
+    *,
+    retention_ms: int | None = None,
+    again: bool = True,
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> TableStore:
     """Tables of the log, cut into batches at `cuts`.
 
-    `again` applies every batch twice, as a stream does that died before it recorded the batch as done.
+    `clock` gives the times of batches. `again` applies every batch twice, as a stream does that died before it recorded the
+    batch as done.
     """
     retention_ms = era.default_retention_ms if retention_ms is None else retention_ms
     store = TableStore(root)
     store.create()
-    applier = BatchApplier(store, era, retention_ms, dict, bulk_rows=1_000_000)
+    applier = BatchApplier(store, era, retention_ms, dict, bulk_rows=1_000_000, clock=clock)
     ends = sorted({min(cut, log.end) for cut in cuts} | {log.end})
     for start, end in zip([0, *ends], ends, strict=False):
         for _ in range(1 + again):

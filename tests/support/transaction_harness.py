@@ -29,14 +29,14 @@ from coordinator_core.protocol.transactions import (
 from coordinator_core.state.transaction_cache import TransactionMetadataCache
 from coordinator_core.state.transaction_metadata import TransactionMetadata, transaction_record
 from coordinator_core.state.transaction_state import TransactionState
-from coordinator_core.transactions.config import TransactionConfig
-from coordinator_core.transactions.context import TransactionTopology
-from coordinator_core.transactions.coordinator import TransactionCoordinator
-from coordinator_core.transactions.events import TransactionEvent
-from coordinator_core.transactions.live_transaction import LiveTransaction
-from coordinator_core.transactions.producer_ids import ProducerIdManager, ProducerIdsBlock, next_block
-from coordinator_core.transactions.result import MarkerBatch, TransactionResult, TransactionWrite
-from coordinator_core.transactions.shard import TransactionShard
+from coordinator_core.transaction_coordinator.config import TransactionConfig
+from coordinator_core.transaction_coordinator.context import TransactionTopology
+from coordinator_core.transaction_coordinator.events import TransactionEvent
+from coordinator_core.transaction_coordinator.live_transaction import LiveTransaction
+from coordinator_core.transaction_coordinator.producer_ids import ProducerIdManager, ProducerIdsBlock, next_block
+from coordinator_core.transaction_coordinator.result import MarkerBatch, TransactionResult, TransactionWrite
+from coordinator_core.transaction_coordinator.shard import TransactionShard
+from coordinator_core.transaction_coordinator.transaction_coordinator import TransactionCoordinator
 
 ID = "transactional-id"
 START_MS = 1_700_000_000_000
@@ -52,10 +52,10 @@ class TransactionHarness:
     """The coordinator of one log partition, the one that has ID.
 
     `hold` delays writes until `release`; `append_error` is the error that the log returns instead of taking a write.
-    `missing` has partitions that do not exist.
+    `missing` has partitions that do not exist. `known` are ids that the log has.
     """
 
-    def __init__(self, era: str = "4", **changes: Any) -> None:
+    def __init__(self, *known: TransactionMetadata, era: str = "4", **changes: Any) -> None:
         self.era = era
         self.config = TransactionConfig(era=era, **changes)
         self.now_ms = START_MS
@@ -77,6 +77,8 @@ class TransactionHarness:
         self.topology = TransactionTopology(lambda partition: partition not in self.missing, lambda _group: OFFSETS)
         self.coordinator = TransactionCoordinator(self.config, {}, self.producer_ids, self.topology)
         self.lead()
+        for each in known:
+            self.put(each)
 
     def _allocate(self) -> None:
         if self.blocks_fail:

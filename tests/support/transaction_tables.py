@@ -17,9 +17,9 @@ from coordinator_core.log.errors import LogError
 from coordinator_core.sources.source import LogSource, one_after_another
 from coordinator_core.state.era import Era
 from pipelines.batch.apply import BatchApplier
-from pipelines.phases import Phases
-from pipelines.progress import Progress
 from pipelines.query.engine import Snapshot
+from pipelines.runtime.phases import Phases
+from pipelines.runtime.progress import Progress
 from pipelines.source.address import SourceAddress
 from pipelines.source.log_reading import SourceOptions
 from pipelines.source.transaction_log import TransactionLogReader
@@ -34,7 +34,7 @@ def tables_without_records(folder: Path) -> Path:
     writer = TablesWriter.claim(store)
     writer.begin()
     at = datetime.now(UTC)
-    writer.finish(Phases(at), at, era="4", retention_ms=1, next_offsets={})
+    writer.finish(Phases(at), at, era="4", retention_ms=Era.named("4").default_retention_ms, next_offsets={})
     return folder
 
 

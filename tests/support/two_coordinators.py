@@ -16,10 +16,10 @@ from generations import GENERATIONS, Generation
 from written_records import Placeholders, Written, written
 
 from coordinator_core.log.partitioner import partition_for
-from pipelines.private.coordinator import PrivateCoordinator
-from pipelines.private.kafka.broker import PrivateBroker
-from pipelines.private.kafka.clients import Clients
-from pipelines.private.kafka.distribution import version_tuple
+from pipelines.examples.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.clients import Clients
+from pipelines.examples.private.kafka.distribution import version_tuple
+from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
 LOG_PARTITIONS = 4
 OFFSETS_TOPIC = "__consumer_offsets"

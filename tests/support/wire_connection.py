@@ -3,11 +3,13 @@
 import socket
 from typing import Any
 
+from client_codecs import read_response, write_request
+
 from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.protocol import apis
 from coordinator_core.protocol.api import AnyApi
 from coordinator_core.protocol.offsets import OffsetCommitRequest, OffsetFetchRequest, OffsetToCommit
-from coordinator_core.wire import Part, read_response, write_request
+from coordinator_core.wire import Part
 
 PLACE = TopicPartition("orders", 0)
 

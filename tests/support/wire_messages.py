@@ -151,7 +151,8 @@ def _joined(version: int) -> st.SearchStrategy[Any]:
 def _sync(version: int) -> st.SearchStrategy[Any]:
     name = _since(version, 5, _NULLABLE, None)
     assignments = st.dictionaries(TEXTS, _BYTES, max_size=3)
-    return st.builds(SyncGroupRequest, TEXTS, _INT32, TEXTS, _since(version, 3, _NULLABLE, None), name, name, assignments)
+    instance = _since(version, 3, _NULLABLE, None)
+    return st.builds(SyncGroupRequest, TEXTS, _INT32, TEXTS, instance, name, name, assignments, st.just(version >= 5))
 
 
 def _leave(version: int) -> st.SearchStrategy[Any]:
@@ -259,7 +260,7 @@ def _metadata_told(version: int) -> st.SearchStrategy[Any]:
     topic_ids = _since(version, 10, st.uuids(), ZERO_UUID)
     internal = _since(version, 1, st.booleans(), False)
     described = st.builds(
-        cluster.TopicMetadata, _NULLABLE if version >= 12 else TEXTS, _tuples(partitions), _ERRORS, topic_ids, internal,
+        cluster.MetadataResponseTopic, _NULLABLE if version >= 12 else TEXTS, _tuples(partitions), _ERRORS, topic_ids, internal,
         _since(version, 8, _OPERATIONS, None),
     )  # fmt: skip
     return st.builds(

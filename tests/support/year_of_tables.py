@@ -27,12 +27,12 @@ from table_logs import change_table
 from coordinator_core.health import EndOffsetSample, keep_rules, samples_table
 from coordinator_core.state.era import Era
 from pipelines.batch.apply import BatchApplier
-from pipelines.lag.sampling import LagSampling
-from pipelines.maintain import Maintenance
-from pipelines.maintenance.steps import MaintenanceInSteps
+from pipelines.lag.sampling.sampling import LagSampling
 from pipelines.query.check import check
 from pipelines.tables.store import TableStore
 from pipelines.tables.writer import TablesWriter
+from pipelines.upkeep.maintain import Maintenance
+from pipelines.upkeep.steps import MaintenanceInSteps
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 ERA = Era.named("4")

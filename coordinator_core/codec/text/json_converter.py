@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from coordinator_core.codec.schema import Field, Layout, catalog
+from coordinator_core.codec.schema import Field, MessageLayout, catalog
 from coordinator_core.codec.uuids import uuid_text
 
 Converter = Callable[[Any], Any]
@@ -32,7 +32,7 @@ def _unchanged(value: Any) -> Any:
 _PRIMITIVES: dict[str, Converter] = {"uuid": uuid_text, "bytes": _bytes_text}
 
 
-def _struct_converter(layout: Layout, version: int) -> Converter:
+def _struct_converter(layout: MessageLayout, version: int) -> Converter:
     converters = [(field, _field_converter(field, version)) for field in layout.in_version(version)]
 
     def convert(message: Any) -> dict[str, Any]:

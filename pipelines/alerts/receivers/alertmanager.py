@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
-from coordinator_core.alerts import Alert, Grouping, Notification
-from pipelines.alerts.receivers.http import Endpoint, HttpReceiver
+from pipelines.alerts.receivers.http import HttpReceiver, HttpTarget
 from pipelines.alerts.receivers.message import annotations_of, rfc3339
 from pipelines.alerts.receivers.receiver import Context
 from pipelines.alerts.section import Section
+from pipelines.alerts.states import Alert, Grouping, Notification
 
 #: Alertmanager regards an alert as resolved when it was not sent again within this number of intervals, as with Prometheus.
 _INTERVALS = 4
@@ -25,7 +25,7 @@ class Alertmanager(HttpReceiver):
     @classmethod
     def of(cls, name: str, grouping: Grouping, timeout_seconds: float, section: Section) -> "Alertmanager":
         """Read the keys of an Alertmanager."""
-        return cls(name, grouping, timeout_seconds, Endpoint.of(section, "/api/v2/alerts"))
+        return cls(name, grouping, timeout_seconds, HttpTarget.of(section, "/api/v2/alerts"))
 
     def send(self, notification: Notification, context: Context) -> str:
         """POST the alerts."""

@@ -8,16 +8,16 @@ import subprocess
 import tempfile
 from dataclasses import dataclass, field
 
-from coordinator_core.alerts import Grouping, Notification
 from pipelines.alerts.receivers.message import webhook_message
 from pipelines.alerts.receivers.receiver import Context, DeliveryError
 from pipelines.alerts.section import Section
+from pipelines.alerts.states import Grouping, Notification
 
 _STDERR_BYTES = 2_000
 
 
 @dataclass(frozen=True)
-class Command:
+class CommandReceiver:
     """A program with arguments, started without a shell; exit code 0 means that it accepted the notification."""
 
     name: str
@@ -28,7 +28,7 @@ class Command:
     kind: str = "command"
 
     @classmethod
-    def of(cls, name: str, grouping: Grouping, timeout_seconds: float, section: Section) -> "Command":
+    def of(cls, name: str, grouping: Grouping, timeout_seconds: float, section: Section) -> "CommandReceiver":
         """Read the keys of a command."""
         arguments = section.names("command")
         if arguments is None:

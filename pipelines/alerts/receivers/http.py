@@ -11,9 +11,9 @@ from importlib import metadata
 from typing import Any
 from urllib.parse import urlsplit
 
-from coordinator_core.alerts import Grouping
 from pipelines.alerts.receivers.receiver import DeliveryError
 from pipelines.alerts.section import Section
+from pipelines.alerts.states import Grouping
 
 #: Bytes of a response that are read, for the message of an error.
 _RESPONSE_BYTES = 2_000
@@ -27,7 +27,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 @dataclass(frozen=True)
-class Endpoint:
+class HttpTarget:
     """URL, headers and trust of an HTTP server. The URL is a secret: that of many chat systems contains a token."""
 
     url: str = field(repr=False)
@@ -36,7 +36,7 @@ class Endpoint:
     secrets: tuple[str, ...] = field(repr=False)
 
     @classmethod
-    def of(cls, section: Section, path: str = "") -> "Endpoint":
+    def of(cls, section: Section, path: str = "") -> "HttpTarget":
         """Read the keys of an HTTP server; `path` is appended to the URL."""
         url = section.text("url")
         try:
@@ -89,7 +89,7 @@ class HttpReceiver:
     name: str
     grouping: Grouping
     timeout_seconds: float
-    endpoint: Endpoint
+    endpoint: HttpTarget
 
     @property
     def secrets(self) -> tuple[str, ...]:

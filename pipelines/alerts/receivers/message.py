@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from coordinator_core.alerts import ALERT_NAME, Alert, Labels, Notification, group_key
 from pipelines.alerts.receivers.receiver import Context
+from pipelines.alerts.states import ALERT_NAME, Alert, Labels, Notification, group_key
 
 #: End of an alert that fires: Go's zero time.
 _NO_END = "0001-01-01T00:00:00Z"

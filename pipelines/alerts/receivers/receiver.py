@@ -1,9 +1,9 @@
-"""What all receivers of notifications have in common."""
+"""The interface of receivers of notifications."""
 
 from dataclasses import dataclass
 from typing import Protocol
 
-from coordinator_core.alerts import Grouping, Notification
+from pipelines.alerts.states import Grouping, Notification
 
 
 class DeliveryError(Exception):
@@ -12,7 +12,7 @@ class DeliveryError(Exception):
 
 @dataclass(frozen=True)
 class Context:
-    """What notifications contain beside alerts."""
+    """The content of notifications beside alerts."""
 
     external_url: str
     now_ms: int

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from email.message import EmailMessage
 from email.utils import formatdate, make_msgid
 
-from coordinator_core.alerts import Grouping, Notification
 from pipelines.alerts.receivers.message import subject, text_body
 from pipelines.alerts.receivers.receiver import Context, DeliveryError, redacted
 from pipelines.alerts.section import Section
+from pipelines.alerts.states import Grouping, Notification
 
 _TLS = ("starttls", "tls", "none")
 _LONGEST_SUBJECT = 200

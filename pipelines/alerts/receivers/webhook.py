@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from coordinator_core.alerts import Grouping, Notification
-from pipelines.alerts.receivers.http import Endpoint, HttpReceiver
+from pipelines.alerts.receivers.http import HttpReceiver, HttpTarget
 from pipelines.alerts.receivers.message import webhook_message
 from pipelines.alerts.receivers.receiver import Context
 from pipelines.alerts.section import Section
+from pipelines.alerts.states import Grouping, Notification
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Webhook(HttpReceiver):
     @classmethod
     def of(cls, name: str, grouping: Grouping, timeout_seconds: float, section: Section) -> "Webhook":
         """Read the keys of a webhook."""
-        return cls(name, grouping, timeout_seconds, Endpoint.of(section), section.number("max_alerts", 0, 0, 1_000_000))
+        return cls(name, grouping, timeout_seconds, HttpTarget.of(section), section.number("max_alerts", 0, 0, 1_000_000))
 
     def send(self, notification: Notification, context: Context) -> str:
         """POST the notification."""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from pipelines.cli.command import Command
 from pipelines.cli.options import add_format, folder
-from pipelines.errors import UsageError
+from pipelines.runtime.errors import UsageError
 
 if TYPE_CHECKING:
     from pipelines.alerts.rules_file import AlertRules
@@ -38,7 +38,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 def _run(options: Namespace) -> int:
     from pipelines.alerts.rules_file import EXAMPLE, load_rules
-    from pipelines.timestamps import now_ms
+    from pipelines.runtime.timestamps import now_ms
 
     if options.example:
         print(EXAMPLE.read_text(encoding="utf-8"), end="")
@@ -72,12 +72,12 @@ def _check(options: Namespace, rules: "AlertRules", now_ms: int) -> int:
 
 
 def _evaluate(options: Namespace, rules: "AlertRules") -> int:
-    from pipelines.alerts.durations import parse_duration_ms
+    from coordinator_core.health.durations import parse_duration_ms
     from pipelines.alerts.run import alert_evaluator, evaluate_until_stopped, wait_for_tables
-    from pipelines.job.stop_request import stop_on_signals
-    from pipelines.progress import print_progress
-    from pipelines.service_manager import notify_ready
-    from pipelines.timestamps import now_ms
+    from pipelines.runtime.progress import print_progress
+    from pipelines.runtime.service_manager import notify_ready
+    from pipelines.runtime.stop_request import stop_on_signals
+    from pipelines.runtime.timestamps import now_ms
 
     every_ms = rules.every_ms
     if options.every is not None:
@@ -108,4 +108,5 @@ COMMAND = Command(
     _run,
     loads_pandas=False,
     compiles=False,
+    writes=("state", "tables"),
 )

@@ -26,12 +26,12 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(options: Namespace) -> int:
-    from pipelines.backup.create import make_backup, remove_old_backups
-    from pipelines.backup.manifest import manifests, megabytes
-    from pipelines.backup.restore import damaged
-    from pipelines.errors import UsageError
-    from pipelines.progress import print_progress
+    from pipelines.runtime.errors import UsageError
+    from pipelines.runtime.progress import print_progress
     from pipelines.tables.folder_files import FolderFiles
+    from pipelines.upkeep.backup.create import make_backup, remove_old_backups
+    from pipelines.upkeep.backup.manifest import manifests, megabytes
+    from pipelines.upkeep.backup.restore import damaged
 
     if options.list or options.check:
         backups = FolderFiles(options.to)
@@ -52,4 +52,12 @@ def _run(options: Namespace) -> int:
     return 0
 
 
-COMMAND = Command("backup", "copy the tables of one batch, and check the copies", _EXAMPLES, _add_arguments, _run, compiles=False)
+COMMAND = Command(
+    "backup",
+    "copy the tables of one batch, and check the copies",
+    _EXAMPLES,
+    _add_arguments,
+    _run,
+    compiles=False,
+    writes=("to",),
+)

@@ -3,9 +3,9 @@
 from argparse import ArgumentParser, Namespace
 from datetime import UTC, datetime
 
-from pipelines.cache.folder import ALL
 from pipelines.cli.command import Command
-from pipelines.errors import UsageError
+from pipelines.runtime.cache.folder import ALL
+from pipelines.runtime.errors import UsageError
 
 _EXAMPLES = """examples:
   grouplake cache
@@ -29,8 +29,8 @@ def _add_arguments(parser: ArgumentParser) -> None:
 def _run(options: Namespace) -> int:
     import pyarrow as pa
 
-    from pipelines.cache.folder import KINDS, cache_root, entries, remove
     from pipelines.query.output import to_stdout
+    from pipelines.runtime.cache.folder import KINDS, cache_root, entries, remove
 
     found = list(entries())
     if options.clear is None:

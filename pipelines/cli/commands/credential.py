@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 from getpass import getpass
 
 from pipelines.cli.command import Command
-from pipelines.errors import UsageError
+from pipelines.runtime.errors import UsageError
 
 _EXAMPLES = """examples:
   grouplake credential token prometheus >> credentials.txt

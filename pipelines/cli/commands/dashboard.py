@@ -29,14 +29,14 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(options: Namespace) -> int:
-    from pipelines.configuration import load_configuration
     from pipelines.dashboard.options import dashboard_options
-    from pipelines.progress import print_progress
+    from pipelines.runtime.configuration import load_configuration
+    from pipelines.runtime.progress import print_progress
 
     configuration = load_configuration(options.conf)
     checked = dashboard_options(options.tables, options.listen, configuration.dashboard, configuration.metrics, configuration.lag)
     with dashboard_extra("grouplake dashboard"):
-        from pipelines.dashboard.server import serve
+        from pipelines.dashboard.server.server import serve
     serve(checked, print_progress)
     return 0
 

@@ -30,7 +30,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 def _run(options: Namespace) -> int:
     if options.kafka is not None:
-        from pipelines.demo.with_kafka import run_demo_with_kafka
+        from pipelines.examples.demo.with_kafka import run_demo_with_kafka
 
         run_demo_with_kafka(options.kafka, options.tables)
     else:
@@ -39,13 +39,15 @@ def _run(options: Namespace) -> int:
 
 
 def _run_without_broker(options: Namespace) -> None:
-    from pipelines.configuration import load_configuration
-    from pipelines.demo.demo import Demo
-    from pipelines.progress import print_progress
+    from pipelines.examples.demo.demo import Demo
+    from pipelines.runtime.configuration import load_configuration
+    from pipelines.runtime.progress import print_progress
 
     demo = Demo(options.tables)
     page = dashboard_of_job("grouplake demo", options.dashboard, demo.tables, load_configuration(None), print_progress)
     demo.run(page, is_endless=options.dashboard is not None)
 
 
-COMMAND = Command("demo", "run a coordinator, members, the job, and SQL queries", _EXAMPLES, _add_arguments, _run)
+COMMAND = Command(
+    "demo", "run a coordinator, members, the job, and SQL queries", _EXAMPLES, _add_arguments, _run, writes=("tables",)
+)

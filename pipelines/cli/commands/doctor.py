@@ -1,10 +1,16 @@
 """`grouplake doctor`: check what a job needs."""
 
+import importlib.util
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from pipelines.cli.command import Command
 from pipelines.cli.options import ERAS, add_conf, add_transactions, era_named, folder, positive
+
+if TYPE_CHECKING:
+    from pipelines.runtime.configuration import Configuration
 
 _MINUTE_MS = 60_000
 
@@ -33,13 +39,13 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(options: Namespace) -> int:
-    from pipelines.configuration import load_configuration
     from pipelines.doctor.checks import left_out, run_checks
     from pipelines.doctor.report import Summary, write_json, write_left_out, write_text
     from pipelines.doctor.subject import Subject
+    from pipelines.runtime.configuration import load_configuration
+    from pipelines.runtime.timestamps import now_ms
     from pipelines.source.address import parse_address
     from pipelines.source.transaction_log import transaction_address
-    from pipelines.timestamps import now_ms
 
     configuration = load_configuration(options.conf)
     era = era_named(options.era or configuration.job["era"])
@@ -55,7 +61,9 @@ def _run(options: Namespace) -> int:
         transactions=transaction_address(address, transactions, era.name) if address and transactions else None,
         tables=options.tables,
         rules=options.rules,
+        dashboard=_dashboard(configuration, options.tables),
         starts_spark=options.spark,
+        retention_is_set=bool(minutes),
     )
     summary = Summary()
     results = summary.counted(run_checks(subject))
@@ -66,6 +74,16 @@ def _run(options: Namespace) -> int:
         write_left_out(left_out(subject), sys.stdout)
         print(summary)
     return summary.exit_code
+
+
+def _dashboard(configuration: "Configuration", tables: str | None) -> Callable[[], str] | None:
+    """The check of the dashboard's settings; None if it is not installed."""
+    if importlib.util.find_spec("fastapi") is None:
+        return None
+    from pipelines.dashboard.options import dashboard_options, in_words
+
+    sections = configuration.dashboard, configuration.metrics, configuration.lag
+    return lambda: in_words(dashboard_options([tables or "tables"], None, *sections))
 
 
 COMMAND = Command("doctor", "check brokers, permissions, tables and this machine", _EXAMPLES, _add_arguments, _run)

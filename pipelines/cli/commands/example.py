@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from pipelines.cli.command import Command
 from pipelines.cli.options import folder
-from pipelines.errors import UsageError
+from pipelines.runtime.errors import UsageError
 
 _EXAMPLES = """examples:
   grouplake example /tmp/log
@@ -34,12 +34,12 @@ def _run(options: Namespace) -> int:
     if not options.history:
         if options.until is not None:
             raise UsageError("--until is the end of a history: name --history too")
-        from pipelines.example.example_log import write_example_log
+        from pipelines.examples.log.example_log import write_example_log
 
         print(write_example_log(options.directory))
         return 0
-    from pipelines.example_history.history import write_history
-    from pipelines.progress import print_progress
+    from pipelines.examples.history.history import write_history
+    from pipelines.runtime.progress import print_progress
 
     write_history(options.directory, _until(options.until), print_progress)
     print(f"grouplake dashboard --tables {options.directory}")
@@ -60,4 +60,6 @@ def _until(text: str | None) -> datetime:
     return found
 
 
-COMMAND = Command("example", "write an example log, or 48 hours of example tables", _EXAMPLES, _add_arguments, _run)
+COMMAND = Command(
+    "example", "write an example log, or 48 hours of example tables", _EXAMPLES, _add_arguments, _run, writes=("directory",)
+)

@@ -2,12 +2,13 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
 from pipelines.cli.command import Command
 from pipelines.cli.options import add_as_of, add_format, add_tables, positive
-from pipelines.errors import UsageError
+from pipelines.runtime.errors import UsageError
 
 if TYPE_CHECKING:
     from pipelines.query.engine import Snapshot
@@ -21,6 +22,7 @@ _EXAMPLES = """examples:
 
 The table is that of `kafka-consumer-groups --describe` of Kafka 4.x. LOG-END-OFFSET and LAG are those of the last sample, and
 "-" without one: samples need a kafka:// source. SECONDS is the age of the next record to read, with its bounds.
+With --as-of both are those of the last sample until then, and CURRENT-OFFSET is that of the commits which the sample had.
 BLOCKED-BY is the transactional id (or the producer) of an open transaction: of an offset of the group that waits for its end, or
 of records at the position that hide the next ones. COORDINATOR (ID) of --state is that at the last sample.
 """
@@ -68,13 +70,23 @@ def _run(options: Namespace) -> int:
 
 def _print(options: Namespace, snapshot: "Snapshot") -> None:
     """Print what the options select."""
-    from pipelines.query.group_descriptions import GroupDescriptions
-    from pipelines.query.lag_report import LagReport
+    from pipelines.lag.reports.group_descriptions import GroupDescriptions
+    from pipelines.lag.reports.lag_report import LagReport
     from pipelines.query.output import to_stdout
+    from pipelines.query.tables_age import tables_age
 
     groups = options.group or ()
+    old = None
+    if options.as_of is None:
+        age = tables_age(snapshot, options.tables)
+        old = age.text
+        if age.is_old:
+            print(age.headline, file=sys.stderr)
     if not (options.members or options.state):
-        report = LagReport.of(snapshot, groups, with_status=options.status, with_transactions=options.transactions)
+        report = LagReport.of(snapshot, groups, with_status=options.status, with_transactions=options.transactions, old=old)
+        note = report.sample_note(_time(options.as_of, snapshot)) if options.as_of is not None else None
+        if note is not None:
+            print(note, file=sys.stderr)
         if options.format == "table":
             report.write(sys.stdout, sys.stderr, verbose=options.verbose, seconds=options.seconds)
         else:
@@ -87,6 +99,16 @@ def _print(options: Namespace, snapshot: "Snapshot") -> None:
         described.write_members(sys.stdout, sys.stderr, verbose=options.verbose)
     else:
         described.write_states(sys.stdout, sys.stderr, verbose=options.verbose)
+
+
+def _time(as_of: str, snapshot: "Snapshot") -> datetime:
+    """The time that `--as-of` names, or the completion of the batch that it names."""
+    from pipelines.query.engine import parse_as_of
+
+    at = parse_as_of(as_of)
+    if isinstance(at, int):
+        return snapshot.batch.finished_at
+    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
 
 
 COMMAND = Command(

@@ -18,14 +18,16 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(options: Namespace) -> int:
-    from pipelines.configuration import load_configuration
-    from pipelines.maintain import Maintenance
-    from pipelines.maintenance.beside_job import maintain_beside_job
-    from pipelines.progress import print_progress
+    from pipelines.runtime.configuration import load_configuration
+    from pipelines.runtime.progress import print_progress
+    from pipelines.upkeep.beside_job import maintain_beside_job
+    from pipelines.upkeep.maintain import Maintenance
 
     limits = Maintenance.of(load_configuration(options.conf))
     maintain_beside_job(options.tables, limits, lambda: datetime.now(UTC), print_progress)
     return 0
 
 
-COMMAND = Command("maintain", "compact tables, delete old history, remove unneeded files", _EXAMPLES, _add_arguments, _run)
+COMMAND = Command(
+    "maintain", "compact tables, delete old history, remove unneeded files", _EXAMPLES, _add_arguments, _run, writes=("tables",)
+)

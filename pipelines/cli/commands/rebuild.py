@@ -25,12 +25,12 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(options: Namespace) -> int:
-    from pipelines.configuration import load_configuration
-    from pipelines.errors import UsageError
-    from pipelines.progress import print_progress
-    from pipelines.rebuild.log_state import LogState
-    from pipelines.rebuild.rebuild import delete_old, rebuild
+    from pipelines.runtime.configuration import load_configuration
+    from pipelines.runtime.errors import UsageError
+    from pipelines.runtime.progress import print_progress
     from pipelines.source.address import parse_address
+    from pipelines.upkeep.rebuild.log_state import LogState
+    from pipelines.upkeep.rebuild.rebuild import delete_old, rebuild
 
     if options.delete_old:
         if options.source is not None or options.transactions is not None:
@@ -47,4 +47,11 @@ def _run(options: Namespace) -> int:
     return 0
 
 
-COMMAND = Command("rebuild", "write the tables anew, after a change of their layout or a loss", _EXAMPLES, _add_arguments, _run)
+COMMAND = Command(
+    "rebuild",
+    "write the tables anew, after a change of their layout or a loss",
+    _EXAMPLES,
+    _add_arguments,
+    _run,
+    writes=("tables",),
+)

@@ -26,12 +26,12 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(options: Namespace) -> int:
-    from pipelines.backup.log_position import expect_logs_from
-    from pipelines.backup.restore import restore
-    from pipelines.configuration import load_configuration
-    from pipelines.progress import print_progress
+    from pipelines.runtime.configuration import load_configuration
+    from pipelines.runtime.progress import print_progress
     from pipelines.source.address import parse_address
     from pipelines.tables.store import TableStore
+    from pipelines.upkeep.backup.log_position import expect_logs_from
+    from pipelines.upkeep.backup.restore import restore
 
     address = None if options.source is None else parse_address(options.source)
     configuration = load_configuration(options.conf)
@@ -45,4 +45,6 @@ def _run(options: Namespace) -> int:
     return 1 if findings else 0
 
 
-COMMAND = Command("restore", "write the tables of a backup into an empty folder", _EXAMPLES, _add_arguments, _run)
+COMMAND = Command(
+    "restore", "write the tables of a backup into an empty folder", _EXAMPLES, _add_arguments, _run, writes=("tables",)
+)

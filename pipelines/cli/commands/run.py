@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 from pipelines.cli.command import Command
 from pipelines.cli.dashboard_extra import add_dashboard, dashboard_of_job
 from pipelines.cli.options import ERAS, add_conf, add_source, add_tables, add_transactions, era_named, positive, seconds, time_ms
-from pipelines.errors import UsageError
+from pipelines.runtime.errors import UsageError
 
 if TYPE_CHECKING:
-    from pipelines.configuration import Configuration
     from pipelines.job.run_options import RunOptions
-    from pipelines.progress import Progress
+    from pipelines.runtime.configuration import Configuration
+    from pipelines.runtime.progress import Progress
 
 _MINUTE_MS = 60_000
 
@@ -21,6 +21,7 @@ EXPIRY = ("observe", "apply")
 _EXAMPLES = """examples:
   grouplake run --source segments:/var/lib/kafka/data --tables /data/groups
   grouplake run --source kafka://broker1:9092,broker2:9092/__consumer_offsets --tables /data/groups --conf kafka --trigger 10s
+  grouplake run --source kafka://broker1:9092/__consumer_offsets --tables /data/groups --schedule 15m
   grouplake run --with-coordinator 0.0.0.0:9092 --source segments:/var/lib/grouplake --tables /data/groups --conf coordinator.toml
   grouplake run --source kafka://broker1:9092/__consumer_offsets --tables /data/groups --trigger 10s --dashboard 127.0.0.1:8080
   grouplake run --source kafka://broker1:9092/__consumer_offsets --tables /data/groups --trigger 10s --maintain-every 1h
@@ -36,6 +37,13 @@ def _add_arguments(parser: ArgumentParser) -> None:
         "--trigger", help="available-now (default), continuous, or an interval such as 10s (1s with a coordinator)"
     )
     parser.add_argument(
+        "--schedule",
+        type=seconds,
+        metavar="TIME",
+        help="interval at which a scheduler starts this run, such as 15m: readers then see when a run is missing "
+        "(default: job.schedule_seconds)",
+    )
+    parser.add_argument(
         "--with-coordinator",
         nargs="?",
         const="127.0.0.1:9092",
@@ -43,7 +51,12 @@ def _add_arguments(parser: ArgumentParser) -> None:
         help="also run a coordinator on this address (default: 127.0.0.1:9092); it writes the log of --source segments:DIR",
     )
     parser.add_argument("--era", help=f"broker generation whose rules apply: {', '.join(ERAS)} (default 4)")
-    parser.add_argument("--retention-minutes", type=positive, metavar="N", help="offsets.retention.minutes of the cluster")
+    parser.add_argument(
+        "--retention-minutes",
+        type=positive,
+        metavar="N",
+        help="offsets.retention.minutes of the cluster (default: job.retention_minutes, else as the brokers report it)",
+    )
     parser.add_argument(
         "--expiry",
         choices=EXPIRY,
@@ -63,16 +76,17 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(options: Namespace) -> int:
-    from pipelines.configuration import load_configuration
-    from pipelines.metrics.job_metrics import job_metrics, metrics_endpoint
-    from pipelines.progress import print_progress
-    from pipelines.service_manager import notify_stopping, with_status
+    from pipelines.metrics.job_metrics import JobLogs, job_metrics, metrics_endpoint
+    from pipelines.runtime.configuration import load_configuration
+    from pipelines.runtime.progress import print_progress
+    from pipelines.runtime.service_manager import notify_stopping, with_status
 
     configuration = load_configuration(options.conf)
     run_options = run_options_of(options, configuration)
     listen = metrics_endpoint(options.metrics, configuration.metrics)
     page = dashboard_of_job("grouplake run", options.dashboard, options.tables, configuration, print_progress)
-    with page as site, job_metrics(listen, run_options, configuration.metrics, print_progress, site):
+    logs = JobLogs(run_options.tables, run_options.address, run_options.transactions, run_options.kafka)
+    with page as site, job_metrics(listen, logs, configuration.metrics, print_progress, site):
         try:
             _run_job(options, configuration, run_options, with_status(print_progress))
         finally:
@@ -82,14 +96,14 @@ def _run(options: Namespace) -> int:
 
 def _run_job(options: Namespace, configuration: "Configuration", run_options: "RunOptions", progress: "Progress") -> None:
     from pipelines.job import job
-    from pipelines.service_manager import notify_ready
-    from pipelines.timestamps import now_ms
+    from pipelines.runtime.service_manager import notify_ready
+    from pipelines.runtime.timestamps import now_ms
 
     if options.with_coordinator is None:
         job.run(run_options, progress, now_ms, on_ready=notify_ready)
         return
 
-    from pipelines.coordinator import coordinator_options
+    from pipelines.job.coordinator_process import coordinator_options
     from pipelines.job.run_with_coordinator import following, run_with_coordinator
 
     serving = coordinator_options(options.with_coordinator, run_options.address.location, configuration.coordinator)
@@ -102,22 +116,23 @@ def run_options_of(options: Namespace, configuration: "Configuration") -> "RunOp
     Raises:
         UsageError: invalid values.
     """
-    from pipelines.job.run_options import RunOptions
+    from pipelines.job.run_options import AVAILABLE_NOW, RunOptions
     from pipelines.lag.settings import status_settings
-    from pipelines.maintain import Maintenance
     from pipelines.source.address import parse_address
     from pipelines.source.transaction_log import transaction_address
+    from pipelines.upkeep.maintain import Maintenance
 
     section = configuration.job
     expiry = options.expiry or section["expiry"]
     if expiry not in EXPIRY:
         raise UsageError(f"job.expiry is {expiry!r}: must be one of {', '.join(EXPIRY)}")
     era = era_named(options.era or section["era"])
-    minutes = options.retention_minutes or section["retention_minutes"]
-    if not minutes and options.with_coordinator is not None:
-        from pipelines.coordinator import coordinator_config
-
-        minutes = coordinator_config(configuration.coordinator).offsets_retention_minutes
+    trigger = options.trigger or section["trigger"]
+    if options.schedule and (trigger != AVAILABLE_NOW or options.with_coordinator is not None):
+        raise UsageError(
+            f"--schedule is the interval of runs with --trigger {AVAILABLE_NOW}: a job that follows the log has none"
+        )
+    minutes, setting = _retention_setting(options, configuration)
     every = configuration.maintain["every_seconds"] if options.maintain_every is None else options.maintain_every
     address = parse_address(options.source)
     transactions = options.transactions or section["transactions"]
@@ -126,11 +141,13 @@ def run_options_of(options: Namespace, configuration: "Configuration") -> "RunOp
         tables=options.tables,
         era=era,
         retention_ms=minutes * _MINUTE_MS or era.default_retention_ms,
-        trigger=options.trigger or section["trigger"],
+        retention_setting=setting,
+        trigger=trigger,
         expiry=expiry,
         now_ms=options.now,
         bulk_rows=section["bulk_rows"],
         max_records=section["max_records_per_batch"],
+        schedule_seconds=section["schedule_seconds"] if options.schedule is None else options.schedule,
         lag_interval_seconds=configuration.lag["interval_seconds"],
         status=status_settings(configuration.status),
         lag_counted_partitions=configuration.lag["counted_partitions"],
@@ -146,4 +163,19 @@ def run_options_of(options: Namespace, configuration: "Configuration") -> "RunOp
     )
 
 
-COMMAND = Command("run", "load a __consumer_offsets log into tables, once or continuously", _EXAMPLES, _add_arguments, _run)
+def _retention_setting(options: Namespace, configuration: "Configuration") -> tuple[int, str | None]:
+    """The offset retention in minutes and the setting that states it; (0, None) without one."""
+    if options.retention_minutes:
+        return options.retention_minutes, "--retention-minutes"
+    if minutes := configuration.job["retention_minutes"]:
+        return minutes, "job.retention_minutes"
+    if options.with_coordinator is None:
+        return 0, None
+    from pipelines.job.coordinator_process import coordinator_config
+
+    return coordinator_config(configuration.coordinator).offsets_retention_minutes, "coordinator.offsets_retention_minutes"
+
+
+COMMAND = Command(
+    "run", "load a __consumer_offsets log into tables, once or continuously", _EXAMPLES, _add_arguments, _run, writes=("tables",)
+)

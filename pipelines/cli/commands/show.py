@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from pipelines.cli.command import Command
 from pipelines.cli.options import ERAS, add_conf, add_source, era_named
-from pipelines.errors import GrouplakeError, UsageError
+from pipelines.runtime.errors import GrouplakeError, UsageError
 
 if TYPE_CHECKING:
     from coordinator_core.codec import Record, TransactionRecord
     from coordinator_core.log.entries import LogRecord
     from coordinator_core.sources.source import LogSource
-    from pipelines.show import LogProblem
     from pipelines.source.address import SourceAddress
+    from pipelines.source.show import LogProblem
 
 #: Formats of transactional ids.
 _TABLES = ("list", "describe")
@@ -51,7 +51,8 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 def _run(options: Namespace) -> int:
     from coordinator_core.log.errors import LogError, LogUnreachable
-    from pipelines.configuration import load_configuration
+    from pipelines.runtime.configuration import load_configuration
+    from pipelines.runtime.terminal_text import mask_of
     from pipelines.source.address import open_source
 
     address, has_transactions = _address(options)
@@ -61,16 +62,18 @@ def _run(options: Namespace) -> int:
     era = era_named(options.era).name
     kafka = load_configuration(options.conf).kafka_options
     problems = 0
+    # the columns of Kafka's tables end with tabs
+    mask, mask_problem = mask_of(sys.stdout, "\t"), mask_of(sys.stderr)
     try:
         with closing(open_source(address, kafka)) as source:
             for found in lines(options, era, source):
                 if isinstance(found, str):
-                    print(found)
+                    print(mask(found))
                 else:
                     problems += 1
-                    print(found, file=sys.stderr)
+                    print(mask_problem(str(found)), file=sys.stderr)
             for end in source.torn_ends():
-                print(end, file=sys.stderr)
+                print(mask_problem(str(end)), file=sys.stderr)
     except LogUnreachable as error:
         raise GrouplakeError(str(error)) from error
     except LogError as error:
@@ -90,7 +93,7 @@ def _address(options: Namespace) -> "tuple[SourceAddress, bool]":
 
 
 def _group_lines(options: Namespace, era: str, source: "LogSource") -> "Iterator[str | LogProblem]":
-    from pipelines import show as printing
+    from pipelines.source import show as printing
 
     line_of: Callable[[LogRecord, Record], str | None]
     if options.format == "json":
@@ -107,9 +110,9 @@ def _group_lines(options: Namespace, era: str, source: "LogSource") -> "Iterator
 def _transaction_lines(options: Namespace, era: str, source: "LogSource") -> "Iterator[str | LogProblem]":
     from coordinator_core.codec import decode_transaction
     from coordinator_core.state.transaction_cache import TRANSACTION_LOADERS
-    from pipelines import show_transactions as printing
-    from pipelines.show import LogProblem, decoded_records
-    from pipelines.timestamps import now_ms
+    from pipelines.runtime.timestamps import now_ms
+    from pipelines.source import show_transactions as printing
+    from pipelines.source.show import LogProblem, decoded_records
 
     if era not in TRANSACTION_LOADERS:
         raise UsageError(f"era {era} has no transactions: use --era {', '.join(TRANSACTION_LOADERS)}")

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from pipelines.cli.command import Command
 from pipelines.cli.options import add_as_of, add_clusters, add_format
-from pipelines.errors import UsageError
+from pipelines.runtime.errors import UsageError
 
 if TYPE_CHECKING:
-    from pipelines.prompt.shell import Shell
+    from pipelines.query.prompt.shell import Shell
 
 _EXAMPLES = """examples:
   grouplake sql --tables /data/groups
@@ -43,10 +43,10 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(options: Namespace) -> int:
-    from pipelines.prompt.script_run import read_script, run_script, write_result
-    from pipelines.prompt.shell import Shell
-    from pipelines.prompt.source import SnapshotSource
     from pipelines.query.clusters import queried_roots
+    from pipelines.query.prompt.script_run import read_script, run_script, write_result
+    from pipelines.query.prompt.shell import Shell
+    from pipelines.query.prompt.source import SnapshotSource
     from pipelines.query.result_file import expect_suffix
 
     if options.query is not None and options.file is not None:
@@ -59,6 +59,7 @@ def _run(options: Namespace) -> int:
         run_prompt(Shell(source, options.format, sys.stdout, is_paged=True, refreshes=options.as_of is None))
         return 0
     shell = Shell(source, options.format, sys.stdout)
+    shell.report_age()
     path = options.file or "-"
     text = read_script(path) if options.query is None else options.query
     if options.output is not None:
@@ -72,17 +73,18 @@ def _run(options: Namespace) -> int:
 
 def run_prompt(shell: "Shell") -> None:
     """Print the banner, and run the prompt on the terminal of this process."""
-    from pipelines.prompt.history import history_file
-    from pipelines.prompt.loop import run_plain
-    from pipelines.version import version_text
+    from pipelines.query.prompt.history import history_file
+    from pipelines.query.prompt.loop import run_plain
+    from pipelines.runtime.version import version_text
 
     print(f"{version_text()}. Statements end with ;  \\? lists the commands, \\q quits.")
     print("\n".join(shell.source.descriptions))
+    shell.report_age()
     if find_spec("prompt_toolkit") is None:
         print("No completion, because prompt-toolkit is not installed: pip install 'grouplake[prompt]'")
         run_plain(shell)
         return
-    from pipelines.prompt.terminal import run_on_terminal
+    from pipelines.query.prompt.terminal import run_on_terminal
 
     history = history_file(os.environ)
     if history is None:
@@ -98,4 +100,5 @@ COMMAND = Command(
     _run,
     loads_pandas=False,
     compiles=False,
+    writes=("output",),
 )

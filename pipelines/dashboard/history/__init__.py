@@ -1,1 +1,1 @@
-"""What happened to a group, topic or client in a span of time, from the histories in the tables."""
+"""Histories of groups, topics and clients in a span of time."""

@@ -1,21 +1,20 @@
 """The history of one group in a span: lag and age, commits, owners of partitions, rebalances and resets."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import pairwise
 from statistics import median
-from typing import Any, Protocol
+from typing import Any
 
-import pyarrow as pa
-
+from pipelines.dashboard.history.commit_rates import BUCKETS, COMMITS, READS, commit_rates
+from pipelines.dashboard.history.sampling_gaps import gaps_of_batches, gaps_of_samples, with_unsampled, without_unread
 from pipelines.dashboard.history.span import Span
 from pipelines.dashboard.history.thinned_series import thinned
+from pipelines.query.engine import Queries
 from pipelines.tables.store import literal, timestamp_literal
 
 Row = dict[str, Any]
 
-#: Buckets of the commit rate in a span.
-_BUCKETS = 120
 #: A row of `lag_history` is at most ten minutes after the one before it, where `maintain` has not thinned the rows.
 _LEAST_GAP_SECONDS = 1_200
 _DISTANCES_OF_A_GAP = 3
@@ -24,13 +23,9 @@ _NEARBY = 3
 
 _LAG = """
 SELECT sampled_at AS at, sum(lag) AS lag, max(lag_seconds) AS lag_seconds, max(lag_seconds_low) AS lag_seconds_low,
-       max(lag_seconds_high) AS lag_seconds_high, sum(unknown_partitions) AS unknown_partitions
+       CASE WHEN NOT bool_or(lag_seconds > 0 AND lag_seconds_high IS NULL) THEN max(lag_seconds_high) END AS lag_seconds_high,
+       sum(unknown_partitions) AS unknown_partitions
 FROM lag_history WHERE group_id = {group} AND sampled_at BETWEEN {before} AND {end} GROUP BY sampled_at ORDER BY sampled_at
-"""
-_COMMITS = """
-SELECT max(record_timestamp) AS at, sum(commits) AS commits
-FROM offset_history WHERE group_id = {group} AND change IN ('commit', 'rewind') AND record_timestamp BETWEEN {before} AND {end}
-GROUP BY batch_id ORDER BY at
 """
 _OWNERS = """
 SELECT topic, partition, member_id, group_instance_id, client_id, client_host, generation, since, until FROM ownership
@@ -43,12 +38,14 @@ SELECT from_generation, to_generation, trigger, outcome, protocol, recorded_at, 
 FROM rebalances WHERE group_id = {group} AND recorded_at BETWEEN {start} AND {end} ORDER BY recorded_at, to_generation
 """
 _MEMBERS = """
-SELECT h.change, h.member_id, h.detail, h.generation, h.record_timestamp AS at FROM group_history h
+SELECT h.change, h.member_id, h.detail, h.generation, h.record_timestamp AS at,
+       h.record_timestamp < (SELECT min(started_at) FROM batches) AS is_before_tables
+FROM group_history h
 WHERE h.group_id = {group} AND h.change IN ('member_joined', 'member_left', 'group_created', 'group_deleted', 'type_changed')
   AND h.record_timestamp BETWEEN {start} AND {end} ORDER BY h.log_offset
 """
 _RESETS = """
-SELECT topic, partition, reset_at, from_offset, to_offset, size, direction, reset_by FROM resets
+SELECT topic, partition, reset_at, from_offset, to_offset, from_is_least, size, direction, reset_by FROM resets
 WHERE group_id = {group} AND reset_at BETWEEN {start} AND {end} ORDER BY reset_at, topic, partition
 """
 _REMOVALS = """
@@ -71,40 +68,38 @@ ORDER BY at, topic, partition
 """
 
 
-class Queries(Protocol):
-    """Where the histories are read: a moment of the page."""
-
-    def query(self, sql: str) -> pa.Table:
-        """The rows of a reading statement."""
-
-
 class GroupQueries:
     """The histories of one group in a span."""
 
-    def __init__(self, tables: Queries, group: str, span: Span, read_until: datetime) -> None:
-        """`read_until` is the end of the batch: what was committed later is unknown."""
-        self._read_until = read_until
+    def __init__(self, tables: Queries, group: str, span: Span) -> None:
         self._tables = tables
         self._span = span
+        # the value at the start of the span is that of the row before it
+        self._before = span.start - timedelta(seconds=max(_LEAST_GAP_SECONDS, span.seconds / 20))
         self._values = {
             "group": literal(group),
             "start": timestamp_literal(span.start),
             "end": timestamp_literal(span.end),
-            # the value at the start of the span is that of the row before it
-            "before": timestamp_literal(span.start - timedelta(seconds=max(_LEAST_GAP_SECONDS, span.seconds / 20))),
+            "before": timestamp_literal(self._before),
         }
 
     def lag(self) -> list[Row]:
         """Points of lag and age in the order of time. A point without values begins a gap, in which nothing was sampled."""
-        points = with_gaps(self._rows(_LAG))
+        points = with_gaps(with_unsampled(self._rows(_LAG), gaps_of_samples(self._tables.query, self._before, self._span.end)))
         before = [number for number, point in enumerate(points) if point["at"] < self._span.start]
         # of the points before the span, the last one has the value at its start
         return thinned(points[before[-1] :] if before else points, "lag")
 
     def commits(self) -> list[Row]:
-        """Commits per second by bucket; `at` is the start of the bucket. Null for buckets after the end of the batch."""
-        rates = _rates([(row["at"], row["commits"]) for row in self._rows(_COMMITS)], self._span)
-        return [row if row["at"] < self._read_until else {**row, "commits_per_second": None} for row in rates]
+        """Commits per second between two batches that read the log; null in times that no batch has read."""
+        width = self._span.seconds / BUCKETS
+        reads = self._rows(READS, start_seconds=repr(self._span.start.timestamp()), width=repr(width))
+        if len(reads) < 2:
+            return []
+        first, last = (str(row["batch_id"]) for row in (reads[0], reads[-1]))
+        rates = commit_rates(reads, self._rows(COMMITS, first=first, last=last), self._span)
+        gaps = gaps_of_batches(self._tables.query, self._before, self._span.end)
+        return without_unread(rates, "commits_per_second", gaps)
 
     def owners(self) -> list[Row]:
         """Intervals in which a member had a partition, cut to nothing: they may begin before the span."""
@@ -130,8 +125,8 @@ class GroupQueries:
         """First commits of partitions whose offset had been removed."""
         return self._rows(_RETURNS)
 
-    def _rows(self, sql: str) -> list[Row]:
-        rows: list[Row] = self._tables.query(sql.format(**self._values)).to_pylist()
+    def _rows(self, sql: str, **values: str) -> list[Row]:
+        rows: list[Row] = self._tables.query(sql.format(**self._values, **values)).to_pylist()
         return rows
 
 
@@ -150,27 +145,3 @@ def with_gaps(points: Sequence[Row]) -> list[Row]:
         if distances[number] > max(_LEAST_GAP_SECONDS, _DISTANCES_OF_A_GAP * usual):
             found.append({**dict.fromkeys(point), "at": point["at"]})
     return found
-
-
-def _rates(commits: Sequence[tuple[datetime, int]], span: Span) -> list[Row]:
-    """A batch has one number of commits, so they are spread over the time since the batch before, at most the usual distance."""
-    distances = [(after - before).total_seconds() for (before, _), (after, _) in pairwise(commits)]
-    usual = max(1.0, 2 * median(distances)) if distances else span.seconds / _BUCKETS
-    width = max(span.seconds / _BUCKETS, usual)
-    buckets = [0.0] * max(1, -(-int(span.seconds) // max(1, int(width))))
-    width = span.seconds / len(buckets)
-    spread = [min(usual, distance) for distance in distances]
-    for (at, number), seconds in zip(commits, [usual, *spread], strict=False):
-        end = (at - span.start).total_seconds()
-        _add(buckets, width, end - max(seconds, 1e-3), end, number)
-    return [
-        {"at": span.start + timedelta(seconds=number * width), "commits_per_second": amount / width}
-        for number, amount in enumerate(buckets)
-    ]
-
-
-def _add(buckets: list[float], width: float, start: float, end: float, amount: float) -> None:
-    """Add an amount that is spread evenly between two times, in seconds since the start of the first bucket."""
-    for number in range(max(0, int(start // width)), min(len(buckets) - 1, int(end // width)) + 1):
-        overlap = min(end, (number + 1) * width) - max(start, number * width)
-        buckets[number] += amount * max(0.0, overlap) / (end - start)

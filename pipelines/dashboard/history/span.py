@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from pipelines.errors import UsageError
+from pipelines.dashboard.state.errors import InvalidRequest
 
 #: Spans that a page offers.
 OFFERED = ("1h", "6h", "24h", "7d", "30d")
@@ -28,10 +28,10 @@ class Span:
 
 
 def span_until(end: datetime, text: str | None) -> Span:
-    """The span of a text such as `90m`, `6h` or `7d` before `end`. Raises UsageError for another text."""
+    """The span of a text such as `90m`, `6h` or `7d` before `end`. Raises InvalidRequest for another text."""
     text = text or DEFAULT
     found = _SPAN.fullmatch(text)
     length = timedelta(seconds=int(found["number"]) * _SECONDS[found["unit"]]) if found else timedelta(0)
     if not timedelta(0) < length <= _LONGEST:
-        raise UsageError(f"invalid span {text!r}: use a number of minutes, hours or days up to 400d, such as 90m, 6h or 7d")
+        raise InvalidRequest(f"invalid span {text!r}: use a number of minutes, hours or days up to 400d, such as 90m, 6h or 7d")
     return Span(end - length, end, text)

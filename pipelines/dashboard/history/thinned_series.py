@@ -19,7 +19,14 @@ def thinned(points: Sequence[dict[str, Any]], value: str, most: int = MOST_POINT
             # a gap remains a gap
             kept.append(start)
             continue
+        # so does one between values of the bucket
+        bucket = range(max(1, start), min(start + per_bucket, len(points)))
+        kept.extend(number for number in bucket if _begins_gap(points, number, value))
         extremes = {min(numbers, key=lambda n: points[n][value]), max(numbers, key=lambda n: points[n][value])}
         kept.extend(sorted(extremes))
     kept.append(len(points) - 1)
     return [points[number] for number in sorted(set(kept))]
+
+
+def _begins_gap(points: Sequence[dict[str, Any]], number: int, value: str) -> bool:
+    return points[number][value] is None and points[number - 1][value] is not None

@@ -7,10 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines.dashboard.moments.moment import Moment
-from pipelines.errors import RemovedState
+from pipelines.dashboard.state.moment import Moment
+from pipelines.runtime.errors import RemovedState
+from pipelines.runtime.timestamps import TIMESTAMP
 from pipelines.tables.store import literal, timestamp_literal
-from pipelines.timestamps import TIMESTAMP
 
 #: Time in which the growth of a log is measured for the list of topics.
 GROWTH = timedelta(hours=1)
@@ -34,7 +34,8 @@ _FROM_LAG = """
 SELECT topic, group_id, count(*) AS partitions, count(*) - count(lag) AS unknown_partitions,
        sum(CASE WHEN lag < 0 THEN 0 ELSE lag END) AS lag, max(lag_seconds) AS lag_seconds,
        first_value(lag_seconds_low ORDER BY lag_seconds DESC NULLS LAST) AS lag_seconds_low,
-       first_value(lag_seconds_high ORDER BY lag_seconds DESC NULLS LAST) AS lag_seconds_high,
+       CASE WHEN NOT bool_or(lag > 0 AND lag_seconds_high IS NULL)
+            THEN first_value(lag_seconds_high ORDER BY lag_seconds DESC NULLS LAST) END AS lag_seconds_high,
        sum(messages_lost) AS messages_lost, max(sampled_at) AS sampled_at
 FROM lag WHERE {where} GROUP BY topic, group_id
 """

@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from pipelines.dashboard.live.changed_groups import changed_groups
-from pipelines.snapshots.memory_snapshot import MemorySnapshot
+from pipelines.query.snapshots.memory_snapshot import MemorySnapshot
+from pipelines.tables.data_age import DataAge
 
 #: Changed groups in an event; above this number a page loads all of its groups again.
 MAX_GROUPS = 200
@@ -30,6 +31,22 @@ class BatchEvent:
         return {"batch_id": self.batch_id, "at": self.at.isoformat(), "groups": groups}
 
 
+@dataclass(frozen=True)
+class AgeEvent:
+    """The newest batch has become older than expected, by another minute, or is no longer old."""
+
+    batch_id: int
+    age: DataAge
+
+    def data(self, _may_see: Callable[[str], bool] = lambda _: True) -> dict[str, Any]:
+        """The event as JSON."""
+        return {"batch_id": self.batch_id, "age": {**self.age.as_json(), "since": self.age.since.isoformat()}}
+
+
+#: The age that a reader has seen, as `BatchEvents.age_key`.
+SeenAge = tuple[object, ...] | None
+
+
 class BatchEvents:
     """The events of one cluster. For one writing thread; `since` may be called by others."""
 
@@ -37,6 +54,21 @@ class BatchEvents:
         self._changed = changed
         self._snapshot: MemorySnapshot | None = None
         self._events: tuple[BatchEvent, ...] = ()
+        self._age: DataAge | None = None
+
+    def set_age(self, age: DataAge) -> None:
+        """Replace the age of the newest batch."""
+        self._age = age
+
+    @property
+    def age_key(self) -> SeenAge:
+        """The key of the age; None unless the data is old."""
+        return self._age.key if self._age is not None and self._age.is_old else None
+
+    def age_since(self, seen: SeenAge) -> AgeEvent | None:
+        """The event for a reader that has seen this age; None if it is the present one."""
+        newest, age = self.newest, self._age
+        return None if newest is None or age is None or self.age_key == seen else AgeEvent(newest, age)
 
     def add(self, snapshot: MemorySnapshot) -> bool:
         """Add the event of a snapshot; False if it is of the same batch."""

@@ -8,8 +8,8 @@ import pyarrow.compute as pc
 
 from coordinator_core.codec.arrays import Int64s
 from coordinator_core.health.sample_columns import integers
-from pipelines.snapshots.grouped_table import GroupedTable
-from pipelines.snapshots.memory_snapshot import MemorySnapshot
+from pipelines.query.snapshots.grouped_table import GroupedTable
+from pipelines.query.snapshots.memory_snapshot import MemorySnapshot
 
 _GROUP = "group_id"
 _STATUS = ("status", "rule", "detail")

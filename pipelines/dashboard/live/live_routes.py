@@ -1,5 +1,6 @@
 """The route of server-sent events."""
 
+import re
 from collections.abc import AsyncIterator
 from typing import Annotated
 from urllib.parse import unquote
@@ -7,11 +8,13 @@ from urllib.parse import unquote
 from fastapi import APIRouter, Depends, Header, HTTPException, Query, Request
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
+from pipelines.dashboard.live.batch_events import AgeEvent
 from pipelines.dashboard.live.streams import Stream, Streams, TooManyStreams
-from pipelines.dashboard.security.viewer import viewer_of
+from pipelines.dashboard.security.viewer import LOCAL_VIEWER, viewer_of
 
 #: Time after which a browser connects again.
 _RETRY_MS = 2_000
+_BATCH_ID = re.compile(r"[0-9]{1,18}")
 
 
 def live_router(streams: Streams) -> APIRouter:
@@ -19,13 +22,16 @@ def live_router(streams: Streams) -> APIRouter:
     router = APIRouter(tags=["pages"])
 
     async def open_stream(
+        request: Request,
         cluster: str,
-        after: Annotated[int | None, Query(description="batch that the page shows")] = None,
+        after: Annotated[str | None, Query(description="batch that the page shows")] = None,
         last_event_id: Annotated[str | None, Header(description="batch that the page has seen")] = None,
     ) -> AsyncIterator[Stream]:
-        seen = int(last_event_id) if last_event_id and last_event_id.isascii() and last_event_id.isdigit() else after
+        shown, seen = _batch_id("after", after), _batch_id("Last-Event-ID", last_event_id)
+        viewer = viewer_of(request)
+        user = None if viewer is LOCAL_VIEWER else viewer.name
         try:
-            stream = streams.open(unquote(cluster), seen)
+            stream = streams.open(unquote(cluster), shown if seen is None else seen, user)
         except KeyError as error:
             raise HTTPException(404, "cluster not found") from error
         except TooManyStreams as error:
@@ -37,10 +43,23 @@ def live_router(streams: Streams) -> APIRouter:
 
     @router.get("/c/{cluster}/events", response_class=EventSourceResponse)
     async def events(request: Request, stream: Annotated[Stream, Depends(open_stream)]) -> AsyncIterator[ServerSentEvent]:
-        """One event per new batch: its id, the time that its lag is of, and the groups that changed, null if they are many."""
+        """Event `batch` per new batch: its id, the time of its lag, and the groups that changed, null if they are many.
+
+        Event `age` when the newest batch becomes older than expected, and for each further minute.
+        """
         viewer = viewer_of(request)
         yield ServerSentEvent(retry=_RETRY_MS)
         async for event in stream:
-            yield ServerSentEvent(data=event.data(viewer.may_see), event="batch", id=str(event.batch_id))
+            name = "age" if isinstance(event, AgeEvent) else "batch"
+            yield ServerSentEvent(data=event.data(viewer.may_see), event=name, id=str(event.batch_id))
 
     return router
+
+
+def _batch_id(name: str, text: str | None) -> int | None:
+    """The batch id in a value of a request; None without one. Raises HTTPException for another text."""
+    if not text:
+        return None
+    if not _BATCH_ID.fullmatch(text):
+        raise HTTPException(400, f"invalid {name} {text[:40]!r}: use a batch id of at most 18 digits")
+    return int(text)

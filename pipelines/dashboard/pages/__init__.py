@@ -1,1 +1,1 @@
-"""The pages: each module has the model of one page, a dict that is also its JSON."""
+"""The pages: a folder each, with its model (a dict that is also its JSON), queries, charts and templates."""

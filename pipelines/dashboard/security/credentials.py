@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pipelines.dashboard.security.hashes import PasswordHash, TokenHash, parse_hash
 from pipelines.dashboard.security.roles import Roles
-from pipelines.errors import UsageError
-from pipelines.progress import Progress
+from pipelines.runtime.errors import UsageError
+from pipelines.runtime.progress import Progress
 
 #: Names of users, without the colon that ends them in basic authentication.
 _NAME = re.compile(r"[A-Za-z0-9_.@-]{1,100}")

@@ -13,17 +13,20 @@ from pipelines.dashboard.security.credentials import CredentialsFile
 from pipelines.dashboard.security.headers import ReadingMethods, SecurityHeaders
 from pipelines.dashboard.security.login_log import LoginLog
 from pipelines.dashboard.security.settings import SecuritySettings
-from pipelines.dashboard.security.transport import EncryptedTransport, LocalHosts
-from pipelines.progress import Progress
+from pipelines.dashboard.security.transport import EncryptedTransport, HostNames, LocalHosts
+from pipelines.runtime.progress import Progress
 
 #: Browsers accept this prefix only for a cookie of this host, from TLS, for all paths.
 _COOKIE = "__Host-grouplake"
 
 
 def guarded(app: ASGIApp, settings: SecuritySettings, progress: Progress) -> ASGIApp:
-    """`app` behind the checks. From outside: headers, proxies, encryption or host names, methods, session, authentication."""
+    """`app` behind the checks.
+
+    From outside: headers, host names, proxies, encryption or local names, methods, session, authentication.
+    """
     if not settings.has_authentication:
-        return SecurityHeaders(LocalHosts(ReadingMethods(NoAuthentication(app))), is_private=False)
+        return SecurityHeaders(HostNames(LocalHosts(ReadingMethods(NoAuthentication(app)))), is_private=False)
     log = LoginLog(progress, time.monotonic)
     credentials = CredentialsFile(settings.credentials_file, settings.roles, progress) if settings.credentials_file else None
     if settings.oidc is not None:
@@ -40,7 +43,7 @@ def guarded(app: ASGIApp, settings: SecuritySettings, progress: Progress) -> ASG
     app = EncryptedTransport(ReadingMethods(app))
     if settings.trusted_proxies:
         app = _proxied(app, settings.trusted_proxies)
-    return SecurityHeaders(app, is_private=True)
+    return SecurityHeaders(HostNames(app), is_private=True)
 
 
 def _proxied(app: ASGIApp, proxies: tuple[str, ...]) -> ASGIApp:

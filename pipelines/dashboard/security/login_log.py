@@ -3,7 +3,7 @@
 import ipaddress
 from collections.abc import Callable
 
-from pipelines.progress import Progress
+from pipelines.runtime.progress import Progress
 
 #: Lines within `_WINDOW_SECONDS`; further failures are counted.
 _LINES = 10

@@ -4,7 +4,8 @@ import asyncio
 import hashlib
 import hmac
 import secrets
-from collections import OrderedDict
+
+from cachetools import LRUCache
 
 from pipelines.dashboard.security.credentials import Credentials, User
 from pipelines.dashboard.security.hashes import PasswordHash
@@ -29,7 +30,7 @@ class PasswordChecker:
         self._pending = 0
         # the keyed hash of a password is worth nothing outside of this process
         self._key = secrets.token_bytes(32)
-        self._remembered: OrderedDict[bytes, None] = OrderedDict()
+        self._remembered: LRUCache[bytes, bool] = LRUCache(_REMEMBERED)
         # an unknown name takes as long as a wrong password
         self._unknown = PasswordHash(secrets.token_bytes(16), secrets.token_bytes(32))
 
@@ -40,8 +41,7 @@ class PasswordChecker:
             return None
         # with the hash in it, so that a new password in the file ends the use of the old one
         seen = hmac.digest(self._key, b"\0".join((name.encode(), str(known).encode(), password.encode())), hashlib.sha256)
-        if seen in self._remembered:
-            self._remembered.move_to_end(seen)
+        if self._remembered.get(seen):
             return user
         if self._pending >= _CHECKS + _WAITING:
             raise TooManyLogins
@@ -53,7 +53,5 @@ class PasswordChecker:
             self._pending -= 1
         if not is_right or user is None:
             return None
-        self._remembered[seen] = None
-        while len(self._remembered) > _REMEMBERED:
-            self._remembered.popitem(last=False)
+        self._remembered[seen] = True
         return user

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pipelines.dashboard.security.viewer import Viewer
-from pipelines.errors import UsageError
+from pipelines.runtime.errors import UsageError
 
 #: The role without a limit. It exists without configuration.
 ALL = "all"

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from coordinator_core.service.addresses import Endpoint
+from coordinator_core.service.net.addresses import ListenAddress
 from pipelines.dashboard.security.credentials import read_credentials
 from pipelines.dashboard.security.roles import Roles
-from pipelines.errors import UsageError
 from pipelines.metrics.listen_address import is_loopback
+from pipelines.runtime.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class SecuritySettings:
         return self.credentials_file is not None or self.oidc is not None
 
 
-def security_settings(section: Mapping[str, Any], listen: Endpoint) -> SecuritySettings:
+def security_settings(section: Mapping[str, Any], listen: ListenAddress) -> SecuritySettings:
     """Settings from the section `[dashboard]`.
 
     Raises:

@@ -1,5 +1,7 @@
 """Checks of the connection of a request: encryption, and host names of a server without authentication."""
 
+import re
+
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -8,6 +10,7 @@ from pipelines.metrics.listen_address import is_loopback
 
 #: Paths that answer every client, for probes of a supervisor.
 OPEN = frozenset({"/health"})
+_HOST = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 
 
 class EncryptedTransport:
@@ -25,6 +28,26 @@ class EncryptedTransport:
             if client is None or not is_loopback(client[0]):
                 message = "use https: this request came without TLS, or its proxy is not in dashboard.trusted_proxies"
                 await error_response(Request(scope), 403, message)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+class HostNames:
+    """Refuses requests whose header Host is not a name or an address with a port.
+
+    Readers of `127.0.0.1%name` and `127.0.0.1:80@name` differ about the host that they mean.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            request = Request(scope)
+            host = request.headers.get("host", "")
+            if host and not _HOST.fullmatch(host):
+                message = f"invalid Host {host[:100]!r}: use a name or an address, and a port"
+                await error_response(request, 400, message)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 

@@ -2,15 +2,15 @@
 
 import re
 import threading
-from collections import OrderedDict
 from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from cachetools import LRUCache
 
 from pipelines.dashboard.security.viewer import Viewer
-from pipelines.snapshots.grouped_table import GroupedTable
-from pipelines.snapshots.memory_snapshot import MemorySnapshot
+from pipelines.query.snapshots.grouped_table import GroupedTable
+from pipelines.query.snapshots.memory_snapshot import MemorySnapshot
 
 #: Clusters times limited roles of usual sizes; a further one is computed again for each request.
 _REMEMBERED = 32
@@ -21,7 +21,7 @@ class VisibleSnapshots:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._found: OrderedDict[tuple[str, re.Pattern[str]], tuple[MemorySnapshot, MemorySnapshot]] = OrderedDict()
+        self._found: LRUCache[tuple[str, re.Pattern[str]], tuple[MemorySnapshot, MemorySnapshot]] = LRUCache(_REMEMBERED)
 
     def snapshot(self, snapshot: MemorySnapshot, viewer: Viewer) -> MemorySnapshot:
         """The snapshot with the groups that the viewer may see."""
@@ -33,9 +33,6 @@ class VisibleSnapshots:
             if whole is not snapshot:
                 found = restricted(snapshot, viewer)
                 self._found[key] = snapshot, found
-            self._found.move_to_end(key)
-            while len(self._found) > _REMEMBERED:
-                self._found.popitem(last=False)
         return found
 
 

@@ -1,6 +1,6 @@
 """`GET /c/{cluster}/sql?q=…`: the rows of a reading statement as JSON."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from fastapi import APIRouter, Request, Response
 
@@ -8,6 +8,7 @@ from pipelines.dashboard.responses import READ, error_response, json_response
 from pipelines.dashboard.security.viewer import viewer_of
 from pipelines.dashboard.sql.query_process import QueryError, QueryProcesses
 from pipelines.dashboard.sql.settings import SqlSettings
+from pipelines.tables.data_age import DataAge
 
 _LONGEST_QUERY = 16_384
 
@@ -15,8 +16,11 @@ _LONGEST_QUERY = 16_384
 class SqlApi:
     """The route of queries. It answers 403 unless queries are switched on."""
 
-    def __init__(self, roots: Mapping[str, str], settings: SqlSettings) -> None:
-        self._roots, self._settings = roots, settings
+    def __init__(
+        self, roots: Mapping[str, str], settings: SqlSettings, age: Callable[[str], DataAge | None] = lambda _: None
+    ) -> None:
+        """`age` is that of the newest batch of a cluster."""
+        self._roots, self._settings, self._age = roots, settings, age
         self._processes = QueryProcesses(settings)
 
     def router(self) -> APIRouter:
@@ -37,7 +41,8 @@ class SqlApi:
             if error.code == 503:
                 response.headers["Retry-After"] = "1"
             return response
-        return json_response(request, "query answered", **found)
+        age = None if as_of else self._age(cluster)
+        return json_response(request, "query answered", **found, old=None if age is None else age.text)
 
     def _refusal(self, request: Request, cluster: str, sql: str) -> tuple[int, str] | None:
         """Code and message of a request that is refused before a process starts."""

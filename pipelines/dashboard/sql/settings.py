@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.errors import UsageError
+from pipelines.runtime.errors import UsageError
 
 
 @dataclass(frozen=True)

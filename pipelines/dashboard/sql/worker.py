@@ -13,11 +13,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines.errors import GrouplakeError
 from pipelines.query.arrow_types import distinct_names
 from pipelines.query.column_types import type_name
 from pipelines.query.engine import Snapshot
 from pipelines.query.output import json_rows
+from pipelines.runtime.errors import GrouplakeError
 
 #: Bytes of the rows as JSON; the values of 10,000 rows may have any size.
 _MOST_BYTES = 16 << 20

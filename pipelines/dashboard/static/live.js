@@ -12,10 +12,13 @@ export function followBatches(page, whenChanged) {
 
   const open = () => {
     stream = new EventSource(url);
-    stream.addEventListener("batch", () => {
-      clearTimeout(pending);
-      pending = setTimeout(() => update(page, sent, whenChanged), QUIET_MS);
-    });
+    // a new batch, or the newest one has become old
+    for (const name of ["batch", "age"]) {
+      stream.addEventListener(name, () => {
+        clearTimeout(pending);
+        pending = setTimeout(() => update(page, sent, whenChanged), QUIET_MS);
+      });
+    }
   };
   const close = () => {
     stream?.close();
@@ -26,7 +29,7 @@ export function followBatches(page, whenChanged) {
   button.addEventListener("click", () => {
     const isLive = button.getAttribute("aria-pressed") === "true";
     button.setAttribute("aria-pressed", String(!isLive));
-    button.textContent = isLive ? "paused" : "live";
+    button.textContent = isLive ? "paused" : button.dataset.label;
     if (isLive) close();
     else {
       open();
@@ -45,6 +48,8 @@ async function update(page, sent, whenChanged) {
     return;
   }
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const held = heldElement(page);
+  const top = held?.getBoundingClientRect().top;
   let changed = 0;
   for (const part of page.querySelectorAll("[data-live]")) {
     const name = part.dataset.live;
@@ -60,11 +65,30 @@ async function update(page, sent, whenChanged) {
     whenChanged(part);
     changed += 1;
   }
+  if (held) scrollBy(0, held.getBoundingClientRect().top - top);
   moveTime(page, fresh);
+  markAge(page, fresh);
   const [footer, newest] = [page, fresh].map((each) => each.querySelector("footer p"));
   if (newest && !footer.contains(page.activeElement)) footer.replaceChildren(...newest.childNodes);
   const now = fresh.getElementById("as-of")?.value ?? "";
   if (changed) status.textContent = `Updated at ${now}: ${changed} ${changed === 1 ? "part" : "parts"} changed.`;
+}
+
+/** The element with the focus, if a reader sees it: it stays where it is when parts above it become longer. */
+function heldElement(page) {
+  const element = page.activeElement;
+  if (!element || element === page.body) return null;
+  const place = element.getBoundingClientRect();
+  return place.bottom > 0 && place.top < innerHeight ? element : null;
+}
+
+/** The button says whether the data is as new as expected. */
+function markAge(page, fresh) {
+  const [button, now] = [page, fresh].map((each) => each.getElementById("live"));
+  if (!button || now?.tagName !== "BUTTON") return;
+  button.className = now.className;
+  button.dataset.label = now.dataset.label;
+  if (button.getAttribute("aria-pressed") === "true") button.textContent = now.dataset.label;
 }
 
 /** The field, the link and the slider of the time, unless one of them has the focus. */

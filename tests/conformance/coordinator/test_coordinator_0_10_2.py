@@ -10,7 +10,7 @@ from coordinator_core.codec.messages.classic import GroupMetadataKey, GroupMetad
 from coordinator_core.codec.messages.offsets import OffsetCommitKey
 from coordinator_core.codec.records import Record
 from coordinator_core.codec.topic_partition import TopicPartition
-from coordinator_core.coordinator.classic.states import ClassicGroupState
+from coordinator_core.group_coordinator.group.states import ClassicGroupState
 from coordinator_core.protocol.error_code import ErrorCode
 
 EMPTY, PREPARING_REBALANCE, COMPLETING_REBALANCE, STABLE, DEAD = ClassicGroupState

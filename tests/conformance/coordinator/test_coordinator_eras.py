@@ -11,10 +11,10 @@ from coordinator_core.codec.messages.classic import GroupMetadataKey, GroupMetad
 from coordinator_core.codec.messages.offsets import OffsetCommitValue
 from coordinator_core.codec.records import Record
 from coordinator_core.codec.topic_partition import TopicPartition
-from coordinator_core.coordinator.behaviour import BEHAVIOURS
-from coordinator_core.coordinator.classic.states import ClassicGroupState
-from coordinator_core.coordinator.config import ERA_DEFAULTS, CoordinatorConfig
-from coordinator_core.coordinator.shard import GroupCoordinatorShard
+from coordinator_core.group_coordinator.behaviour import BEHAVIOURS
+from coordinator_core.group_coordinator.config import ERA_DEFAULTS, CoordinatorConfig
+from coordinator_core.group_coordinator.group.states import ClassicGroupState
+from coordinator_core.group_coordinator.shard import GroupCoordinatorShard
 from coordinator_core.log.entries import ControlType
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.membership import HeartbeatRequest, JoinGroupRequest, SyncGroupRequest

@@ -9,12 +9,12 @@ from coordinator_core.codec.messages.classic import GroupMetadataKey, GroupMetad
 from coordinator_core.codec.messages.offsets import OffsetCommitKey
 from coordinator_core.codec.records import Record
 from coordinator_core.codec.topic_partition import TopicPartition
-from coordinator_core.coordinator.classic.states import ClassicGroupState
-from coordinator_core.coordinator.config import CoordinatorConfig
-from coordinator_core.coordinator.result import CoordinatorResult
-from coordinator_core.coordinator.shard import GroupCoordinatorShard
-from coordinator_core.coordinator.timers import TimerKey, TimerKind
 from coordinator_core.coordinator_common.results import ShardStatus
+from coordinator_core.group_coordinator.config import CoordinatorConfig
+from coordinator_core.group_coordinator.group.states import ClassicGroupState
+from coordinator_core.group_coordinator.result import CoordinatorResult
+from coordinator_core.group_coordinator.shard import GroupCoordinatorShard
+from coordinator_core.group_coordinator.timers import TimerKey, TimerKind
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.offsets import OffsetToCommit
 

@@ -4,10 +4,10 @@ names the cases it mirrors."""
 from coordinator_harness import CONSUMER, GROUP, LEADER, OTHER_GROUP, Harness, errors
 
 from coordinator_core.codec.topic_partition import TopicPartition
-from coordinator_core.coordinator.classic.states import ClassicGroupState
-from coordinator_core.coordinator.describe import merge_lists
-from coordinator_core.coordinator.find import NO_NODE, find_coordinators
-from coordinator_core.coordinator.shard import GroupCoordinatorShard
+from coordinator_core.group_coordinator.describe import merge_lists
+from coordinator_core.group_coordinator.find import NO_NODE, find_coordinators
+from coordinator_core.group_coordinator.group.states import ClassicGroupState
+from coordinator_core.group_coordinator.shard import GroupCoordinatorShard
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.groups import (
     CoordinatorType,

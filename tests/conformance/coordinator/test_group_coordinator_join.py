@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from coordinator_harness import CONSUMER, DELAY_MS, GROUP, OTHER_GROUP, RANGE, TIMEOUT_MS, Harness
 
-from coordinator_core.coordinator.classic.states import ClassicGroupState
-from coordinator_core.coordinator.config import NEW_MEMBER_JOIN_TIMEOUT_MS
+from coordinator_core.group_coordinator.config import NEW_MEMBER_JOIN_TIMEOUT_MS
+from coordinator_core.group_coordinator.group.states import ClassicGroupState
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.membership import Protocol
 
@@ -117,11 +117,11 @@ def test_inconsistent_protocol_type(at: Harness) -> None:
 
 
 def test_an_empty_protocol_type_or_no_protocol(at: Harness) -> None:
-    """testJoinGroupWithEmptyProtocolType, testJoinGroupWithEmptyGroupProtocol; the group is not created."""
+    """testJoinGroupWithEmptyProtocolType, testJoinGroupWithEmptyGroupProtocol; the group is Empty, as on brokers."""
     assert at.join(protocol_type="").error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     assert at.join(protocol_type="", instance="i").error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     assert at.join(protocols=()).error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    assert at.describe().state == "Dead"
+    assert at.describe().state == "Empty"
 
 
 def test_a_new_member_has_its_session_timeout_once_it_is_in_a_generation(at: Harness) -> None:

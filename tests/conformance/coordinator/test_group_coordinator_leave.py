@@ -5,7 +5,7 @@ from typing import Any
 from coordinator_harness import FOLLOWER, LEADER, OTHER_GROUP, Harness
 from test_group_coordinator_join import with_pending_member
 
-from coordinator_core.coordinator.classic.states import ClassicGroupState
+from coordinator_core.group_coordinator.group.states import ClassicGroupState
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.membership import LeavingMember
 

@@ -10,7 +10,7 @@ from coordinator_core.codec import encode_subscription
 from coordinator_core.codec.messages.consumer_protocol import ConsumerProtocolSubscription
 from coordinator_core.codec.messages.offsets import OffsetCommitKey, OffsetCommitValue
 from coordinator_core.codec.topic_partition import TopicPartition
-from coordinator_core.coordinator.config import CoordinatorConfig
+from coordinator_core.group_coordinator.config import CoordinatorConfig
 from coordinator_core.log.entries import ControlType
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.membership import Protocol

@@ -6,10 +6,10 @@ from coordinator_harness import CONSUMER, DELAY_MS, GROUP, LEADER, OTHER_GROUP, 
 from expecting import expect
 
 from coordinator_core.codec.topic_partition import TopicPartition
-from coordinator_core.coordinator.classic.states import ClassicGroupState
-from coordinator_core.coordinator.timers import HeartbeatTimeout, TimerKey, TimerKind
+from coordinator_core.group_coordinator.group.states import ClassicGroupState
+from coordinator_core.group_coordinator.timers import HeartbeatTimeout, TimerKey, TimerKind
 from coordinator_core.protocol.error_code import ErrorCode
-from coordinator_core.state.classic_group import ClassicGroup
+from coordinator_core.state.classic_group import LoadedClassicGroup
 
 PARTITION = TopicPartition("topic", 0)
 
@@ -278,4 +278,4 @@ def test_a_second_assignment_of_a_generation_is_ignored_while_the_first_is_writt
     assert (first.error, second.answered) == (ErrorCode.REBALANCE_IN_PROGRESS, False)
     at.release()
     assert second.response.assignment == b"first"
-    assert expect(ClassicGroup, at.loaded().registry.groups[GROUP]).value.members[0].assignment == b"first"
+    assert expect(LoadedClassicGroup, at.loaded().registry.groups[GROUP]).value.members[0].assignment == b"first"

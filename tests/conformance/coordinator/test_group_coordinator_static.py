@@ -17,7 +17,7 @@ from coordinator_harness import (
 )
 
 from coordinator_core.codec.topic_partition import TopicPartition
-from coordinator_core.coordinator.classic.states import ClassicGroupState
+from coordinator_core.group_coordinator.group.states import ClassicGroupState
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.membership import Protocol
 

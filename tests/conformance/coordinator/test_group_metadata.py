@@ -9,14 +9,14 @@ from coordinator_harness import CONSUMER, GROUP, START_MS, Call, Harness, errors
 from coordinator_core.codec import encode_subscription
 from coordinator_core.codec.messages.consumer_protocol import ConsumerProtocolSubscription
 from coordinator_core.codec.topic_partition import TopicPartition
-from coordinator_core.coordinator.classic.group import ClassicGroup
-from coordinator_core.coordinator.classic.members import Member
-from coordinator_core.coordinator.classic.rebalance import answer_join, answer_sync
-from coordinator_core.coordinator.classic.states import VALID_PREVIOUS_STATES, ClassicGroupState, IllegalTransition
-from coordinator_core.coordinator.config import CoordinatorConfig
-from coordinator_core.coordinator.result import ResultBuilder
-from coordinator_core.coordinator.shard import GroupCoordinatorShard
 from coordinator_core.coordinator_common.results import ReplyHandle
+from coordinator_core.group_coordinator.classic.rebalance import answer_join, answer_sync
+from coordinator_core.group_coordinator.config import CoordinatorConfig
+from coordinator_core.group_coordinator.group.classic_group import ClassicGroup
+from coordinator_core.group_coordinator.group.members import Member
+from coordinator_core.group_coordinator.group.states import VALID_PREVIOUS_STATES, ClassicGroupState, IllegalGroupTransition
+from coordinator_core.group_coordinator.result import ResultBuilder
+from coordinator_core.group_coordinator.shard import GroupCoordinatorShard
 from coordinator_core.log.entries import ControlType
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.membership import JoinGroupResponse, Protocol, SyncGroupResponse
@@ -99,7 +99,7 @@ def test_every_transition(before: ClassicGroupState, after: ClassicGroupState) -
         found.transition_to(after, START_MS + 1)
         assert (found.state, found.state_timestamp) == (after, START_MS + 1)
     else:
-        with pytest.raises(IllegalTransition, match=f"is {before}; {after} may only follow"):
+        with pytest.raises(IllegalGroupTransition, match=f"is {before}; {after} may only follow"):
             found.transition_to(after, START_MS + 1)
         assert (found.state, found.state_timestamp) == (before, START_MS)
     assert VALID_PREVIOUS_STATES.keys() == set(ClassicGroupState)

@@ -72,8 +72,7 @@ def test_requests_without_a_transaction(transactional_id: str | None, status: Sh
     ],
 )
 def test_decided_transactions(state: TransactionState) -> None:
-    at = TransactionHarness()
-    at.put(metadata(state))
+    at = TransactionHarness(metadata(state))
     assert at.add_error(at.producer()) is BUSY
 
 
@@ -81,8 +80,7 @@ def test_decided_transactions(state: TransactionState) -> None:
 @pytest.mark.parametrize("epoch", [9, 11])
 def test_other_epochs(era: str, error: ErrorCode, epoch: int) -> None:
     """shouldRespondWithProducerFencedOnAddPartitionsWhenEpochsAreDifferent"""
-    at = TransactionHarness(era)
-    at.put(metadata(PREPARE_COMMIT))
+    at = TransactionHarness(metadata(PREPARE_COMMIT), era=era)
     assert at.add_error(at.producer(epoch)) is error
     assert at.log[1:] == []
 
@@ -99,8 +97,7 @@ def test_other_epochs(era: str, error: ErrorCode, epoch: int) -> None:
 @pytest.mark.parametrize("from_broker", [False, True])
 @pytest.mark.parametrize("era", ["1", "3", "4"])
 def test_partitions_are_added(state: TransactionState, from_broker: bool, era: str) -> None:
-    at = TransactionHarness(era)
-    at.put(metadata(state))
+    at = TransactionHarness(metadata(state), era=era)
     at.advance(5)
     new = TopicPartition("topic2", 7)
     assert at.add_error(at.producer(), [new], from_broker=from_broker) is NONE
@@ -113,8 +110,7 @@ def test_partitions_are_added(state: TransactionState, from_broker: bool, era: s
 
 def test_nothing_new_is_not_written() -> None:
     """Beside: an Ongoing transaction that has the partitions."""
-    at = TransactionHarness()
-    at.put(metadata(ONGOING))
+    at = TransactionHarness(metadata(ONGOING))
     assert at.add_error(at.producer(), [T1]) is NONE
     assert len(at.log) == 1
 
@@ -129,15 +125,13 @@ def test_verification_does_not_look_at_the_state() -> None:
 
 def test_verification_of_an_open_transaction() -> None:
     """shouldRespondWithErrorsNoneOnAddPartitionWhenOngoingVerifyOnlyAndPartitionsTheSame"""
-    at = TransactionHarness()
-    at.put(metadata(ONGOING))
+    at = TransactionHarness(metadata(ONGOING))
     assert at.verify(at.producer()) == {T0: NONE, T1: NONE}
 
 
 def test_verification_of_a_missing_partition() -> None:
     """shouldRespondWithInvalidTxnStateWhenVerifyOnlyAndPartitionNotPresent"""
-    at = TransactionHarness()
-    at.put(metadata(ONGOING, partitions=frozenset({T0})))
+    at = TransactionHarness(metadata(ONGOING, partitions=frozenset({T0})))
     assert at.verify(at.producer()) == {T0: NONE, T1: ErrorCode.TRANSACTION_ABORTABLE}
 
 
@@ -154,8 +148,7 @@ def test_verification() -> None:
 
 def test_the_next_producer_id_waits_for_the_completion() -> None:
     """shouldReturnConcurrentTxnOnAddPartitionsIfEndTxnV2EpochOverflowAndNotComplete"""
-    at = TransactionHarness()
-    at.put(metadata(ONGOING, MAX_EPOCH - 1))
+    at = TransactionHarness(metadata(ONGOING, MAX_EPOCH - 1))
     after = at.end(at.producer(), commit=True).response.producer
     assert at.add_error(after, from_broker=True) is BUSY
     at.acknowledge()
@@ -165,15 +158,14 @@ def test_the_next_producer_id_waits_for_the_completion() -> None:
 @pytest.mark.parametrize(("era", "error"), [("3", UNKNOWN), ("4", BUSY)])
 def test_order_of_the_checks(era: str, error: ErrorCode) -> None:
     """Beside: KAFKA-18660."""
-    at = TransactionHarness(era)
+    at = TransactionHarness(era=era)
     at.put(metadata(ONGOING), pending=PREPARE_COMMIT)
     assert at.add_error(PRODUCER) is error
 
 
 def test_unknown_partitions() -> None:
     """Beside: testAddPartitionsToTxnOperationNotAttempted of KafkaApisTest."""
-    at = TransactionHarness()
-    at.put(metadata(EMPTY))
+    at = TransactionHarness(metadata(EMPTY))
     at.missing.add(T1)
     assert at.add(at.producer()).response.errors == {
         T0: ErrorCode.OPERATION_NOT_ATTEMPTED,
@@ -184,8 +176,7 @@ def test_unknown_partitions() -> None:
 
 def test_internal_topics() -> None:
     """Beside: clients add offsets by AddOffsetsToTxn, brokers by AddPartitionsToTxn."""
-    at = TransactionHarness()
-    at.put(metadata(EMPTY))
+    at = TransactionHarness(metadata(EMPTY))
     assert at.add_error(at.producer(), [OFFSETS]) is ErrorCode.TOPIC_AUTHORIZATION_FAILED
     assert at.add_error(at.producer(), [OFFSETS], from_broker=True) is NONE
     assert at.now().partitions == {OFFSETS}

@@ -48,8 +48,7 @@ def test_an_unknown_id(version: int) -> None:
 @versions
 def test_another_producer_id(version: int) -> None:
     """shouldReplyWithInvalidPidMappingOnEndTxnWhenPidDoesntMatchMapped"""
-    at = TransactionHarness()
-    at.put(metadata(ONGOING))
+    at = TransactionHarness(metadata(ONGOING))
     assert at.end(ProducerEpoch(1, 10), commit=True, version=version).error is UNKNOWN
 
 
@@ -63,15 +62,13 @@ def test_another_producer_id(version: int) -> None:
     ],
 )
 def test_other_epochs(epoch: int, version: int) -> None:
-    at = TransactionHarness()
-    at.put(metadata(ONGOING))
+    at = TransactionHarness(metadata(ONGOING))
     assert at.end(at.producer(epoch), commit=True, version=version).error is FENCED
 
 
 def test_larger_epochs_before_2_6() -> None:
     """Beside: only a smaller epoch was refused."""
-    at = TransactionHarness("2")
-    at.put(metadata(ONGOING))
+    at = TransactionHarness(metadata(ONGOING), era="2")
     assert at.end(at.producer(9), commit=True, version=0).error is ErrorCode.INVALID_PRODUCER_EPOCH
     assert at.end(at.producer(11), commit=True, version=0).error is NONE
 
@@ -100,8 +97,7 @@ ANSWERS: dict[str, tuple[int, TransactionState, bool, ErrorCode, ErrorCode]] = {
 @pytest.mark.parametrize("case", ANSWERS)
 def test_answers_by_state(case: str) -> None:
     version, state, commit, current, before = ANSWERS[case]
-    at = TransactionHarness()
-    at.put(metadata(state))
+    at = TransactionHarness(metadata(state))
     at.advance(5)
     writes = len(at.log)
     late = at.end(at.producer(9), commit=commit, version=version).response
@@ -123,8 +119,7 @@ def test_answers_by_state(case: str) -> None:
 @versions
 def test_a_commit_of_an_aborted_transaction(version: int) -> None:
     """shouldReturnInvalidTxnRequestOnEndTxnRequestWhenStatusIsCompleteAbortAndResultIsNotAbort"""
-    at = TransactionHarness()
-    at.put(metadata(COMPLETE_ABORT))
+    at = TransactionHarness(metadata(COMPLETE_ABORT))
     assert at.end(at.producer(), commit=True, version=version).error is INVALID
 
 
@@ -137,23 +132,20 @@ def test_a_commit_of_an_aborted_transaction(version: int) -> None:
     ],
 )
 def test_a_commit_of_a_decided_transaction(state: TransactionState, error: ErrorCode, version: int) -> None:
-    at = TransactionHarness()
-    at.put(metadata(state))
+    at = TransactionHarness(metadata(state))
     assert at.end(at.producer(9 if version == 2 else 10), commit=True, version=version).error is error
 
 
 @pytest.mark.parametrize(("state", "error"), [(PREPARE_COMMIT, FENCED), (COMPLETE_COMMIT, INVALID)])
 def test_a_commit_that_is_no_retry(state: TransactionState, error: ErrorCode) -> None:
     """shouldReturnInvalidTxnRequestOnEndTxnV2IfNotEndTxnV2Retry"""
-    at = TransactionHarness()
-    at.put(metadata(state))
+    at = TransactionHarness(metadata(state))
     assert at.end(at.producer(), commit=True).error is error
 
 
 def test_a_retry_after_an_overflow() -> None:
     """shouldReturnOkOnEndTxnV2IfEndTxnV2RetryEpochOverflow"""
-    at = TransactionHarness()
-    at.put(metadata(ONGOING, LAST_EPOCH))
+    at = TransactionHarness(metadata(ONGOING, LAST_EPOCH))
     request = at.producer()
     after = at.end(request, commit=True).response.producer
     assert after == ProducerEpoch(0, 0)
@@ -173,8 +165,7 @@ def test_a_retry_after_an_overflow() -> None:
     ],
 )
 def test_the_decision_is_written(commit: bool, state: TransactionState, version: int) -> None:
-    at = TransactionHarness()
-    at.put(metadata(ONGOING))
+    at = TransactionHarness(metadata(ONGOING))
     ended = at.end(at.producer(), commit=commit, version=version).response
     epoch = 11 if version == 2 else 10
     assert (ended.error, ended.producer) == (NONE, ProducerEpoch(PRODUCER_ID, 11) if version == 2 else NO_PRODUCER)
@@ -184,8 +175,7 @@ def test_the_decision_is_written(commit: bool, state: TransactionState, version:
 
 def test_markers_wait_for_the_decision() -> None:
     """Beside: no marker and no response is sent before the log has the decision."""
-    at = TransactionHarness()
-    at.put(metadata(ONGOING))
+    at = TransactionHarness(metadata(ONGOING))
     at.hold = True
     call = at.end(at.producer(), commit=True)
     assert (call.answered, at.sent) == (False, [])
@@ -240,8 +230,7 @@ def test_requests_without_a_transaction(
 @pytest.mark.parametrize("era", ["1", "3", "4"])
 def test_a_transaction_times_out(era: str) -> None:
     """shouldAbortExpiredTransactionsInOngoingStateAndBumpEpoch"""
-    at = TransactionHarness(era, transaction_abort_timed_out_transaction_cleanup_interval_ms=SCAN_MS)
-    at.put(metadata(ONGOING))
+    at = TransactionHarness(metadata(ONGOING), era=era, transaction_abort_timed_out_transaction_cleanup_interval_ms=SCAN_MS)
     at.advance(TIMEOUT_MS)
     assert at.now().state is ONGOING
     at.advance(SCAN_MS)
@@ -259,16 +248,14 @@ def test_a_transition_in_progress_does_not_time_out() -> None:
 
 def test_a_refused_abort_keeps_the_epoch() -> None:
     """shouldNotBumpEpochWhenAbortingExpiredTransactionIfAppendToLogFails"""
-    at = TransactionHarness("3")
-    at.put(metadata(ONGOING))
+    at = TransactionHarness(metadata(ONGOING), era="3")
     at.append_error = ErrorCode.NOT_ENOUGH_REPLICAS
     at.advance(TIMEOUT_MS + SCAN_MS)
     assert (at.now().state, at.now().producer_epoch, at.live().has_failed_fence) == (ONGOING, 11, True)
 
 
 def _at_the_boundary() -> TransactionHarness:
-    at = TransactionHarness()
-    at.put(metadata(ONGOING, LAST_EPOCH))
+    at = TransactionHarness(metadata(ONGOING, LAST_EPOCH))
     at.advance(TIMEOUT_MS + SCAN_MS)
     now = at.now()
     assert (now.state, now.producer_id, now.producer_epoch, now.next_producer_id) == (PREPARE_ABORT, PRODUCER_ID, MAX_EPOCH, 0)
@@ -300,8 +287,7 @@ def test_a_new_producer_after_a_timeout_at_the_last_epoch() -> None:
 
 def test_a_two_phase_transaction_does_not_time_out() -> None:
     """Beside: KIP-939."""
-    at = TransactionHarness()
-    at.put(metadata(ONGOING, timeout_ms=2**31 - 1))
+    at = TransactionHarness(metadata(ONGOING, timeout_ms=2**31 - 1))
     at.advance(2**31)
     assert at.now().state is ONGOING
 
@@ -309,8 +295,7 @@ def test_a_two_phase_transaction_does_not_time_out() -> None:
 @pytest.mark.parametrize(("era", "is_aborted"), [("3", False), ("4", True)])
 def test_a_timeout_at_epoch_32767(era: str, is_aborted: bool) -> None:
     """Beside: KAFKA-20090. Before it, such a transaction could not be fenced."""
-    at = TransactionHarness(era)
-    at.put(metadata(ONGOING, MAX_EPOCH))
+    at = TransactionHarness(metadata(ONGOING, MAX_EPOCH), era=era)
     at.advance(TIMEOUT_MS + SCAN_MS)
     assert (at.now().state is PREPARE_ABORT) == is_aborted
     assert at.now().producer_epoch == MAX_EPOCH
@@ -323,8 +308,7 @@ def test_a_timeout_at_epoch_32767(era: str, is_aborted: bool) -> None:
 
 def test_emigration() -> None:
     """shouldRemoveTransactionsForPartitionOnEmigration"""
-    at = TransactionHarness()
-    at.put(metadata(ONGOING))
+    at = TransactionHarness(metadata(ONGOING))
     at.hold = True
     call = at.end(at.producer(), commit=True)
     result = at.shard.unload(at.epoch + 1, at.now_ms)
@@ -368,8 +352,7 @@ def test_ids_that_cannot_be_described(
 
 def test_a_description() -> None:
     """testDescribeTransactions"""
-    at = TransactionHarness()
-    at.put(metadata(ONGOING))
+    at = TransactionHarness(metadata(ONGOING))
     assert at.describe() == DescribeTransactionResponse(
         NONE, ID, "Ongoing", TIMEOUT_MS, START_MS, ProducerEpoch(PRODUCER_ID, 10), PARTITIONS
     )
@@ -386,8 +369,7 @@ def test_not_active() -> None:
 @pytest.mark.parametrize("state", [DEAD, PREPARE_EPOCH_FENCE])
 def test_states_that_no_log_has(state: TransactionState) -> None:
     """Beside: a log that no broker wrote. Brokers answer UNKNOWN_SERVER_ERROR, as the service does for this exception."""
-    at = TransactionHarness()
-    at.put(metadata(state))
+    at = TransactionHarness(metadata(state))
     at.lead()
     producer: Any = at.producer()
     with pytest.raises(Exception, match="in state"):

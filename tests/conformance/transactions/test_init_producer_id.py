@@ -67,15 +67,13 @@ def test_a_new_id_with_a_producer() -> None:
 
 def test_epochs_are_exhausted() -> None:
     """shouldGenerateNewProducerIdIfEpochsExhausted"""
-    at = TransactionHarness()
-    at.put(metadata(EMPTY, LAST_EPOCH))
+    at = TransactionHarness(metadata(EMPTY, LAST_EPOCH))
     assert at.init().response.producer == ProducerEpoch(0, 0)
 
 
 def test_epochs_are_exhausted_by_a_commit() -> None:
     """shouldGenerateNewProducerIdIfEpochsExhaustedV2"""
-    at = TransactionHarness()
-    at.put(metadata(ONGOING, LAST_EPOCH))
+    at = TransactionHarness(metadata(ONGOING, LAST_EPOCH))
     assert at.end(at.producer(), commit=True).response.producer == ProducerEpoch(0, 0)
     now = at.now()
     assert (now.state, now.producer_id, now.producer_epoch, now.next_producer_id) == (PREPARE_COMMIT, PRODUCER_ID, MAX_EPOCH, 0)
@@ -113,8 +111,7 @@ def test_the_partition_is_not_served(status: ShardStatus, error: ErrorCode) -> N
     ],
 )
 def test_the_epoch_is_incremented(state: TransactionState, era: str) -> None:
-    at = TransactionHarness(era)
-    at.put(metadata(state))
+    at = TransactionHarness(metadata(state), era=era)
     assert at.init(timeout_ms=30_000).response == InitProducerIdResponse(NONE, ProducerEpoch(PRODUCER_ID, 11))
     logged = at.loaded()[ID]
     assert (logged.state, logged.producer_epoch, logged.timeout_ms, logged.start_ms) == (EMPTY, 11, 30_000, -1)
@@ -129,16 +126,14 @@ def test_the_epoch_is_incremented(state: TransactionState, era: str) -> None:
     ],
 )
 def test_a_decided_transaction_is_awaited(state: TransactionState) -> None:
-    at = TransactionHarness()
-    at.put(metadata(state))
+    at = TransactionHarness(metadata(state))
     assert at.init().response == InitProducerIdResponse(ErrorCode.CONCURRENT_TRANSACTIONS)
 
 
 @pytest.mark.parametrize("era", ["1", "2", "3", "4"])
 def test_an_open_transaction_is_aborted(era: str) -> None:
     """shouldAbortTransactionOnHandleInitPidWhenExistingTransactionInOngoingState"""
-    at = TransactionHarness(era)
-    at.put(metadata(ONGOING))
+    at = TransactionHarness(metadata(ONGOING), era=era)
     assert at.init().response == InitProducerIdResponse(ErrorCode.CONCURRENT_TRANSACTIONS)
     assert (at.now().state, at.now().producer_epoch) == (PREPARE_ABORT, 11)
     at.acknowledge()
@@ -148,8 +143,7 @@ def test_an_open_transaction_is_aborted(era: str) -> None:
 
 def test_a_refused_fence_uses_one_epoch() -> None:
     """shouldNotRepeatedlyBumpEpochDueToInitPidDuringOngoingTxnIfAppendToLogFails"""
-    at = TransactionHarness("3")
-    at.put(metadata(ONGOING))
+    at = TransactionHarness(metadata(ONGOING), era="3")
     at.append_error = ErrorCode.NOT_ENOUGH_REPLICAS
     for _ in range(2):
         assert at.init().error is ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -161,8 +155,7 @@ def test_a_refused_fence_uses_one_epoch() -> None:
 
 def test_a_refused_fence_uses_an_epoch_each_before_2_6() -> None:
     """Beside: KAFKA-9666."""
-    at = TransactionHarness("2")
-    at.put(metadata(ONGOING))
+    at = TransactionHarness(metadata(ONGOING), era="2")
     at.append_error = ErrorCode.NOT_ENOUGH_REPLICAS
     for epoch in (11, 12):
         assert at.init().error is ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -171,8 +164,7 @@ def test_a_refused_fence_uses_an_epoch_each_before_2_6() -> None:
 
 def test_a_refused_fence_with_version_2_leaves_the_epoch() -> None:
     """testTV2AllowsEpochReBumpingAfterFailedWrite"""
-    at = TransactionHarness()
-    at.put(metadata(ONGOING, 1))
+    at = TransactionHarness(metadata(ONGOING, 1))
     at.append_error = ErrorCode.NOT_ENOUGH_REPLICAS
     assert at.init().error is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert (at.now().producer_epoch, at.live().pending, at.live().has_failed_fence) == (1, None, False)
@@ -190,8 +182,7 @@ def test_a_refused_fence_with_version_2_leaves_the_epoch() -> None:
     ],
 )
 def test_the_last_epoch_fences(era: str) -> None:
-    at = TransactionHarness(era)
-    at.put(metadata(ONGOING, LAST_EPOCH))
+    at = TransactionHarness(metadata(ONGOING, LAST_EPOCH), era=era)
     assert at.init().error is ErrorCode.CONCURRENT_TRANSACTIONS
     assert (at.now().state, at.now().producer_epoch) == (PREPARE_ABORT, MAX_EPOCH)
     at.acknowledge()
@@ -201,8 +192,7 @@ def test_the_last_epoch_fences(era: str) -> None:
 
 def test_a_fence_at_the_last_epoch_changes_the_producer_id() -> None:
     """shouldRotateProducerIdWhenInitPidFencesOngoingTxnAtEpochOverflowBoundaryTV2"""
-    at = TransactionHarness()
-    at.put(metadata(ONGOING, LAST_EPOCH))
+    at = TransactionHarness(metadata(ONGOING, LAST_EPOCH))
     at.init()
     now = at.now()
     assert (now.producer_id, now.producer_epoch, now.next_producer_id) == (PRODUCER_ID, MAX_EPOCH, 0)
@@ -215,54 +205,47 @@ def test_a_fence_at_the_last_epoch_changes_the_producer_id() -> None:
 
 def test_an_older_epoch_is_fenced() -> None:
     """testInitProducerIdWithNoLastProducerData"""
-    at = TransactionHarness()
-    at.put(metadata(EMPTY, 10))
+    at = TransactionHarness(metadata(EMPTY, 10))
     assert at.init(expected=at.producer(9)).error is ErrorCode.PRODUCER_FENCED
 
 
 def test_another_producer_id_is_fenced() -> None:
     """testFenceProducerWhenMappingExistsWithDifferentProducerId"""
-    at = TransactionHarness()
-    at.put(metadata(EMPTY))
+    at = TransactionHarness(metadata(EMPTY))
     assert at.init(expected=ProducerEpoch(PRODUCER_ID + 1, 10)).error is ErrorCode.PRODUCER_FENCED
 
 
 def test_the_current_epoch() -> None:
     """testInitProducerIdWithCurrentEpochProvided"""
-    at = TransactionHarness()
-    at.put(metadata(EMPTY, 10))
+    at = TransactionHarness(metadata(EMPTY, 10))
     for _ in range(2):
         assert at.init(expected=at.producer(10)).response.producer == ProducerEpoch(PRODUCER_ID, 11)
 
 
 def test_a_stale_epoch() -> None:
     """testInitProducerIdStaleCurrentEpochProvided"""
-    at = TransactionHarness()
-    at.put(metadata(EMPTY, 10))
+    at = TransactionHarness(metadata(EMPTY, 10))
     assert at.init().response.producer == ProducerEpoch(PRODUCER_ID, 11)
     assert at.init(expected=at.producer(10)).error is ErrorCode.PRODUCER_FENCED
 
 
 def test_a_retry_after_the_producer_id_has_changed() -> None:
     """testRetryInitProducerIdAfterProducerIdRotation"""
-    at = TransactionHarness()
-    at.put(metadata(EMPTY, LAST_EPOCH))
+    at = TransactionHarness(metadata(EMPTY, LAST_EPOCH))
     for _ in range(2):
         assert at.init(expected=ProducerEpoch(PRODUCER_ID, LAST_EPOCH)).response.producer == ProducerEpoch(0, 0)
 
 
 def test_an_older_epoch_after_the_producer_id_has_changed() -> None:
     """testInitProducerIdWithInvalidEpochAfterProducerIdRotation"""
-    at = TransactionHarness()
-    at.put(metadata(EMPTY, LAST_EPOCH))
+    at = TransactionHarness(metadata(EMPTY, LAST_EPOCH))
     assert at.init(expected=ProducerEpoch(PRODUCER_ID, LAST_EPOCH)).error is NONE
     assert at.init(expected=ProducerEpoch(PRODUCER_ID, LAST_EPOCH - 1)).error is ErrorCode.PRODUCER_FENCED
 
 
 def test_another_epoch_of_an_exhausted_producer_id() -> None:
     """Beside: the broker throws, and the client gets UNKNOWN_SERVER_ERROR."""
-    at = TransactionHarness()
-    at.put(metadata(EMPTY, LAST_EPOCH))
+    at = TransactionHarness(metadata(EMPTY, LAST_EPOCH))
     assert at.init(expected=ProducerEpoch(PRODUCER_ID, 3)).error is ErrorCode.UNKNOWN_SERVER_ERROR
 
 
@@ -281,8 +264,7 @@ def test_half_of_a_producer(fields: tuple[int, int]) -> None:
 
 def test_old_clients_get_the_old_error() -> None:
     """Beside: shouldReplaceProducerFencedWithInvalidProducerEpoch of KafkaApisTest."""
-    at = TransactionHarness()
-    at.put(metadata(EMPTY))
+    at = TransactionHarness(metadata(EMPTY))
     call = at.init(expected=at.producer(3), knows_producer_fenced=False)
     assert call.error is ErrorCode.INVALID_PRODUCER_EPOCH
 

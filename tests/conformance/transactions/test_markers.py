@@ -10,17 +10,16 @@ from coordinator_core.coordinator_common.results import ShardStatus
 from coordinator_core.protocol.error_code import ErrorCode
 from coordinator_core.protocol.offsets import ProducerEpoch
 from coordinator_core.state.transaction_state import COMPLETE_COMMIT, ONGOING, PREPARE_COMMIT
-from coordinator_core.transactions.events import MarkersAbandoned
-from coordinator_core.transactions.markers import RETRY_MS, UnexpectedMarkerError
-from coordinator_core.transactions.transition_checks import IllegalTransition
+from coordinator_core.transaction_coordinator.events import MarkersAbandoned
+from coordinator_core.transaction_coordinator.markers import RETRY_MS, UnexpectedMarkerError
+from coordinator_core.transaction_coordinator.transition_checks import IllegalTxnTransition
 
 NONE = ErrorCode.NONE
 
 
 def decided(**changes: Any) -> TransactionHarness:
     """A transaction whose commit is in the log, and whose markers are sent."""
-    at = TransactionHarness()
-    at.put(metadata(ONGOING, **changes))
+    at = TransactionHarness(metadata(ONGOING, **changes))
     assert at.end(at.producer(), commit=True).error is NONE
     return at
 
@@ -78,8 +77,7 @@ def test_a_batch_per_transaction(version: int) -> None:
 
 def test_partitions_that_were_deleted() -> None:
     """shouldSkipSendMarkersWhenLeaderNotFound"""
-    at = TransactionHarness()
-    at.put(metadata(ONGOING))
+    at = TransactionHarness(metadata(ONGOING))
     at.missing.add(T0)
     at.end(at.producer(), commit=True)
     assert [batch.partitions for batch in at.sent] == [{T1}]
@@ -89,8 +87,7 @@ def test_partitions_that_were_deleted() -> None:
 
 def test_all_partitions_were_deleted() -> None:
     """Beside: the transaction is completed without a wait."""
-    at = TransactionHarness()
-    at.put(metadata(ONGOING))
+    at = TransactionHarness(metadata(ONGOING))
     at.missing |= PARTITIONS
     assert at.end(at.producer(), commit=True).error is NONE
     assert (at.sent, at.now().state) == ([], COMPLETE_COMMIT)
@@ -158,7 +155,7 @@ def test_an_unknown_producer() -> None:
     A report without the id of the transaction.
     """
     at = decided()
-    with pytest.raises(IllegalTransition):
+    with pytest.raises(IllegalTxnTransition):
         at.report(replace(at.sent[0], transactional_id="other"), {T0: NONE})
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from coordinator_core.service.producer_id_file import FILE, ProducerIdFile, ProducerIdFileDamaged
-from coordinator_core.transactions.producer_ids import (
+from coordinator_core.service.transactions.producer_id_file import FILE, ProducerIdFile, ProducerIdFileDamaged
+from coordinator_core.transaction_coordinator.producer_ids import (
     NO_BLOCK,
     BlocksExhausted,
     ProducerIdManager,
@@ -125,3 +125,17 @@ def test_the_file_of_blocks(tmp_path: Path) -> None:
         (tmp_path / FILE).write_text(damage)
         with pytest.raises(ProducerIdFileDamaged):
             ProducerIdFile(tmp_path, 1).allocate()
+
+
+@pytest.mark.parametrize(("highest", "first"), [(-1, 1000), (999, 1000), (1000, 2000), (4321, 5000)])
+def test_ids_that_a_log_uses_are_not_allocated(tmp_path: Path, highest: int, first: int) -> None:
+    """Beside: brokers have the last block in their metadata, a log directory may come without it."""
+    ProducerIdFile(tmp_path, 1).allocate()
+    assert ProducerIdFile(tmp_path, 1, highest).allocate() == ProducerIdsBlock(first)
+    assert ProducerIdFile(tmp_path, 1).allocate() == ProducerIdsBlock(first + 1000)
+
+
+def test_a_log_that_uses_the_last_id(tmp_path: Path) -> None:
+    """Beside: no id is given out twice, not even then."""
+    with pytest.raises(BlocksExhausted):
+        ProducerIdFile(tmp_path, 1, 2**63 - 1).allocate()

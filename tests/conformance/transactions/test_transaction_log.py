@@ -24,7 +24,7 @@ from coordinator_core.state.transaction_metadata import (
     transaction_tombstone,
 )
 from coordinator_core.state.transaction_state import EMPTY, ONGOING, PREPARE_COMMIT, TransactionState
-from coordinator_core.transactions.behaviour import TRANSACTION_BEHAVIOURS
+from coordinator_core.transaction_coordinator.behaviour import TRANSACTION_BEHAVIOURS
 
 KEY = encode_transaction(transaction_tombstone(ID))[0]
 

@@ -21,9 +21,9 @@ from coordinator_core.state.transaction_state import (
     VALID_PREVIOUS_STATES,
     TransactionState,
 )
-from coordinator_core.transactions.behaviour import TRANSACTION_BEHAVIOURS
-from coordinator_core.transactions.live_transaction import LiveTransaction, RequestRefused
-from coordinator_core.transactions.transition_checks import IllegalTransition, check_transition
+from coordinator_core.transaction_coordinator.behaviour import TRANSACTION_BEHAVIOURS
+from coordinator_core.transaction_coordinator.live_transaction import LiveTransaction, RequestRefused
+from coordinator_core.transaction_coordinator.transition_checks import IllegalTxnTransition, check_transition
 
 EARLIER = START_MS - 1
 LAST_EPOCH = MAX_EPOCH - 1
@@ -59,7 +59,7 @@ def test_the_next_epoch() -> None:
 
 def test_no_epoch_is_left() -> None:
     """testBumpEpochNotAllowedIfEpochsExhausted"""
-    with pytest.raises(IllegalTransition):
+    with pytest.raises(IllegalTxnTransition):
         live(EMPTY, LAST_EPOCH).prepare_init(TIMEOUT_MS, None, START_MS)
 
 
@@ -114,7 +114,7 @@ def test_a_fence_with_the_last_epoch() -> None:
     at = live(ONGOING, LAST_EPOCH)
     assert producer(at.prepare_fence()) == (PRODUCER_ID, MAX_EPOCH, -1)
     assert at.pending is PREPARE_EPOCH_FENCE
-    with pytest.raises(IllegalTransition):
+    with pytest.raises(IllegalTxnTransition):
         at.prepare_init(TIMEOUT_MS, None, START_MS)
 
 
@@ -126,14 +126,14 @@ def test_a_fence_with_the_last_epoch() -> None:
     ],
 )
 def test_only_open_transactions_are_fenced(state: TransactionState) -> None:
-    with pytest.raises(IllegalTransition):
+    with pytest.raises(IllegalTxnTransition):
         live(state).prepare_fence()
 
 
 def test_a_fence_after_the_last_epoch() -> None:
     """testFenceProducerNotAllowedIfItWouldOverflow"""
     assert live(ONGOING, MAX_EPOCH).prepare_fence().producer_epoch == MAX_EPOCH
-    with pytest.raises(IllegalTransition):
+    with pytest.raises(IllegalTxnTransition):
         live(ONGOING, MAX_EPOCH, era="3").prepare_fence()
 
 
@@ -174,7 +174,7 @@ def test_an_end_with_the_last_epoch() -> None:
     ],
 )
 def test_the_producer_id_of_an_open_transaction(state: TransactionState, version: int) -> None:
-    with pytest.raises(IllegalTransition):
+    with pytest.raises(IllegalTxnTransition):
         live(state, client_transaction_version=version).prepare_rotation(1, TIMEOUT_MS, START_MS, keeps_last_epoch=False)
 
 
@@ -245,7 +245,7 @@ BROKEN = [
 @pytest.mark.parametrize(("state", "target"), BROKEN)
 def test_targets_that_do_not_fit(state: TransactionState, target: TransactionMetadata) -> None:
     """Beside: `completeTransitionTo`."""
-    with pytest.raises(IllegalTransition, match="cannot become"):
+    with pytest.raises(IllegalTxnTransition, match="cannot become"):
         check_transition(metadata(state), target)
 
 
@@ -253,15 +253,15 @@ def test_invalid_preparations() -> None:
     """Beside: `prepareTransitionTo`."""
     at = live(EMPTY)
     at.prepare_add(PARTITIONS, START_MS, 0)
-    with pytest.raises(IllegalTransition, match="pending"):
+    with pytest.raises(IllegalTxnTransition, match="pending"):
         at.prepare_add(PARTITIONS, START_MS, 0)
-    with pytest.raises(IllegalTransition, match="PrepareCommit completed"):
+    with pytest.raises(IllegalTxnTransition, match="PrepareCommit completed"):
         at.complete(metadata(PREPARE_COMMIT))
-    with pytest.raises(IllegalTransition, match="producer id -1"):
+    with pytest.raises(IllegalTxnTransition, match="producer id -1"):
         live(EMPTY).prepare_rotation(-1, TIMEOUT_MS, START_MS, keeps_last_epoch=False)
-    with pytest.raises(IllegalTransition, match="epoch -1"):
+    with pytest.raises(IllegalTxnTransition, match="epoch -1"):
         live(EMPTY, -1).prepare_add(PARTITIONS, START_MS, 0)
-    with pytest.raises(IllegalTransition, match="marker"):
+    with pytest.raises(IllegalTxnTransition, match="marker"):
         live(ONGOING).marker_written(TopicPartition("topic1", 0))
     assert live(EMPTY, -1).prepare_dead().state is DEAD
 

@@ -28,9 +28,9 @@ from coordinator_core.state.transaction_state import (
     PREPARE_COMMIT,
     TransactionState,
 )
-from coordinator_core.transactions.config import TransactionConfig
-from coordinator_core.transactions.describe import merge_lists
-from coordinator_core.transactions.transition_checks import IllegalTransition
+from coordinator_core.transaction_coordinator.config import TransactionConfig
+from coordinator_core.transaction_coordinator.describe import merge_lists
+from coordinator_core.transaction_coordinator.transition_checks import IllegalTxnTransition
 
 NONE, NOT_COORDINATOR = ErrorCode.NONE, ErrorCode.NOT_COORDINATOR
 DAY_MS = 24 * 60 * 60 * 1000
@@ -100,8 +100,7 @@ def test_a_load_and_a_removal() -> None:
 
 def test_a_transition_is_completed() -> None:
     """testCompleteTransitionWhenAppendSucceeded"""
-    at = TransactionHarness()
-    at.put(metadata(EMPTY))
+    at = TransactionHarness(metadata(EMPTY))
     assert at.add_error(at.producer()) is NONE
     assert (at.now().state, at.now().partitions, at.live().pending) == (ONGOING, PARTITIONS, None)
 
@@ -132,8 +131,7 @@ def test_a_transition_is_completed() -> None:
     ],
 )
 def test_the_log_refuses(errors: tuple[ErrorCode, ...], expected: ErrorCode) -> None:
-    at = TransactionHarness()
-    at.put(metadata(EMPTY))
+    at = TransactionHarness(metadata(EMPTY))
     for error in errors:
         at.append_error = error
         assert at.add_error(at.producer()) is expected
@@ -145,8 +143,7 @@ def test_the_partition_moves_during_an_append() -> None:
 
     The request is answered by the unload, and the append has no effect on the next load.
     """
-    at = TransactionHarness()
-    at.put(metadata(EMPTY))
+    at = TransactionHarness(metadata(EMPTY))
     at.hold = True
     call = at.add(at.producer())
     shard = at.shard
@@ -161,19 +158,17 @@ def test_the_partition_moves_during_an_append() -> None:
 
 def test_another_transition_is_pending() -> None:
     """testAppendTransactionToLogWhilePendingStateChanged"""
-    at = TransactionHarness()
-    at.put(metadata(EMPTY))
+    at = TransactionHarness(metadata(EMPTY))
     at.hold = True
     at.add(at.producer())
     at.live().pending = PREPARE_COMMIT
-    with pytest.raises(IllegalTransition):
+    with pytest.raises(IllegalTxnTransition):
         at.release()
 
 
 def test_a_refused_completion_stays_pending() -> None:
     """testPendingStateNotResetOnRetryAppend"""
-    at = TransactionHarness()
-    at.put(metadata(ONGOING))
+    at = TransactionHarness(metadata(ONGOING))
     at.end(at.producer(), commit=True)
     at.append_error = ErrorCode.NOT_ENOUGH_REPLICAS
     at.acknowledge()
@@ -234,8 +229,7 @@ def test_an_invalid_pattern(pattern: str) -> None:
 
 def test_a_pattern_is_matched_in_linear_time() -> None:
     """Beside: RE2, as in brokers."""
-    at = TransactionHarness(transaction_state_log_num_partitions=1)
-    at.put(metadata(EMPTY, transactional_id="a" * 5000 + "!"))
+    at = TransactionHarness(metadata(EMPTY, transactional_id="a" * 5000 + "!"), transaction_state_log_num_partitions=1)
     assert at.list(pattern="(a+)+").transactions == ()
 
 
@@ -273,8 +267,7 @@ def test_only_open_transactions_time_out() -> None:
     ],
 )
 def test_markers_after_a_load(state: TransactionState, kind: ControlType, after: TransactionState, era: str) -> None:
-    at = TransactionHarness(era)
-    at.put(metadata(state))
+    at = TransactionHarness(metadata(state), era=era)
     at.crash()
     (batch,) = at.sent
     assert (batch.partitions, batch.marker.control_type) == (PARTITIONS, kind)
@@ -286,8 +279,7 @@ def test_markers_after_a_load(state: TransactionState, kind: ControlType, after:
 
 def test_a_load_of_an_empty_abort() -> None:
     """Beside: without partitions, the transaction is completed without a wait."""
-    at = TransactionHarness()
-    at.put(metadata(PREPARE_ABORT, partitions=frozenset(), client_transaction_version=2))
+    at = TransactionHarness(metadata(PREPARE_ABORT, partitions=frozenset(), client_transaction_version=2))
     at.crash()
     assert (at.sent, at.now().state) == ([], COMPLETE_ABORT)
 
@@ -301,8 +293,7 @@ def test_a_load_of_an_empty_abort() -> None:
     ],
 )
 def test_unused_ids_expire(state: TransactionState) -> None:
-    at = TransactionHarness()
-    at.put(metadata(state))
+    at = TransactionHarness(metadata(state))
     at.advance(EXPIRATION_MS - HOUR_MS)
     assert ID in at.shard.context.live
     at.advance(HOUR_MS)
@@ -318,8 +309,7 @@ def test_unused_ids_expire(state: TransactionState) -> None:
     ],
 )
 def test_refused_tombstones(error: ErrorCode) -> None:
-    at = TransactionHarness(message_max_bytes=1)
-    at.put(metadata(EMPTY))
+    at = TransactionHarness(metadata(EMPTY), message_max_bytes=1)
     at.append_error = error
     at.advance(EXPIRATION_MS)
     assert (at.now().state, at.live().pending) == (EMPTY, None)
@@ -380,8 +370,7 @@ def test_an_id_that_changed_does_not_expire() -> None:
 
 def test_another_load_has_its_own_epoch() -> None:
     """testSuccessfulReimmigration"""
-    at = TransactionHarness()
-    at.put(metadata(EMPTY))
+    at = TransactionHarness(metadata(EMPTY))
     first = at.shard.context
     shard = at.shard
     shard.unload(at.epoch + 1, at.now_ms)

@@ -6,7 +6,7 @@ from consumer_groups import ConsumerGroup, assigned
 from coordinator_core.assignors import (
     Assignor,
     BroadcastAssignor,
-    ClusterMetadata,
+    Cluster,
     CooperativeStickyAssignor,
     PartitionInfo,
     RackAwareAssignor,
@@ -166,7 +166,7 @@ def test_broadcast_gives_nothing_of_topics_that_a_member_does_not_want() -> None
 
 
 #: Figure 7-1: broker1 leads some partitions and is in rack1, broker2 leads the others and is in rack2.
-TWO_RACKS = ClusterMetadata({"t": tuple(PartitionInfo(number, f"rack{2 - number % 2}") for number in range(4))})
+TWO_RACKS = Cluster({"t": tuple(PartitionInfo(number, f"rack{2 - number % 2}") for number in range(4))})
 
 
 def test_rack_aware_reads_from_leaders_in_the_same_rack() -> None:
@@ -187,9 +187,7 @@ def test_an_assignor_that_knows_no_racks_reads_across_them() -> None:
 
 
 def test_rack_aware_shares_out_partitions_near_to_no_member() -> None:
-    metadata = ClusterMetadata(
-        {"t": tuple(PartitionInfo(number, rack) for number, rack in enumerate(["a", "a", "c", None, "a"]))}
-    )
+    metadata = Cluster({"t": tuple(PartitionInfo(number, rack) for number, rack in enumerate(["a", "a", "c", None, "a"]))})
     subscriptions = {"one": Subscription(("t",), b"a"), "two": Subscription(("t",), b"b"), "three": Subscription(("t",))}
 
     assert assigned(RackAwareAssignor(), metadata, subscriptions) == {"one": "t-0 t-1 t-4", "two": "t-3", "three": "t-2"}

@@ -5,7 +5,7 @@ from consumer_groups import ConsumerGroup, assigned, partitions
 from racked_topics import racked
 from sticky_subscriptions import sticky_member
 
-from coordinator_core.assignors import ClusterMetadata, CooperativeStickyAssignor, PartitionInfo, StickyAssignor, Subscription
+from coordinator_core.assignors import Cluster, CooperativeStickyAssignor, PartitionInfo, StickyAssignor, Subscription
 from coordinator_core.assignors.model import Assignment
 from coordinator_core.codec import encode_cooperative_user_data
 from coordinator_core.codec.messages.consumer_protocol import CooperativeStickyUserData
@@ -123,7 +123,7 @@ def test_partitions_that_go_to_a_nearer_member_change_hands_in_two_rebalances() 
 def test_members_do_not_give_up_far_partitions_because_others_did() -> None:
     """If they did, this group would not stop rebalancing: each round would free partitions that are far from their new owners."""
     replicas = {"t0": ["a", "bc", "abc"], "t1": ["bc", "ab", "c", "ac"]}
-    metadata = ClusterMetadata(
+    metadata = Cluster(
         {topic: tuple(PartitionInfo(n, None, frozenset(racks)) for n, racks in enumerate(of)) for topic, of in replicas.items()}
     )
     group = ConsumerGroup(COOPERATIVE, metadata)

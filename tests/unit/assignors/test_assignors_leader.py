@@ -10,7 +10,7 @@ from coordinator_core.assignors import (
     Assignment,
     AssignmentFailed,
     Assignor,
-    ClusterMetadata,
+    Cluster,
     CooperativeStickyAssignor,
     PartitionAssignor,
     RangeAssignor,
@@ -29,7 +29,7 @@ from coordinator_core.assignors.model import PartitionInfo
 from coordinator_core.codec import Malformed
 from coordinator_core.codec.topic_partition import TopicPartition
 
-METADATA = ClusterMetadata.of_counts({"t": 2, "u": 1})
+METADATA = Cluster.of_counts({"t": 2, "u": 1})
 
 
 class Careless(PartitionAssignor):

@@ -14,7 +14,7 @@ from sticky_subscriptions import improvement
 from coordinator_core.assignors import (
     Assignor,
     BroadcastAssignor,
-    ClusterMetadata,
+    Cluster,
     CooperativeStickyAssignor,
     PartitionInfo,
     RackAwareAssignor,
@@ -45,12 +45,12 @@ some = settings(max_examples=max(30, (settings.default or settings()).max_exampl
 
 
 @st.composite
-def clusters(draw: st.DrawFn, racked: bool | None = None) -> ClusterMetadata:
+def clusters(draw: st.DrawFn, racked: bool | None = None) -> Cluster:
     """Topics, with replicas in racks or without."""
     topics = draw(counts)
     if not (draw(st.booleans()) if racked is None else racked):
-        return ClusterMetadata.of_counts(topics)
-    return ClusterMetadata(
+        return Cluster.of_counts(topics)
+    return Cluster(
         {topic: tuple(PartitionInfo(number, *draw(replica_racks)) for number in range(count)) for topic, count in topics.items()}
     )
 
@@ -67,7 +67,7 @@ def subscriptions(draw: st.DrawFn) -> dict[str, Subscription]:
 @pytest.mark.parametrize("assignor", ONE_OWNER, ids=lambda assignor: assignor.name)
 @given(clusters(), subscriptions())
 def test_every_wanted_partition_has_one_owner_that_wants_it(
-    assignor: Assignor, metadata: ClusterMetadata, members: dict[str, Subscription]
+    assignor: Assignor, metadata: Cluster, members: dict[str, Subscription]
 ) -> None:
     assignments = assignor.assign(metadata, members)
     owners = Counter(partition for assignment in assignments.values() for partition in assignment.partitions)
@@ -82,7 +82,7 @@ def test_every_wanted_partition_has_one_owner_that_wants_it(
 
 @few
 @given(clusters(), subscriptions())
-def test_broadcast_owns_all_that_is_wanted(metadata: ClusterMetadata, members: dict[str, Subscription]) -> None:
+def test_broadcast_owns_all_that_is_wanted(metadata: Cluster, members: dict[str, Subscription]) -> None:
     for member, assignment in BroadcastAssignor().assign(metadata, members).items():
         assert set(assignment.partitions) == {
             TopicPartition(topic, info.partition) for topic in members[member].topics for info in metadata.topics.get(topic, ())
@@ -93,7 +93,7 @@ def test_broadcast_owns_all_that_is_wanted(metadata: ClusterMetadata, members: d
 @pytest.mark.parametrize("assignor", BUILT_IN, ids=lambda assignor: assignor.name)
 @given(clusters(), subscriptions(), st.randoms())
 def test_the_order_of_members_in_the_response_means_nothing(
-    assignor: Assignor, metadata: ClusterMetadata, members: dict[str, Subscription], random: Random
+    assignor: Assignor, metadata: Cluster, members: dict[str, Subscription], random: Random
 ) -> None:
     shuffled = list(members.items())
     random.shuffle(shuffled)
@@ -103,8 +103,8 @@ def test_the_order_of_members_in_the_response_means_nothing(
 
 @few
 @given(clusters(), subscriptions())
-def test_racks_change_no_share_of_range(metadata: ClusterMetadata, members: dict[str, Subscription]) -> None:
-    without = ClusterMetadata.of_counts({topic: len(infos) for topic, infos in metadata.topics.items()})
+def test_racks_change_no_share_of_range(metadata: Cluster, members: dict[str, Subscription]) -> None:
+    without = Cluster.of_counts({topic: len(infos) for topic, infos in metadata.topics.items()})
 
     def shares(assignments: dict[str, Assignment]) -> dict[str, list[int]]:
         owned = [Counter(partition.topic for partition in assignment.partitions) for assignment in assignments.values()]

@@ -4,7 +4,7 @@ import pytest
 from consumer_groups import assigned
 from racked_topics import mismatches, racked
 
-from coordinator_core.assignors import ClusterMetadata, PartitionInfo, RangeAssignor, Subscription
+from coordinator_core.assignors import Cluster, PartitionInfo, RangeAssignor, Subscription
 from coordinator_core.assignors.racks import racks_matter
 
 RACKS = ["a", "b", "c", "d"]
@@ -92,7 +92,7 @@ def test_static_members_in_racks_keep_their_partitions_under_new_member_ids(ids:
         member: Subscription(BOTH, rack_id=rack, group_instance_id=f"i{rack}")
         for member, rack in zip(ids, RACKS[:3], strict=True)
     }
-    shares = assigned(RangeAssignor(), ClusterMetadata(metadata), members)
+    shares = assigned(RangeAssignor(), Cluster(metadata), members)
 
     assert [shares[member] for member in ids] == ["t1-0 t1-2 t2-0 t2-2", "t1-1 t1-3 t2-1 t2-3", "t1-4 t2-4"]
 
@@ -318,7 +318,7 @@ def test_an_empty_rack_is_none() -> None:
 
 
 def test_partitions_in_any_order_and_topics_more_than_once() -> None:
-    metadata = ClusterMetadata({"t": (PartitionInfo(2), PartitionInfo(0), PartitionInfo(1))})
+    metadata = Cluster({"t": (PartitionInfo(2), PartitionInfo(0), PartitionInfo(1))})
 
     assert assigned(RangeAssignor(), metadata, {"a": Subscription(("t", "t")), "b": Subscription(("t",))}) == {
         "a": "t-0 t-1",

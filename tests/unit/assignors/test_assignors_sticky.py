@@ -13,7 +13,7 @@ from sticky_subscriptions import sticky_member
 from coordinator_core.assignors import (
     Assignment,
     Assignor,
-    ClusterMetadata,
+    Cluster,
     CooperativeStickyAssignor,
     PartitionInfo,
     StickyAssignor,
@@ -393,7 +393,7 @@ def test_partitions_in_the_rack_where_shares_are_equal(
 def test_nearness_gives_no_member_more_than_its_share(assignor: Assignor) -> None:
     """Four partitions for three members: once one has two, the others get one each, near or not."""
     replicas = [{"a"}, {"a", "c"}, {"c"}, {"c"}]
-    metadata = ClusterMetadata({"t": tuple(PartitionInfo(n, None, frozenset(racks)) for n, racks in enumerate(replicas))})
+    metadata = Cluster({"t": tuple(PartitionInfo(n, None, frozenset(racks)) for n, racks in enumerate(replicas))})
     members = {f"c{n}": sticky_member(assignor, ["t"], "", -1, rack) for n, rack in enumerate(["a", "c", "b"])}
 
     assert assigned(assignor, metadata, members) == {"c0": "t-0", "c1": "t-2 t-3", "c2": "t-1"}

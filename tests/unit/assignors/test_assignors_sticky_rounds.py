@@ -8,7 +8,7 @@ from sticky_subscriptions import improvement
 
 from coordinator_core.assignors import (
     Assignor,
-    ClusterMetadata,
+    Cluster,
     CooperativeStickyAssignor,
     StickyAssignor,
     Subscription,
@@ -67,14 +67,14 @@ def test_a_topic_is_added_and_another_removed(assignor: Assignor) -> None:
     first = settle(group)
     assert sizes(first) == [1, 2]
 
-    group.metadata = ClusterMetadata.of_counts({"t": 3, "t2": 3})
+    group.metadata = Cluster.of_counts({"t": 3, "t2": 3})
     for member in ("c1", "c2"):
         group.subscribe(member, "t", "t2")
     second = settle(group)
     assert sizes(second) == [3, 3]
     assert all(first[member] <= second[member] for member in first)
 
-    group.metadata = ClusterMetadata.of_counts({"t2": 3})
+    group.metadata = Cluster.of_counts({"t2": 3})
     for member in ("c1", "c2"):
         group.subscribe(member, "t2")
     third = settle(group)

@@ -9,7 +9,7 @@ from member_crowd import HERE, found
 from coordinator_core.assignors import (
     Assignment,
     Assignor,
-    ClusterMetadata,
+    Cluster,
     CooperativeStickyAssignor,
     RangeAssignor,
     StickyAssignor,
@@ -46,7 +46,7 @@ from coordinator_core.protocol.membership import (
 from coordinator_core.protocol.offsets import OffsetCommitResponse, OffsetFetchResponse, OffsetToCommit
 
 BACKOFF, INTERVAL, SESSION = 100, 3_000, 45_000
-METADATA = ClusterMetadata.of_counts({"t": 2})
+METADATA = Cluster.of_counts({"t": 2})
 MINE = (TopicPartition("t", 0), TopicPartition("t", 1))
 PARTITION = TopicPartition("t", 0)
 GONE = [ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE]

@@ -11,7 +11,7 @@ from member_crowd import Crowd
 from coordinator_core.assignors import (
     Assignor,
     BroadcastAssignor,
-    ClusterMetadata,
+    Cluster,
     CooperativeStickyAssignor,
     RangeAssignor,
     RoundRobinAssignor,
@@ -146,7 +146,7 @@ def test_a_changed_subscription_makes_the_group_rebalance() -> None:
 def test_the_leader_sees_that_a_topic_grew() -> None:
     crowd = crowd_of(2)
     for member in crowd.members.values():
-        member.update_metadata(ClusterMetadata.of_counts(TOPICS | {"u": 4, "unwanted": 1}))
+        member.update_metadata(Cluster.of_counts(TOPICS | {"u": 4, "unwanted": 1}))
     crowd.run(400)
 
     assert crowd.stable
@@ -157,7 +157,7 @@ def test_metadata_without_a_change_for_the_group_causes_no_rebalance() -> None:
     crowd = crowd_of(2)
     crowd.events.clear()
     for member in crowd.members.values():
-        member.update_metadata(ClusterMetadata.of_counts(TOPICS | {"unwanted": 1}))
+        member.update_metadata(Cluster.of_counts(TOPICS | {"unwanted": 1}))
     crowd.run(400)
 
     assert crowd.events == []

@@ -1,0 +1,1 @@
+"""The server socket, its connections, and the dispatch of requests."""

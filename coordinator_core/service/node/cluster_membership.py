@@ -1,0 +1,121 @@
+"""This node among the nodes that share a log: it takes over the partitions that it is assigned, and knows the other owners."""
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future
+from functools import partial
+from typing import Protocol
+
+from coordinator_core.group_coordinator.result import CoordinatorResult
+from coordinator_core.protocol.groups import Node
+from coordinator_core.service.groups.group_service import GroupCoordinatorService
+from coordinator_core.service.runtime.events import ShardCalled
+from coordinator_core.service.runtime.observer import Observer
+
+
+class GroupOfNodes(Protocol):
+    """The group that assigns partitions to nodes; `topic_log` has one on the brokers of the log."""
+
+    def start(self) -> None:
+        """Join."""
+
+    def stop(self) -> None:
+        """Leave; blocks until the partitions are given up."""
+
+
+class ClusterMembership:
+    """Implements `Membership`, and the events of the group in its thread. `start` and `stop` run in the event loop.
+
+    `new_group` makes the group that reports to this object. `release` ends the writes of a partition; it blocks.
+    """
+
+    def __init__(
+        self,
+        own: Node,
+        groups: GroupCoordinatorService,
+        observer: Observer,
+        new_group: Callable[["ClusterMembership"], GroupOfNodes],
+        release: Callable[[int], None],
+    ) -> None:
+        self.own = own
+        self._release = release
+        self._groups = groups
+        self._observer = observer
+        self._loop = asyncio.get_running_loop()
+        self._nodes: tuple[Node, ...] = (own,)
+        self._owners: Mapping[int, Node] = {}
+        self._owned: set[int] = set()
+        self._group = new_group(self)
+
+    def start(self) -> None:
+        """Join the nodes."""
+        self._group.start()
+
+    async def stop(self) -> None:
+        """Give up the partitions of this node, and leave the nodes."""
+        await asyncio.to_thread(self._group.stop)
+
+    # ---- `Nodes`
+
+    def all(self) -> tuple[Node, ...]:
+        """All nodes, by node id."""
+        return self._nodes
+
+    def owner(self, partition: int) -> Node | None:
+        """Return the owner: this node for its own partitions, for others the one in the newest description of the group."""
+        if partition in self._owned:
+            return self.own
+        owner = self._owners.get(partition)
+        return None if owner == self.own else owner
+
+    # ---- events of the group
+
+    def assigned(self, partitions: Collection[int]) -> None:
+        """Load the partitions."""
+        self._loop.call_soon_threadsafe(self._assigned, frozenset(partitions))
+
+    def revoked(self, partitions: Collection[int]) -> "Future[None]":
+        """Unload the partitions."""
+        return asyncio.run_coroutine_threadsafe(self._revoked(frozenset(partitions)), self._loop)
+
+    def described(self, nodes: Sequence[Node], owners: Mapping[int, Node]) -> None:
+        """Take over the owners."""
+        self._loop.call_soon_threadsafe(self._described, tuple(sorted({*nodes, self.own})), owners)
+
+    def group_failed(self, reason: str) -> None:
+        """Report the failure."""
+        self._loop.call_soon_threadsafe(self._observer.node_group_failed, reason)
+
+    def node_ended(self, node: Node) -> None:
+        """Report the end."""
+        self._loop.call_soon_threadsafe(self._observer.node_ended, f"node {node.node_id} at {node.host}:{node.port}")
+
+    # ---- the same in the event loop
+
+    def _assigned(self, partitions: frozenset[int]) -> None:
+        self._owned |= partitions
+        self._observer.partitions_assigned(sorted(partitions))
+        for partition in partitions:
+            self._groups.elect(partition, None)
+
+    async def _revoked(self, partitions: frozenset[int]) -> None:
+        self._owned -= partitions
+        self._observer.partitions_revoked(sorted(partitions))
+        unloaded = []
+        for partition in partitions:
+            self._groups.resign(partition, None)
+            done: asyncio.Future[None] = self._loop.create_future()
+            # behind the resignation, which waits for the append under way
+            self._groups.loops[partition].submit(ShardCalled("resigned", partial(_settle, done)))
+            unloaded.append(done)
+        await asyncio.gather(*unloaded)
+        await asyncio.gather(*(asyncio.to_thread(self._release, partition) for partition in partitions))
+
+    def _described(self, nodes: tuple[Node, ...], owners: Mapping[int, Node]) -> None:
+        self._nodes, self._owners = nodes, owners
+
+
+def _settle(done: "asyncio.Future[None]", _now_ms: int) -> CoordinatorResult:
+    if not done.done():
+        done.set_result(None)
+    return CoordinatorResult()

@@ -1,0 +1,1 @@
+"""Topics with data: Produce, Fetch, administration, and the checks of what producers send."""

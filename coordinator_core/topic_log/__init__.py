@@ -1,0 +1,1 @@
+"""The coordinator's log as a topic of a Kafka cluster, shared by several nodes."""

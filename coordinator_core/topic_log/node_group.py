@@ -1,0 +1,213 @@
+"""The consumer group on the log's cluster that spreads the partitions of the log over the nodes.
+
+The group says which node should own a partition; InitProducerId of the owner decides who may write it (`owned_partition`).
+"""
+
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any, Protocol
+
+from confluent_kafka import OFFSET_END, Consumer, ConsumerGroupState, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from coordinator_core.log.errors import LogError, LogUnreachable
+from coordinator_core.protocol.groups import Node
+from coordinator_core.topic_log.node_names import client_id_of, node_of
+from coordinator_core.topic_log.node_watch import NodeWatch, is_running
+
+_POLL_SECONDS = 0.1
+#: Between two descriptions of the group: while a partition has no owner, and otherwise.
+_SEARCH_SECONDS, _LOOK_SECONDS = 0.25, 1.0
+_DESCRIBE_SECONDS = 5.0
+_FIRST_DESCRIBE_SECONDS = 30.0
+#: A revoked partition is given away after this time, even if its loop has not ended its last append.
+_REVOKE_SECONDS = 15.0
+
+
+class NodeGroupEvents(Protocol):
+    """Receives changes, in the thread of the group."""
+
+    def assigned(self, partitions: Collection[int]) -> None:
+        """This node is to own the partitions."""
+
+    def revoked(self, partitions: Collection[int]) -> "Future[None]":
+        """This node is to own the partitions no more; the result is there when it does not write them any more."""
+
+    def described(self, nodes: Sequence[Node], owners: Mapping[int, Node]) -> None:
+        """The members of the group, and the partitions that they own."""
+
+    def group_failed(self, reason: str) -> None:
+        """A request of the group failed; it is repeated."""
+
+    def node_ended(self, node: Node) -> None:
+        """The process of another node has ended without leaving the group; it was removed from it."""
+
+
+def group_id_of(topic: str) -> str:
+    """Return the id of the group of the nodes that share a topic."""
+    return f"grouplake-{topic}"
+
+
+def node_with_id(client_options: Mapping[str, Any], topic: str, node_id: int) -> Node | None:
+    """Return the running node with this id among those that share the topic; None without one.
+
+    Raises LogUnreachable if the group cannot be described for 30 s; brokers that have just started create their topic first.
+    """
+    admin, group_id = AdminClient(dict(client_options)), group_id_of(topic)
+    give_up = time.monotonic() + _FIRST_DESCRIBE_SECONDS
+    while True:
+        try:
+            described = admin.describe_consumer_groups([group_id], request_timeout=_DESCRIBE_SECONDS)[group_id].result()
+            break
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
+                return None
+            if time.monotonic() >= give_up:
+                raise LogUnreachable(f"group {group_id}: {_text(error)}") from None
+        time.sleep(_SEARCH_SECONDS)
+    nodes = (node_of(member.client_id) for member in described.members)
+    # a node that was killed stays a member for a while
+    return next((node for node in nodes if node is not None and node.node_id == node_id and is_running(node)), None)
+
+
+class NodeGroup:
+    """The membership of one node in the group `grouplake-TOPIC`, from `start` to `stop`.
+
+    `client_options` are those of the log; `events` is told of changes. `remove_member` takes a group id and a member id.
+    """
+
+    def __init__(
+        self,
+        client_options: Mapping[str, Any],
+        topic: str,
+        node: Node,
+        session_timeout_ms: int,
+        events: NodeGroupEvents,
+        remove_member: Callable[[str, str], None],
+    ) -> None:
+        self.group_id = group_id_of(topic)
+        self._client_options = dict(client_options)
+        self._topic = topic
+        self._node = node
+        self._session_timeout_ms = session_timeout_ms
+        self._events = events
+        self._remove_member = remove_member
+        self._member_ids: Mapping[Node, str] = {}
+        self._owned: set[int] = set()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="node group", daemon=True)
+
+    def start(self) -> None:
+        """Join the group."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Leave the group, after this node has given up its partitions. Blocks until then."""
+        self._stopping.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self._follow()
+            except Exception as error:
+                # a node that has silently left the group would keep partitions that others own
+                self._events.group_failed(f"{type(error).__name__}: {error}; the node joins again")
+                self._stopping.wait(_LOOK_SECONDS)
+
+    def _follow(self) -> None:
+        """Be a member of the group until `stop`; the end gives up all partitions."""
+        admin = AdminClient(self._client_options)
+        watch = NodeWatch(self._ended)
+        consumer = Consumer(
+            {
+                **self._client_options,
+                "client.id": client_id_of(self._node),
+                "group.id": self.group_id,
+                "partition.assignment.strategy": "cooperative-sticky",
+                "session.timeout.ms": self._session_timeout_ms,
+                "heartbeat.interval.ms": max(self._session_timeout_ms // 6, 1),
+                "enable.auto.commit": False,
+                "auto.offset.reset": "latest",
+            }
+        )
+        consumer.subscribe([self._topic], on_assign=self._assign, on_revoke=self._revoke, on_lost=self._revoke)
+        look_at = 0.0
+        try:
+            while not self._stopping.is_set():
+                message = consumer.poll(_POLL_SECONDS)
+                error = None if message is None else message.error()
+                if error is not None:
+                    self._events.group_failed(error.str())
+                if time.monotonic() >= look_at:
+                    look_at = time.monotonic() + self._look(admin)
+                    watch.watch(self._member_ids.keys() - {self._node})
+        finally:
+            watch.close()
+            consumer.close()
+
+    # ---- callbacks of `poll` and `close`
+
+    def _assign(self, consumer: Consumer, partitions: Sequence[TopicPartition]) -> None:
+        at_end = [TopicPartition(self._topic, each.partition, OFFSET_END) for each in partitions]
+        consumer.incremental_assign(at_end)
+        # the owner writes the partition; it reads it once, before that, on its own
+        consumer.pause(at_end)
+        numbers = [each.partition for each in partitions]
+        self._owned.update(numbers)
+        if numbers:
+            self._events.assigned(numbers)
+
+    def _revoke(self, consumer: Consumer, partitions: Sequence[TopicPartition]) -> None:
+        numbers = [each.partition for each in partitions]
+        self._owned.difference_update(numbers)
+        if numbers:
+            try:
+                self._events.revoked(numbers).result(_REVOKE_SECONDS)
+            except TimeoutError:
+                self._events.group_failed(f"partitions {sorted(numbers)} are given away before their last append has ended")
+        consumer.incremental_unassign(list(partitions))
+
+    # ---- the other nodes
+
+    def _look(self, admin: AdminClient) -> float:
+        """Describe the group; return the seconds until the next look."""
+        try:
+            described = admin.describe_consumer_groups([self.group_id], request_timeout=_DESCRIBE_SECONDS)[self.group_id].result()
+        except KafkaException as error:
+            self._events.group_failed(_text(error))
+            return _LOOK_SECONDS
+        if described.state is not ConsumerGroupState.STABLE:
+            return _SEARCH_SECONDS
+        member_ids: dict[Node, str] = {}
+        owners: dict[int, Node] = {}
+        for member in described.members:
+            node = node_of(member.client_id)
+            if node is None:
+                continue
+            member_ids[node] = member.member_id
+            owners.update({each.partition: node for each in member.assignment.topic_partitions if node != self._node})
+        owners.update(dict.fromkeys(self._owned, self._node))
+        self._member_ids = member_ids
+        self._events.described(tuple(member_ids), owners)
+        return _LOOK_SECONDS
+
+    def _ended(self, node: Node) -> None:
+        """Remove a node that has ended, in the thread of the watch; the session timeout would do it later."""
+        member_id = self._member_ids.get(node)
+        if member_id is None:
+            return
+        try:
+            self._remove_member(self.group_id, member_id)
+        except LogError as error:
+            self._events.group_failed(str(error))
+        else:
+            self._events.node_ended(node)
+
+
+def _text(error: KafkaException) -> str:
+    """Return the name and the message of an error; the message of an admin request may be empty."""
+    found: KafkaError = error.args[0]
+    return f"{found.name()} {found.str()}".strip()

@@ -1,0 +1,1 @@
+"""Burrow's HTTP API, version 3."""

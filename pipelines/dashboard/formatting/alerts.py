@@ -1,0 +1,63 @@
+"""Alerts in words: values with the unit of their rule, states, reasons, labels."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from pipelines.dashboard.formatting.names import visible
+from pipelines.dashboard.formatting.quantities import UNKNOWN
+
+
+class StateWords(NamedTuple):
+    """Presentation of the state of an alert."""
+
+    word: str
+    shape: str
+    tone: str
+
+
+STATES: Mapping[str, StateWords] = {
+    "firing": StateWords("firing", "▲", "bad"),
+    "pending": StateWords("pending", "◆", "warn"),
+    "resolved": StateWords("resolved", "●", "ok"),
+    "inactive": StateWords("not fired", "○", "unknown"),
+}
+_REASONS = {
+    "cleared": "the condition no longer holds",
+    "absent": "the tables have no value of it any more: the group, or its offset, was removed",
+    "unknown": "the value was unknown for too long",
+    "rule_removed": "the rule was removed",
+}
+#: Annotations that the page shows.
+_TEXTS = ("summary", "description")
+#: Labels that the page shows as subject, or as the name of the rule.
+_SUBJECT = ("alertname", "group", "topic", "partition", "severity", "cluster")
+
+
+def alert_state(state: str) -> StateWords:
+    """Words of a state; a state that a later version may add is printed as it is."""
+    return STATES.get(state, StateWords(state, "○", "unknown"))
+
+
+def alert_value(row: Mapping[str, Any]) -> str:
+    """The value of an alert or a transition: at most three decimals, a text as it is."""
+    if row["value_text"] is not None:
+        return visible(row["value_text"], 60)
+    value = row["value"]
+    return UNKNOWN if value is None else f"{value:,.3f}".rstrip("0").rstrip(".")
+
+
+def alert_reason(reason: str | None) -> str:
+    """The reason of a resolve."""
+    return "" if reason is None else _REASONS.get(reason, visible(reason, 200))
+
+
+def other_labels(labels: Mapping[str, str]) -> str:
+    """Labels beside those of the subject, such as `team=payments`."""
+    shown = sorted((name, value) for name, value in labels.items() if name not in _SUBJECT)
+    return ", ".join(f"{visible(name, 40)}={visible(value, 60)}" for name, value in shown)
+
+
+def alert_texts(alert: Mapping[str, Any]) -> list[str]:
+    """The annotations that people read, the summary first."""
+    annotations = alert["annotations"]
+    return [visible(annotations[name], 300) for name in _TEXTS if annotations.get(name)]

@@ -1,0 +1,1 @@
+"""Alerts that are pending or firing, those that ended, and deliveries."""

@@ -1,0 +1,74 @@
+"""The comparison of two times: groups that appeared, vanished, rebalanced, were reset or made progress."""
+
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from typing import Any
+
+from pipelines.dashboard.formatting.names import visible
+from pipelines.dashboard.pages.parts.page import Query
+from pipelines.dashboard.state.errors import InvalidRequest
+from pipelines.dashboard.state.moment import Moment
+from pipelines.query.diff_report import summary
+
+Row = dict[str, Any]
+
+#: Distance to the earlier time, without one in the query.
+_DAY = timedelta(days=1)
+_FIRST = "SELECT min(finished_at) AS at FROM batches"
+#: Changes of partitions that are added up by topic.
+_ADDED_UP = ("committed", "progress", "removed", "reset", "rewind")
+#: Changes of members, one row for all of a group.
+_OF_MEMBERS = ("member_joined", "member_left")
+_NAMED_MEMBERS = 5
+_MOST_ROWS = 500
+
+
+def changes_page(moment: Moment, query: Query) -> Row:
+    """The model: the changes between the time `from` of the query and the time of the page.
+
+    Raises:
+        UsageError: not a time, or no batch at that time.
+        RemovedState: the state at that time can no longer be known.
+    """
+    earlier = _time(query.get("from")) if query.get("from") else max(moment.at - _DAY, _first(moment))
+    if earlier >= moment.at:
+        raise InvalidRequest(f"from={earlier:%Y-%m-%dT%H:%M:%SZ} is not before the time of the page: exchange them")
+    changes = moment.changes_since(earlier).to_pylist()
+    rows = _added_up(changes)
+    return {
+        "from": earlier,
+        "to": moment.at,
+        "summary": summary(changes),
+        "changes": rows[:_MOST_ROWS],
+        "more": max(0, len(rows) - _MOST_ROWS),
+    }
+
+
+def _first(moment: Moment) -> datetime:
+    first: datetime = moment.query(_FIRST)["at"][0].as_py()
+    return first
+
+
+def _time(text: str | None) -> datetime:
+    try:
+        at = datetime.fromisoformat(text or "")
+    except ValueError as error:
+        raise InvalidRequest(f"invalid from {text!r}: use an ISO 8601 time such as 2026-03-01T12:00:00Z") from error
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+def _added_up(changes: list[Row]) -> list[Row]:
+    """One row per group, change and topic. `by` is the sum of the movements of offsets, `partitions` their number."""
+    found = []
+    for _, group in groupby(changes, key=lambda row: (row["group_id"], row["change"], row["topic"])):
+        rows = list(group)
+        if rows[0]["change"] in _OF_MEMBERS:
+            names = ", ".join(sorted({visible(row["detail"], 40) for row in rows})[:_NAMED_MEMBERS])
+            found.append({**rows[0], "from": None, "to": None, "partitions": None, "by": None, "detail": f"{len(rows)}: {names}"})
+        elif rows[0]["change"] in _ADDED_UP:
+            moved = [int(row["to"]) - int(row["from"]) for row in rows if row["from"] is not None and row["to"] is not None]
+            one = rows[0] if len(rows) == 1 else {**rows[0], "partition": None, "from": None, "to": None}
+            found.append({**one, "partitions": len(rows), "by": sum(moved) if moved else None, "detail": None})
+        else:
+            found += [{**row, "partitions": None, "by": None} for row in rows]
+    return found

@@ -1,0 +1,1 @@
+"""One client id or host: its members, and its stays in groups."""

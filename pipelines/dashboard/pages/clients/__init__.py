@@ -1,0 +1,1 @@
+"""The client ids of members, with hosts, groups and lag."""

@@ -1,0 +1,1 @@
+"""One group: status, history, events, and the rows of a tab."""

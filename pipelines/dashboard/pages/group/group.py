@@ -1,0 +1,164 @@
+"""The page of one group: its status with the reason, lag and owners over time, events, and tabs with the rows."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+from pipelines.dashboard.formatting.reasons import STOPPED, reasons
+from pipelines.dashboard.history.age_series import with_current
+from pipelines.dashboard.history.group_history import GroupQueries
+from pipelines.dashboard.history.span import span_until
+from pipelines.dashboard.pages.group.blocked_history import blocked_events, blocked_rows
+from pipelines.dashboard.pages.group.group_events import folded, group_events, removal_events, return_events, stops
+from pipelines.dashboard.pages.group.group_tabs import TABS
+from pipelines.dashboard.pages.group.incident_events import incident_events
+from pipelines.dashboard.pages.group.member_labels import member_labels
+from pipelines.dashboard.pages.parts.greatest_age import greatest_age
+from pipelines.dashboard.pages.parts.page import NoSuchPage, Query, choice
+from pipelines.dashboard.state.moment import Moment
+from pipelines.runtime.errors import RemovedState
+from pipelines.tables.store import literal
+
+Row = dict[str, Any]
+
+_COMMITTED = """
+SELECT topic, partition, commit_timestamp, record_timestamp, metadata, leader_epoch FROM committed_offsets
+WHERE group_id = {group}
+"""
+#: With the group, so that a viewer who may not see it finds no row.
+_IS_KNOWN = "SELECT group_id FROM membership_history WHERE group_id = {group} LIMIT 1"
+#: Columns of `lag` that the page shows.
+_LAG = (
+    *("topic", "partition", "consumer_id", "client_id", "member_host", "group_offset", "earliest_offset", "latest_offset"),
+    *("lag", "data_lag", "lag_seconds", "lag_seconds_low", "lag_seconds_high", "lag_method", "lag_reason", "messages_lost"),
+    *("blocked_by_transaction", "lag_slope_per_second", "slope_window_seconds", "produce_rate", "consume_rate"),
+    *("falls_behind_since", "stuck_seconds", "retention_margin_seconds", "status", "rule"),
+    *("blocked_since", "blocked_since_method", "blocked_by_producer_id", "blocked_by_transactional_id"),
+)
+
+
+def group_page(moment: Moment, group: str, query: Query) -> Row:
+    """The model of the page.
+
+    Raises:
+        NoSuchPage: there is no such group at this time, and the histories do not have it.
+        UsageError: an invalid span or tab.
+    """
+    span = span_until(moment.at, query.get("span"))
+    tab = choice("tab", query.get("tab"), [name for name, _, _ in TABS])
+    record, offsets, members = moment.group(group), _offsets(moment, group), moment.members(group)
+    if record is None and not offsets and not _is_in_histories(moment, group):
+        raise NoSuchPage(f"no group {group!r} at {moment.at:%Y-%m-%d %H:%M:%S} UTC")
+    figures = _figures(offsets)
+    history = GroupQueries(moment, group, span)
+    owners, rebalances, resets, changes = history.owners(), history.rebalances(), history.resets(), history.member_changes()
+    labels = member_labels([*owners, *({**row, "since": row["record_timestamp"], "until": None} for row in members)])
+    status = moment.statuses([group]).get(group)
+    findings = status["findings"] or [] if status else []
+    stopped = stops(offsets, findings, labels, moment.at)
+    blocked = blocked_rows(moment, group, span)
+    others = [*stopped, *blocked_events(blocked), *removal_events(history.removals()), *return_events(history.returns())]
+    others += incident_events(moment, group, span)
+    events = folded(group_events(rebalances, changes, resets, others, labels))
+    rows = next(read for name, _, read in TABS if name == tab)
+    return {
+        "group_id": group,
+        "owner": moment.teams.of(group),
+        "exists": record is not None or bool(offsets),
+        "group": _without(record, "group_id", "batch_id"),
+        "status": _status(status, stopped, moment.at),
+        "figures": figures,
+        "span": {"start": span.start, "end": span.end, "text": span.text},
+        "lag_history": with_current(history.lag(), figures, moment.sampled_at),
+        "commits": history.commits(),
+        "owners": [{**row, "name": labels[row["member_id"]].name, "colour": labels[row["member_id"]].colour} for row in owners],
+        "members": {member: {"name": label.name, "colour": label.colour} for member, label in labels.items()},
+        "rebalances": rebalances,
+        "resets": resets,
+        "blocked": blocked,
+        "events": events,
+        "offsets": offsets,
+        "tab": tab,
+        **_tab_rows(moment, group, rows),
+    }
+
+
+def _tab_rows(moment: Moment, group: str, rows: Callable[[Moment, str], list[Row]] | None) -> Row:
+    """The rows of a tab; at a time whose tables were removed there are none, and the reason."""
+    try:
+        return {"rows": rows(moment, group) if rows else [], "removed": None}
+    except RemovedState as error:
+        return {"rows": [], "removed": str(error)}
+
+
+def _offsets(moment: Moment, group: str) -> list[Row]:
+    """Rows of lag with the time of the commit, the greatest age first."""
+    commits: dict[tuple[str, int], Row] = {}
+    # where the tables of the time were removed, the times of commits are unknown
+    with suppress(RemovedState):
+        rows = moment.query(_COMMITTED.format(group=literal(group))).to_pylist()
+        commits = {(row["topic"], row["partition"]): row for row in rows}
+    found = []
+    for row in moment.lag(group):
+        commit = commits.get((row["topic"], row["partition"]), {})
+        found.append(
+            {
+                **{name: row.get(name) for name in _LAG},
+                "committed_at": commit.get("commit_timestamp") or commit.get("record_timestamp"),
+                "metadata": commit.get("metadata"),
+                "leader_epoch": commit.get("leader_epoch"),
+            }
+        )
+    return sorted(found, key=lambda row: (-(row["lag_seconds"] or 0), -(row["lag"] or 0), row["topic"], row["partition"]))
+
+
+def _figures(offsets: list[Row]) -> Row:
+    """Sums and extremes over the partitions; None where none is known."""
+    trends = [row for row in offsets if row["lag_slope_per_second"] is not None]
+    windows = [row["slope_window_seconds"] for row in trends if row["slope_window_seconds"] is not None]
+    lags = [row["lag"] for row in offsets if row["lag"] is not None]
+    times = [row["committed_at"] for row in offsets if row["committed_at"] is not None]
+    margins = [row["retention_margin_seconds"] for row in offsets if row["retention_margin_seconds"] is not None and row["lag"]]
+    lost = [row["messages_lost"] for row in offsets if row["messages_lost"]]
+    return {
+        "partitions": len(offsets),
+        "unknown_partitions": sum(row["lag"] is None and row["group_offset"] is not None for row in offsets),
+        "lag": sum(max(0, lag) for lag in lags) if lags else None,
+        **{
+            name: sum(row[name] or 0 for row in trends) if trends else None
+            for name in ("lag_slope_per_second", "produce_rate", "consume_rate")
+        },
+        "trend_partitions": len(trends),
+        "slope_window_seconds": max(windows, default=None),
+        "slope_window_seconds_least": min(windows, default=None),
+        **greatest_age(offsets, "lag_method"),
+        "last_commit_at": max(times, default=None),
+        "retention_margin_seconds": min(margins, default=None),
+        "messages_lost": sum(lost) if lost else None,
+    }
+
+
+def _status(row: Row | None, stopped: list[Row], at: datetime) -> Row:
+    if row is None:
+        return {"status": None, "rule": None, "detail": None, "reasons": []}
+    found = [
+        # one sentence is enough for partitions of one owner that stopped at one time
+        {**reason, "details": [f"{each['words']}." for each in stopped] if reason["rule"] == STOPPED and len(stopped) > 1 else []}
+        for reason in reasons(row["findings"] or [], row["evaluated_at"] or at)
+    ]
+    return {
+        "status": row["status"],
+        "rule": row["rule"],
+        "detail": row["detail"],
+        "burrow_status": row["burrow_status"],
+        "reasons": found,
+    }
+
+
+def _without(row: Row | None, *names: str) -> Row | None:
+    return None if row is None else {name: value for name, value in row.items() if name not in names}
+
+
+def _is_in_histories(moment: Moment, group: str) -> bool:
+    return bool(moment.query(_IS_KNOWN.format(group=literal(group))).num_rows)

@@ -1,0 +1,67 @@
+"""Values that only the HTML of the page of a group needs: its chart, the summary of the chart and the tabs."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pipelines.dashboard.formatting.names import visible
+from pipelines.dashboard.formatting.quantities import UNKNOWN, age, count, plural
+from pipelines.dashboard.history.span import OFFERED
+from pipelines.dashboard.pages.group.group_chart import group_chart
+from pipelines.dashboard.pages.group.group_tabs import TABS
+from pipelines.dashboard.state.moment import Moment
+
+#: Events that the page lists; its JSON has all.
+_MOST_EVENTS = 30
+_MOST_RANGES = 20
+
+
+def group_view(model: Mapping[str, Any], _: Moment) -> Mapping[str, Any]:
+    """Names for the template group.html."""
+    known = [row for row in model["commits"] if row["commits_per_second"] is not None]
+    return {
+        "chart": group_chart(model),
+        "summary": chart_summary(model),
+        "sampled": [row for row in model["lag_history"] if row["lag"] is not None or row["lag_seconds"] is not None],
+        "committing": known if any(row["commits_per_second"] for row in known) else [],
+        "spans": OFFERED,
+        "tabs": TABS,
+        "tab_label": next(label for name, label, _ in TABS if name == model["tab"]),
+        "most_events": _MOST_EVENTS,
+        "partitions": partition_ranges,
+    }
+
+
+def chart_summary(model: Mapping[str, Any]) -> str:
+    """One sentence with the numbers of the chart."""
+    points = [row for row in model["lag_history"] if row["lag"] is not None]
+    text = f"Last {model['span']['text']}: "
+    if points:
+        highest = max(points, key=lambda row: row["lag"])
+        text += f"lag {count(highest['lag'])} at most, {count(points[-1]['lag'])} at the end"
+        ages = [row for row in points if row["lag_seconds"] is not None]
+        text += f", greatest age {age(max(ages, key=lambda row: row['lag_seconds']))}" if ages else ""
+    else:
+        text += "no samples of lag"
+    rebalances, resets = len(model["rebalances"]), len(model["resets"])
+    return f"{text}; {plural(rebalances, 'rebalance')}" + (f", {plural(resets, 'reset')}" if resets else "") + "."
+
+
+def partition_ranges(assigned: Sequence[Mapping[str, Any]] | None) -> str:
+    """Assigned partitions, such as `orders 0–3, 7`."""
+    if assigned is None:
+        return UNKNOWN
+    return (
+        "; ".join(f"{visible(each['topic'] or each['topic_id'], 60)} {_ranges(each['partitions'])}" for each in assigned)
+        or "none"
+    )
+
+
+def _ranges(partitions: Sequence[int]) -> str:
+    runs: list[list[int]] = []
+    for partition in sorted(partitions):
+        if runs and partition == runs[-1][1] + 1:
+            runs[-1][1] = partition
+        else:
+            runs.append([partition, partition])
+    texts = [str(first) if first == last else f"{first}–{last}" for first, last in runs]
+    return ", ".join(texts[:_MOST_RANGES]) + (f" and {len(texts) - _MOST_RANGES} more" if len(texts) > _MOST_RANGES else "")

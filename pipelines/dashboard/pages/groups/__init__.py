@@ -1,0 +1,1 @@
+"""The groups of a cluster, filtered and sorted."""

@@ -1,0 +1,1 @@
+"""The offsets topic: records by log partition, groups that write, quarantine, batches."""

@@ -1,0 +1,1 @@
+"""The groups of a cluster that need attention."""

@@ -1,0 +1,46 @@
+"""The control of the time of a page: a step back, a step forward, and the slider over the history."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from pipelines.dashboard.formatting.quantities import duration
+from pipelines.dashboard.formatting.times import iso
+from pipelines.dashboard.history.span import span_until
+from pipelines.dashboard.pages.parts.links import Links
+from pipelines.dashboard.state.moment import Moment
+from pipelines.runtime.errors import UsageError
+
+#: A step is this share of the span of the page.
+_STEPS_PER_SPAN = 12
+_FIRST = "SELECT min(finished_at) AS at FROM batches"
+
+
+def time_control(moment: Moment, newest: Moment, links: Links) -> Mapping[str, Any]:
+    """Links and times of the control."""
+    step = _step(moment, links)
+    later = moment.at + step
+    first: datetime = newest.query(_FIRST)["at"][0].as_py()
+    # the first second at which there is a batch: before it there is no page
+    first = _whole_seconds(first + timedelta(microseconds=999_999))
+    earlier = max(_whole_seconds(moment.at - step), first)
+    return {
+        "step": duration(step.total_seconds()),
+        "earlier": links.here(as_of=iso(earlier)) if earlier < moment.at else None,
+        "later": None if moment.at >= newest.at else links.here(as_of=iso(_whole_seconds(later)) if later < newest.at else None),
+        "first": first,
+        "newest": newest.at,
+    }
+
+
+def _step(moment: Moment, links: Links) -> timedelta:
+    try:
+        span = span_until(moment.at, links.query.get("span"))
+    except UsageError:
+        # the page itself reports it
+        span = span_until(moment.at, None)
+    return timedelta(seconds=span.seconds / _STEPS_PER_SPAN)
+
+
+def _whole_seconds(at: datetime) -> datetime:
+    return at.replace(microsecond=0)

@@ -1,0 +1,1 @@
+"""One topic: ages by group and partition, growth of the log, replicas."""

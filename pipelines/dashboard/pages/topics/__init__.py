@@ -1,0 +1,1 @@
+"""The topics that groups read."""

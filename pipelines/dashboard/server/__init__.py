@@ -1,0 +1,1 @@
+"""The server: its routes, responses, rendered pages, and the thread beside a job."""

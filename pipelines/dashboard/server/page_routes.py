@@ -1,0 +1,211 @@
+"""The routes of the pages: each is HTML, and JSON under the same path + `.json`, with an entity tag of its batch."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from pipelines.dashboard.formatting.times import iso
+from pipelines.dashboard.pages.all_pages import NAVIGATION, PAGES
+from pipelines.dashboard.pages.clusters.clusters import clusters_page
+from pipelines.dashboard.pages.parts.error_page import FILES, error_page
+from pipelines.dashboard.pages.parts.error_texts import error_text
+from pipelines.dashboard.pages.parts.links import Links
+from pipelines.dashboard.pages.parts.page import NoSuchPage, Page
+from pipelines.dashboard.pages.parts.rendering import Templates
+from pipelines.dashboard.pages.parts.time_travel import time_control
+from pipelines.dashboard.responses import READ, error_response
+from pipelines.dashboard.security.viewer import viewer_of
+from pipelines.dashboard.server.page_cache import PageCache, RenderedPage
+from pipelines.dashboard.server.table_csv import table_csv
+from pipelines.dashboard.state.errors import NotLoaded, UnknownCluster
+from pipelines.dashboard.state.moment import Moment
+from pipelines.dashboard.state.moment_store import MomentStore
+from pipelines.dashboard.state.visible_state import visible_moment
+from pipelines.metrics.http_answer import accepts_gzip
+from pipelines.runtime.errors import GrouplakeError, RemovedState, UsageError
+
+#: Errors of a request with their code; any other error is one of the server.
+_CODES: tuple[tuple[type[GrouplakeError], int], ...] = (
+    (UnknownCluster, 404),
+    (NoSuchPage, 404),
+    (NotLoaded, 503),
+    (RemovedState, 410),
+    (UsageError, 400),
+)
+#: Headers of a response that belong to its body.
+_KEPT_HEADERS = ("content-type", "content-disposition")
+_JSON, _CSV = FILES
+
+
+class _PageRequest(NamedTuple):
+    """A request with its moment, and the newest moment of the cluster, to which the controls of a past one lead."""
+
+    request: Request
+    moment: Moment
+    newest: Moment
+
+
+class PageRoutes:
+    """All pages of all clusters."""
+
+    def __init__(self, moments: MomentStore, kept_bytes: int) -> None:
+        """`kept_bytes` limits the memory for rendered pages."""
+        self._moments = moments
+        self._kept = PageCache(kept_bytes)
+        self._templates = Templates()
+
+    def router(self) -> APIRouter:
+        """The routes. Their functions block while they read, so they run in threads."""
+        router = APIRouter()
+        router.add_api_route(f"/index{_JSON}", self._clusters_json, methods=READ, summary="All clusters", tags=["pages"])
+        router.add_api_route("/", self._clusters, methods=READ, include_in_schema=False)
+        for page in PAGES:
+            path = f"/c/{{cluster}}/{page.path}"
+            file = f"{path}index" if path.endswith("/") else path
+            files = [(_JSON, self._json, page.summary)]
+            files += [(_CSV, self._csv, f"{page.summary}, as CSV")] if page.csv else []
+            for suffix, make, summary in files:
+                router.add_api_route(f"{file}{suffix}", self._answer(page, make), methods=READ, summary=summary, tags=["pages"])
+            router.add_api_route(path, self._answer(page, self._html), methods=READ, include_in_schema=False)
+        return router
+
+    def _clusters(self, request: Request) -> Response:
+        """The overview of the only cluster, or of all."""
+        model = clusters_page(self._moments, viewer_of(request))
+        if len(model["clusters"]) == 1:
+            return RedirectResponse(model["clusters"][0]["url"])
+        context = {"title": "Clusters", "model": model, "moment": None, "links": None, "clusters": self._moments.clusters()}
+        return HTMLResponse(self._templates.render("clusters/clusters.html", context), headers={"Cache-Control": "no-store"})
+
+    def _clusters_json(self, request: Request) -> Response:
+        return Response(page_json(clusters_page(self._moments, viewer_of(request))), media_type="application/json")
+
+    def _answer(self, page: Page, make: Callable[[Page, _PageRequest], Response]) -> Callable[[Request], Response]:
+        """A route of a page: 304 for a known entity tag, otherwise what `make` returns."""
+
+        def answer(request: Request) -> Response:
+            try:
+                page_request = self._page_request(request)
+                if page.is_of_batch:
+                    tag = _entity_tag(page_request)
+                    return _tagged(request, tag, lambda: self._kept.page(tag, lambda: _kept(make(page, page_request))))
+                found = _kept(make(page, page_request))
+                return _tagged(request, f'"{hashlib.sha256(found.body).hexdigest()[:32]}"', lambda: found)
+            except GrouplakeError as error:
+                return self._error(request, error)
+
+        return answer
+
+    def _json(self, page: Page, page_request: _PageRequest) -> Response:
+        request, moment, _ = page_request
+        model = {**_position(moment), **page.model(moment, _names(request), request.query_params)}
+        return Response(page_json(model), media_type="application/json")
+
+    def _csv(self, page: Page, page_request: _PageRequest) -> Response:
+        request, moment, _ = page_request
+        assert page.csv is not None, "the route exists only for pages with CSV"
+        text = table_csv(page.csv(moment, _names(request), request.query_params))
+        return Response(text, media_type="text/csv; charset=utf-8", headers={"Content-Disposition": "attachment"})
+
+    def _html(self, page: Page, page_request: _PageRequest) -> Response:
+        request, moment, _ = page_request
+        model = page.model(moment, _names(request), request.query_params)
+        drawn = page.view(model, moment) if page.view else {}
+        context = {"model": model, **drawn, "title": page.title(model), "active": page.name}
+        return HTMLResponse(self._page(page.template, page_request, context))
+
+    def _page(self, template: str, page_request: _PageRequest, context: dict[str, object]) -> str:
+        request, moment, newest = page_request
+        links = Links(moment.cluster, request.url.path, dict(request.query_params))
+        return self._templates.render(
+            template,
+            {
+                **context,
+                "moment": moment,
+                "links": links,
+                "clusters": self._moments.clusters(),
+                "navigation": [(name, label, links.to(*path)) for name, label, path in NAVIGATION],
+                "time": time_control(moment, newest, links),
+                "events_url": links.to("events", as_of=None, span=None) if moment.is_newest else None,
+            },
+        )
+
+    def _page_request(self, request: Request) -> _PageRequest:
+        """The moment of a request has the groups that its viewer may see."""
+        cluster, as_of = unquote(request.path_params["cluster"]), request.query_params.get("as_of") or None
+        moment = self._moments.moment(cluster, as_of)
+        newest = self._moments.moment(cluster) if as_of else moment
+        return _PageRequest(request, visible_moment(moment, viewer_of(request)), newest)
+
+    def _error(self, request: Request, error: GrouplakeError) -> Response:
+        code, message = _code(error), error_text(error, viewer_of(request))
+        if request.url.path.endswith(FILES):
+            return error_response(request, code, message)
+        return error_page(self._templates, self._moments.clusters(), code, message, request.url.path)
+
+
+def _kept(response: Response) -> RenderedPage:
+    return RenderedPage(
+        bytes(response.body), {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}
+    )
+
+
+def _tagged(request: Request, tag: str, page: Callable[[], RenderedPage]) -> Response:
+    """The page, or 304 for a request that names its tag, for which `page` is not called."""
+    caching = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Accept-Encoding"}
+    if tag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=caching)
+    found = page()
+    headers = {**found.headers, **caching}
+    if accepts_gzip(request.headers.get("accept-encoding", "")):
+        return Response(found.compressed, headers={**headers, "Content-Encoding": "gzip"})
+    return Response(found.body, headers=headers)
+
+
+def _names(request: Request) -> dict[str, str]:
+    return {name: unquote(value) for name, value in request.path_params.items()}
+
+
+def _position(moment: Moment) -> dict[str, object]:
+    return {
+        "cluster": moment.cluster,
+        "batch_id": moment.batch.batch_id,
+        "at": moment.at,
+        "sampled_at": moment.sampled_at,
+        "commits_read_until": moment.commits_read_until,
+        "age": None if moment.age is None else moment.age.as_json(),
+    }
+
+
+def _entity_tag(page_request: _PageRequest) -> str:
+    """Of the batch and the newest one, its age, the request and the groups that its viewer may see, and of this version.
+
+    A page follows from them.
+    """
+    request, moment, newest = page_request
+    groups = viewer_of(request).groups
+    seen = None if groups is None else groups.pattern
+    age = None if moment.age is None else moment.age.key
+    key = repr((request.app.version, moment.at, newest.batch.batch_id, age, request.url.path, request.url.query, seen))
+    return f'"{moment.batch.batch_id}-{hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()[:32]}"'
+
+
+def _code(error: GrouplakeError) -> int:
+    return next((code for kind, code in _CODES if isinstance(error, kind)), 500)
+
+
+def page_json(model: Any) -> str:
+    """The text of a model."""
+    return json.dumps(model, ensure_ascii=False, allow_nan=False, default=_plain)
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, datetime):
+        return iso(value)
+    raise TypeError(f"no JSON for {type(value).__name__}")

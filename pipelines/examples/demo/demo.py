@@ -1,0 +1,132 @@
+"""`grouplake demo`: a coordinator, members that join and leave, the job on its log, and queries of the tables."""
+
+import asyncio
+import tempfile
+from collections.abc import Coroutine
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from coordinator_core.client import ClientError
+from coordinator_core.service.net.addresses import ListenAddress
+from coordinator_core.service.node.process import signalled
+from coordinator_core.state.era import Era
+from pipelines.examples.demo.live_groups import LiveGroups
+from pipelines.examples.demo.produced_topics import ProducedTopics
+from pipelines.examples.demo.steps import TOPICS, DemoSteps
+from pipelines.examples.demo.waiting import DemoError
+from pipelines.job.coordinator_process import CoordinatorOptions, coordinator_options, run_coordinator
+from pipelines.job.run_options import RunOptions
+from pipelines.job.run_with_coordinator import job_beside
+from pipelines.runtime.configuration import load_configuration
+from pipelines.runtime.errors import UsageError
+from pipelines.runtime.progress import print_progress
+from pipelines.runtime.timestamps import now_ms
+from pipelines.source.address import parse_address
+from pipelines.tables.store import TableStore
+
+_ERA = "4"
+_TRIGGER = "500ms"
+#: With the page: time between two samples of the log ends.
+_SAMPLE_SECONDS = 2
+#: Short intervals, so that changes that take minutes or days with the defaults happen within seconds.
+_SHORT_INTERVALS = {
+    "group_min_session_timeout_ms": 1_000,
+    "group_initial_rebalance_delay_ms": 500,
+    "offsets_retention_check_interval_ms": 500,
+    "admin_listen": "",
+    "topics": TOPICS,
+}
+
+
+class Demo:
+    """The folders of a demo: tables, log of the coordinator, log files. All are kept."""
+
+    def __init__(self, tables: str | None) -> None:
+        """Tables are in `tables`, or else in a new temporary folder. Raises UsageError if it has tables already."""
+        if tables is not None and TableStore(tables).exists():
+            raise UsageError(f"there are tables under {tables} already: name a new or empty folder")
+        self.folder = Path(tempfile.mkdtemp(prefix="grouplake-demo-"))
+        self.tables, self.log = tables or str(self.folder / "tables"), self.folder / "log"
+
+    def run(self, page: AbstractContextManager[object], *, is_endless: bool) -> None:
+        """Run the steps within `page`; an endless demo then lets members come and go until a signal."""
+        print_progress(f"starting coordinator and job; tables: {self.tables}, logs: {self.folder}/*.log")
+        with (
+            (self.folder / "coordinator.log").open("w") as events,
+            (self.folder / "job.log").open("w", buffering=1) as job_log,
+            page,
+        ):
+
+            def progress(line: str) -> None:
+                job_log.write(f"{line}\n")
+                if not line.startswith("batch "):
+                    print_progress(line)
+
+            async def until(address: ListenAddress, _admin: ListenAddress | None) -> str:
+                print_progress(f"coordinator listening on {address}")
+                ready = asyncio.Event()
+                work = self._steps(address, ready) if not is_endless else _until_signal(self._live(address, ready))
+                options = _job_options(self.log, self.tables, _SAMPLE_SECONDS if is_endless else 0)
+                return await job_beside(work, options, progress, now_ms, ready.set)
+
+            run_coordinator(_coordinator_options(self.log), until, events)
+        print(f"\nThe tables are in {self.tables}, their log is in {self.log}:")
+        print(f'  grouplake sql --tables {self.tables} "SELECT * FROM group_history"')
+        print(f"  grouplake show --source segments:{self.log}")
+
+    async def _steps(self, address: ListenAddress, ready: asyncio.Event, topics: ProducedTopics | None = None) -> str:
+        """Run the steps once the job is ready: downloads and compilation must not delay heartbeats past a session timeout."""
+        await ready.wait()
+        ends = {} if topics is None else {"ends": topics.end}
+        try:
+            await DemoSteps(address, str(self.log), self.tables, str(self.folder), **ends).run()
+        except ClientError as error:
+            raise DemoError(str(error)) from error
+        return "the demo is complete"
+
+    async def _live(self, address: ListenAddress, ready: asyncio.Event) -> str:
+        """Run the steps on topics with records, then members that come and go."""
+        topics = ProducedTopics(self.log, TOPICS)
+        producing = asyncio.create_task(topics.produce(now_ms))
+        try:
+            ended = await self._steps(address, ready, topics)
+            print_progress("members come and go now; Ctrl-C ends the demo")
+            await LiveGroups(address, topics.end, Random(1)).run()
+            return ended
+        finally:
+            producing.cancel()
+            with suppress(asyncio.CancelledError):
+                await producing
+
+
+async def _until_signal(work: Coroutine[Any, Any, str]) -> str:
+    signal_name = signalled()
+    working = asyncio.create_task(work)
+    try:
+        await asyncio.wait((working, signal_name), return_when=asyncio.FIRST_COMPLETED)
+        return await working if working.done() else await signal_name
+    finally:
+        working.cancel()
+        with suppress(asyncio.CancelledError):
+            await working
+
+
+def _coordinator_options(log: Path) -> CoordinatorOptions:
+    return coordinator_options("127.0.0.1:0", str(log), {**load_configuration(None).coordinator, **_SHORT_INTERVALS})
+
+
+def _job_options(log: Path, tables: str, sample_seconds: int) -> RunOptions:
+    configuration = load_configuration(None)
+    era = Era.named(_ERA)
+    return RunOptions(
+        address=parse_address(f"segments:{log}"),
+        tables=tables,
+        era=era,
+        retention_ms=era.default_retention_ms,
+        bulk_rows=configuration.job["bulk_rows"],
+        spark=configuration.spark,
+        trigger=_TRIGGER,
+        lag_interval_seconds=sample_seconds,
+    )

@@ -1,0 +1,1 @@
+"""Lag and status at a past time, from the histories in the tables."""

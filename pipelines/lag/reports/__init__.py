@@ -1,0 +1,1 @@
+"""Reports for people: `grouplake lag`, members and states of groups, incidents in words."""

@@ -1,0 +1,1 @@
+"""Samples of end offsets and of the cluster: when they are taken, and the batch that each one writes."""

@@ -1,0 +1,55 @@
+"""Whether the tables have read the groups' log to its end, by a request for that end or for log ends of the same time."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from coordinator_core.log.errors import LogError
+from pipelines.runtime.timestamps import to_ms
+from pipelines.source.address import SourceAddress, open_source
+from pipelines.source.ranges import Offsets, new_offsets
+from pipelines.tables.store import Batch
+
+if TYPE_CHECKING:
+    from coordinator_core.sources.source import LogSource
+
+#: Log ends that were requested at most this long after the commits were read are of the same time as the commits.
+SAME_TIME_MS = 5_000
+
+
+class LogEnd:
+    """The end of the log of an address. It is opened on first use, and again after an error. For one thread at a time."""
+
+    def __init__(self, address: SourceAddress, kafka: Mapping[str, str], now_ms: Callable[[], int]) -> None:
+        self._address = address
+        self._kafka = kafka
+        self._now_ms = now_ms
+        self._source: LogSource | None = None
+
+    def read_until(self, next_offsets: Offsets) -> int | None:
+        """Return the time of the request, in ms, if the log ends at `next_offsets`; None if it has further records.
+
+        Raises:
+            LogError: the end cannot be requested.
+        """
+        asked_at_ms = self._now_ms()
+        try:
+            if self._source is None:
+                self._source = open_source(self._address, self._kafka, seen_before=True)
+            ends = self._source.end_offsets()
+        except LogError:
+            self.close()
+            raise
+        return None if new_offsets(next_offsets, ends) else asked_at_ms
+
+    def close(self) -> None:
+        """Close the log."""
+        source, self._source = self._source, None
+        if source is not None:
+            source.close()
+
+
+def is_same_time(batch: Batch, asked_at_ms: int) -> bool:
+    """True if log ends that were requested at `asked_at_ms` belong to the commits of a batch: it read to the end just before."""
+    if batch.log_read_until is None or batch.records_behind != 0:
+        return False
+    return 0 <= asked_at_ms - to_ms(batch.log_read_until) <= SAME_TIME_MS

@@ -1,0 +1,87 @@
+"""A thread that records the positions of groups as the broker reports them, several times a second."""
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+from live_kafka import QUIET
+from positions import Positions
+
+#: Its methods have no types.
+_SPECS: Any = OffsetSpec
+_EVERY_SECONDS = 0.5
+_JOIN_SECONDS = 300
+_REQUEST_SECONDS = 5
+#: After a broker was paused, librdkafka sometimes leaves a future of a request unanswered for ever.
+_ANSWER_SECONDS = _REQUEST_SECONDS + 2
+
+
+class Recorder:
+    """Fills `positions` until the context ends. `groups`: group → its topic; `topics`: topic → number of partitions."""
+
+    def __init__(self, bootstrap: str, groups: Mapping[str, str], topics: Mapping[str, int]) -> None:
+        self.positions = Positions()
+        self._bootstrap = bootstrap
+        self._admin = self._connected()
+        self._groups = dict(groups)
+        self._topics = dict(topics)
+        self._closing = threading.Event()
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> "Recorder":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing.set()
+        self._thread.join(_JOIN_SECONDS)
+
+    def failure(self) -> str | None:
+        """The reason why it records no more."""
+        return None if self._failure is None else f"recorder: {self._failure!r}"
+
+    def _run(self) -> None:
+        try:
+            while not self._closing.wait(_EVERY_SECONDS):
+                try:
+                    self._record()
+                except (KafkaException, TimeoutError):
+                    # the values before and after hold in between; a new client has the leaders of now
+                    self._admin = self._connected()
+        except BaseException as error:
+            self._failure = error
+
+    def _record(self) -> None:
+        self._record_ends()
+        for group, topic in self._groups.items():
+            self._record_committed(group, topic)
+
+    def _connected(self) -> AdminClient:
+        return AdminClient({"bootstrap.servers": self._bootstrap, **QUIET})
+
+    def _record_ends(self) -> None:
+        asked = time.time()
+        wanted = {place: _SPECS.latest() for topic in self._topics for place in self._places(topic)}
+        found = self._admin.list_offsets(wanted, request_timeout=_REQUEST_SECONDS)
+        ends = {(place.topic, place.partition): future.result(_ANSWER_SECONDS).offset for place, future in found.items()}
+        self.positions.add_ends(asked, time.time(), ends)
+
+    def _record_committed(self, group: str, topic: str) -> None:
+        asked = time.time()
+        request = ConsumerGroupTopicPartitions(group, list(self._places(topic)))
+        (future,) = self._admin.list_consumer_group_offsets([request], request_timeout=_REQUEST_SECONDS).values()
+        try:
+            offsets = {(each.topic, each.partition): each.offset for each in future.result(_ANSWER_SECONDS).topic_partitions}
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.GROUP_ID_NOT_FOUND:
+                raise
+            offsets = {(each.topic, each.partition): -1 for each in self._places(topic)}
+        known = {place: offset if offset >= 0 else None for place, offset in offsets.items()}
+        self.positions.add_committed(asked, time.time(), group, known)
+
+    def _places(self, topic: str) -> Sequence[TopicPartition]:
+        return [TopicPartition(topic, partition) for partition in range(self._topics[topic])]

@@ -1,0 +1,70 @@
+"""Incidents planted at known times on a live broker, a job that is killed in between, and every statement of every reader judged.
+
+The short form scales limits of rules down. The full form has the product's own; INCIDENTS_BEFORE, INCIDENTS_AWAY and
+INCIDENTS_AFTER are its seconds before the kill, without the job, and with it again. INCIDENTS_KEEP is a folder for the files of a
+run: truth, observations and the log of the job.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from coverage_of_incidents import READERS
+from incident_report import report
+from incident_run import run_incidents
+from judge import judge
+from scenario import Scenario, full, short
+from statements import statements
+
+from pipelines.examples.private.kafka.distribution import broker_jars
+from pipelines.runtime.cache.ivy import JarsError
+
+pytestmark = [pytest.mark.broker, pytest.mark.spark]
+
+_NEWEST, _USUAL = "4.3.0", "4.1.1"
+
+
+@pytest.fixture(scope="session")
+def version() -> str:
+    """The newest release that resolves."""
+    try:
+        broker_jars(_NEWEST)
+    except JarsError:
+        return _USUAL
+    return _NEWEST
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """The folder of a run, copied to INCIDENTS_KEEP."""
+    yield tmp_path
+    if keep := os.environ.get("INCIDENTS_KEEP"):
+        shutil.copytree(tmp_path, Path(keep) / tmp_path.name, dirs_exist_ok=True)
+
+
+def assert_truthful(scenario: Scenario, version: str, folder: Path) -> None:
+    """Run a scenario: no statement is false, and every incident is found with cause, owner and start."""
+    truth, observations = run_incidents(scenario, version, folder)
+    told = statements(observations)
+    # a run that observes nothing proves nothing
+    assert {each.reader for each in told} >= {*READERS, "page overview", "ready"}
+    judgement = judge(told, truth, scenario.limits)
+    text = report(judgement, truth)
+    (folder / "report.txt").write_text(text)
+    assert not judgement.false, text
+    assert not judgement.missing, text
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1200)
+def test_statements_are_true_and_incidents_are_found(version: str, folder: Path) -> None:
+    assert_truthful(short(), version, folder)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_statements_are_true_with_the_limits_of_the_product(version: str, folder: Path) -> None:
+    before, away, after = (float(os.environ.get(f"INCIDENTS_{name}", "480")) for name in ("BEFORE", "AWAY", "AFTER"))
+    assert_truthful(full(before, away, after), version, folder)

@@ -1,0 +1,75 @@
+"""Status of groups at a time, from the events in the tables and by the model: no columns are used. Times in ms."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from model_of_status import ExpiryEvent, GroupHistory, OwnerEvent, PendingSpan, evidence_at
+
+from coordinator_core.codec.topic_partition import TopicPartition
+from coordinator_core.health import DEFAULT_SETTINGS, GroupEvidence, GroupStatus, StatusSettings, evaluate
+from pipelines.lag.past.past_groups import PastGroups
+from pipelines.lag.past.samples_at import samples_until
+from pipelines.lag.tables.status_rows import status_columns
+from pipelines.query.engine import Snapshot
+from pipelines.runtime.timestamps import at_ms as timestamp
+from pipelines.runtime.timestamps import to_ms
+from pipelines.tables.store import is_in
+
+
+def model_status_at(
+    snapshot: Snapshot, at: datetime, groups: Sequence[str], settings: StatusSettings = DEFAULT_SETTINGS
+) -> list[dict[str, Any]]:
+    """Rows of `group_status` of these groups, without the batch; as `group_status_at` returns them."""
+    at_ms = to_ms(at)
+    past = PastGroups(snapshot, at_ms, groups)
+    rows = []
+    for group in groups:
+        evidence = evidence_at(_history(snapshot, past, group, at_ms), at_ms, settings)
+        rows.append(status_row(evaluate(evidence), evidence))
+    return rows
+
+
+def _history(snapshot: Snapshot, past: PastGroups, group: str, at_ms: int) -> GroupHistory:
+    commits = tuple(past.commits(group))
+    partitions = {commit.partition for commit in commits}
+    samples = samples_until(snapshot, at_ms, {partition.topic for partition in partitions})
+    return GroupHistory(
+        group,
+        commits,
+        {partition: taken for partition, taken in samples.items() if partition in partitions},
+        past.memberships(group),
+        past.rebalances(group),
+        tuple(_expiries(past, group, at_ms)),
+        tuple(PendingSpan(commit) for commit in past.pending(group)),
+        blocked_by=past.blocked_by.get(group),
+        falling={TopicPartition(*key[1:]): since for key, since in past.falling.items() if key[0] == group},
+        owners=tuple(
+            OwnerEvent(at_ms, TopicPartition(*key[1:]), *owner) for key, owner in past.owners.items() if key[0] == group
+        ),
+    )
+
+
+def _expiries(past: PastGroups, group: str, at_ms: int) -> list[ExpiryEvent]:
+    sql = (
+        f"SELECT topic, partition, expires_at FROM expiring_offsets WHERE expires_at IS NOT NULL AND {is_in('group_id', [group])}"
+    )
+    rows = past.then.query(sql).to_pylist()
+    return [ExpiryEvent(at_ms, TopicPartition(row["topic"], row["partition"]), to_ms(row["expires_at"])) for row in rows]
+
+
+def status_row(status: GroupStatus, evidence: GroupEvidence) -> dict[str, Any]:
+    """A row of `group_status`, without the batch."""
+    most = status.max_lag
+    return {
+        **status_columns(status),
+        "burrow_status": str(status.burrow_status),
+        "partitions": len(evidence.partitions),
+        "unknown_partitions": sum(partition.lag.lag is None for partition in evidence.partitions),
+        "complete": status.complete,
+        "total_lag": None if most is None else status.total_lag,
+        "max_lag": None if most is None else most.current_lag,
+        "max_lag_topic": None if most is None else most.partition.topic,
+        "max_lag_partition": None if most is None else most.partition.partition,
+        "evaluated_at": timestamp(status.at_ms),
+    }

@@ -1,0 +1,75 @@
+"""Alerts from their transitions: state, values, and the time since an alert was last inactive."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.dashboard.formatting.alerts import alert_reason, alert_state, alert_value, other_labels
+from pipelines.dashboard.pages.alerts.alert_states import alert_states
+
+START = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def row(minute: int, change: str, value: float | None = None, fingerprint: str = "f", **more: Any) -> dict[str, Any]:
+    subject = {"rule": "Behind", "group_id": "billing", "topic": None, "partition": None, "labels": [("team", "x")]}
+    values = {"value": value, "value_text": None, "reason": None}
+    return {"fingerprint": fingerprint, "at": START + timedelta(minutes=minute), "change": change, **subject, **values, **more}
+
+
+def states(*rows: dict[str, Any]) -> list[dict[str, Any]]:
+    """Of transitions in the order of time."""
+    return alert_states(rows[::-1], {})
+
+
+def test_an_alert_has_the_transitions_since_it_was_inactive() -> None:
+    first = row(0, "pending", 1), row(1, "firing", 2), row(5, "resolved", 0, reason="cleared")
+    (alert,) = states(*first)
+    assert [(each["change"], each["value"]) for each in alert["transitions"]] == [("pending", 1), ("firing", 2), ("resolved", 0)]
+    assert (alert["state"], alert["since"], alert["reason"]) == ("resolved", first[2]["at"], "cleared")
+    (alert,) = states(*first, row(9, "pending", 7))
+    assert [(each["change"], each["value"]) for each in alert["transitions"]] == [("pending", 7)]
+    assert (alert["state"], alert["value"], alert["labels"]) == ("pending", 7, {"team": "x"})
+
+
+def test_texts_are_of_the_present_alerts() -> None:
+    texts = {"f": {"annotations": [("summary", "far behind")], "deliveries": [{"receiver": "ops"}], "unknown_since": None}}
+    (alert,) = alert_states([row(0, "firing")], texts)
+    assert (alert["annotations"], alert["receivers"]) == ({"summary": "far behind"}, [{"receiver": "ops"}])
+    (alert,) = alert_states([row(0, "firing")], {})
+    assert (alert["annotations"], alert["receivers"]) == ({}, [])
+
+
+@given(st.lists(st.sampled_from(["pending", "firing", "resolved", "inactive"]), min_size=1, max_size=12))
+def test_the_newest_transition_decides(changes: list[str]) -> None:
+    rows = [row(minute, change) for minute, change in enumerate(changes)]
+    (alert,) = states(*rows)
+    assert alert["state"] == changes[-1]
+    shown = [each["change"] for each in alert["transitions"]]
+    assert shown == changes[len(changes) - len(shown) :]
+    assert all(change in ("pending", "firing") for change in shown[:-1])
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "words"),
+    [
+        (None, None, "–"),
+        (5.0, None, "5"),
+        (38905543.0, None, "38,905,543"),
+        (0.1234, None, "0.123"),
+        (None, "STOP\n", "STOP\\u000a"),
+    ],
+)
+def test_values_in_words(value: float | None, text: str | None, words: str) -> None:
+    assert alert_value({"value": value, "value_text": text}) == words
+
+
+def test_states_reasons_and_labels_in_words() -> None:
+    assert alert_state("firing").tone == "bad"
+    assert alert_state("muted").word == "muted", "of a later version"
+    assert alert_reason("absent") == "the tables have no value of it any more: the group, or its offset, was removed"
+    assert alert_reason("HTTP 500") == "HTTP 500"
+    assert alert_reason(None) == ""
+    assert other_labels({"alertname": "x", "group": "g", "severity": "s", "team": "t\u202e", "a": "b"}) == "a=b, team=t\\u202e"
