@@ -12,7 +12,7 @@ READY := $(VENV)/.ready
 # Tests start hundreds of processes, each of which would compile every module again, and every worker all assertions.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo demo-kafka test test-long test-fast test-slow crash schedule lint types contracts incidents endurance fuzz oracle bench wheel lock clean
+.PHONY: help setup demo demo-kafka test prepare test-fast test-slow crash schedule lint types contracts incidents endurance fuzz oracle bench wheel lock clean
 
 ##@ start here (missing tools are downloaded first)
 
@@ -38,13 +38,11 @@ demo-kafka: $(READY) ## The same with a private Kafka broker and real consumers 
 
 ##@ test
 
-test: $(READY) ## Lint, types, contracts and the tests that take seconds
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync lint types contracts
-	@$(BIN)/python -m pytest -m "not slow and not long" -n 3 --dist loadfile
+test: $(READY) ## The gate: lint, types, contracts, and every test that is not slow
+	@$(BIN)/python tools/gate.py
 
-test-long: $(READY) ## Longer tests: whole commands, every page, live brokers (continuous integration runs them too)
-	@$(BIN)/python -m pytest -m "long and not slow" -n 3 --dist loadfile --ignore=tests/incidents
-	@$(BIN)/python -m pytest -m "long and not slow" -n 1 tests/incidents  # alone: its members keep to planted rates and times
+prepare: $(READY) ## Download and build what the tests need, once (`make test` does it too)
+	@PYTHONPATH=tests/support $(BIN)/python tools/prepare.py
 
 test-fast: $(READY) ## Tests without Spark, brokers and browsers
 	@$(BIN)/python -m pytest -m "not slow and not long and not spark and not broker and not browser"

@@ -5,9 +5,11 @@ Profiles: `deterministic` for every run, `exhaustive` (HYPOTHESIS_PROFILE=exhaus
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from failure_report import FailureReport
 from first_use import TOKEN_PROVIDER, prepare
 from hypothesis import HealthCheck, settings
 
@@ -25,8 +27,20 @@ use_kernel_cache()
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "deterministic"))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--failures FILE` of `tools/gate.py`."""
+    parser.addoption("--failures", metavar="FILE", type=Path, help="write the failed tests to FILE, as JSON")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Report failures from the process that receives the reports of all workers."""
+    file = config.getoption("--failures")
+    if file is not None and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(FailureReport(file))
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Download and compile what the selected tests need, outside of any test's time limit."""
+    """Make what the selected tests need, outside of any test's time limit. `tools/prepare.py` has done it for the gate."""
     if not session.config.option.collectonly:
         prepare({mark.name for item in session.items for mark in item.iter_markers()})
 

@@ -7,7 +7,11 @@ import pytest
 from browser_pages import Window, launched
 from dashboards import Dashboard, dashboard
 from page_tables import write_page_tables
-from playwright.sync_api import Browser
+from patience import BROWSER_SECONDS
+from playwright.sync_api import Browser, expect
+
+# `expect` has a limit of its own, which `set_default_timeout` of a page does not change
+expect.set_options(timeout=BROWSER_SECONDS * 1000)
 
 
 @pytest.fixture(scope="module")

@@ -57,8 +57,7 @@ def assert_truthful(scenario: Scenario, version: str, folder: Path) -> None:
     assert not judgement.missing, text
 
 
-@pytest.mark.long
-@pytest.mark.timeout(1200)
+@pytest.mark.slow
 def test_statements_are_true_and_incidents_are_found(version: str, folder: Path) -> None:
     assert_truthful(short(), version, folder)
 

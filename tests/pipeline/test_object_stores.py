@@ -31,6 +31,11 @@ from pipelines.tables.writers.table_write import DELETED, EFFECTIVE_OFFSET, Tabl
 
 pytestmark = pytest.mark.store
 
+#: fake-gcs-server takes minutes to build
+GCS = pytest.param("gcs", marks=pytest.mark.slow)
+KINDS = [*(kind for kind in SERVERS if kind != "gcs"), GCS]
+EXCLUSIVE_KINDS = [*(kind for kind in EXCLUSIVE if kind != "gcs"), GCS]
+
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[Servers]:
@@ -44,7 +49,7 @@ def s3(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> StoreServer:
     return servers.of("s3")
 
 
-@pytest.fixture(params=SERVERS)
+@pytest.fixture(params=KINDS)
 def root(request: pytest.FixtureRequest, servers: Servers, monkeypatch: pytest.MonkeyPatch) -> str:
     """A new folder in a store of each kind."""
     server = servers.of(request.param)
@@ -132,7 +137,7 @@ def test_an_old_version_cannot_commit(root: str) -> None:
     assert offsets(f"{root}/offsets") == {"a": 1}
 
 
-@pytest.mark.parametrize("kind", EXCLUSIVE)
+@pytest.mark.parametrize("kind", EXCLUSIVE_KINDS)
 def test_of_simultaneous_commits_one_succeeds(kind: str, servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
     lead_to(servers.of(kind), monkeypatch)
     uri = f"{servers.of(kind).new_root()}/offsets"

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chromium import chromium
+from patience import BROWSER_SECONDS
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Response, sync_playwright
 
-_TIMEOUT_MS = 30_000
+_TIMEOUT_MS = BROWSER_SECONDS * 1000
 PHONE, TABLET, DESKTOP = 390, 768, 1280
 #: The width at which WCAG 1.4.10 asks for pages without horizontal scrolling.
 NARROW = 320

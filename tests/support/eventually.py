@@ -3,7 +3,7 @@
     eventually("the group is stable", lambda: state("billing"), equal_to("Stable"), unless=job.failure)
 
 A wait fails when the observed value has not changed for `patience_seconds`, so that a slow machine that makes progress gets more
-time than one that makes none, and after `LIMIT_SECONDS` in any case.
+time than one that makes none, and after `LIMIT_SECONDS` in any case. Both limits are in `patience.py`.
 """
 
 import asyncio
@@ -11,10 +11,10 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from patience import LIMIT_SECONDS, PATIENCE_SECONDS
+
 T = TypeVar("T")
 
-#: Below the limit of a whole test (`timeout` in pyproject.toml), so that the message of the wait is the one that is printed.
-LIMIT_SECONDS = 240.0
 _SHOWN = 2000
 
 
@@ -38,7 +38,7 @@ def eventually(
     until: Callable[[T], object] = bool,
     *,
     unless: Callable[[], str | None] = lambda: None,
-    patience_seconds: float = 30,
+    patience_seconds: float = PATIENCE_SECONDS,
     pause_seconds: float = 0.02,
 ) -> T:
     """Call `probe` until its value satisfies `until`, and return that value.
@@ -58,7 +58,7 @@ async def eventually_async(
     until: Callable[[T], object] = bool,
     *,
     unless: Callable[[], str | None] = lambda: None,
-    patience_seconds: float = 30,
+    patience_seconds: float = PATIENCE_SECONDS,
     pause_seconds: float = 0.02,
 ) -> T:
     """`eventually` on an event loop, which runs other tasks between two probes."""
@@ -77,7 +77,7 @@ async def eventually_awaited(
     until: Callable[[T], object] = bool,
     *,
     unless: Callable[[], str | None] = lambda: None,
-    patience_seconds: float = 30,
+    patience_seconds: float = PATIENCE_SECONDS,
     pause_seconds: float = 0.02,
 ) -> T:
     """`eventually_async` for a `probe` that is a coroutine function."""

@@ -1,18 +1,28 @@
-"""One-time preparations of a machine: compiled functions and jars, made before the first test starts its time limit."""
+"""One-time preparations of a machine: compiled functions, jars and programs, made before the first test starts its time limit."""
 
+import fcntl
+import subprocess
 import sys
-from collections.abc import Iterable, Set
+import time
+from collections.abc import Callable, Iterable, Iterator, Set
+from contextlib import contextmanager
+from functools import partial
 
+import pytest
+from apt_downloads import DownloadError
 from chromium import chromium
 from debian_packages import prometheus
 from java_clients import VERSIONS, client_jars
 from java_tools import tools_jars
 from member_programs import build_members
-from object_stores import install_emulators
+from object_stores import install_azurite, install_fake_gcs_server
 
 from pipelines.examples.private.kafka.distribution import broker_jars
+from pipelines.runtime.cache.folder import cache_root
+from pipelines.runtime.cache.ivy import JarsError
 from pipelines.runtime.cache.jars import resolved_jars
 from pipelines.runtime.cache.kernels import compile_kernels
+from pipelines.runtime.progress import Progress
 
 #: The token provider that matches Spark 4.2 is not in every repository; without Kerberos any version works.
 TOKEN_PROVIDER = "4.0.0"
@@ -24,36 +34,91 @@ BROKERS_OF_SLOW_TESTS = ("0.10.2.2", "1.1.1", "2.8.2", "3.9.1", "4.3.0")
 TOOLS = ("1.1.1", "4.1.1")
 TOOLS_OF_SLOW_TESTS = ("2.8.2", "3.9.1")
 
+#: Pauses before a step is tried again. Registries fail for seconds more often than for minutes.
+_PAUSES_SECONDS = (5, 30)
+#: How steps fail whose download fails.
+_FAILURES = (AssertionError, DownloadError, JarsError, OSError, subprocess.SubprocessError)
+
+Step = Callable[[Progress], object]
+
 
 def prepare(markers: Set[str]) -> None:
-    """Prepare tests that have these markers. Does nothing where it was done before, or by another process meanwhile."""
-    compile_kernels(_progress)
-    if "spark" in markers:
-        from pipelines.job.spark.session import DELTA
-        from pipelines.job.spark.spark_kafka import connector_jars
+    """Prepare tests that have these markers: one process at a time, so that a second one finds everything made.
 
-        resolved_jars(*DELTA, progress=_progress)
-        connector_jars(TOKEN_PROVIDER, _progress)
+    A step that fails is tried three times; its last error is raised. Without its toolchain a step does nothing: its tests are
+    skipped, with the reason.
+    """
+    with _alone():
+        for step in steps(markers):
+            _repeated(step)
+
+
+def steps(markers: Set[str]) -> Iterator[Step]:
+    """The preparations of tests that have these markers. Each does nothing where its result exists."""
+    slow = "slow" in markers
+    yield compile_kernels
+    if "spark" in markers:
+        yield _spark_jars
     if "debian" in markers:
-        prometheus(_progress)
+        yield prometheus
     if "browser" in markers:
-        chromium(_progress)
+        yield chromium
     if "store" in markers:
-        install_emulators(_progress)
+        yield install_azurite
+        if slow:
+            yield install_fake_gcs_server
     if "broker" in markers:
-        slow = "slow" in markers
         for version in (*TOOLS, *(TOOLS_OF_SLOW_TESTS if slow else ())):
-            tools_jars(_progress, version=version)
+            yield partial(tools_jars, version=version)
         for version in VERSIONS:
-            client_jars(version, _progress)
-        build_members(_progress)
+            yield partial(client_jars, version)
+        yield build_members
         for version in (*BROKERS, *(BROKERS_OF_SLOW_TESTS if slow else ())):
-            broker_jars(version, progress=_progress)
+            yield partial(_broker_jars, version)
 
 
 def without_recording(lines: Iterable[str]) -> list[str]:
     """The lines of a job without the line of a machine's first run, which records the classes of Spark's JVM."""
     return [line for line in lines if not line.startswith("recording the classes")]
+
+
+def _spark_jars(progress: Progress) -> None:
+    from pipelines.job.spark.session import DELTA
+    from pipelines.job.spark.spark_kafka import connector_jars
+
+    resolved_jars(*DELTA, progress=progress)
+    connector_jars(TOKEN_PROVIDER, progress)
+
+
+def _broker_jars(version: str, progress: Progress) -> None:
+    broker_jars(version, progress=progress)
+
+
+def _repeated(step: Step) -> None:
+    for pause in (*_PAUSES_SECONDS, None):
+        try:
+            step(_progress)
+        except pytest.skip.Exception as reason:
+            _progress(f"not prepared: {reason}")
+        except _FAILURES as error:
+            printed = (getattr(error, "stderr", None) or b"").decode(errors="replace")[-2000:]
+            if pause is None:
+                error.add_note(printed)
+                raise
+            _progress(f"failed, next try in {pause} s: {error} {printed}")
+            time.sleep(pause)
+            continue
+        return
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Wait until no other process prepares this machine."""
+    root = cache_root()
+    root.mkdir(parents=True, exist_ok=True)
+    with (root / ".prepare.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _progress(line: str) -> None:

@@ -136,10 +136,14 @@ def fake_gcs_server() -> Iterator[StoreServer]:
                 gateway.wait(_END_SECONDS)
 
 
-def install_emulators(progress: Progress) -> None:
-    """Install those whose tools are on the machine, once."""
+def install_azurite(progress: Progress) -> None:
+    """Install Azurite once, if Node.js is on the machine."""
     if shutil.which("node") and shutil.which("npm"):
         azurite_folder(progress)
+
+
+def install_fake_gcs_server(progress: Progress) -> None:
+    """Build fake-gcs-server once, if Go is on the machine."""
     if shutil.which("go"):
         go_program(*FAKE_GCS, progress)
 
