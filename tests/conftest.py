@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from failure_report import FailureReport
+from file_schedule import DurationRecord, LongestFirst
 from first_use import TOKEN_PROVIDER, prepare
 from hypothesis import HealthCheck, settings
 
@@ -17,6 +18,7 @@ from pipelines.runtime.cache.kernels import use_kernel_cache
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from xdist.remote import Producer
 
 settings.register_profile(
     "deterministic", derandomize=True, database=None, max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow]
@@ -28,15 +30,25 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "deterministic"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--failures FILE` of `tools/gate.py`."""
+    """`--failures FILE` of `tools/gate.py`, and `--record-durations`."""
     parser.addoption("--failures", metavar="FILE", type=Path, help="write the failed tests to FILE, as JSON")
+    parser.addoption("--record-durations", action="store_true", help="write tests/durations.json, by which files are ordered")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Report failures from the process that receives the reports of all workers."""
+    """Report from the process that receives the reports of all workers."""
+    if hasattr(config, "workerinput"):
+        return
     file = config.getoption("--failures")
-    if file is not None and not hasattr(config, "workerinput"):
+    if file is not None:
         config.pluginmanager.register(FailureReport(file))
+    if config.getoption("--record-durations"):
+        config.pluginmanager.register(DurationRecord())
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: "Producer") -> "LongestFirst | None":
+    """Our order of files in place of `--dist loadfile`."""
+    return LongestFirst(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
