@@ -12,7 +12,7 @@ READY := $(VENV)/.ready
 # Tests start hundreds of processes, each of which would compile every module again, and every worker all assertions.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo demo-kafka test prepare test-fast test-slow crash schedule lint types contracts incidents endurance fuzz oracle bench wheel lock clean
+.PHONY: help setup demo demo-kafka test prepare durations test-fast test-slow crash schedule lint types contracts incidents endurance fuzz oracle bench wheel lock clean
 
 ##@ start here (missing tools are downloaded first)
 
@@ -43,6 +43,9 @@ test: $(READY) ## The gate: lint, types, contracts, and every test that is not s
 
 prepare: $(READY) ## Download and build what the tests need, once (`make test` does it too)
 	@PYTHONPATH=tests/support $(BIN)/python tools/prepare.py
+
+durations: $(READY) ## Measure how long the test files take, which orders them (tests/durations.json)
+	@$(BIN)/python -m pytest -m "not slow" -n 3 --dist loadfile --record-durations
 
 test-fast: $(READY) ## Tests without Spark, brokers and browsers
 	@$(BIN)/python -m pytest -m "not slow and not long and not spark and not broker and not browser"
