@@ -1,6 +1,7 @@
 """A report of the failed tests of a run, as JSON, for `tools/gate.py`: `pytest --failures FILE`."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,17 +19,22 @@ class FailureReport:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Keep the first failure of a test: a failed teardown is a consequence more often than a cause."""
-        if report.failed:
-            self._failures.setdefault(report.nodeid, {"test": report.nodeid, "phase": report.when, "reason": _reason(report)})
+        if report.failed and report.nodeid not in self._failures:
+            self._add(report, str(report.when))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Keep files that cannot be collected."""
         if report.failed:
-            self._failures[report.nodeid] = {"test": report.nodeid, "phase": COLLECTION, "reason": _reason(report)}
+            self._add(report, COLLECTION)
 
     def pytest_sessionfinish(self) -> None:
         """Write the report, also of a run without failures."""
         self._file.write_text(json.dumps(list(self._failures.values())), encoding="utf-8")
+
+    def _add(self, report: pytest.TestReport | pytest.CollectReport, phase: str) -> None:
+        self._failures[report.nodeid] = {"test": report.nodeid, "phase": phase, "reason": _reason(report)}
+        # at once: the traceback follows at the end of the run, which may be many minutes away
+        print(f"\nfailed: {report.nodeid}: {_reason(report)}", file=sys.__stderr__, flush=True)
 
 
 def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
