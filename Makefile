@@ -38,7 +38,7 @@ demo-kafka: $(READY) ## The same with a private Kafka broker and real consumers 
 
 ##@ test
 
-test: $(READY) ## The gate: lint, types, contracts, and every test that is not slow
+test: $(READY) ## The gate: lint, types, contracts, and every test that is neither slow nor downloads anything
 	@$(BIN)/python tools/gate.py
 
 prepare: $(READY) ## Download and build what the tests need, once (`make test` does it too)
@@ -48,10 +48,10 @@ durations: $(READY) ## Measure how long the test files take, which orders them (
 	@$(BIN)/python -m pytest -m "not slow" -n 3 --dist loadfile --record-durations
 
 test-fast: $(READY) ## Tests without Spark, brokers and browsers
-	@$(BIN)/python -m pytest -m "not slow and not long and not spark and not broker and not browser"
+	@$(BIN)/python -m pytest -m "not slow and not network and not long and not spark and not broker and not browser"
 
-test-slow: $(READY) ## Tests that take minutes: every broker generation
-	@$(BIN)/python -m pytest -m slow
+test-slow: $(READY) ## Tests that take minutes, such as every broker generation, and those that download something
+	@$(BIN)/python -m pytest -m "slow or network"
 
 crash: $(READY) ## SIGKILL at every step and at random moments, two writers in parallel (KILLS=200 JOBS=20 SOAK_MEMBERS=… SOAK_KILLS=…)
 	@CRASH_KILLS=$(or $(KILLS),200) CRASH_JOBS=$(or $(JOBS),20) $(BIN)/python -m pytest -s -m "slow or not slow" tests/crash tests/pipeline/test_two_writers.py

@@ -13,6 +13,7 @@ from failure_report import FailureReport
 from file_schedule import DurationRecord, LongestFirst
 from first_use import TOKEN_PROVIDER, prepare
 from hypothesis import HealthCheck, settings
+from library_leaks import LibraryLeaks
 
 from pipelines.runtime.cache.kernels import use_kernel_cache
 
@@ -36,7 +37,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Report from the process that receives the reports of all workers."""
+    """Report from the process that receives the reports of all workers, and leaks of libraries from every process."""
+    config.pluginmanager.register(LibraryLeaks(Path(__file__).parents[1]))
     if hasattr(config, "workerinput"):
         return
     file = config.getoption("--failures")

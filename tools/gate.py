@@ -1,11 +1,13 @@
-"""The gate: linters, types and contracts beside the preparation, every test that is not slow, and one retry of failed tests.
+"""The gate: linters, types and contracts beside the preparation, the tests, and one retry of failed tests.
 
-    tools/gate.py [PYTEST ARGUMENTS]      by default -m "not slow" -n 3 --dist loadfile
+    tools/gate.py [PYTEST ARGUMENTS]      by default -m "not slow and not network" -n 3 --dist loadfile
 
-All failures of a run are reported together. A run with at most `MOST_RETRIED` failed tests runs each of them once more, in a
-process of its own, one after the other, with `RETRY_PATIENCE` times the patience. A test that passes then is reported as FLAKY
-and does not decide; it is mended in the next change, or listed in tests/quarantine.toml. Tests of `NEVER_RETRIED` are
-deterministic: a failure that does not recur is a defect of them or of the product.
+Tests that are slow or download something are those of `make test-slow`. All failures of a run are reported together.
+
+A run with at most `MOST_RETRIED` failed tests runs each of them once more, in a process of its own, one after the other, with
+`RETRY_PATIENCE` times the patience. A test that passes then is reported as FLAKY and does not decide; it is mended in the next
+change, or listed in tests/quarantine.toml. Tests of `NEVER_RETRIED` are deterministic: a failure that does not recur is a defect
+of them or of the product.
 
 Exit code 0: green. 1: red. Kafka's own build has the same rule (maxTestRetries and maxTestRetryFailures).
 """
@@ -44,7 +46,7 @@ CHECKS = (
     ("mypy", (str(BIN / "mypy"),)),
     ("import contracts", (str(BIN / "lint-imports"),)),
 )
-EVERY_TEST = ("-m", "not slow", "-n", "3", "--dist", "loadfile")
+EVERY_TEST = ("-m", "not slow and not network", "-n", "3", "--dist", "loadfile", "--durations", "30")
 
 _COLLECTION = "collect"
 #: Pytest's exit code of a run whose tests were executed and some failed.

@@ -10,7 +10,7 @@ import traceback
 from first_use import prepare
 
 #: The markers of pyproject.toml whose tests need preparations.
-_MARKERS = {"spark", "debian", "browser", "store", "broker"}
+_MARKERS = {"spark", "debian", "deployment", "browser", "store", "broker"}
 
 
 def main() -> int:

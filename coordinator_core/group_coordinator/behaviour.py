@@ -110,6 +110,8 @@ class Behaviour:
 
     #: A commit for a partition that its topic does not have is refused, not only one for an unknown topic.
     commits_check_partitions: bool
+    #: The brokers have ZooKeeper, and take commits and fetches of v0. Brokers with KRaft return UNSUPPORTED_VERSION.
+    has_zookeeper: bool
     #: Every commit has an expire timestamp, by its own retention time or `offsets.retention.minutes` (before KIP-211).
     commits_expire: bool
     #: OffsetCommit checks for a rebalance before it checks the member.
@@ -162,6 +164,7 @@ _SCALA_3 = Behaviour(
     pending_leaves_rebalance=False,
     writes_new_groups=False,
     commits_check_partitions=True,
+    has_zookeeper=False,
     commits_expire=False,
     commit_checks_rebalance_first=False,
     reports_missing_groups=False,
@@ -199,6 +202,7 @@ _SCALA_2 = replace(
     _SCALA_3,
     offset_errors=SCALA_1_OFFSET_ERRORS,
     size_rule=SizeRule.MEMBERS,
+    has_zookeeper=True,
     awaits_syncs=False,
     rejoin_updates_timeouts=False,
     idle_heartbeats=MappingProxyType({ClassicGroupState.COMPLETING_REBALANCE: HeartbeatCheck.GENERATION}),

@@ -68,9 +68,14 @@ def group_tombstone(group_id: str) -> Record:
 
 
 def offset_commit(
-    behaviour: Behaviour, group_id: str, partition: TopicPartition, offset: OffsetToCommit, now_ms: int, expires_ms: int | None
+    behaviour: Behaviour,
+    group_id: str,
+    partition: TopicPartition,
+    offset: OffsetToCommit,
+    committed_ms: int,
+    expires_ms: int | None,
 ) -> Record:
-    """Returns the record of a commit at `now_ms`, in the version with an expire timestamp if given (`newOffsetCommitRecord`).
+    """Returns the record of a commit, in the version with an expire timestamp if given (`newOffsetCommitRecord`).
 
     Fields that the value version lacks are left out: the record is applied as it would be read back.
     """
@@ -79,7 +84,7 @@ def offset_commit(
         offset=offset.offset,
         leader_epoch=offset.leader_epoch if version >= _LEADER_EPOCH_SINCE else _NO_LEADER_EPOCH,
         metadata=offset.metadata or "",
-        commit_timestamp=now_ms,
+        commit_timestamp=committed_ms,
         expire_timestamp=_NO_TIMESTAMP if expires_ms is None else expires_ms,
         topic_id=offset.topic_id if version >= _TOPIC_ID_SINCE else ZERO_UUID,
     )

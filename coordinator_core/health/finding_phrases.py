@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from coordinator_core.health.status import Finding, Ownership
+from coordinator_core.health.time_limits import within_limits
 from coordinator_core.health.visible_names import visible
 
 #: Partitions, members and transactions that a sentence names; of more it has the number.
@@ -18,7 +19,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 def clock(ms: int, at_ms: int) -> str:
     """`10:50 UTC`; with the date if it is of another day than `at_ms`, and the year if that is another one."""
-    (date, time), (today, _) = _date_and_time(ms // _MINUTE_MS), _date_and_time(at_ms // _MINUTE_MS)
+    (date, time), (today, _) = (_date_and_time(within_limits(each) // _MINUTE_MS) for each in (ms, at_ms))
     if date == today:
         return f"{time} UTC"
     year, month, day = date.split("-")

@@ -54,6 +54,7 @@ LAG_REASONS: Mapping[str, str] = MappingProxyType(
         "source_without_cluster": "the source of the tables has no brokers",
         "topic_authorization_failed": "the job may not describe the topic",
         "unknown_topic_or_partition": "the topic does not exist",
+        "unknown_partition": "the topic does not have this partition",
         "leader_does_not_answer": "the leader of the partition does not answer",
         "leader_not_available": "the partition has no leader",
         "no_commit": "the group has not committed an offset",
@@ -76,6 +77,7 @@ FROM_AT_LEAST = "from_at_least"
 _UNKNOWN_STEPS = {
     "topic_authorization_failed": "Grant the job the ACL Describe on the topic.",
     "unknown_topic_or_partition": "Delete the offsets of the topic if it was deleted on purpose.",
+    "unknown_partition": "Check the client that committed to the partition, and delete the offsets if it never existed.",
     "leader_does_not_answer": "Check the broker that leads the partition.",
     "leader_not_available": "Check the brokers of the partition.",
     "other_incarnation": "Reset the offsets of the group to the new topic.",

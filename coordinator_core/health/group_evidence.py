@@ -13,6 +13,7 @@ from coordinator_core.health.offset_jumps import OffsetJump
 from coordinator_core.health.open_transactions import OpenTransaction
 from coordinator_core.health.partition_lag import PartitionLag
 from coordinator_core.health.status import Ownership, StatusSettings
+from coordinator_core.health.time_limits import comes, later
 
 
 class PartitionOwner(NamedTuple):
@@ -81,10 +82,11 @@ def ownership_fields(owner: PartitionOwner | None, membership: MembershipEvent |
 
 
 def deleted_from(lag: PartitionLag) -> int | None:
-    """Time from which on retention deletes unread records; None if it is unknown or nothing is unread."""
+    """Time from which on retention deletes unread records; None if it is unknown, does not come, or nothing is unread."""
     if lag.retention_margin_seconds is None or lag.sampled_at_ms is None or not lag.lag:
         return None
-    return lag.sampled_at_ms + round(lag.retention_margin_seconds * 1000)
+    due_ms = later(lag.sampled_at_ms, lag.retention_margin_seconds)
+    return due_ms if comes(due_ms) else None
 
 
 def repeats_since(partition: PartitionEvidence) -> int | None:
@@ -96,7 +98,7 @@ def repeats_since(partition: PartitionEvidence) -> int | None:
     lag, moved = partition.lag, partition.moved_at_ms
     if moved is None or lag.sampled_at_ms is None or lag.lag_seconds_high is None:
         return moved
-    return max(moved, lag.sampled_at_ms - round(lag.lag_seconds_high * 1000))
+    return max(moved, later(lag.sampled_at_ms, -lag.lag_seconds_high))
 
 
 def waits_since(lag: PartitionLag) -> int | None:
@@ -106,4 +108,4 @@ def waits_since(lag: PartitionLag) -> int | None:
     """
     if lag.sampled_at_ms is None or lag.lag_seconds_low is None or not lag.lag:
         return None
-    return lag.sampled_at_ms - round(lag.lag_seconds_low * 1000)
+    return later(lag.sampled_at_ms, -lag.lag_seconds_low)

@@ -26,6 +26,7 @@ from coordinator_core.health.offset_jumps import JumpedBy, OffsetJump
 from coordinator_core.health.open_transactions import OpenTransaction, StartMethod, hangs
 from coordinator_core.health.partition_lag import LagMethod, LagReason
 from coordinator_core.health.status import Finding, Status
+from coordinator_core.health.time_limits import later
 
 
 class Cause(NamedTuple):
@@ -194,7 +195,7 @@ def _falling(partitions: Sequence[PartitionEvidence], group: GroupEvidence) -> C
         since_ms=since_ms,
         amount=sum(max(0, p.lag.lag or 0) for p in partitions),
         rate=slope,
-        due_ms=None if deletion is None else group.at_ms + round(deletion * 1000),
+        due_ms=None if deletion is None else later(group.at_ms, deletion),
         status=Status.ERR if is_near else Status.WARN,
     )
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 from coordinator_core.codec.arrays import ArrowArray, Int64s, Numbers
 from coordinator_core.health.partition_lag import LagMethod, LagReason
 from coordinator_core.health.sample_columns import NONE, CurrentLogs, SampleColumns, readable_columns
+from coordinator_core.health.time_limits import LATEST_MS, difference, seconds_left
 from coordinator_core.health.trend_points import TrendColumns
 
 _METHODS = tuple(LagMethod)
@@ -24,7 +25,7 @@ class FactColumns:
 
     - `transactional`: 1 for a topic that has had transactions, so that it may hold markers; 0 for others.
     - `compacted`: 1 if `cleanup.policy` contains `compact`.
-    - `retention_ms`: `retention.ms` of a topic whose policy contains `delete`; NONE also for unlimited.
+    - `retention_ms`: age at which records are deleted, UNLIMITED for never (see `TopicSettings`).
     """
 
     transactional: Int64s
@@ -170,7 +171,9 @@ class _LagRows:
             "group_offset": _Nullable.of(committed),
             "latest_offset": _Nullable.of(self.log_end),
             "earliest_offset": _Nullable.of(self.log_start),
-            "lag": _Nullable(np.where(self.has_lag, self.log_end, 0) - np.where(self.has_lag, committed, 0), self.has_lag),
+            "lag": _Nullable(
+                difference(np.where(self.has_lag, self.log_end, 0), np.where(self.has_lag, committed, 0)), self.has_lag
+            ),
             "sampled_at": _Nullable.of(self.answered_at_ms),
             "committed_at": _Nullable.of(self.commits.column("committed_at_ms")),
         }
@@ -235,10 +238,10 @@ class _MeasuredRows:
         self.now, self.asked = all_rows.answered_at_ms[rows], all_rows.asked_at_ms[rows]
         self.log_start, self.log_end = all_rows.log_start[rows], all_rows.log_end[rows]
         self.last_stable = all_rows.last_stable[rows]
-        self.lag = self.log_end - self.offset
+        self.lag = difference(self.log_end, self.offset)
         self.behind = self.lag > 0
         self.transactional, self.compacted, self.retention = (getattr(facts, f.name)[partition] for f in fields(facts))
-        self.lost = _Nullable(np.maximum(0, self.log_start - self.offset), self.log_start != NONE)
+        self.lost = _Nullable(np.maximum(0, difference(self.log_start, self.offset)), self.log_start != NONE)
         self.blocked = self._blocked()
         self.precedes_truncation = all_rows.precedes_truncation()[rows]
         self.position = self._position()
@@ -252,7 +255,7 @@ class _MeasuredRows:
         no_count = self.input["counted_to"] == NONE
         counted = ~no_count & (self.input["counted_from"] == self.offset) & (self.input["counted_to"] == self.log_end)
         plain = (self.transactional == 0) & (self.compacted == 0) & (self.log_start != NONE)
-        uncounted = _Nullable(self.log_end - np.maximum(self.offset, self.log_start), plain)
+        uncounted = _Nullable(difference(self.log_end, np.maximum(self.offset, self.log_start)), plain)
         data_lag = _Nullable(self.input["counted_records"], counted).where(counted, uncounted)
         return {
             "data_lag": _Nullable(np.where(self.behind, data_lag.values, 0), ~self.behind | data_lag.present),
@@ -330,7 +333,7 @@ class _MeasuredRows:
     def _stuck(self) -> _Nullable:
         moved = self.input["moved_at_ms"]
         present = ~self.since.readable | ((moved != NONE) & self.age.present)
-        still = self.now - np.maximum(moved, self.since.by_ms)
+        still = difference(self.now, np.maximum(moved, self.since.by_ms))
         return _Nullable(np.where(self.since.readable, np.maximum(0, still), 0) / 1000, present)
 
     def _drain(self) -> _Nullable:
@@ -342,17 +345,18 @@ class _MeasuredRows:
         """The lesser of two estimates: `retention.ms`, and the age that the log's first record has now.
 
         The second one needs a log start that moved, to a record appended after the first sample: only then is the first record
-        as old as the log lets records become, and its age known.
+        as old as the log lets records become, and its age known. A margin is at most the time that is left until the end of the
+        year 9999; that is the one of unlimited retention, for records of any age.
         """
-        retention = self.retention / 1000
+        retention, unlimited = self.retention / 1000, self.retention >= LATEST_MS
         overdue = ~self.high.present & self.low.present & (self.low.values >= retention)
-        by_setting = np.where(overdue, 0.0, retention - self.high.values)
-        has_setting = (self.retention != NONE) & (self.high.present | overdue)
+        by_setting = np.where(overdue & ~unlimited, 0.0, retention - np.where(self.high.present, self.high.values, 0.0))
+        has_setting = unlimited | ((self.retention != NONE) & (self.high.present | overdue))
         by_start = self.log_start_age.values / 1000 - self.high.values
         has_start = self.log_start_age.present & self.high.present
         least = np.minimum(np.where(has_setting, by_setting, np.inf), np.where(has_start, by_start, np.inf))
         is_lost = self.lost.present & (self.lost.values > 0)
-        margin = np.where(is_lost, 0.0, np.maximum(0.0, least))
+        margin = np.where(is_lost, 0.0, np.clip(least, 0.0, seconds_left(self.now)))
         return _Nullable(margin, self.behind & (is_lost | has_setting | has_start))
 
 

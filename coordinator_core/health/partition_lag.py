@@ -7,6 +7,8 @@ sample was answered (`sampled_at_ms`), never for the time of a query.
 from dataclasses import dataclass
 from enum import StrEnum
 
+from coordinator_core.health.time_limits import comes, later
+
 
 class LagMethod(StrEnum):
     """Origin of `lag_seconds`."""
@@ -28,6 +30,7 @@ class LagReason(StrEnum):
     NO_COMMIT = "no_commit"
     NO_SAMPLE = "no_sample"
     SOURCE_WITHOUT_CLUSTER = "source_without_cluster"
+    UNKNOWN_PARTITION = "unknown_partition"
     OTHER_INCARNATION = "other_incarnation"
     TRUNCATED = "truncated"
     COMMIT_BEYOND_END = "commit_beyond_end"
@@ -48,7 +51,7 @@ class PartitionLag:
     - `lag_seconds_low`, `lag_seconds_high`: bounds of the age of the record at the committed offset.
     - `messages_lost`: offsets that the log deleted before the group read them.
     - `lag_slope_per_second`, `produce_rate`, `falls_behind_since_ms`: see `TrendColumns`.
-    - `retention_margin_seconds`: time until retention deletes the record at the committed offset.
+    - `retention_margin_seconds`: time until retention deletes the record at the committed offset, until the year 9999 for never.
     """
 
     lag: int | None = None
@@ -65,11 +68,14 @@ class PartitionLag:
 
     @property
     def deletion_seconds(self) -> float | None:
-        """Time until retention deletes unread records at the present rates; None unless known and the group falls behind.
+        """Time until retention deletes unread records at the present rates.
+
+        None unless it is known and comes, and the group falls behind.
 
         Of the records of a second the group leaves a share unread, so its position ages by that share of a second.
         """
         margin, slope, produced = self.retention_margin_seconds, self.lag_slope_per_second, self.produce_rate
         if margin is None or slope is None or produced is None or slope <= 0:
             return None
-        return margin * max(1.0, produced / slope)
+        seconds = margin * max(1.0, produced / slope)
+        return seconds if self.sampled_at_ms is None or comes(later(self.sampled_at_ms, seconds)) else None

@@ -1,6 +1,7 @@
 """End offset samples as an Arrow table, and from such a table the columns that `lag_columns` needs."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -9,6 +10,7 @@ import pyarrow.compute as pc
 from coordinator_core.codec.arrays import ArrowArray, ArrowColumn, Int64s
 from coordinator_core.codec.runs import starts_of_runs
 from coordinator_core.health.end_offsets import EndOffsetSample
+from coordinator_core.health.partition_lag import LagReason
 from coordinator_core.health.sample_columns import NONE, SampleColumns, integers
 
 _TIME = pa.timestamp("us", tz="UTC")
@@ -28,6 +30,10 @@ END_OFFSETS_SCHEMA = pa.schema(
 )
 #: Number of a topic id that no sample has: unequal to all others, and not missing.
 _UNSAMPLED_ID = -1
+#: A sample requests all partitions within this time, so a topic that had others so recently exists.
+SAME_SAMPLE_MS = 60_000
+#: Kafka's answer for a topic that does not exist, and for a partition that a topic does not have.
+_UNKNOWN_TOPIC_OR_PARTITION = "unknown_topic_or_partition"
 
 
 def samples_table(samples: Iterable[EndOffsetSample]) -> pa.Table:
@@ -60,12 +66,12 @@ class SampledPartitions:
         topics, self._topics = _encoded(table["topic"])
         topic_ids, self._topic_ids = _encoded(table["topic_id"])
         reasons, reason_names = _encoded(table["reason"])
-        key = (topics << 32) | integers(table["partition"])
+        key = _keys(topics, table["partition"])
         asked, answered = (integers(table[name].cast(pa.int64())) // 1000 for name in ("asked_at", "answered_at"))
         order = _sorted(key, answered)
         starts = starts_of_runs(key[order])
         self._keys: Int64s = key[order][starts[:-1]]
-        self.columns = SampleColumns(
+        columns = SampleColumns(
             starts=starts,
             asked_at_ms=asked[order],
             answered_at_ms=answered[order],
@@ -77,6 +83,7 @@ class SampledPartitions:
             reason=reasons[order],
             reasons=tuple(reason_names.to_pylist()),
         )
+        self.columns = _with_missing_partitions(columns, self.topic_of_partition)
 
     @property
     def topics(self) -> list[str]:
@@ -92,7 +99,7 @@ class SampledPartitions:
     def partition_numbers(self, topic: ArrowColumn, partition: ArrowColumn) -> Int64s:
         """The number of each partition in `columns`; -1 for a partition without samples."""
         topics = _indices(topic, self._topics, -1)
-        key = (topics << 32) | integers(partition)
+        key = _keys(topics, partition)
         if not len(self._keys):
             return np.full(len(key), -1)
         number = np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)
@@ -101,6 +108,27 @@ class SampledPartitions:
     def topic_id_numbers(self, topic_id: ArrowColumn) -> Int64s:
         """The numbers of topic ids in `columns`, for `CommitColumns`."""
         return np.where(topic_id.is_null().to_numpy(), NONE, _indices(topic_id, self._topic_ids, _UNSAMPLED_ID))
+
+
+def _keys(topics: Int64s, partition: ArrowColumn) -> Int64s:
+    """A number for each pair of topic and partition. A commit may name any partition of 32 bits, also a negative one."""
+    keys: Int64s = (topics << 32) | (integers(partition) & 0xFFFF_FFFF)
+    return keys
+
+
+def _with_missing_partitions(columns: SampleColumns, topic_of_partition: Int64s) -> SampleColumns:
+    """The columns with the reason `unknown_partition` for partitions that a topic lacks which has others at that time."""
+    if _UNKNOWN_TOPIC_OR_PARTITION not in columns.reasons:
+        return columns
+    newest, answered = columns.newest, columns.answered_at_ms[columns.newest]
+    is_unknown = columns.reason[newest] == columns.reasons.index(_UNKNOWN_TOPIC_OR_PARTITION)
+    known = columns.log_end[newest] != NONE
+    seen_ms = np.full(int(topic_of_partition.max()) + 1, NONE)
+    np.maximum.at(seen_ms, topic_of_partition[known], answered[known])
+    exists = seen_ms[topic_of_partition] >= answered - SAME_SAMPLE_MS
+    reason = columns.reason.copy()
+    reason[newest[is_unknown & exists]] = len(columns.reasons)
+    return replace(columns, reason=reason, reasons=(*columns.reasons, LagReason.UNKNOWN_PARTITION))
 
 
 def _sorted(key: Int64s, answered: Int64s) -> Int64s:

@@ -79,8 +79,7 @@ class SupportedVersions(NamedTuple):
     def offered(self, era: str) -> range:
         """Returns the versions that a coordinator of the era offers: those of its brokers that can be read and written here.
 
-        This leaves out OffsetCommit and OffsetFetch v0, which used ZooKeeper, OffsetCommit v1, and WriteTxnMarkers v0, which
-        brokers send to each other. Empty if brokers of the era do not have the API.
+        Empty if brokers of the era do not have the API.
         """
         brokers = self.brokers.get(era, range(0))
         return range(max(self.lowest, brokers.start), min(self.highest + 1, brokers.stop))

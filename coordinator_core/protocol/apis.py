@@ -96,10 +96,10 @@ def _versions(
     before_4: tuple[int | None, ...] | None = None,
     lowest_in_4: int | None = None,
 ) -> SupportedVersions:
-    """Returns the versions of Kafka 4.3, and those that the brokers of each era list.
+    """Returns the versions of released brokers, and those that the brokers of each era list.
 
     `before_4` has the highest version in the eras 0.9, 0.10, 1, 2 and 3, None if the era's brokers do not have the API; without
-    it, every era has the versions of Kafka 4.3, which limits none of an API's clients.
+    it, every era has all of them, which limits none of an API's clients. `lowest_in_4` is the lowest one since KIP-896.
     """
     every = range(lowest, highest + 1)
     if before_4 is None:
@@ -157,19 +157,21 @@ METADATA = Api(
 )  # fmt: skip
 
 OFFSET_COMMIT = CoordinatorApi(
-    8, "OFFSET_COMMIT", _versions(2, 10, flexible=8, before_4=(2, 2, 4, 7, 9)),
+    8, "OFFSET_COMMIT", _versions(0, 10, flexible=8, before_4=(2, 2, 4, 7, 9), lowest_in_4=2),
     OffsetCommitRequest, OffsetCommitResponse,
-    first_versions=MappingProxyType({"leader_epoch": 6, "group_instance_id": 7, "knows_missing_groups": 9, "topic_id": 10}),
+    first_versions=MappingProxyType(
+        {"group_coordinator": 1, "leader_epoch": 6, "group_instance_id": 7, "knows_missing_groups": 9, "topic_id": 10}
+    ),
     errors=lambda response: response.errors.values(),
     error_response=lambda request, error: OffsetCommitResponse(dict.fromkeys(request.offsets, error)),
     empty_group_id=True,
 )  # fmt: skip
 
 OFFSET_FETCH = CoordinatorApi(
-    9, "OFFSET_FETCH", _versions(1, 10, flexible=6, before_4=(1, 2, 4, 5, 9)),
+    9, "OFFSET_FETCH", _versions(0, 10, flexible=6, before_4=(1, 2, 4, 5, 9), lowest_in_4=1),
     OffsetFetchRequest, OffsetFetchResponse,
     first_versions=MappingProxyType(
-        {"all_partitions": 2, "leader_epoch": 5, "require_stable": 7, "groups": 8, "topic_ids": 10}
+        {"group_coordinator": 1, "all_partitions": 2, "leader_epoch": 5, "require_stable": 7, "groups": 8, "topic_ids": 10}
     ),
     errors=lambda response: (response.error, *(offset.error for offset in response.offsets.values())),
     error_response=lambda _, error: OffsetFetchResponse(error, {}),
@@ -243,14 +245,14 @@ API_VERSIONS = Api(
 )  # fmt: skip
 
 CREATE_TOPICS = Api(
-    19, "CREATE_TOPICS", _versions(2, 7, flexible=5, before_4=(None, 1, 3, 3, 7)),
+    19, "CREATE_TOPICS", _versions(0, 7, flexible=5, before_4=(None, 1, 3, 3, 7), lowest_in_4=2),
     CreateTopicsRequest, CreateTopicsResponse,
-    first_versions=MappingProxyType({"configs": 5, "topic_id": 7}),
+    first_versions=MappingProxyType({"error_message": 1, "configs": 5, "topic_id": 7}),
     errors=lambda response: (topic.error for topic in response.topics),
 )  # fmt: skip
 
 DELETE_TOPICS = Api(
-    20, "DELETE_TOPICS", _versions(1, 6, flexible=4, before_4=(None, 1, 3, 3, 6)),
+    20, "DELETE_TOPICS", _versions(0, 6, flexible=4, before_4=(None, 0, 2, 3, 6), lowest_in_4=1),
     DeleteTopicsRequest, DeleteTopicsResponse,
     first_versions=MappingProxyType({"error_message": 5, "topic_id": 6}),
     errors=lambda response: (topic.error for topic in response.topics),
@@ -263,7 +265,7 @@ DELETE_RECORDS = Api(
 )  # fmt: skip
 
 OFFSET_FOR_LEADER_EPOCH = Api(
-    23, "OFFSET_FOR_LEADER_EPOCH", _versions(2, 4, flexible=4, before_4=(None, None, 1, 3, 4)),
+    23, "OFFSET_FOR_LEADER_EPOCH", _versions(0, 4, flexible=4, before_4=(None, None, 1, 3, 4), lowest_in_4=2),
     OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse,
     errors=lambda response: (epoch.error for epoch in response.epochs.values()),
 )  # fmt: skip
@@ -303,7 +305,7 @@ END_TXN = TransactionApi(
 
 #: Its request is the part for one partition.
 WRITE_TXN_MARKERS = CoordinatorApi(
-    27, "WRITE_TXN_MARKERS", _versions(1, 2, flexible=1, before_4=(None, None, 0, 0, 1)),
+    27, "WRITE_TXN_MARKERS", _versions(0, 2, flexible=1, before_4=(None, None, 0, 0, 1), lowest_in_4=1),
     TxnMarkerRequest, TxnMarkerResponse,
     first_versions=MappingProxyType({"transaction_version": 2}),
     error_response=lambda _, error: TxnMarkerResponse(error),
@@ -318,13 +320,13 @@ TXN_OFFSET_COMMIT = CoordinatorApi(
 )  # fmt: skip
 
 DESCRIBE_CONFIGS = Api(
-    32, "DESCRIBE_CONFIGS", _versions(1, 4, flexible=4, before_4=(None, None, 2, 2, 4)),
+    32, "DESCRIBE_CONFIGS", _versions(0, 4, flexible=4, before_4=(None, None, 2, 2, 4), lowest_in_4=1),
     DescribeConfigsRequest, DescribeConfigsResponse,
-    first_versions=MappingProxyType({"config_type": 3}),
+    first_versions=MappingProxyType({"config_source": 1, "config_type": 3}),
 )  # fmt: skip
 
 DESCRIBE_LOG_DIRS = Api(
-    35, "DESCRIBE_LOG_DIRS", _versions(1, 5, flexible=2, before_4=(None, None, 1, 1, 4)),
+    35, "DESCRIBE_LOG_DIRS", _versions(0, 5, flexible=2, before_4=(None, None, 1, 1, 4), lowest_in_4=1),
     DescribeLogDirsRequest, DescribeLogDirsResponse,
     first_versions=MappingProxyType({"error": 3, "volume": 4}),
 )  # fmt: skip

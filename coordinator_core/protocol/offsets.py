@@ -17,17 +17,21 @@ INVALID_OFFSET = -1
 
 
 class OffsetToCommit(NamedTuple):
-    """An offset in a commit request; null metadata counts as empty."""
+    """An offset in a commit request; null metadata counts as empty. `commit_timestamp` is -1 unless set, in v1."""
 
     offset: int
     leader_epoch: int = -1
     metadata: str | None = ""
     topic_id: UUID = ZERO_UUID
+    commit_timestamp: int = -1
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetCommitRequest(GroupRequest):
-    """`retention_ms` is -1 unless set, in v2–v4. `knows_missing_groups`: the response may be GROUP_ID_NOT_FOUND (v9+)."""
+    """`retention_ms` is -1 unless set, in v2–v4. `knows_missing_groups`: the response may be GROUP_ID_NOT_FOUND (v9+).
+
+    `in_zookeeper`: v0, whose offsets brokers keep in ZooKeeper.
+    """
 
     group_id: str
     offsets: Mapping[TopicPartition, OffsetToCommit]
@@ -36,6 +40,7 @@ class OffsetCommitRequest(GroupRequest):
     group_instance_id: str | None = None
     retention_ms: int = -1
     knows_missing_groups: bool = False
+    in_zookeeper: bool = False
 
 
 class ProducerEpoch(NamedTuple):
@@ -88,12 +93,16 @@ class TxnMarkerResponse(Response):
 
 @dataclass(frozen=True, slots=True)
 class OffsetFetchRequest(GroupRequest):
-    """`partitions` None: all committed offsets (v2+). `require_stable`: v7+, KIP-447. `topic_ids`: v10+."""
+    """`partitions` None: all committed offsets (v2+). `require_stable`: v7+, KIP-447. `topic_ids`: v10+.
+
+    `in_zookeeper`: v0, whose offsets brokers keep in ZooKeeper.
+    """
 
     group_id: str
     partitions: tuple[TopicPartition, ...] | None = None
     require_stable: bool = False
     topic_ids: Mapping[str, UUID] | None = None
+    in_zookeeper: bool = False
 
 
 class FetchedOffset(NamedTuple):

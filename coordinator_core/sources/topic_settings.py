@@ -1,15 +1,17 @@
 """Settings of topics that the lag of groups depends on, from DescribeConfigs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Any, NamedTuple
 
+from coordinator_core.health.time_limits import LATEST_MS, UNLIMITED
 from coordinator_core.log.errors import LogError
 from coordinator_core.sources.described_configs import TOPIC, configs_request
 from coordinator_core.sources.kafka_connection import borrowed_connection
 from coordinator_core.sources.kafka_options import parse_address
 from coordinator_core.sources.kafka_topic import BrokerError, reason_of
 
-_KEYS = _POLICY, _RETENTION, _TIMESTAMPS = "cleanup.policy", "retention.ms", "message.timestamp.type"
+_KEYS = _POLICY, _RETENTION, _BYTES, _TIMESTAMPS = "cleanup.policy", "retention.ms", "retention.bytes", "message.timestamp.type"
+_DEFAULTS = {_POLICY: "delete", _RETENTION: "-1", _BYTES: "-1"}
 #: Bounds the size of a response.
 _TOPICS_PER_REQUEST = 2_000
 
@@ -18,7 +20,8 @@ class TopicSettings(NamedTuple):
     """Settings of one topic.
 
     - `compacted`: `cleanup.policy` contains `compact`.
-    - `retention_ms`: `retention.ms`; None if it is unlimited or `cleanup.policy` lacks `delete`.
+    - `retention_ms`: age at which records are deleted, UNLIMITED for never; None if it does not follow from the settings, as for
+      topics that are compacted only, or whose size alone is limited.
     - `log_append_time`: `message.timestamp.type` is LogAppendTime.
     """
 
@@ -56,11 +59,22 @@ class TopicSettingsReader:
 def _settings(result: Any) -> TopicSettings | str:
     if result.error_code != BrokerError.NONE:
         return reason_of(result.error_code)
-    values = {each.name: each.value for each in result.configs or ()}
-    policy = {part.strip() for part in (values.get(_POLICY) or "delete").split(",")}
-    retention = int(values.get(_RETENTION) or -1)
+    described = {each.name: each.value for each in result.configs or () if each.value is not None}
+    values = _DEFAULTS | described
+    policy = set(filter(None, (part.strip() for part in values[_POLICY].split(","))))
     return TopicSettings(
         compacted="compact" in policy,
-        retention_ms=retention if retention >= 0 and "delete" in policy else None,
+        retention_ms=_retention_ms(policy, int(values[_RETENTION]), int(values[_BYTES])),
         log_append_time=values.get(_TIMESTAMPS) == "LogAppendTime",
     )
+
+
+def _retention_ms(policy: Set[str], retention_ms: int, retention_bytes: int) -> int | None:
+    """The age at which `UnifiedLog.deleteOldSegments` deletes records; an empty policy (KAFKA-19112) deletes nothing."""
+    if not policy:
+        return UNLIMITED
+    if "delete" not in policy:
+        return None
+    if 0 <= retention_ms < LATEST_MS:
+        return retention_ms
+    return None if retention_bytes >= 0 or "compact" in policy else UNLIMITED

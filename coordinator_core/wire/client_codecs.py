@@ -154,6 +154,7 @@ def _write_commit_request(parts: Sequence[OffsetCommitRequest], version: int) ->
                         partition_index=partition,
                         committed_offset=offset.offset,
                         committed_leader_epoch=offset.leader_epoch,
+                        commit_timestamp=offset.commit_timestamp,
                         committed_metadata=offset.metadata,
                     )
                     for partition, offset in offsets

@@ -33,7 +33,7 @@ def _read_commit_request(body: Any, header: RequestHeader, peer: Peer) -> Parts:
             continue
         for each in partitions:
             offsets[TopicPartition(name, each.partition_index)] = OffsetToCommit(
-                each.committed_offset, each.committed_leader_epoch, each.committed_metadata, topic_id
+                each.committed_offset, each.committed_leader_epoch, each.committed_metadata, topic_id, each.commit_timestamp
             )
     request = OffsetCommitRequest(
         group_id=require(body.group_id, "group_id"),
@@ -43,6 +43,7 @@ def _read_commit_request(body: Any, header: RequestHeader, peer: Peer) -> Parts:
         group_instance_id=body.group_instance_id,
         retention_ms=body.retention_time_ms,
         knows_missing_groups=apis.OFFSET_COMMIT.has_field(header.version, "knows_missing_groups"),
+        in_zookeeper=not apis.OFFSET_COMMIT.has_field(header.version, "group_coordinator"),
     )
     return Parts((request,), (unknown,) if unknown else ())
 

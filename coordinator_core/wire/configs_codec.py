@@ -5,10 +5,7 @@ from typing import Any
 
 from coordinator_core.protocol import apis
 from coordinator_core.protocol.api import AnyApi, RequestHeader
-from coordinator_core.protocol.configs import (
-    DescribeConfigsRequest,
-    DescribeConfigsResponse,
-)
+from coordinator_core.protocol.configs import ConfigSource, DescribeConfigsRequest, DescribeConfigsResponse
 from coordinator_core.protocol.topics import AlterConfigsRequest, AlterConfigsResponse, ConfigChange
 from coordinator_core.wire import library
 from coordinator_core.wire.api_codec import Parts, ServerCodec, require
@@ -44,6 +41,7 @@ def _write_describe_response(_request: WireRequest, responses: Sequence[Describe
                         value=entry.value,
                         read_only=entry.read_only,
                         config_source=entry.source,
+                        is_default=entry.source is ConfigSource.DEFAULT_CONFIG,
                         is_sensitive=False,
                         synonyms=[],
                         config_type=entry.config_type,

@@ -5,6 +5,7 @@ import struct
 from coordinator_core.codec.wire import Unreadable, read_uvarint
 from coordinator_core.protocol.api import RequestHeader
 from coordinator_core.wire.errors import MalformedMessage
+from coordinator_core.wire.text import decode_text
 
 _FIXED = struct.Struct(">hhih")
 _CORRELATION_ID = struct.Struct(">i")
@@ -23,11 +24,7 @@ def read_header(frame: bytes) -> tuple[RequestHeader, int]:
     end = _FIXED.size + length
     if end > len(frame):
         raise MalformedMessage(f"the client id has {length} bytes, but only {len(frame) - _FIXED.size} are left", _FIXED.size)
-    try:
-        client_id = frame[_FIXED.size : end].decode()
-    except UnicodeDecodeError as error:
-        raise MalformedMessage(f"the client id is not valid UTF-8: {error.reason}", _FIXED.size + error.start) from None
-    return RequestHeader(api_key, version, correlation_id, client_id), end
+    return RequestHeader(api_key, version, correlation_id, decode_text(frame[_FIXED.size : end])), end
 
 
 def skip_tags(frame: bytes, position: int, header: RequestHeader | None) -> int:

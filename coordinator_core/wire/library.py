@@ -3,10 +3,11 @@
 Its generated decoders are fast, but trust the bytes: a length may exceed the frame, a varint may be arbitrarily long, and each
 section of tagged fields copies the rest of the frame. They are tried first, but not on messages with tagged fields or overlong
 varints. A message that they cannot decode is decoded again by the library's slower decoders, field by field, from a stream that
-raises at the end of the frame; these also report the position of the error.
+raises at the end of the frame; these also report the position of the error, and replace text that is not UTF-8 as brokers do.
 """
 
 from collections.abc import Callable
+from copy import deepcopy
 from functools import cache
 from io import BytesIO
 from types import FunctionType
@@ -26,10 +27,15 @@ from kafka.protocol.metadata import find_coordinator as _find_coordinator
 from kafka.protocol.metadata import metadata as _metadata
 from kafka.protocol.producer import produce as _produce
 from kafka.protocol.producer import transaction as _transactions
+from kafka.protocol.schemas.fields import SimpleField as _SimpleField
+from kafka.protocol.schemas.fields.codecs import Int16 as _Int16
+from kafka.protocol.schemas.fields.codecs import String as _String
+from kafka.protocol.schemas.fields.codecs import UnsignedVarInt32 as _UnsignedVarInt32
 
 from coordinator_core.protocol.api import RequestHeader
 from coordinator_core.wire import definitions as _definitions
 from coordinator_core.wire.errors import MalformedMessage, Unwritable
+from coordinator_core.wire.text import decode_text
 
 #: The highest bit of each byte, and more bytes with this bit, the continuation bit, than any valid varint has. Translating and
 #: searching takes a tenth of the time of a regular expression.
@@ -53,6 +59,25 @@ class _Tagged(Exception):
 
 def _leave_tags(_rest: bytes) -> NoReturn:
     raise _Tagged
+
+
+class _Text(_String):  # type: ignore[misc]  # untyped library
+    """A string of any bytes."""
+
+    def decode(self, data: BytesIO, compact: bool = False) -> str | None:
+        length = _UnsignedVarInt32.decode(data) - 1 if compact else _Int16.decode(data)
+        return None if length < 0 else decode_text(data.read(length))
+
+
+_TEXT = _Text()
+
+
+@cache
+def _fields_of_any_text(message: Any) -> Any:
+    """Return a copy of the fields of a message, whose strings may have any bytes. Other users of the library keep its fields."""
+    fields = message._struct
+    # deepcopy takes what its memo has for an object: our strings, and the weak reference to the message, which has no copy
+    return deepcopy(fields, {id(_SimpleField.TYPES["string"]): _TEXT, id(fields.data_class): fields.data_class})
 
 
 class MessageCodec:
@@ -85,7 +110,7 @@ class MessageCodec:
         data = _ExactFrame(frame)
         data.seek(position)
         try:
-            return self._message._struct.decode(
+            return _fields_of_any_text(self._message).decode(
                 data, version=self._version, compact=self._flexible, tagged=self._flexible, data_class=self._message
             )
         except Exception as error:

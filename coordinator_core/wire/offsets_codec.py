@@ -29,7 +29,9 @@ def _read_fetch_request(body: Any, header: RequestHeader, peer: Peer) -> Parts:
     if not apis.OFFSET_FETCH.has_field(header.version, "groups"):
         topics = body.topics if apis.OFFSET_FETCH.has_field(header.version, "all_partitions") else require(body.topics, "topics")
         partitions = None if topics is None else _partitions(topics)
-        return Parts((OffsetFetchRequest(require(body.group_id, "group_id"), partitions, body.require_stable),))
+        in_zookeeper = not apis.OFFSET_FETCH.has_field(header.version, "group_coordinator")
+        group_id = require(body.group_id, "group_id")
+        return Parts((OffsetFetchRequest(group_id, partitions, body.require_stable, in_zookeeper=in_zookeeper),))
     read = _read_group_by_id if apis.OFFSET_FETCH.has_field(header.version, "topic_ids") else _read_group
     groups = [read(group, body.require_stable, peer.topic_names) for group in require(body.groups, "groups")]
     unknown = tuple(each for _, each in groups)
@@ -66,7 +68,7 @@ def _write_fetch_response(request: WireRequest, responses: Sequence[OffsetFetchR
         response = require_one(responses, version)
         offsets = response.offsets
         if response.error is not ErrorCode.NONE and not apis.OFFSET_FETCH.has_field(version, "all_partitions"):
-            # v1 has no error for the whole response
+            # v0 and v1 have no error for the whole response
             offsets = dict.fromkeys(_fetch_part(request, 0).partitions or (), FetchedOffset(error=response.error))
         named = _fetched_topics(library.OffsetFetchResponse.OffsetFetchResponseTopic, "OffsetFetchResponsePartition", offsets)
         return library.OffsetFetchResponse(throttle_time_ms=0, topics=[topic for _, topic in named], error_code=response.error)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coordinator_core.codec.arrays import Int64s
-from coordinator_core.codec.runs import begins_run
+from coordinator_core.codec.runs import begins_run, sums_of_runs
 from coordinator_core.health import NONE
 from pipelines.lag.columns import codes
 from pipelines.metrics.metric import Level
@@ -261,7 +261,7 @@ def _sums(values: Int64s, starts: Int64s) -> Int64s:
     if not len(starts):
         return values[:0]
     is_known = values >= 0
-    sums = np.add.reduceat(np.where(is_known, values, 0), starts)
+    sums = sums_of_runs(np.where(is_known, values, 0), starts)
     return np.where(np.logical_or.reduceat(is_known, starts), sums, _UNKNOWN)
 
 

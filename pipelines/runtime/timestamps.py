@@ -48,6 +48,12 @@ def times_of(ms: pa.Array) -> pa.Array:
     return pc.multiply(shown, 1000).cast(TIMESTAMP)
 
 
+def times_after(ms: pa.Array, distance_ms: int) -> pa.Array:
+    """Times in ms that are `distance_ms`, at least 0, after others; at most the latest one that is supported."""
+    limit = max(_EARLIEST_MS, _LATEST_MS - distance_ms)
+    return pc.add(pc.min_element_wise(ms, limit, skip_nulls=False), min(distance_ms, _LATEST_MS - _EARLIEST_MS))
+
+
 def ms_of(times: pa.ChunkedArray) -> pa.ChunkedArray:
     """Convert a column as `to_ms` does: null becomes -1."""
     return pc.fill_null(times.cast(pa.timestamp("ms", "UTC")).cast(pa.int64()), -1)

@@ -10,7 +10,7 @@ from coordinator_core.reduction.membership_rows import MEMBERSHIP_COLUMNS, OWNER
 from coordinator_core.reduction.partition_reduction import Reduction
 from coordinator_core.reduction.range_reduction import RangeReduction
 from coordinator_core.state.era import Era
-from pipelines.runtime.timestamps import times_of
+from pipelines.runtime.timestamps import times_after, times_of
 from pipelines.source.changes import ChangeKind, rows
 from pipelines.source.ranges import AskedEnd
 
@@ -82,7 +82,7 @@ def _commits(table: pa.Table, history: tuple[str, ...], era: Era, retention_ms: 
     known = pc.and_(pc.not_equal(epochs, -1), pc.greater_equal(epochs, era.lowest_leader_epoch))
     expires, committed = table["expire_timestamp"].combine_chunks(), table["commit_timestamp"].combine_chunks()
     if era.expiry_defaults_at_load:
-        expires = pc.if_else(pc.equal(expires, -1), pc.add(committed, retention_ms), expires)
+        expires = pc.if_else(pc.equal(expires, -1), times_after(committed, retention_ms), expires)
     return {
         **columns,
         **_time(table),

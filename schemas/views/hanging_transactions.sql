@@ -3,7 +3,7 @@
 -- status.transaction_ms of the job (15 minutes), as in the rule hanging_transaction: it is Ongoing, or decided without all markers,
 -- or no open transaction has the offsets (only if transactions are read).
 SELECT h.transactional_id, h.producer_id, h.producer_epoch, h.state, h.reason,
-       h.open_since + CAST(concat(CAST({batch.transaction_ms} AS STRING), ' milliseconds') AS INTERVAL) AS hanging_since,
+       h.open_since + CAST(concat(CAST(least({batch.transaction_ms}, 9223372036854) AS STRING), ' milliseconds') AS INTERVAL) AS hanging_since,
        round(date_part('epoch', {batch.finished_at}) - date_part('epoch', h.open_since) - {batch.transaction_ms} / 1000.0) AS hanging_seconds,
        h.group_id, h.topic, h.partition, h.pending_offset, h.blocked_since, h.open_since
 FROM (

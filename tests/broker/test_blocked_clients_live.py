@@ -13,6 +13,7 @@ from java_clients import JavaClients, java_clients
 from live_kafka import create_topic
 from live_lag import LiveLag, now_ms
 from member_programs import go_member
+from patience import PATIENCE_SECONDS
 
 from coordinator_core.health import FirstRecord, StatusSettings
 from coordinator_core.sources.first_records import FirstRecordReader
@@ -23,10 +24,9 @@ from pipelines.lag.tables.blocking_transactions import blocking_transactions
 from pipelines.query.engine import Snapshot
 
 # the first run downloads and builds the clients
-pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.broker, pytest.mark.long]
 
 RECORDS = 5
-SECONDS = 30
 #: Kafka's clock and this one are the same; timestamps are whole milliseconds.
 HANGING = StatusSettings(transaction_ms=1_000)
 
@@ -44,7 +44,7 @@ class Blocked(NamedTuple):
     def append(self) -> None:
         """Append a record to the open transaction."""
         self.producer.produce(self.topic, b"open", partition=0)
-        assert self.producer.flush(SECONDS) == 0
+        assert self.producer.flush(PATIENCE_SECONDS) == 0
 
 
 @pytest.fixture(scope="module")
@@ -67,14 +67,16 @@ def blocked(broker: PrivateBroker, clients: Clients, java: JavaClients, topic: s
     producer.begin_transaction()
     for _ in range(RECORDS):
         producer.produce(topic, b"committed", partition=0)
-    producer.commit_transaction(SECONDS)
+    producer.commit_transaction(PATIENCE_SECONDS)
     read_with_librdkafka(broker.bootstrap, f"librdkafka-{topic}", topic)
-    subprocess.run([*go_member("committed"), broker.bootstrap, f"franz-{topic}", topic, str(RECORDS)], check=True, timeout=120)
+    subprocess.run(
+        [*go_member("committed"), broker.bootstrap, f"franz-{topic}", topic, str(RECORDS)], check=True, timeout=PATIENCE_SECONDS
+    )
     java.read_and_commit(broker.bootstrap, f"java-{topic}", topic, RECORDS)
     began = now_ms()
     producer.begin_transaction()
     producer.produce(topic, b"open", partition=0)
-    assert producer.flush(SECONDS) == 0
+    assert producer.flush(PATIENCE_SECONDS) == 0
     # the marker of the finished transaction is at offset 5
     groups = {f"librdkafka-{topic}": RECORDS, f"franz-{topic}": RECORDS, f"java-{topic}": RECORDS + 1}
     return Blocked(topic, producer, name, groups, began, now_ms())
@@ -86,7 +88,7 @@ def read_with_librdkafka(bootstrap: str, group: str, topic: str) -> None:
     consumer.subscribe([topic])
     try:
         read: list[Any] = []
-        deadline = time.monotonic() + SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while len(read) < RECORDS and time.monotonic() < deadline:
             read += consumer.consume(RECORDS, 0.5)
         assert len(read) == RECORDS
@@ -148,7 +150,7 @@ def test_three_libraries_behind_an_open_transaction(
         assert_blocked(blocked, rows_of(lag, blocked))
         named = blocking_transactions(Snapshot.open(lag.root), list(blocked.groups))
         assert named == expected
-    blocked.producer.abort_transaction(SECONDS)
+    blocked.producer.abort_transaction(PATIENCE_SECONDS)
     after = rows_of(lag, blocked)
     assert {row["blocked_by_transaction"] for row in after.values()} <= {False}
     assert not any(findings(lag, group) for group in blocked.groups)
@@ -174,7 +176,7 @@ def test_a_group_with_records_before_the_open_transaction_is_not_blocked(
         row = lag.sample()[f"behind-{blocked.topic}", blocked.topic, 0]
     assert (row["blocked_by_transaction"], row["blocked_since"]) == (False, None)
     assert findings(lag, f"behind-{blocked.topic}") == []
-    blocked.producer.abort_transaction(SECONDS)
+    blocked.producer.abort_transaction(PATIENCE_SECONDS)
 
 
 def test_first_records_of_several_partitions(broker: PrivateBroker, clients: Clients, topic: str) -> None:
@@ -185,9 +187,9 @@ def test_first_records_of_several_partitions(broker: PrivateBroker, clients: Cli
     began = now_ms()
     for partition in range(4):
         producer.produce(topic, b"x" * (300_000 if partition in (1, 2) else 10), partition=partition)
-    assert producer.flush(SECONDS) == 0
+    assert producer.flush(PATIENCE_SECONDS) == 0
     offsets = {(topic, partition): 0 for partition in range(5)} | {(topic, 99): 0, (f"{topic}-missing", 0): 0, (topic, 3): 7}
-    found = FirstRecordReader(f"kafka://{broker.bootstrap}/__consumer_offsets", None).read(offsets, SECONDS)
+    found = FirstRecordReader(f"kafka://{broker.bootstrap}/__consumer_offsets", None).read(offsets, PATIENCE_SECONDS)
     records = [found[topic, partition] for partition in range(3)]
     assert all(isinstance(record, FirstRecord) for record in records), records
     for record in records:
@@ -201,4 +203,4 @@ def test_first_records_of_several_partitions(broker: PrivateBroker, clients: Cli
         (topic, 99): "unknown_topic_or_partition",
         (f"{topic}-missing", 0): "unknown_topic_or_partition",
     }
-    producer.abort_transaction(SECONDS)
+    producer.abort_transaction(PATIENCE_SECONDS)

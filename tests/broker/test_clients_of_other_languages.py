@@ -18,7 +18,7 @@ from pipelines.examples.private.kafka.broker import PrivateBroker
 from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
 # the first run downloads and builds the clients
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(600), pytest.mark.long]
+pytestmark = [pytest.mark.broker, pytest.mark.long]
 
 TOPIC, PARTITIONS = "orders", 4
 SETTINGS: dict[str, Any] = {"offsets_topic_num_partitions": 4, "group_initial_rebalance_delay_ms": 0}

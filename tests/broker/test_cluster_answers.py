@@ -23,7 +23,7 @@ from protocol_connection import ProtocolConnection
 from pipelines.examples.private.kafka.broker import PrivateBroker
 from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.broker
 
 TOPIC, GROUP = "orders", "classic"
 PRODUCE, FETCH, LIST_OFFSETS, METADATA, CONSUMER_GROUP_DESCRIBE = 0, 1, 2, 3, 69

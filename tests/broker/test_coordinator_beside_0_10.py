@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from client_codecs import read_response, write_request
 from coordinator_harness import Call, Harness
+from patience import PATIENCE_SECONDS
 
 from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.protocol import apis
@@ -57,7 +58,7 @@ class Broker:
 
     def send(self, request: Any) -> Callable[[], Any]:
         api, version = VERSIONS[type(request)]
-        connection = socket.create_connection(self._address, timeout=20)
+        connection = socket.create_connection(self._address, timeout=PATIENCE_SECONDS)
         self._open.append(connection)
         frame = write_request(api, version, (request,), 7, "client")
         connection.sendall(struct.pack(">i", len(frame)) + frame)

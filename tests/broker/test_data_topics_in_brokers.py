@@ -1,7 +1,6 @@
 """Folders of topics with data: a broker loads ours after transactions, a compaction and a kill, and we load a broker's."""
 
 import shutil
-import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from confluent_kafka import IsolationLevel, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 from eventually import eventually
 from live_kafka import QUIET, SeenRecord, create_topic
+from patience import PATIENCE_SECONDS
 from read_topics import read_records
 from wire_connection import Wire
 
@@ -19,9 +19,10 @@ from coordinator_core.codec.topic_partition import TopicPartition as Place
 from coordinator_core.protocol import apis
 from coordinator_core.protocol.topics import DescribeProducersRequest
 from pipelines.examples.private.kafka.broker import PrivateBroker
+from pipelines.examples.private.kafka.ports import PortReservation
 from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
-pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.timeout(280)]
+pytestmark = [pytest.mark.broker, pytest.mark.long]
 
 DELETED, COMPACTED = "orders", "prices"
 #: The smallest size that brokers of 4.x accept.
@@ -51,11 +52,11 @@ def write(bootstrap: str) -> Producer:
     plain = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, **QUIET})
     writers = [Producer({"bootstrap.servers": bootstrap, "transactional.id": f"writer-{i}", **QUIET}) for i in range(2)]
     for writer in writers:
-        writer.init_transactions(30)
+        writer.init_transactions(PATIENCE_SECONDS)
     for number in range(ROUNDS):
         for topic in CONFIGS:
             plain.produce(topic, b"%d plain " % number + bytes(VALUE_BYTES), key=b"%d" % (number % KEYS), partition=0)
-        assert plain.flush(30) == 0
+        assert plain.flush(PATIENCE_SECONDS) == 0
         writer = writers[number % 2]
         writer.begin_transaction()
         for topic in CONFIGS:
@@ -63,15 +64,15 @@ def write(bootstrap: str) -> Producer:
                 value = b"%d transactional " % number + bytes(VALUE_BYTES)
                 writer.produce(topic, value, key=b"%d" % ((number + each) % KEYS), partition=0)
         # an abort drops what was not sent yet
-        assert writer.flush(30) == 0
+        assert writer.flush(PATIENCE_SECONDS) == 0
         (writer.commit_transaction if number % 3 else writer.abort_transaction)(30)
     writers[0].begin_transaction()
     for topic in CONFIGS:
         writers[0].produce(topic, b"open", key=b"open", partition=0)
-    assert writers[0].flush(30) == 0
+    assert writers[0].flush(PATIENCE_SECONDS) == 0
     for topic in CONFIGS:
         plain.produce(topic, b"after", key=b"after", partition=0)
-    assert plain.flush(30) == 0
+    assert plain.flush(PATIENCE_SECONDS) == 0
     return writers[0]
 
 
@@ -81,7 +82,9 @@ def view(bootstrap: str) -> View:
     stable, producers = {}, {}
     for topic in CONFIGS:
         at = TopicPartition(topic, 0)
-        found = admin.list_offsets({at: SPECS.latest()}, isolation_level=IsolationLevel.READ_COMMITTED)[at].result(20)
+        found = admin.list_offsets({at: SPECS.latest()}, isolation_level=IsolationLevel.READ_COMMITTED)[at].result(
+            PATIENCE_SECONDS
+        )
         stable[topic] = found.offset
         described = wire.ask(apis.DESCRIBE_PRODUCERS, 0, DescribeProducersRequest((Place(topic, 0),)))
         producers[topic] = sorted(tuple(each) for each in described.partitions[Place(topic, 0)].producers)
@@ -101,10 +104,10 @@ def until_compacted(folder: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def listen() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{probe.getsockname()[1]}"
+def listen() -> Iterator[str]:
+    reserved = PortReservation()
+    yield f"127.0.0.1:{reserved.port}"
+    reserved.release()
 
 
 def ours(folder: Path, listen: str) -> PrivateCoordinator:
@@ -120,7 +123,7 @@ def _typed(value: str) -> str | int:
     return int(value) if value.isdigit() else value
 
 
-@pytest.fixture(scope="module", params=["4.1.1", pytest.param("3.9.1", marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=[pytest.param(version, marks=pytest.mark.slow) for version in ("4.1.1", "3.9.1")])
 def broker(request: pytest.FixtureRequest) -> Iterator[PrivateBroker]:
     properties = {"log.cleaner.backoff.ms": "200", "log.initial.task.delay.ms": "0"}
     with PrivateBroker(request.param, properties=properties) as running:
@@ -161,6 +164,7 @@ def test_a_broker_loads_our_folders(broker: PrivateBroker, tmp_path: Path, liste
     eventually("the broker has loaded the topics", lambda: view(broker.bootstrap), lambda now: now == found.before)
 
 
+@pytest.mark.slow
 def test_we_load_the_folders_of_a_broker(tmp_path: Path, listen: str) -> None:
     properties = {"log.cleaner.backoff.ms": "200"}
     with PrivateBroker("4.1.1", properties=properties) as broker:

@@ -1,6 +1,5 @@
 """Topics with data, Kafka's Java client and Kafka's command line tools: lag, resets, topics, before and after a kill."""
 
-import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,9 +7,10 @@ import java_tools
 import pytest
 from java_clients import JavaClients, java_clients
 
+from pipelines.examples.private.kafka.ports import PortReservation
 from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.broker
 
 TOPIC, GROUP = "orders", "lagging"
 VERSIONS = ["4.1.1", *(pytest.param(version, marks=pytest.mark.slow) for version in ("2.8.2", "3.9.1", "4.3.0"))]
@@ -19,13 +19,13 @@ VERSIONS = ["4.1.1", *(pytest.param(version, marks=pytest.mark.slow) for version
 @pytest.fixture(scope="module")
 def coordinator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateCoordinator]:
     log = tmp_path_factory.mktemp("coordinator") / "log"
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        listen = f"127.0.0.1:{probe.getsockname()[1]}"
+    reserved = PortReservation()
+    listen = f"127.0.0.1:{reserved.port}"
     settings: dict[str, Any] = {"offsets_topic_num_partitions": 2, "transaction_state_log_num_partitions": 2}
     with PrivateCoordinator(log, topics={TOPIC: {"partitions": 1, "data": True}}, listen=listen, **settings) as running:
         yield running
         assert [line["reason"] for line in running.events("connection ended")] == []
+    reserved.release()
 
 
 @pytest.fixture(scope="module", params=VERSIONS)

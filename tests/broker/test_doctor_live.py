@@ -20,6 +20,7 @@ from doctor_findings import Doctor, Findings
 from eventually import eventually
 from jobs import run_options
 from log_builder import Log
+from patience import PATIENCE_SECONDS
 from server_certificates import self_made_certificate
 from table_logs import applied
 
@@ -30,7 +31,7 @@ from pipelines.examples.private.kafka.clients import Clients
 from pipelines.job.offset_retention import with_offset_retention
 from pipelines.runtime import timestamps
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.broker
 
 TOPIC = "__consumer_offsets"
 VISIBLE, SECRET = "visible", "secret"
@@ -72,7 +73,7 @@ class Guarded:
         """Change a setting of the topic of offsets."""
         entry = ConfigEntry(name, value, ConfigSource.DYNAMIC_TOPIC_CONFIG, incremental_operation=AlterConfigOpType.SET)
         resource = ConfigResource(ResourceType.TOPIC, TOPIC, incremental_configs=[entry])
-        self.clients.admin.incremental_alter_configs([resource])[resource].result(30)
+        self.clients.admin.incremental_alter_configs([resource])[resource].result(PATIENCE_SECONDS)
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +120,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
                 )
             ]
             for future in clients.admin.create_acls(bindings).values():
-                future.result(30)
+                future.result(PATIENCE_SECONDS)
             yield Guarded(broker, certificate, clients)
         close_idle_connections()
 
@@ -231,7 +232,7 @@ def test_the_log_of_transactions(guarded: Guarded, doctor: Doctor, tmp_path: Pat
         _allowed("follower", ResourceType.TOPIC, topic, each) for each in (AclOperation.READ, AclOperation.DESCRIBE_CONFIGS)
     ]
     for future in guarded.clients.admin.create_acls(rights).values():
-        future.result(30)
+        future.result(PATIENCE_SECONDS)
     permissions, *_ = eventually("the rights apply", lambda: found("follower"), lambda rows: rows[0][1][0] != "problem")
     assert permissions[1][0] == "warning"
     assert permissions[1][1].endswith(of_missing)

@@ -2,7 +2,6 @@
 
 import gc
 import re
-import socket
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,9 +14,10 @@ from live_kafka import produce
 from recorded_fetches import RecordedFetches, recorded_fetches
 
 from coordinator_core.service.topics.fetch_sessions import NO_SESSION
+from pipelines.examples.private.kafka.ports import PortReservation
 from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.broker
 
 TOPIC, PARTITIONS = "orders", 3
 Poll = Callable[[], list[bytes]]
@@ -32,15 +32,15 @@ def recorded() -> Iterator[RecordedFetches]:
 @pytest.fixture
 def coordinator(tmp_path: Any, recorded: RecordedFetches) -> Iterator[PrivateCoordinator]:
     """Its clients connect to the proxy."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        recorded.port = probe.getsockname()[1]
+    reserved = PortReservation()
+    recorded.port = reserved.port
     settings: dict[str, Any] = {"offsets_topic_num_partitions": 2, "transaction_state_log_num_partitions": 2}
     settings |= {"advertised_listener": recorded.address}
     topics = {TOPIC: {"partitions": PARTITIONS, "data": True}}
     with PrivateCoordinator(tmp_path / "log", topics=topics, listen=f"127.0.0.1:{recorded.port}", **settings) as running:
         yield running
         assert running.events("unexpected error") == []
+    reserved.release()
 
 
 def errors_of_sessions(coordinator: PrivateCoordinator) -> dict[str, int]:
@@ -59,7 +59,7 @@ def receive(coordinator: PrivateCoordinator, poll: Poll, values: list[bytes]) ->
         read.extend(poll())
         return sorted(read)
 
-    eventually("the records are read", polled, lambda seen: seen == sorted(values), patience_seconds=40)
+    eventually("the records are read", polled, lambda seen: seen == sorted(values))
 
 
 def reads_in_a_session(coordinator: PrivateCoordinator, recorded: RecordedFetches, poll: Poll) -> None:

@@ -18,11 +18,12 @@ from kafka import TopicPartition as PythonPartition
 from kafka.admin import KafkaAdminClient
 from kafka.structs import OffsetAndMetadata
 from live_kafka import create_topic
+from patience import PATIENCE_SECONDS
 
 from pipelines.examples.private.kafka.broker import PrivateBroker
 from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.broker
 
 TOPIC = "orders"
 PARTITIONS = 4
@@ -43,7 +44,7 @@ class Cluster:
                 "bootstrap.servers": self.bootstrap,
                 "group.id": group,
                 "enable.auto.commit": False,
-                "session.timeout.ms": 10_000,
+                "session.timeout.ms": 45_000,
                 "heartbeat.interval.ms": 200,
                 "auto.offset.reset": "earliest",
                 **_QUIET,
@@ -119,11 +120,11 @@ class TestConfluentAdmin:
             for member in members:
                 member.subscribe([TOPIC])
             settle(members)
-            listed = cluster.admin.list_consumer_groups(request_timeout=20).result()
+            listed = cluster.admin.list_consumer_groups(request_timeout=PATIENCE_SECONDS).result()
             found = {each.group_id: each for each in listed.valid}
             assert not listed.errors
             assert found[group].state == ConsumerGroupState.STABLE
-            described = cluster.admin.describe_consumer_groups([group], request_timeout=20)[group].result()
+            described = cluster.admin.describe_consumer_groups([group], request_timeout=PATIENCE_SECONDS)[group].result()
             assert (described.state, described.partition_assignor) == (ConsumerGroupState.STABLE, "range")
             assert sorted(member.client_id for member in described.members) == ["client-0", "client-1"]
             owned = [tp.partition for member in described.members for tp in member.assignment.topic_partitions]
@@ -132,11 +133,11 @@ class TestConfluentAdmin:
         finally:
             for member in members:
                 member.close()
-        described = cluster.admin.describe_consumer_groups([group], request_timeout=20)[group].result()
+        described = cluster.admin.describe_consumer_groups([group], request_timeout=PATIENCE_SECONDS)[group].result()
         assert (described.state, described.members) == (ConsumerGroupState.EMPTY, [])
 
     def test_a_group_that_does_not_exist(self, cluster: Cluster, group: str) -> None:
-        described = cluster.admin.describe_consumer_groups([group], request_timeout=20)[group].result()
+        described = cluster.admin.describe_consumer_groups([group], request_timeout=PATIENCE_SECONDS)[group].result()
         assert described.state == ConsumerGroupState.DEAD
 
     def test_offsets_are_listed_altered_and_listed(self, cluster: Cluster, group: str) -> None:
@@ -191,7 +192,7 @@ class TestKafkaPython:
             TOPIC,
             bootstrap_servers=cluster.bootstrap,
             group_id=group,
-            session_timeout_ms=10_000,
+            session_timeout_ms=45_000,
             heartbeat_interval_ms=200,
             enable_auto_commit=False,
             metadata_max_age_ms=1_000,

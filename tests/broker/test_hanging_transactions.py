@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import Producer
 from data_partitions import batch
 from live_kafka import QUIET, create_topic
+from patience import PATIENCE_SECONDS
 from read_topics import read_topic
 from wire_connection import Wire
 
@@ -19,7 +20,7 @@ from coordinator_core.protocol.error_code import ErrorCode
 from pipelines.examples.private.kafka.broker import PrivateBroker
 from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
-pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.broker, pytest.mark.long]
 
 TOPIC, PRODUCER_ID, EPOCH = "orders", 4711, 3
 #: Last version of Produce whose transactions a leader does not add to the coordinator.
@@ -46,13 +47,13 @@ def bootstrap(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 def test_a_hanging_transaction(bootstrap: str) -> None:
     genuine = Producer({"bootstrap.servers": bootstrap, "transactional.id": "genuine", **QUIET})
-    genuine.init_transactions(30)
+    genuine.init_transactions(PATIENCE_SECONDS)
     genuine.begin_transaction()
     genuine.produce(TOPIC, b"committed", partition=1)
-    genuine.commit_transaction(30)
+    genuine.commit_transaction(PATIENCE_SECONDS)
     genuine.begin_transaction()
     genuine.produce(TOPIC, b"open", partition=1)
-    assert genuine.flush(30) == 0
+    assert genuine.flush(PATIENCE_SECONDS) == 0
 
     # a producer that no coordinator has, an hour ago
     an_hour_ago = int(time.time() * 1000) - _HOUR_MS
@@ -84,5 +85,5 @@ def test_a_hanging_transaction(bootstrap: str) -> None:
     assert hanging() == []
     assert producer() == {**last, "CurrentTransactionStartOffset": "None"}
     assert read_topic(bootstrap, TOPIC, 2) == [b"committed"]
-    genuine.commit_transaction(30)
+    genuine.commit_transaction(PATIENCE_SECONDS)
     assert sorted(read_topic(bootstrap, TOPIC, 2)) == [b"committed", b"open"]

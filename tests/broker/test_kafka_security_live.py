@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
+from patience import PATIENCE_SECONDS
 from server_certificates import self_made_certificate
 
 from coordinator_core.log.errors import AuthenticationFailed, LogMisconfigured, LogUnreachable, NotAuthorized
@@ -78,7 +79,7 @@ def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureBroker]:
         producer = Producer({"bootstrap.servers": broker.bootstrap, "sasl.username": USER, "sasl.password": PASSWORD, **settings})
         for number in range(3):
             producer.produce(TOPIC, b"%d" % number)
-        assert producer.flush(30) == 0
+        assert producer.flush(PATIENCE_SECONDS) == 0
         yield SecureBroker(broker.bootstrap, certificate)
         close_idle_connections()
 
@@ -104,10 +105,9 @@ def test_a_wrong_password_fails_at_once_and_is_not_shown(
     secure: SecureBroker, mechanism: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    started = time.monotonic()
     with pytest.raises(AuthenticationFailed, match=r"^authentication failed: ") as failure:
         secure.read(PLAIN | {"sasl_mechanism": mechanism, "sasl_password": "wrong-and-secret"})
-    assert time.monotonic() - started < 2
+    assert "waiting for the brokers" not in caplog.text
     assert "wrong-and-secret" not in str(failure.value) + repr(failure.value)
     assert failure.value.__cause__ is None
     assert "wrong-and-secret" not in caplog.text

@@ -11,7 +11,7 @@ from live_kafka import QUIET
 
 from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.broker
 
 TOPIC, PARTITIONS, LIVE, EMPTY = "orders", 4, "live", "empty"
 VERSIONS = ["1.1.1", *(pytest.param(version, marks=pytest.mark.slow) for version in ("2.8.2", "3.9.1", "4.1.1"))]

@@ -11,14 +11,16 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from eventually import at_least, eventually
-from following import LIMIT_SECONDS, Job
+from following import Job
 from live_kafka import QUIET, create_topic
+from patience import LIMIT_SECONDS, PATIENCE_SECONDS
 
+from coordinator_core.sources.kafka_connection import close_idle_connections
 from pipelines.examples.private.kafka.broker import PrivateBroker
 from pipelines.query.engine import Snapshot
 from pipelines.runtime.errors import GrouplakeError, UsageError
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.long]
 
 PARTITIONS = 2
 RECORDS_PER_SECOND = 200
@@ -26,6 +28,14 @@ AWAY_SECONDS = 30
 #: Consumers commit every second. Ten seconds of records are more than a healthy group is ever behind, and a third of what a
 #: comparison with commits from before the absence would show.
 MOST_LAG = 10 * RECORDS_PER_SECOND
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[PrivateBroker]:
+    """A broker of this file's own: with 40 records a batch, the job would read the commits of other tests for minutes."""
+    with PrivateBroker("4.1.1", offsets_partitions=4) as running:
+        yield running
+        close_idle_connections()
 
 
 @contextmanager
@@ -41,7 +51,7 @@ def traffic(bootstrap: str, topic: str, groups: list[str]) -> Iterator[None]:
                 producer.produce(topic, b"record", partition=sent % PARTITIONS)
                 sent += 1
             producer.poll(0)
-        producer.flush(10)
+        producer.flush(PATIENCE_SECONDS)
 
     def consume(group: str) -> None:
         settings = {"group.id": group, "auto.offset.reset": "earliest", "auto.commit.interval.ms": 1_000}
@@ -120,7 +130,7 @@ class Reader:
 
 
 # each second brings four records; an absence is several batches of 40, also on a machine that needs seconds for one
-@pytest.mark.parametrize("limit", [0, 40], ids=["one batch", "small batches"])
+@pytest.mark.parametrize("limit", [pytest.param(0, marks=pytest.mark.slow), 40], ids=["one batch", "small batches"])
 def test_a_job_that_comes_back_calls_no_healthy_group_dead(broker: PrivateBroker, topic: str, tmp_path: Path, limit: int) -> None:
     create_topic(broker.bootstrap, topic, PARTITIONS)
     groups = [f"{topic}-{name}" for name in ("billing", "search")]

@@ -15,6 +15,7 @@ from confluent_kafka import Producer, TopicPartition
 from end_offset_rows import samples_from
 from live_kafka import create_topic, delete_topic, produce
 from live_lag import LiveLag, now_ms
+from patience import PATIENCE_SECONDS
 
 from coordinator_core.sources.kafka_connection import close_idle_connections
 from coordinator_core.sources.segment_offsets import SegmentOffsetsSampler
@@ -22,7 +23,7 @@ from coordinator_core.sources.topic_offsets import TopicOffsetsSampler
 from pipelines.examples.private.kafka.broker import PrivateBroker
 from pipelines.examples.private.kafka.clients import Clients
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(300), pytest.mark.long]
+pytestmark = [pytest.mark.broker, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +68,7 @@ def transaction(producer: Producer, topic: str, count: int) -> None:
     producer.begin_transaction()
     for _ in range(count):
         producer.produce(topic, b"record", partition=0)
-    assert producer.flush(30) == 0
+    assert producer.flush(PATIENCE_SECONDS) == 0
 
 
 def seconds(at: datetime) -> float:
@@ -100,7 +101,7 @@ def test_a_marker_at_the_end_is_no_data(broker: PrivateBroker, clients: Clients,
     create_topic(broker.bootstrap, topic)
     producer = clients.transaction(f"writer-{topic}")
     transaction(producer, topic, 5)
-    producer.commit_transaction(30)
+    producer.commit_transaction(PATIENCE_SECONDS)
     commit(clients, topic, 5)
     first = row_of(lag, topic)
     assert (first["latest_offset"], first["lag"], first["data_lag"]) == (6, 1, None)
@@ -111,7 +112,7 @@ def test_a_marker_at_the_end_is_no_data(broker: PrivateBroker, clients: Clients,
     assert_as_kafka_describes(lag, broker, f"reader-{topic}")
     # a record after the marker
     transaction(producer, topic, 1)
-    producer.commit_transaction(30)
+    producer.commit_transaction(PATIENCE_SECONDS)
     assert row_of(lag, topic)["data_lag"] is None
     assert row_of(lag, topic)["data_lag"] == 1
 
@@ -122,7 +123,7 @@ def test_an_open_transaction_blocks_and_aborted_records_are_no_data(
     create_topic(broker.bootstrap, topic)
     producer = clients.transaction(f"writer-{topic}")
     transaction(producer, topic, 5)
-    producer.commit_transaction(30)
+    producer.commit_transaction(PATIENCE_SECONDS)
     commit(clients, topic, 6)
     assert row_of(lag, topic)["blocked_by_transaction"] is False
     transaction(producer, topic, 3)
@@ -133,7 +134,7 @@ def test_an_open_transaction_blocks_and_aborted_records_are_no_data(
     assert sample["last_stable"] == 6
     # the fate of the records is open
     assert row_of(lag, topic)["data_lag"] is None
-    producer.abort_transaction(30)
+    producer.abort_transaction(PATIENCE_SECONDS)
     aborted = row_of(lag, topic)
     assert (aborted["latest_offset"], aborted["lag"], aborted["blocked_by_transaction"]) == (10, 4, False)
     counted = row_of(lag, topic)
@@ -185,7 +186,7 @@ def test_deleted_records_are_lost_and_the_age_is_kept(broker: PrivateBroker, cli
     row_of(lag, topic)
     readable = write(broker, topic, 10)
     row_of(lag, topic)
-    clients.admin.delete_records([TopicPartition(topic, 0, 7)])[TopicPartition(topic, 0)].result(30)
+    clients.admin.delete_records([TopicPartition(topic, 0, 7)])[TopicPartition(topic, 0)].result(PATIENCE_SECONDS)
     row = row_of(lag, topic)
     assert (row["earliest_offset"], row["messages_lost"], row["lag_reason"]) == (7, 7, "records_lost")
     assert (row["lag"], row["retention_margin_seconds"]) == (10, 0)
@@ -247,7 +248,7 @@ def test_a_copy_of_the_log_directory_has_the_same_ends(
 ) -> None:
     create_topic(broker.bootstrap, topic, 3)
     produce(broker.bootstrap, topic, [(partition, None, b"record") for partition in range(2) for _ in range(500)])
-    clients.admin.delete_records([TopicPartition(topic, 0, 30)])[TopicPartition(topic, 0)].result(30)
+    clients.admin.delete_records([TopicPartition(topic, 0, 30)])[TopicPartition(topic, 0)].result(PATIENCE_SECONDS)
     wanted = {topic: range(3)}
     live = TopicOffsetsSampler(f"kafka://{broker.bootstrap}/__consumer_offsets", None, now_ms).sample(wanted)
     before = now_ms()

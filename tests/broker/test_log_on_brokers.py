@@ -1,6 +1,5 @@
 """A topic of a broker as the coordinator's log: one owner per partition, and what was acknowledged is there."""
 
-import time
 from collections.abc import Iterator
 from uuid import uuid4
 
@@ -8,6 +7,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from eventually import equal_to, eventually
 from live_kafka import QUIET, create_topic, produce
+from patience import PATIENCE_SECONDS
 
 from coordinator_core.log.columns import to_log_records
 from coordinator_core.segment_log.append_batch import AppendBatch
@@ -18,10 +18,11 @@ from coordinator_core.topic_log.owned_partition import OwnedPartition
 from coordinator_core.topic_log.topic_log import TopicLog
 from pipelines.examples.private.kafka.broker import PrivateBroker
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.broker
 
 SETTINGS = LogTopicSettings(partitions=2, replication_factor=3, segment_bytes=1_048_576)
-APPEND_MS = 5_000
+#: For appends to a broker that is there, and for the one that has to fail.
+PATIENT_MS, APPEND_MS = int(PATIENCE_SECONDS * 1000), 5_000
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +32,8 @@ def broker() -> Iterator[PrivateBroker]:
         yield running
 
 
-def opened(broker: PrivateBroker, topic: str) -> TopicLog:
-    return TopicLog(f"kafka://{broker.bootstrap}/{topic}", {}, SETTINGS, APPEND_MS)
+def opened(broker: PrivateBroker, topic: str, append_ms: int = PATIENT_MS) -> TopicLog:
+    return TopicLog(f"kafka://{broker.bootstrap}/{topic}", {}, SETTINGS, append_ms)
 
 
 def keys(partition: OwnedPartition) -> list[bytes | None]:
@@ -76,7 +77,7 @@ def test_an_open_transaction_of_a_killed_owner_is_aborted(broker: PrivateBroker,
     producer.begin_transaction()
     producer.produce(topic, b"value", b"lost", partition=0)
     # written, and not committed
-    assert producer.flush(10) == 0
+    assert producer.flush(PATIENCE_SECONDS) == 0
     assert keys(next_owner) == [b"kept"]
 
 
@@ -126,15 +127,13 @@ def test_a_record_of_another_writer_is_read_and_its_open_transaction_is_named(br
 
 def test_an_owner_outlasts_a_restart_of_the_broker(topic: str) -> None:
     with PrivateBroker() as broker:
-        log = opened(broker, topic)
+        log = opened(broker, topic, APPEND_MS)
         partition = log.partition(0)
         assert keys(partition) == []
         partition.append([batch(b"before")], 1_000)
         broker.kill()
-        began = time.monotonic()
         with pytest.raises(PartitionLost):
             partition.append([batch(b"while it is away")], 2_000)
-        assert time.monotonic() - began < 4 * APPEND_MS / 1000
         broker.start()
         loaded = eventually("the partition is loaded again", lambda: _loaded(partition), lambda found: found is not None)
         assert loaded in ([b"before"], [b"before", b"while it is away"])

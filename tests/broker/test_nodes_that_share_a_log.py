@@ -8,13 +8,14 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from eventually import equal_to, eventually
 from live_kafka import QUIET
+from patience import PATIENCE_SECONDS
 
 from pipelines.cli.main import main
 from pipelines.examples.private.kafka.broker import PrivateBroker
 from pipelines.examples.private.private_coordinator import PrivateCoordinator, PrivateCoordinatorError
 from pipelines.query.engine import Snapshot
 
-pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.broker, pytest.mark.long]
 
 PARTITIONS = 8
 GROUPS = [f"group-{number}" for number in range(20)]
@@ -82,7 +83,7 @@ def test_a_killed_node_loses_nothing(broker: PrivateBroker, tmp_path: Path) -> N
             commit(first.bootstrap, group, number)
         with second:
             second.wait_until_active(PARTITIONS // 2)
-            described = AdminClient({"bootstrap.servers": second.bootstrap, **QUIET}).list_topics(timeout=10)
+            described = AdminClient({"bootstrap.servers": second.bootstrap, **QUIET}).list_topics(timeout=PATIENCE_SECONDS)
             assert {number: f"{each.host}:{each.port}" for number, each in described.brokers.items()} == {
                 1: first.bootstrap,
                 2: second.bootstrap,

@@ -1,6 +1,5 @@
 """`sendOffsetsToTransaction` of librdkafka and of Kafka's Java client: commits, aborts, zombies, a killed coordinator."""
 
-import socket
 from collections.abc import Iterator, Mapping
 from functools import partial
 from types import MappingProxyType
@@ -16,13 +15,14 @@ from group_offsets import committed
 from java_clients import JavaClients, java_clients
 from java_transactions import JavaFailure, java_offset_producer
 from live_kafka import QUIET, SURVIVES_RESTARTS
+from patience import PATIENCE_SECONDS
 
+from pipelines.examples.private.kafka.ports import PortReservation
 from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(240), pytest.mark.long]
+pytestmark = [pytest.mark.broker, pytest.mark.long]
 
 TOPIC = "orders"
-SECONDS = 30
 VERSIONS = [
     "4.1.1",
     "2.0.1",
@@ -41,13 +41,13 @@ SETTINGS: dict[str, Any] = {
 def coordinator(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateCoordinator]:
     log = tmp_path_factory.mktemp("coordinator") / "log"
     # a coordinator that is killed and started again keeps its address
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        listen = f"127.0.0.1:{probe.getsockname()[1]}"
+    reserved = PortReservation()
+    listen = f"127.0.0.1:{reserved.port}"
     with PrivateCoordinator(log, topics={TOPIC: 2}, listen=listen, era=request.param, **SETTINGS) as running:
         yield running
         # a request that the coordinator does not support
         assert [line["reason"] for line in running.events("connection ended")] == []
+    reserved.release()
 
 
 @pytest.fixture
@@ -69,13 +69,13 @@ class RdkafkaProducer:
         self._consumer = Consumer({**settings, "group.id": name, "enable.auto.commit": False})
 
     def init(self) -> None:
-        self._producer.init_transactions(SECONDS)
+        self._producer.init_transactions(PATIENCE_SECONDS)
 
     def commit(self, offset: int, *, aborts: bool = False) -> None:
         self._producer.begin_transaction()
         metadata = self._consumer.consumer_group_metadata()
-        self._producer.send_offsets_to_transaction([TopicPartition(TOPIC, 0, offset)], metadata, SECONDS)
-        (self._producer.abort_transaction if aborts else self._producer.commit_transaction)(SECONDS)
+        self._producer.send_offsets_to_transaction([TopicPartition(TOPIC, 0, offset)], metadata, PATIENCE_SECONDS)
+        (self._producer.abort_transaction if aborts else self._producer.commit_transaction)(PATIENCE_SECONDS)
 
     def close(self) -> None:
         self._consumer.close()

@@ -14,7 +14,7 @@ from pipelines.examples.private.kafka.clients import Clients
 from pipelines.query.engine import Snapshot
 from pipelines.tables.store import TableStore
 
-pytestmark = [pytest.mark.spark, pytest.mark.broker, pytest.mark.usefixtures("spark"), pytest.mark.timeout(300), pytest.mark.long]
+pytestmark = [pytest.mark.spark, pytest.mark.broker, pytest.mark.usefixtures("spark"), pytest.mark.long]
 
 MINUTES = 25
 

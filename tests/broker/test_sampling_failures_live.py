@@ -9,6 +9,7 @@ from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, A
 from end_offset_rows import samples_from
 from live_kafka import create_topic, delete_topic
 from live_lag import LiveLag, now_ms
+from patience import PATIENCE_SECONDS
 from private_cluster import PrivateCluster
 
 from coordinator_core.sources.kafka_connection import close_idle_connections
@@ -16,7 +17,7 @@ from coordinator_core.sources.topic_offsets import TopicOffsetsSampler
 from pipelines.examples.private.kafka.broker import PrivateBroker
 from pipelines.examples.private.kafka.clients import Clients
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(300), pytest.mark.long]
+pytestmark = [pytest.mark.broker, pytest.mark.long]
 
 VISIBLE, SECRET, UNREADABLE = "visible", "secret", "unreadable"
 READER, PASSWORD = "reader", "reader-secret"
@@ -38,7 +39,7 @@ def allow(admin: AdminClient, resource: ResourceType, name: str, *operations: Ac
         for operation in operations
     ]
     for future in admin.create_acls(acls).values():
-        future.result(30)
+        future.result(PATIENCE_SECONDS)
 
 
 @pytest.fixture(scope="module")

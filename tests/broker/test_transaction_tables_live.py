@@ -12,6 +12,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from eventually import eventually
 from jobs import run_job
+from patience import PATIENCE_SECONDS
 from transaction_tables import tables_without_records
 
 from pipelines.cli import main
@@ -23,9 +24,7 @@ from pipelines.runtime.timestamps import now_ms
 from pipelines.source.address import parse_address
 from pipelines.source.transaction_log import transaction_address
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(240), pytest.mark.long]
-
-SECONDS = 30
+pytestmark = [pytest.mark.broker, pytest.mark.long]
 
 
 class Cluster(NamedTuple):
@@ -55,15 +54,15 @@ class Member:
         self.name = name
         self._producer = Producer({**settings, "transactional.id": name, "transaction.timeout.ms": 600_000})
         self._consumer = Consumer({**settings, "group.id": name, "enable.auto.commit": False})
-        self._producer.init_transactions(SECONDS)
+        self._producer.init_transactions(PATIENCE_SECONDS)
 
     def begin(self, topic: str, offset: int) -> None:
         self._producer.begin_transaction()
         offsets = [TopicPartition(topic, 0, offset)]
-        self._producer.send_offsets_to_transaction(offsets, self._consumer.consumer_group_metadata(), SECONDS)
+        self._producer.send_offsets_to_transaction(offsets, self._consumer.consumer_group_metadata(), PATIENCE_SECONDS)
 
     def end(self, *, aborts: bool = False) -> None:
-        (self._producer.abort_transaction if aborts else self._producer.commit_transaction)(SECONDS)
+        (self._producer.abort_transaction if aborts else self._producer.commit_transaction)(PATIENCE_SECONDS)
 
     def close(self) -> None:
         self._consumer.close()
@@ -72,8 +71,8 @@ class Member:
 def created(bootstrap: str, topic: str) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     for future in admin.create_topics([NewTopic(topic, 2, 1)]).values():
-        future.result(SECONDS)
-    eventually("the topic is there", lambda: topic in admin.list_topics(timeout=SECONDS).topics)
+        future.result(PATIENCE_SECONDS)
+    eventually("the topic is there", lambda: topic in admin.list_topics(timeout=PATIENCE_SECONDS).topics)
 
 
 def read(source: str, tables: Path) -> Snapshot:

@@ -27,7 +27,7 @@ from pipelines.examples.private.kafka.broker import PrivateBroker
 from pipelines.examples.private.kafka.distribution import version_tuple
 from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(280), pytest.mark.long]
+pytestmark = [pytest.mark.broker, pytest.mark.long]
 
 OFFSETS_PARTITIONS, TRANSACTION_PARTITIONS = 4, 2
 

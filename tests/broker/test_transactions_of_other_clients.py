@@ -14,12 +14,13 @@ from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 from live_kafka import QUIET
 from member_programs import go_member
+from patience import PATIENCE_SECONDS
 from read_topics import read_topic
 
 from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
 # the first run downloads and builds the clients
-pytestmark = [pytest.mark.broker, pytest.mark.long, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.broker, pytest.mark.long]
 
 PARTITIONS, RECORDS = 3, 200
 SETTINGS: dict[str, Any] = {
@@ -48,7 +49,7 @@ def offsets(coordinator: PrivateCoordinator, group: str) -> dict[tuple[str, int]
 def test_franz_go(coordinator: PrivateCoordinator) -> None:
     group = f"franz-{uuid4().hex[:8]}"
     command = [*go_member("transactions"), coordinator.bootstrap, group, "franz-in", "franz-out", group, str(RECORDS)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     ends = [line.split() for line in done.stdout.splitlines()]
     assert ends[0][0] == "false"
@@ -66,7 +67,7 @@ def test_kafka_python(coordinator: PrivateCoordinator) -> None:
     idempotent = KafkaProducer(bootstrap_servers=coordinator.bootstrap, enable_idempotence=True)
     for number in range(RECORDS):
         idempotent.send("python-in", b"python %d" % number)
-    idempotent.flush(30)
+    idempotent.flush(PATIENCE_SECONDS)
     idempotent.close()
     assert sorted(read_topic(coordinator.bootstrap, "python-in", PARTITIONS)) == sorted(
         b"python %d" % number for number in range(RECORDS)
@@ -93,9 +94,9 @@ def test_kafka_python(coordinator: PrivateCoordinator) -> None:
         second.init_transactions()
         first.begin_transaction()
         with pytest.raises(KafkaError):
-            first.send("python-out", b"zombie").get(20)
+            first.send("python-out", b"zombie").get(PATIENCE_SECONDS)
         second.begin_transaction()
-        second.send("python-out", b"new").get(20)
+        second.send("python-out", b"new").get(PATIENCE_SECONDS)
         second.commit_transaction()
         eventually("the new producer commits", visible, equal_to(sorted([*expected, b"new"])))
     finally:

@@ -23,7 +23,7 @@ from coordinator_core.protocol.transactions import InitProducerIdRequest, InitPr
 from pipelines.examples.private.kafka.broker import PrivateBroker
 from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
-pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
 BROKER, LAST_STABLE, UNSTABLE = "4.3.0", 5, 6
 OF_TRANSACTIONS = [*TRANSACTION_APIS.values(), apis.TXN_OFFSET_COMMIT, apis.WRITE_TXN_MARKERS, apis.DESCRIBE_PRODUCERS]

@@ -15,7 +15,7 @@ from pipelines.examples.history import incidents
 from pipelines.examples.history.topics import MINUTE
 
 #: The first test builds the tables, which takes minutes beside other work.
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(900), pytest.mark.long]
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 #: Half the width of a line, and the rounding of its place, in units of the drawing.
 _NEAR = 0.6

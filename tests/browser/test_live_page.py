@@ -80,7 +80,7 @@ def wait_for_update(page: Page, feed: Feed) -> None:
     """Add a batch and wait until the page has it."""
     before = page.locator("footer p").first.inner_text()
     feed.batch()
-    expect(page.locator("footer p").first).not_to_have_text(re.compile(re.escape(before)), timeout=20_000)
+    expect(page.locator("footer p").first).not_to_have_text(re.compile(re.escape(before)))
 
 
 def query(page: Page) -> dict[str, str]:

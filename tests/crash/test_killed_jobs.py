@@ -147,7 +147,7 @@ def test_named_steps(way: str, job: Following) -> None:
     job.compare()
 
 
-@pytest.mark.timeout(600 + 120 * JOBS)
+@pytest.mark.timeout(1_200 + 240 * JOBS)
 def test_random_moments(job: Following) -> None:
     """Moments are spread over the span from the first write of a run to its end."""
     draw, killed, longest, seen = random.Random(SEED), Counter[str](), SHORTEST, Reader(job.tables)

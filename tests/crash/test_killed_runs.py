@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import LIMIT_SECONDS
 
 from pipelines.tables import definitions
 from pipelines.upkeep.sample_retention import THINNED
@@ -58,7 +59,7 @@ SOME_POINTS = (
 )
 
 
-def killed(folder: Path, *arguments: str, limit_seconds: int = 280) -> dict[str, Any]:
+def killed(folder: Path, *arguments: str, limit_seconds: float = LIMIT_SECONDS) -> dict[str, Any]:
     command = [sys.executable, str(HARNESS), str(folder), "--seed", str(SEED), *arguments]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=limit_seconds, cwd=HARNESS.parents[2], check=False)
     print(ended.stdout)
@@ -68,7 +69,7 @@ def killed(folder: Path, *arguments: str, limit_seconds: int = 280) -> dict[str,
     return report
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_some_steps_and_a_few_random_moments(tmp_path: Path) -> None:
     report = killed(tmp_path, "--steps", "3", "--points", *SOME_POINTS, "--kills", str(len(SOME_POINTS) + 6))
     assert report["points"] == list(SOME_POINTS)
@@ -84,10 +85,10 @@ def test_every_named_step(vacuum_hours: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(60 + 20 * KILLS)
+@pytest.mark.timeout(1_200 + 60 * KILLS)
 @pytest.mark.parametrize(("vacuum_hours", "share"), [("0", 4), ("1", 1)])
 def test_random_moments(vacuum_hours: str, share: int, tmp_path: Path) -> None:
     kills = -(-KILLS // share)
-    report = killed(tmp_path, "--kills", str(kills), "--vacuum-hours", vacuum_hours, limit_seconds=60 + 20 * kills)
+    report = killed(tmp_path, "--kills", str(kills), "--vacuum-hours", vacuum_hours, limit_seconds=1_200 + 60 * kills)
     assert report["kills"] == kills
     assert vacuum_hours == "0" or report["polls"] > kills // 4

@@ -31,7 +31,6 @@ POINTS = (
     [("position:written", "after:batches"), pytest.param(POINTS, marks=pytest.mark.slow)],
     ids=["two steps", "every step"],
 )
-@pytest.mark.timeout(600)
 def test_killed_at_named_steps(points: tuple[str, ...], tmp_path: Path) -> None:
     log, tables, calm = CrashLog(tmp_path / "log", 1), tmp_path / "tables", tmp_path / "undisturbed"
     log.grow()

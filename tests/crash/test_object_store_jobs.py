@@ -14,7 +14,7 @@ from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 from pipelines.tables.object_stores import Objects
 
-pytestmark = [pytest.mark.store, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.store, pytest.mark.spark, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

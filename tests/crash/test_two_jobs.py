@@ -9,7 +9,7 @@ from table_contents import contents
 
 from pipelines.query.check import check
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 HALTED = "after:offset_history=STOP"
 

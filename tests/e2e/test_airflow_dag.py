@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from deployment_tools import DEPLOY, python_environment
+from deployment_tools import AIRFLOW, DEPLOY, python_environment
+from patience import LIMIT_SECONDS, PATIENCE_SECONDS
 
 from pipelines.cli.parser import parser
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.deployment]
 
-AIRFLOW = "apache-airflow==3.3.2"
 #: Loads the folder of DAGs, and prints what tests compare.
 _LOAD = """
 import json, sys
@@ -55,7 +55,7 @@ def airflow(home: Path, *arguments: str, **variables: str) -> str:
     python = python_environment(AIRFLOW) / "bin"
     command = [str(python / arguments[0]), *arguments[1:]]
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=600, check=False, env=environment(home, **variables), cwd=home
+        command, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False, env=environment(home, **variables), cwd=home
     )
     assert done.returncode == 0, f"{done.stdout[-3000:]}{done.stderr[-3000:]}"
     return done.stdout
@@ -89,7 +89,7 @@ def test_commands_are_ours_and_have_no_secret(loaded: dict[str, Any]) -> None:
 
 def test_a_run_of_the_dag_makes_tables(home: Path, tmp_path: Path) -> None:
     grouplake = str(Path(sys.executable).with_name("grouplake"))
-    subprocess.run([grouplake, "example", str(tmp_path / "log")], check=True, capture_output=True, timeout=60)
+    subprocess.run([grouplake, "example", str(tmp_path / "log")], check=True, capture_output=True, timeout=PATIENCE_SECONDS)
     tables = tmp_path / "tables"
     (tmp_path / "conf.toml").write_text('[kafka]\nsasl_password = "env:KAFKA_PASSWORD"\n')
     variables = {
@@ -102,5 +102,7 @@ def test_a_run_of_the_dag_makes_tables(home: Path, tmp_path: Path) -> None:
     airflow(home, "airflow", "db", "migrate")
     shown = airflow(home, "airflow", "dags", "test", "grouplake_run", **variables)
     assert "hidden" not in shown
-    checked = subprocess.run([grouplake, "check", "--tables", str(tables)], capture_output=True, timeout=120, check=False)
+    checked = subprocess.run(
+        [grouplake, "check", "--tables", str(tables)], capture_output=True, timeout=PATIENCE_SECONDS, check=False
+    )
     assert checked.returncode == 0

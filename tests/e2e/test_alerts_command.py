@@ -12,6 +12,7 @@ import pytest
 from alert_receivers import Webhooks, smtp_server, webhook_server
 from eventually import eventually
 from log_builder import Log
+from patience import PATIENCE_SECONDS
 from table_logs import applied
 
 from coordinator_core.state.era import Era
@@ -61,7 +62,7 @@ def rules(tmp_path: Path, webhooks: Webhooks) -> Path:
         [receivers.ops]
         kind = "webhook"
         url = "{webhooks.url}"
-        timeout = "2s"
+        timeout = "30s"
         """
     )
     return path
@@ -85,7 +86,7 @@ def test_a_dead_job_alerts_from_outside_and_a_restart_does_not_page_again(tables
             )
         finally:
             process.send_signal(signal.SIGTERM)
-            lines += process.communicate(timeout=30)[1].splitlines()
+            lines += process.communicate(timeout=PATIENCE_SECONDS)[1].splitlines()
         assert process.returncode == 0
         assert refused.returncode == 1
         assert "the alerts under" in refused.stderr
@@ -108,7 +109,7 @@ def test_a_start_before_the_first_run_waits_for_the_tables(tmp_path: Path, rules
         applied(log, Era.named("4"), [], str(root))
         eventually("a notification", lambda: len(webhooks.bodies), unless=lambda: None if process.poll() is None else "ended")
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
+        assert process.wait(PATIENCE_SECONDS) == 0
     finally:
         process.kill()
         process.communicate()

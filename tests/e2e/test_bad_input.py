@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from log_builder import Log, member
+from patience import PATIENCE_SECONDS
 from segment_builder import LogBuilder
 from table_logs import applied
 
@@ -379,7 +380,9 @@ def test_the_program_itself_starts_no_java(tmp_path: Path) -> None:
     java.chmod(0o755)
     environment = {**os.environ, "JAVA_HOME": str(tmp_path / "home"), "PATH": f"{java.parent}:{os.environ['PATH']}"}
     for arguments in (["run", "--source", "segments:/nowhere", "--tables", tmp_path / "t"], ["sql"]):
-        found = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=60, check=False, env=environment)
+        found = subprocess.run(
+            [program, *arguments], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False, env=environment
+        )
         assert found.returncode == 2
         assert found.stdout == ""
         assert found.stderr.count("\n") == 1

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from log_builder import Log, member
+from patience import PATIENCE_SECONDS
 from table_logs import applied
 
 from coordinator_core.state.era import ERAS, Era
@@ -110,7 +111,9 @@ def test_bash_completes(tmp_path: Path) -> None:
         "$(complete -p grouplake | sed 's/.*-F \\([^ ]*\\).*/\\1/')" grouplake sh grouplake
         printf '%s\\n' "${{COMPREPLY[@]}}"
     """
-    found = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
+    found = subprocess.run(
+        ["bash", "-c", script], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False, cwd=tmp_path
+    )
     assert found.stderr == ""
     registered, *replies = found.stdout.split("\n")
     assert registered.endswith(" grouplake")
@@ -128,7 +131,7 @@ def test_completion_knows_every_command(shell: str, capsys: Captured) -> None:
 def test_a_reader_that_has_seen_enough(rows: int, tables: str) -> None:
     query = f"SELECT value FROM generate_series(1, {rows})"
     script = f'"{PROGRAM}" sql --tables "{tables}" "{query}" --format csv | head -1; echo "${{PIPESTATUS[0]}}"'
-    found = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    found = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
     assert found.stderr == ""
     assert found.stdout.splitlines() == ["value", "0"]
 
@@ -138,7 +141,7 @@ def test_a_reader_that_is_gone_already(tables: str) -> None:
     os.close(read)
     with os.fdopen(write, "wb") as pipe:
         command = [str(PROGRAM), "sql", "--tables", tables, "SELECT 1"]
-        found = subprocess.run(command, stdout=pipe, stderr=subprocess.PIPE, timeout=60, check=False)
+        found = subprocess.run(command, stdout=pipe, stderr=subprocess.PIPE, timeout=PATIENCE_SECONDS, check=False)
     assert found.stderr == b""
     assert found.returncode == 0
 
@@ -168,7 +171,7 @@ def test_what_a_command_loads(arguments: list[str], unwanted: set[str], tables: 
         f"main({given!r})\n"
         "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})), file=sys.stderr)"
     )
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True)
     loaded = set(json.loads(found.stderr.splitlines()[-1]))
     assert loaded & unwanted == set()
 
@@ -177,7 +180,7 @@ def test_a_query_from_the_shell_imports_no_pandas(tables: str) -> None:
     program = "import sys; from pipelines.cli import main; main(); print('pandas' in sys.modules)"
     sql = "SELECT committed_offset, commit_timestamp, arrow_cast(1500, 'Timestamp(Nanosecond, None)') AS at FROM offsets"
     command = [sys.executable, "-c", program, "sql", "--tables", tables, "--format", "csv", sql]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    found = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True)
     assert found.stdout.splitlines()[1:] == ["5,2023-11-14T22:13:20.000Z,1970-01-01T00:00:00.000001Z", "False"]
 
 
@@ -222,7 +225,11 @@ def test_as_of_shows_the_tables_as_a_batch_left_them(tables: str, capsys: Captur
 def test_output_is_utf8_in_every_locale(tables: str) -> None:
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     found = subprocess.run(
-        [PROGRAM, "sql", "--tables", tables, "SELECT 'é' AS x"], capture_output=True, timeout=60, check=False, env=environment
+        [PROGRAM, "sql", "--tables", tables, "SELECT 'é' AS x"],
+        capture_output=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+        env=environment,
     )
     assert found.returncode == 0
     assert found.stderr == b""

@@ -1,4 +1,4 @@
-"""Commits for topics and partitions that do not exist: refused as by brokers, and stored by a coordinator without topics."""
+"""Commits for topics and partitions that do not exist: refused as by brokers, or by their number where no topic is known."""
 
 from collections.abc import Iterator
 from uuid import UUID
@@ -108,10 +108,16 @@ def test_nothing_that_exists_reaches_no_group(client: Wire, partitions: tuple[To
     assert "never-created" not in {group.group_id for group in listed}
 
 
-def test_a_coordinator_without_topics_takes_all_commits(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_coordinator_without_topics_takes_all_commits_for_possible_partitions(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
     """It does not know the topics of its clients, which are those of another cluster."""
+    possible = (ORDERS, TopicPartition("orders", 2), TopicPartition("nope", 0), TopicPartition("nope", 99_999))
+    impossible = tuple(TopicPartition("orders", number) for number in (-(2**31), -1, 100_000, 20_000_000, 2**31 - 1))
     with PrivateCoordinator(tmp_path_factory.mktemp("none") / "log") as process:
         wire = Wire(process.port)
-        errors = wire.ask(apis.OFFSET_COMMIT, 8, OffsetCommitRequest("g", offsets(ORDERS, *MISSING))).errors
-        assert set(errors.values()) == {ErrorCode.NONE}
+        errors = wire.ask(apis.OFFSET_COMMIT, 8, OffsetCommitRequest("g", offsets(*possible, *impossible))).errors
+        assert {at for at, error in errors.items() if error is ErrorCode.NONE} == set(possible)
+        assert {errors[at] for at in impossible} == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+        assert fetched(wire, "g") == dict.fromkeys(possible, 3)
         wire.close()

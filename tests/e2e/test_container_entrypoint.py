@@ -8,17 +8,18 @@ from pathlib import Path
 
 import pyspark
 import pytest
-from debian_packages import debian_program
+from debian_packages import tini
 from deployment_tools import DEPLOY
+from patience import LIMIT_SECONDS
 
-pytestmark = [pytest.mark.slow, pytest.mark.debian, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.debian]
 
 FOLDER = DEPLOY / "container"
 
 
 def started(*arguments: str) -> subprocess.CompletedProcess[str]:
     """A run of the entry point with the variables of the image."""
-    programs = [str(Path(sys.executable).parent), str(debian_program("tini", "tini").parent), os.environ["PATH"]]
+    programs = [str(Path(sys.executable).parent), str(tini().parent), os.environ["PATH"]]
     environment = {
         **os.environ,
         "PATH": os.pathsep.join(programs),
@@ -29,7 +30,7 @@ def started(*arguments: str) -> subprocess.CompletedProcess[str]:
         "TINI_SUBREAPER": "1",
     }
     command = [str(FOLDER / "entrypoint.sh"), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=800, env=environment, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS, env=environment, check=False)
 
 
 def test_arguments_are_those_of_our_command() -> None:

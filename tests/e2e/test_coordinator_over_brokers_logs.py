@@ -24,8 +24,11 @@ def test_it_answers_what_the_broker_answered(version: str, tmp_path: Path) -> No
     # partitions without a record are not in the archive
     for partition in recorded["high_watermarks"]:
         (log / f"__consumer_offsets-{partition}").mkdir(exist_ok=True)
-    partitions = len(recorded["high_watermarks"])
-    with PrivateCoordinator(log, era=generation.era, offsets_topic_num_partitions=partitions) as coordinator:
+    settings: dict[str, Any] = {
+        "offsets_topic_num_partitions": len(recorded["high_watermarks"]),
+        "offsets_retention_minutes": genuine.RETENTION_MINUTES,
+    }
+    with PrivateCoordinator(log, era=generation.era, **settings) as coordinator:
         with BrokerQueries(coordinator.bootstrap, generation) as queries:
             committed = queries.offsets(recorded["committed"])
             described = queries.classic([group for group in recorded.get("described", ()) if group not in _MODERN])

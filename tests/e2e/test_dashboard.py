@@ -14,6 +14,7 @@ from dashboards import Dashboard, configuration_file, dashboard
 from eventually import eventually
 from lag_tables import group_row, lag_row, write_tables
 from metrics_text import values
+from patience import PATIENCE_SECONDS
 
 from pipelines.cli import main
 from pipelines.dashboard.options import dashboard_options
@@ -96,7 +97,7 @@ def test_sigterm_ends_it(tables: str) -> None:
 
 
 def test_compression_and_entity_tags(server: Dashboard) -> None:
-    with httpx.Client(base_url=server.url, timeout=60) as client:
+    with httpx.Client(base_url=server.url, timeout=PATIENCE_SECONDS) as client:
         plain = client.get("/metrics", headers={"Accept-Encoding": "identity"})
         compressed = client.get("/metrics", headers={"Accept-Encoding": "gzip"})
         assert plain.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
@@ -114,7 +115,7 @@ def test_compression_and_entity_tags(server: Dashboard) -> None:
 
 def test_errors_are_json(server: Dashboard) -> None:
     for method, path, code in (("GET", "/nothing", 404), ("POST", "/metrics", 405), ("PUT", "/v3/kafka", 405)):
-        response = httpx.request(method, f"{server.url}{path}", timeout=60)
+        response = httpx.request(method, f"{server.url}{path}", timeout=PATIENCE_SECONDS)
         assert response.status_code == code
         found = response.json()
         assert found["error"] is True
@@ -189,14 +190,14 @@ def test_without_the_extra(tables: str) -> None:
         "from pipelines.cli import main\n"
         f"sys.exit(main(['dashboard', '--tables', {tables!r}, '--listen', '127.0.0.1:0']))"
     )
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
     assert found.returncode == 2
     assert found.stderr == "grouplake: grouplake dashboard needs the package fastapi: pip install 'grouplake[dashboard]'\n"
 
 
 def test_what_the_server_loads() -> None:
     program = "import pipelines.dashboard.server.server, sys; print({name.partition('.')[0] for name in sys.modules})"
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True)
     loaded = ast.literal_eval(found.stdout)
     assert "fastapi" in loaded
     assert not {"pyspark", "delta", "sqlglot", "numba", "kafka", "pandas"} & loaded

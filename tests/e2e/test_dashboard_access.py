@@ -10,6 +10,7 @@ import httpx
 import pytest
 from dashboards import Dashboard, dashboard
 from eventually import eventually
+from patience import PATIENCE_SECONDS
 from prometheus_server import PrometheusServer
 from secured_dashboards import PASSWORD, Access, two_teams
 from starlette.routing import BaseRoute
@@ -146,7 +147,7 @@ def paths(found: Iterable[BaseRoute]) -> Iterator[str]:
 def test_no_route_has_a_method_that_could_change_something(method: str, server: Dashboard, tables: str) -> None:
     found = routes(tables)
     assert {"/", "/metrics", "/health", "/v3/kafka/x/consumer/x/lag", "/c/x/sql", "/openapi.json"} <= found
-    with httpx.Client(base_url=server.url, timeout=60, **server.defaults) as client:
+    with httpx.Client(base_url=server.url, timeout=PATIENCE_SECONDS, **server.defaults) as client:
         for path in found:
             answer = client.request(method, path)
             assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD"), path
@@ -227,7 +228,7 @@ def test_no_secret_in_logs_and_a_bounded_number_of_lines(tmp_path: Path, tables:
     verify = ssl.create_default_context(cafile=str(access.certificate))
     wrong = "Wr0ng-" + new_token()
     with dashboard(tables, conf=access.conf(), defaults={"headers": access.bearer(), "verify": verify}) as running:
-        with httpx.Client(base_url=running.url, verify=verify, timeout=60) as client:
+        with httpx.Client(base_url=running.url, verify=verify, timeout=PATIENCE_SECONDS) as client:
             assert client.get("/metrics", headers=access.bearer()).status_code == 200
             for _ in range(30):
                 assert client.get(f"/metrics?token={wrong}", headers=access.bearer(wrong)).status_code == 401

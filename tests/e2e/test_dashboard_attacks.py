@@ -15,6 +15,7 @@ import pytest
 from dashboards import Dashboard, configuration_file, dashboard
 from event_streams import EventStream
 from eventually import eventually
+from patience import PATIENCE_SECONDS
 from secured_dashboards import Access, two_teams
 
 from pipelines.dashboard.server.connection import REQUEST_SECONDS
@@ -37,7 +38,7 @@ def connect(server: Dashboard) -> socket.socket:
     address = urlsplit(server.url)
     assert address.hostname is not None
     assert address.port is not None
-    return socket.create_connection((address.hostname, address.port), timeout=60)
+    return socket.create_connection((address.hostname, address.port), timeout=PATIENCE_SECONDS)
 
 
 def is_closed(connection: socket.socket, drip: bytes) -> bool:
@@ -177,7 +178,9 @@ def secured(access: Access, tables: str) -> Iterator[Dashboard]:
 def test_streams_of_one_user_leave_some_for_others(secured: Dashboard, access: Access) -> None:
     team = access.bearer(access.team_token)
     with ExitStack() as stack:
-        client = stack.enter_context(httpx.Client(base_url=secured.url, verify=secured.defaults["verify"], timeout=60))
+        client = stack.enter_context(
+            httpx.Client(base_url=secured.url, verify=secured.defaults["verify"], timeout=PATIENCE_SECONDS)
+        )
 
         def opened(headers: dict[str, str]) -> httpx.Response:
             return stack.enter_context(client.stream("GET", "/c/east/events", headers=headers))

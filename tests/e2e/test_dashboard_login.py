@@ -15,6 +15,7 @@ from dashboards import Dashboard
 from eventually import eventually
 from joserfc.jwk import RSAKey
 from openid_provider import CLIENT_ID, CLIENT_SECRET, OpenIdProvider, openid_provider
+from patience import PATIENCE_SECONDS
 from secured_dashboards import Access, two_teams
 
 from pipelines.examples.private.kafka.ports import PortReservation
@@ -74,7 +75,7 @@ def provider(running: tuple[Dashboard, OpenIdProvider]) -> OpenIdProvider:
 @pytest.fixture
 def browser(server: Dashboard, access: Access) -> Iterator[httpx.Client]:
     verify = ssl.create_default_context(cafile=str(access.certificate))
-    with httpx.Client(base_url=server.url, verify=verify, headers=HTML, timeout=60) as client:
+    with httpx.Client(base_url=server.url, verify=verify, headers=HTML, timeout=PATIENCE_SECONDS) as client:
         yield client
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 from dashboards import Dashboard, dashboard
+from patience import PATIENCE_SECONDS
 from reverse_proxy import reverse_proxy
 from secured_dashboards import Access, two_teams
 
@@ -28,7 +29,7 @@ def server(access: Access, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 def get(url: str, access: Access, **headers: str) -> httpx.Response:
     verify = ssl.create_default_context(cafile=str(access.certificate))
-    return httpx.get(f"{url}/metrics", headers={**access.bearer(), **headers}, verify=verify, timeout=60)
+    return httpx.get(f"{url}/metrics", headers={**access.bearer(), **headers}, verify=verify, timeout=PATIENCE_SECONDS)
 
 
 def test_through_the_proxy(server: Dashboard, access: Access) -> None:

@@ -12,6 +12,7 @@ import pytest
 from dashboards import Dashboard, configuration_file, dashboard
 from eventually import eventually
 from log_builder import Log
+from patience import PATIENCE_SECONDS
 from processes import family
 from secured_dashboards import two_teams
 from table_logs import applied
@@ -35,7 +36,7 @@ def server(tables: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Da
 
 
 def query(server: Dashboard, sql: str, **parameters: str) -> httpx.Response:
-    return server.get("/c/east/sql", params={"q": sql, **parameters}, timeout=120)
+    return server.get("/c/east/sql", params={"q": sql, **parameters}, timeout=PATIENCE_SECONDS)
 
 
 def test_it_is_off_by_default(tables: str) -> None:

@@ -1,6 +1,5 @@
 """Topics with data and librdkafka: records, transactions and administration, before and after a kill."""
 
-import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,10 +17,12 @@ from confluent_kafka.admin import (
 )
 from eventually import equal_to, eventually
 from live_kafka import QUIET
+from patience import PATIENCE_SECONDS
 
+from pipelines.examples.private.kafka.ports import PortReservation
 from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
-pytestmark = [pytest.mark.timeout(120), pytest.mark.long]
+pytestmark = pytest.mark.long
 
 TOPIC, PARTITIONS, WITHOUT_DATA = "orders", 2, "declared"
 SETTINGS: dict[str, Any] = {
@@ -33,21 +34,16 @@ SETTINGS: dict[str, Any] = {
 SPECS: Any = OffsetSpec
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 @pytest.fixture
 def coordinator(tmp_path: Any) -> Iterator[PrivateCoordinator]:
     topics: dict[str, Any] = {TOPIC: {"partitions": PARTITIONS, "data": True}, WITHOUT_DATA: 3}
-    listen = f"127.0.0.1:{free_port()}"
+    reserved = PortReservation()
+    listen = f"127.0.0.1:{reserved.port}"
     with PrivateCoordinator(tmp_path / "log", topics=topics, listen=listen, **SETTINGS) as running:
         yield running
         assert [line["reason"] for line in running.events("connection ended")] == []
         assert running.events("unexpected error") == []
+    reserved.release()
 
 
 def producer(coordinator: PrivateCoordinator, **settings: Any) -> Producer:
@@ -65,7 +61,7 @@ def produced(sender: Producer, values: list[str], topic: str = TOPIC) -> None:
 
     for value in values:
         sender.produce(topic, value.encode(), key=value.encode(), on_delivery=delivered)
-    assert sender.flush(30) == 0
+    assert sender.flush(PATIENCE_SECONDS) == 0
     assert failures == []
 
 
@@ -102,7 +98,7 @@ def read(coordinator: PrivateCoordinator, count: int, isolation: str = "read_com
 def result(futures: Any, key: Any) -> Any:
     """The result of an admin request, or the name of its error."""
     try:
-        return futures[key].result(10)
+        return futures[key].result(PATIENCE_SECONDS)
     except KafkaException as error:
         return error.args[0].name()
 
@@ -122,17 +118,17 @@ def test_records_survive_a_kill(coordinator: PrivateCoordinator) -> None:
 
 def test_only_committed_records_are_read(coordinator: PrivateCoordinator) -> None:
     sender = producer(coordinator, transactional_id="writer")
-    sender.init_transactions(20)
+    sender.init_transactions(PATIENCE_SECONDS)
     committed, aborted = [], []
     for number in range(4):
         values = [f"{number}-{each}" for each in range(10)]
         sender.begin_transaction()
         produced(sender, values)
         if number % 2:
-            sender.abort_transaction(20)
+            sender.abort_transaction(PATIENCE_SECONDS)
             aborted += values
         else:
-            sender.commit_transaction(20)
+            sender.commit_transaction(PATIENCE_SECONDS)
             committed += values
     sender.begin_transaction()
     produced(sender, ["open"])
@@ -171,7 +167,7 @@ def test_topics_are_created_changed_and_deleted(coordinator: PrivateCoordinator)
     )
     assert (described["cleanup.policy"].value, described["segment.bytes"].value) == ("compact", "5000")
     assert read(coordinator, 1, topic="new") == ["kept"]
-    found = {name: len(topic.partitions) for name, topic in admin.list_topics(timeout=10).topics.items()}
+    found = {name: len(topic.partitions) for name, topic in admin.list_topics(timeout=PATIENCE_SECONDS).topics.items()}
     assert found == {"new": 2, TOPIC: 2, WITHOUT_DATA: 3, "__consumer_offsets": 2, "__transaction_state": 2}
 
     deleted = admin.delete_topics(["new", TOPIC, WITHOUT_DATA, "missing"])
@@ -181,7 +177,7 @@ def test_topics_are_created_changed_and_deleted(coordinator: PrivateCoordinator)
         WITHOUT_DATA: "TOPIC_DELETION_DISABLED",
         "missing": "UNKNOWN_TOPIC_OR_PART",
     }
-    assert "new" not in admin.list_topics(timeout=10).topics
+    assert "new" not in admin.list_topics(timeout=PATIENCE_SECONDS).topics
     assert not list(coordinator.directory.glob("new-*"))
 
 
@@ -191,7 +187,7 @@ def test_offsets_agree(coordinator: PrivateCoordinator) -> None:
     sender = producer(coordinator)
     for number in range(10):
         sender.produce(TOPIC, b"v", partition=0, timestamp=1_700_000_000_000 + number)
-        assert sender.flush(10) == 0
+        assert sender.flush(PATIENCE_SECONDS) == 0
     at, empty = TopicPartition(TOPIC, 0), TopicPartition(WITHOUT_DATA, 1)
 
     def offset(partition: TopicPartition, spec: Any) -> int:

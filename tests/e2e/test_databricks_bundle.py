@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 import yaml
 from deployment_tools import DATABRICKS_TYPES, DEPLOY, python_packages
+from patience import PATIENCE_SECONDS
 
 from pipelines.cli.parser import parser
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.deployment]
 
 #: Reads jobs as JSON; prints the first thing that their types refuse, or nothing.
 _CHECK = """
@@ -37,7 +38,7 @@ def refused(jobs: dict[str, Any]) -> str:
     environment = {**os.environ, "PYTHONPATH": str(python_packages(DATABRICKS_TYPES))}
     command = [sys.executable, "-c", _CHECK]
     done = subprocess.run(
-        command, input=json.dumps(jobs), capture_output=True, text=True, timeout=120, env=environment, check=True
+        command, input=json.dumps(jobs), capture_output=True, text=True, timeout=PATIENCE_SECONDS, env=environment, check=True
     )
     return done.stdout.strip()
 

@@ -1,17 +1,16 @@
-"""Downloads of Debian packages: dependencies, package lists of our own, progress, and a download that hangs."""
+"""Downloads of Debian packages: dependencies, package lists of our own, progress, a download that hangs, a broken package."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import apt_downloads
 import pytest
 from apt_downloads import DownloadError, download_missing
+from checked_commands import CommandFailed
 from debian_packages import debian_files_with_dependencies, library_path
 
-pytestmark = [
-    pytest.mark.debian,
-    pytest.mark.skipif(not apt_downloads.is_apt_here(), reason="no `apt-get` and `dpkg-deb` in PATH"),
-]
+pytestmark = pytest.mark.skipif(not apt_downloads.is_apt_here(), reason="no `apt-get` and `dpkg-deb` in PATH")
 
 
 def apt_that(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,6 +22,32 @@ def apt_that(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
 
 
+def test_packages_are_unpacked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    library = tmp_path / "libone" / "usr" / "lib" / "x86_64-linux-gnu" / "libone.so.0"
+    control = tmp_path / "libone" / "DEBIAN" / "control"
+    for file, text in ((library, ""), (control, "Package: libone\nVersion: 1\nArchitecture: all\nMaintainer: x\n")):
+        file.parent.mkdir(parents=True)
+        file.write_text(text)
+    subprocess.run(["dpkg-deb", "--build", tmp_path / "libone", tmp_path / "libone.deb"], check=True, capture_output=True)
+    apt_that(tmp_path, f"cp {tmp_path}/libone.deb archives", monkeypatch)
+    monkeypatch.setenv("GROUPLAKE_CACHE", str(tmp_path / "cache"))
+    lines: list[str] = []
+    files = debian_files_with_dependencies("libone", lines.append)
+    assert lines == [f"downloading libone-with-dependencies of Debian (once; kept in {files})"]
+    assert library_path(files) == str(files / "usr" / "lib" / "x86_64-linux-gnu")
+    assert debian_files_with_dependencies("libone", pytest.fail) == files
+    assert sorted(each.name for each in files.iterdir()) == ["usr"]
+
+
+def test_a_package_that_cannot_be_unpacked_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    apt_that(tmp_path, "echo none > archives/broken.deb", monkeypatch)
+    monkeypatch.setenv("GROUPLAKE_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(CommandFailed, match=r"(?s)`dpkg-deb -x .*broken.deb.*exit code 2:.*is not a Debian format archive"):
+        debian_files_with_dependencies("broken")
+    assert not (tmp_path / "cache" / "debian" / "broken-with-dependencies").exists()
+
+
+@pytest.mark.network
 def test_a_package_with_its_dependencies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a machine that has libc and nothing else."""
     libc = "Package: libc6\nStatus: install ok installed\nPriority: optional\nMaintainer: x\nArchitecture: {}\nVersion: 99\n"

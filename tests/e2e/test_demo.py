@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import LIMIT_SECONDS, PATIENCE_SECONDS
 
 #: The first needs no client but ours.
 _WITHOUT_CONFLUENT = "sys.modules['confluent_kafka'] = None"
@@ -16,7 +17,9 @@ def demo(folder: Path, *arguments: str, before: str = "") -> str:
     """What it prints, once it has ended well."""
     command = [sys.executable, "-c", f"import sys; {before}\nfrom pipelines.cli import main; sys.exit(main())", "demo"]
     environment = {**os.environ, "TMPDIR": str(folder)}
-    ended = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=250, check=False, env=environment)
+    ended = subprocess.run(
+        [*command, *arguments], capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False, env=environment
+    )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "Traceback" not in ended.stderr
     return ended.stdout
@@ -65,7 +68,7 @@ def test_the_error_of_a_job_that_cannot_start_ends_the_demonstration_at_once(tmp
     environment = {**os.environ, "TMPDIR": str(tmp_path), "PATH": str(tmp_path)}
     environment.pop("JAVA_HOME", None)
     command = [sys.executable, "-c", "import sys; from pipelines.cli import main; sys.exit(main())", "demo"]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False, env=environment)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False, env=environment)
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr.splitlines()[-1].startswith("grouplake: no `java` in JAVA_HOME or PATH")
 

@@ -8,19 +8,18 @@ import pytest
 from demo_process import demo_with_dashboard
 from event_streams import EventStream
 from eventually import eventually
-from following import LIMIT_SECONDS
+from patience import LIMIT_SECONDS, PATIENCE_SECONDS
 
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.timeout(900)
 def test_members_come_and_go_until_the_demo_is_interrupted(tmp_path: Path) -> None:
     with demo_with_dashboard(tmp_path) as demo:
         url = demo.wait_until_printed(r"dashboard: (http://\S+)/")
         demo.wait_until_printed("members come and go now; Ctrl-C ends the demo")
 
         def lag() -> int:
-            status = httpx.get(f"{url}/v3/kafka/tables/consumer/checkout/lag", timeout=60).json()["status"]
+            status = httpx.get(f"{url}/v3/kafka/tables/consumer/checkout/lag", timeout=PATIENCE_SECONDS).json()["status"]
             return int(status["totallag"])
 
         eventually("the group has a lag", lag, lambda found: found > 0, patience_seconds=LIMIT_SECONDS)

@@ -13,7 +13,7 @@ from small_disk import SmallDisk, small_disk
 
 from pipelines.query.check import check
 
-pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 LOG = Path(__file__).parents[1] / "data" / "kafka-4.1.1.records.jsonl"
 #: Bytes that are left, from none to about the size of one batch.

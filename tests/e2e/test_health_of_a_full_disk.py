@@ -52,7 +52,7 @@ def test_health_follows_the_disk(served: PrivateCoordinator) -> None:
     assert "File too large" in found["refused_appends"]["__consumer_offsets-0"]
     limit_files(served, resource.RLIM_INFINITY)
     # without any request
-    eventually("/health is ok again", lambda: health(served)[0], equal_to(200), patience_seconds=20)
+    eventually("/health is ok again", lambda: health(served)[0], equal_to(200))
     assert "refused_appends" not in health(served)[1]
     assert wire.commit(9) is ErrorCode.NONE
     assert list(served.directory.glob(".grouplake-probe")) == []

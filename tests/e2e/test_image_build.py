@@ -9,7 +9,7 @@ import pytest
 from deployment_tools import DEPLOY, ROOT
 from image_build import Stage, build, new_base
 
-pytestmark = [pytest.mark.slow, pytest.mark.debian, pytest.mark.timeout(3_600)]
+pytestmark = [pytest.mark.slow, pytest.mark.network, pytest.mark.timeout(3_600)]
 
 DOCKERFILE = DEPLOY / "container" / "Dockerfile"
 

@@ -10,8 +10,6 @@ import pytest
 from pipelines.doctor import machine
 from pipelines.doctor.finding import CheckResult
 
-pytestmark = pytest.mark.timeout(120)
-
 LOG = Path(__file__).parents[1] / "data" / "kafka-4.1.1.records.jsonl"
 REMEDY = "install a Java runtime, version 17 or newer, or set JAVA_HOME to one"
 

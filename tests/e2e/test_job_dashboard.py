@@ -11,9 +11,10 @@ import pytest
 import uvicorn
 from event_streams import EventStream
 from eventually import eventually
-from following import LIMIT_SECONDS, Job
+from following import Job
 from lag_tables import lag_row, write_tables
 from log_builder import Log
+from patience import LIMIT_SECONDS, PATIENCE_SECONDS
 from segment_builder import LogBuilder
 
 from pipelines.cli import main
@@ -35,10 +36,14 @@ def test_the_page_beside_other_work(tmp_path: Path) -> None:
         assert list(site.roots) == ["a=b"]
         (url,) = map(address_of, lines)
         # there are no tables before the first batch
-        assert httpx.get(f"{url}/ready", timeout=60).status_code == 503
+        assert httpx.get(f"{url}/ready", timeout=PATIENCE_SECONDS).status_code == 503
         write_tables(tables, lag=[lag_row("billing", "orders", 0, 1, 3)])
-        eventually("the batch is loaded", lambda: httpx.get(f"{url}/ready", timeout=60).status_code, lambda code: code == 200)
-        assert "grouplake_batch_id" in httpx.get(f"{url}/metrics", timeout=60).text
+        eventually(
+            "the batch is loaded",
+            lambda: httpx.get(f"{url}/ready", timeout=PATIENCE_SECONDS).status_code,
+            lambda code: code == 200,
+        )
+        assert "grouplake_batch_id" in httpx.get(f"{url}/metrics", timeout=PATIENCE_SECONDS).text
         stream = EventStream(url, "a%3Db").wait_until_open()
     stream.wait_until_ended()
     stream.close()
@@ -84,15 +89,14 @@ def test_without_the_extra(command: list[str]) -> None:
         "from pipelines.cli import main\n"
         f"sys.exit(main([*{command!r}, '--dashboard', '127.0.0.1:0']))"
     )
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
     assert found.returncode == 2
     needed = f"grouplake {command[0]} --dashboard needs the package uvicorn: pip install 'grouplake[dashboard]'"
     assert found.stderr == f"grouplake: {needed}\n"
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.timeout(600)
 def test_a_job_that_follows_a_log(tmp_path: Path) -> None:
     folder = tmp_path / "log"
     log, stories = LogBuilder(folder), Log()
@@ -102,7 +106,7 @@ def test_a_job_that_follows_a_log(tmp_path: Path) -> None:
         url = address_of(job.lines_with("dashboard: http://")[0])
         eventually(
             "a batch is loaded",
-            lambda: httpx.get(f"{url}/ready", timeout=60).status_code,
+            lambda: httpx.get(f"{url}/ready", timeout=PATIENCE_SECONDS).status_code,
             lambda code: code == 200,
             unless=job.failure,
             patience_seconds=LIMIT_SECONDS,

@@ -12,6 +12,7 @@ from eventually import eventually
 from following import Job
 from lag_tables import SAMPLED_AT, lag_row, write_tables
 from metrics_text import series, values
+from patience import PATIENCE_SECONDS
 from segment_builder import LogBuilder
 
 from coordinator_core.protocol.internal_topics import TRANSACTION_STATE_TOPIC
@@ -32,7 +33,7 @@ def logs(source: str, tables: Path) -> JobLogs:
 
 
 def scraped(address: object) -> bytes:
-    return httpx.get(f"http://{address}/metrics", timeout=60).content
+    return httpx.get(f"http://{address}/metrics", timeout=PATIENCE_SECONDS).content
 
 
 def behind(text: bytes, log: str = "log") -> Mapping[tuple[str, ...], float]:
@@ -75,7 +76,7 @@ def test_an_unreadable_log_has_no_position(tmp_path: Path) -> None:
 
 def test_requests(tmp_path: Path) -> None:
     with job_metrics(parse_listen_address("127.0.0.1:0"), logs("segments:/nowhere", tmp_path / "t"), SECTION, print) as at:
-        with httpx.Client(base_url=f"http://{at}", timeout=60) as client:
+        with httpx.Client(base_url=f"http://{at}", timeout=PATIENCE_SECONDS) as client:
             assert client.get("/health").json() == {"status": "ok"}
             assert client.get("/other").status_code == 404
             assert client.post("/metrics").status_code == 501
@@ -114,10 +115,9 @@ def test_invalid_addresses(
     assert capsys.readouterr().err.startswith(f"grouplake: {message}")
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.broker
-@pytest.mark.timeout(600)
 def test_a_job_that_follows_a_live_cluster(tmp_path: Path) -> None:
     conf = tmp_path / "conf.toml"
     conf.write_text("[lag]\ninterval_seconds = 1\n[metrics]\nlisten = '127.0.0.1:0'\n")

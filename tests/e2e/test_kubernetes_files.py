@@ -18,14 +18,15 @@ from deployment_tools import (
     PROMETHEUS_OPERATOR,
     SPARK_OPERATOR_TYPES,
     documents,
-    go_module,
+    go_files,
     go_program,
     python_packages,
 )
+from patience import PATIENCE_SECONDS
 
 from pipelines.cli.parser import parser
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.deployment]
 
 FOLDER = DEPLOY / "kubernetes"
 OVERLAYS = ("cron", "follow", "spark-operator")
@@ -41,7 +42,7 @@ _SPARK_SCHEMA = (
 def built(overlay: str) -> str:
     """The resources of an overlay."""
     command = [str(go_program(*KUSTOMIZE)), "build", str(FOLDER / "overlays" / overlay)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
@@ -61,8 +62,8 @@ def closed(schema: Any) -> Any:
 
 def service_monitor_schema() -> dict[str, Any]:
     """Schema of ServiceMonitor, from the operator's own definition."""
-    file = "example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml"
-    (definition,) = documents((go_module(PROMETHEUS_OPERATOR) / file).read_text(encoding="utf-8"))
+    file = "monitoring.coreos.com_servicemonitors.yaml"
+    (definition,) = documents((go_files(*PROMETHEUS_OPERATOR) / file).read_text(encoding="utf-8"))
     found: dict[str, Any] = closed(definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
     found["properties"]["metadata"] = {"type": "object"}
     return found
@@ -73,7 +74,7 @@ def spark_application_schema() -> dict[str, Any]:
     packages = python_packages(SPARK_OPERATOR_TYPES)
     environment = {**os.environ, "PYTHONPATH": str(packages)}
     command = [sys.executable, "-c", _SPARK_SCHEMA]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True, env=environment)
     found: dict[str, Any] = closed(json.loads(done.stdout))
     return found
 
@@ -106,7 +107,7 @@ def findings(text: str, version: str, schemas: Path) -> list[str]:
         f"-schema-location={schemas}/{{{{ .ResourceKind }}}}_{{{{ .ResourceAPIVersion }}}}.json",
         "-",
     ]
-    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
     assert done.stderr == "", done.stderr
     return [f"{each['kind']}/{each['name']}: {each['msg']}" for each in json.loads(done.stdout).get("resources", [])]
 

@@ -15,7 +15,7 @@ from pipelines.examples.private.kafka.clients import Clients
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 
-pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.broker, pytest.mark.usefixtures("spark"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.broker, pytest.mark.usefixtures("spark")]
 
 VERSION = "4.1.1"
 

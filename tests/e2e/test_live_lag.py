@@ -16,7 +16,7 @@ from pipelines.examples.private.kafka.clients import Clients
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 
-pytestmark = [pytest.mark.spark, pytest.mark.broker, pytest.mark.usefixtures("spark"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.broker, pytest.mark.usefixtures("spark")]
 
 TOPIC, PARTITIONS = "orders", 3
 BEHIND, AT_END, LIVE, STATIC, MODERN, MIXED = "behind", "at-end", "live", "static", "modern", "mixed"

@@ -17,11 +17,10 @@ from pipelines.examples.private.kafka.clients import Clients
 from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.long]
 
 RETRY_SECONDS = 3
 AWAY_SECONDS = 20
-STOP_SECONDS = 15
 #: Lines of a job that are not about batches: retention of offsets, start of Spark, ready.
 BEFORE_THE_LOAD = ("offset retention: ", "starting Spark", "ready: following ")
 
@@ -39,14 +38,12 @@ def about_brokers(lines: list[str]) -> list[str]:
 
 
 def expect_a_stop_in_an_outage(job: Job, broker: PrivateBroker) -> None:
-    """Kill the broker; SIGTERM ends the job in seconds."""
+    """Kill the broker; SIGTERM ends the job while it is away."""
     try:
         broker.kill()
         job.wait_for("waiting for the brokers: ")
         job.signal(signal.SIGTERM)
-        stopping = time.monotonic()
-        assert job.ended(60) == 0, job.text
-        assert time.monotonic() - stopping < (STOP_SECONDS if without_recording(job.lines) == job.lines else 40)
+        assert job.ended() == 0, job.text
     finally:
         # consumers do not close without their coordinator
         broker.start()
@@ -77,6 +74,7 @@ def test_two_lines_and_no_end(broker: PrivateBroker, tmp_path: Path) -> None:
     assert check(str(tmp_path / "tables")) == []
 
 
+@pytest.mark.slow
 def test_two_lines_of_spark_kafka(broker: PrivateBroker, tmp_path: Path) -> None:
     """Spark's Kafka source waits without a line, and a request of its cannot be interrupted."""
     with Clients(broker.bootstrap) as clients:
@@ -99,6 +97,7 @@ def test_two_lines_of_spark_kafka(broker: PrivateBroker, tmp_path: Path) -> None
     assert check(str(tmp_path / "tables")) == []
 
 
+@pytest.mark.slow
 def test_an_outage_in_the_middle_of_a_first_load(broker: PrivateBroker, tmp_path: Path) -> None:
     conf = tmp_path / "impatient.toml"
     conf.write_text(
@@ -117,12 +116,10 @@ def test_an_outage_in_the_middle_of_a_first_load(broker: PrivateBroker, tmp_path
         assert records_behind(tmp_path / "tables") > 0, "the load is over"
         broker.start()
         job.wait_until_logged("the brokers answer again, after ")
-        eventually(
-            "all is read", lambda: records_behind(tmp_path / "tables"), equal_to(0), unless=job.failure, patience_seconds=60
-        )
+        eventually("all is read", lambda: records_behind(tmp_path / "tables"), equal_to(0), unless=job.failure)
         assert len(about_brokers(job.lines)) == len(BEFORE_THE_LOAD) + 2, job.text
         job.signal(signal.SIGTERM)
-        assert job.ended(60) == 0, job.text
+        assert job.ended() == 0, job.text
     assert job.tracebacks == []
     assert check(str(tmp_path / "tables")) == []
     with Clients(broker.bootstrap) as clients:

@@ -13,12 +13,13 @@ from broker_answers import differences
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, PartitionMetadata, ResourceType
 from eventually import at_least, equal_to, eventually
 from first_use import without_recording
-from following import LIMIT_SECONDS, Committers, Job
+from following import Committers, Job
 from jobs import run_job
 from kafka import TopicPartition
 from kafka.admin import KafkaAdminClient
 from live_kafka import QUIET, create_topic, delete_topic, produce
 from lost_records import cut_log
+from patience import LIMIT_SECONDS, PATIENCE_SECONDS
 from private_cluster import PrivateCluster
 from processes import family
 from scenario_full import answers
@@ -31,7 +32,7 @@ from pipelines.query.engine import Snapshot
 from pipelines.runtime.errors import GrouplakeError, UsageError
 from pipelines.tables.store import TableStore
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.slow]
 
 OFFSETS = "__consumer_offsets"
 PARTITIONS = 4
@@ -59,7 +60,7 @@ def roll_segments_often(bootstrap: str) -> None:
     ]
     resource = ConfigResource(ResourceType.TOPIC, OFFSETS, incremental_configs=entries)
     admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
-    admin.incremental_alter_configs([resource])[resource].result(20)
+    admin.incremental_alter_configs([resource])[resource].result(PATIENCE_SECONDS)
 
 
 def move_leaders(bootstrap: str, replicas: list[int]) -> None:
@@ -96,7 +97,7 @@ def leaders(bootstrap: str) -> list[int]:
 
 
 def partitions(bootstrap: str) -> list[PartitionMetadata]:
-    found = AdminClient({"bootstrap.servers": bootstrap, **QUIET}).list_topics(OFFSETS, timeout=10).topics[OFFSETS]
+    found = AdminClient({"bootstrap.servers": bootstrap, **QUIET}).list_topics(OFFSETS, timeout=PATIENCE_SECONDS).topics[OFFSETS]
     return list(found.partitions.values())
 
 
@@ -188,17 +189,11 @@ def test_a_job_that_waits_can_be_stopped(broker: PrivateBroker, tmp_path: Path) 
         try:
             patient.wait_for("waiting for the brokers: ")
             patient.signal(signal.SIGTERM)
-            stopping = time.monotonic()
-            assert patient.ended(60) == 0, patient.text
-            # the first job on a machine records classes for up to 20 s
-            assert time.monotonic() - stopping < (20 if without_recording(typed.lines) == typed.lines else 40)
+            assert patient.ended() == 0, patient.text
             # Ctrl-C reaches every process of the terminal's foreground
             typed.wait_until_logged("waiting for the brokers: ")
             typed.signal(signal.SIGINT, whole_group=True)
-            stopping = time.monotonic()
-            assert typed.ended(60) == 0, typed.text
-            # the first job on a machine records classes for up to 20 s
-            assert time.monotonic() - stopping < (20 if without_recording(typed.lines) == typed.lines else 40)
+            assert typed.ended() == 0, typed.text
         finally:
             # consumers do not close without their coordinator
             broker.start()

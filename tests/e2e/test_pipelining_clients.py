@@ -1,4 +1,7 @@
-"""Clients that send thousands of small requests at once: another member is answered meanwhile, as by a broker."""
+"""Clients that send thousands of small requests at once: the commits of another member are answered meanwhile.
+
+`bench_hostile_clients` measures how soon.
+"""
 
 import threading
 import time
@@ -14,8 +17,6 @@ from coordinator_core.protocol.offsets import OffsetCommitRequest, OffsetToCommi
 from pipelines.examples.private.private_coordinator import PrivateCoordinator
 
 CONNECTIONS, REQUESTS = 8, 12_000
-#: A broker of 4.3.0 needs up to this time; of all commits but the slowest ones, which a busy machine delays.
-SECONDS, SHARE = 0.2, 0.98
 #: Commits of the other member, one every 10 ms.
 COMMITS = 200
 
@@ -57,18 +58,13 @@ def flood(served: PrivateCoordinator, frame: Callable[[Wire], bytes], *, leave: 
 
 @pytest.mark.parametrize("leave", [False, True], ids=["reading", "gone"])
 @pytest.mark.parametrize("frame", [api_versions, commit])
-def test_another_member_is_answered_in_time(served: PrivateCoordinator, frame: Callable[[Wire], bytes], leave: bool) -> None:
+def test_another_member_is_answered(served: PrivateCoordinator, frame: Callable[[Wire], bytes], leave: bool) -> None:
     member = Wire(served.port)
     assert member.commit(0) is ErrorCode.NONE
     wires = flood(served, frame, leave=leave)
-    seconds: list[float] = []
     for number in range(COMMITS):
-        started = time.perf_counter()
         assert member.commit(number) is ErrorCode.NONE
-        seconds.append(time.perf_counter() - started)
         time.sleep(0.01)
     for wire in wires:
         wire.close()
-    seconds.sort()
-    assert seconds[int(len(seconds) * SHARE)] < SECONDS, f"longest: {seconds[-5:]}"
     member.close()

@@ -5,6 +5,7 @@ from uuid import UUID
 
 import pytest
 from confluent_kafka import KafkaError, Message, Producer
+from patience import PATIENCE_SECONDS
 from wire_connection import Wire
 
 from coordinator_core.codec.messages.offsets import ZERO_UUID
@@ -99,5 +100,5 @@ def test_librdkafka_reports_the_error_at_once(coordinator: PrivateCoordinator) -
 
     producer = Producer({"bootstrap.servers": coordinator.bootstrap, "log_level": 0})
     producer.produce(TOPIC, b"value", on_delivery=delivered)
-    assert producer.flush(20) == 0
+    assert producer.flush(PATIENCE_SECONDS) == 0
     assert [error and error.code() for error in failures] == [KafkaError.TOPIC_EXCEPTION]

@@ -28,7 +28,7 @@ from public_boards import (
     with_values,
 )
 
-pytestmark = [pytest.mark.long, pytest.mark.debian, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.long, pytest.mark.debian]
 
 RULES = FOLDER.parent / "prometheus"
 #: Names that compatibility forces on us.

@@ -15,8 +15,9 @@ from itertools import takewhile
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE_SECONDS
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600), pytest.mark.long]
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 ROOT = Path(__file__).parents[2]
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -82,7 +83,7 @@ class Shell:
         assert self._process.stdout is not None
         self._process.stdin.close()
         self._process.stdout.close()
-        self._process.wait(timeout=30)
+        self._process.wait(timeout=PATIENCE_SECONDS)
 
 
 @pytest.fixture(scope="module")

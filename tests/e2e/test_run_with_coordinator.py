@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,8 @@ from eventually import equal_to, eventually
 from first_use import without_recording
 from generations import GENERATIONS
 from log_builder import Log
+from patience import LIMIT_SECONDS, PATIENCE_SECONDS
+from processes import family
 from table_logs import applied
 from wire_connection import Wire
 
@@ -33,7 +34,6 @@ from pipelines.runtime.errors import UsageError
 pytestmark = pytest.mark.long
 
 GROUPLAKE = (sys.executable, "-c", "import sys; from pipelines.cli import main; sys.exit(main())")
-LIMIT_SECONDS = 120
 CROWD = CrowdSettings(groups=2, members=6, topics=("orders",), partitions=4, duration_ms=2_000, ramp_ms=200, absence_ms=300)
 Captured = pytest.CaptureFixture[str]
 
@@ -180,7 +180,7 @@ def test_one_signal_ends_both_and_both_go_on_later(tmp_path: Path, conf: Path) -
             "SELECT group_id, state FROM groups", {(f"crowd-{n}", "Empty") for n in (0, 1)} | {("alone", "Empty")}
         )
 
-        second = subprocess.run(first.command, capture_output=True, text=True, timeout=60, check=False)
+        second = subprocess.run(first.command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
         assert (second.returncode, second.stdout) == (1, "")
         assert re.fullmatch(r"grouplake: .*log.*\n", second.stderr)
 
@@ -213,7 +213,7 @@ def test_a_signal_to_the_whole_group_while_spark_starts(tmp_path: Path, conf: Pa
         eventually(
             "Spark starts", lambda: "starting Spark" in driver.lines, unless=driver.failure, patience_seconds=LIMIT_SECONDS
         )
-        time.sleep(0.5)
+        eventually("the JVM starts", lambda: len(family(driver.process.pid)) > 1, unless=driver.failure)
         os.killpg(driver.process.pid, signal.SIGTERM)
         assert driver.process.wait(LIMIT_SECONDS) == 0, driver.lines
     finally:

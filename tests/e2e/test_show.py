@@ -10,6 +10,7 @@ from typing import Any
 
 import genuine
 import pytest
+from patience import PATIENCE_SECONDS
 from segment_builder import LogBuilder
 
 from coordinator_core.codec import Malformed, NoAssignment, Record, decode_assignment, decode_subscription, encode
@@ -90,7 +91,9 @@ def test_json_lines_and_segments_hold_the_same_records(version: str, tmp_path: P
 def test_as_a_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = f"segments:{genuine.segments_dir('2.8.2', tmp_path)}"
     program = Path(sys.executable).with_name("grouplake")
-    found = subprocess.run([program, "show", "--source", source], capture_output=True, text=True, check=True, timeout=120)
+    found = subprocess.run(
+        [program, "show", "--source", source], capture_output=True, text=True, check=True, timeout=PATIENCE_SECONDS
+    )
     assert found.stdout.splitlines() == shown(capsys, "--source", source)
     assert found.stderr == ""
 

@@ -11,13 +11,13 @@ import genuine
 import pytest
 from eventually import eventually
 from first_use import without_recording
+from patience import LIMIT_SECONDS
 from processes import arguments_and_environments
 
 from pipelines.query.check import check
 
 pytestmark = [pytest.mark.long, pytest.mark.spark]
 
-LIMIT_SECONDS = 120
 SECRET = "correct-horse-battery"
 
 
@@ -92,6 +92,10 @@ def test_sigterm_ends_a_following_job(followed: Followed) -> None:
     assert followed.code == 0
     assert without_recording(followed.progress)[-1] == "stopping"
     assert check(str(followed.tables)) == []
+
+
+def test_with_tracebacks_on_the_output_of_the_jvm_is_shown(followed: Followed) -> None:
+    assert "WARNING: Using incubator modules: jdk.incubator.vector" in followed.progress
 
 
 def test_no_process_shows_a_secret(followed: Followed) -> None:

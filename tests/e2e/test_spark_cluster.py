@@ -14,7 +14,7 @@ from spark_cluster import SparkCluster, spark_cluster
 from pipelines.runtime import failpoints
 from pipelines.tables.store import TableStore
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 #: A task halts at every piece of the log that it reads.
 HALTS = {f"spark.executorEnv.{failpoints.VARIABLE}": "source:read=STOP"}

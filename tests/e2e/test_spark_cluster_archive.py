@@ -8,17 +8,19 @@ from pathlib import Path
 
 import pyspark
 import pytest
+from checked_commands import checked
 from cluster_runs import ClusterRuns
+from deployment_tools import ROOT
+from patience import LIMIT_SECONDS, PATIENCE_SECONDS
 from spark_cluster import spark_cluster
-from wheel_environments import ROOT, UV, built_distributions, checked, install
+from wheel_environments import UV, built_distributions, install
 
 from pipelines.job.spark.session import DELTA
 from pipelines.runtime.cache.jars import resolved_jars, without_spark_jars
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.deployment]
 
 PAGE = ROOT / "docs" / "deploy-cluster.md"
-_LIMIT_SECONDS = 300
 _CONF = """[job]
 bulk_rows = 1
 [lag]
@@ -47,7 +49,7 @@ def shell(lines: list[str], folder: Path, variables: dict[str, str]) -> str:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=_LIMIT_SECONDS,
+        timeout=LIMIT_SECONDS,
         check=False,
     )
     assert ended.returncode == 0, ended.stdout
@@ -113,7 +115,7 @@ def test_a_relative_python_that_the_driver_lacks(tmp_path: Path, variables: dict
     command = [str(Path(sys.executable).with_name("grouplake")), "run", *source, "--tables", "tables", "--conf", str(conf)]
     python = {"PYSPARK_PYTHON": "./environment/bin/python"}
     ended = subprocess.run(
-        command, cwd=tmp_path, env={**variables, **python}, capture_output=True, text=True, timeout=60, check=False
+        command, cwd=tmp_path, env={**variables, **python}, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
     )
     assert ended.returncode == 2
     assert "unpack the archive of the executors there too, or: ln -s" in ended.stderr

@@ -17,7 +17,7 @@ from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 from pipelines.runtime.errors import GrouplakeError
 
-pytestmark = [pytest.mark.spark, pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.broker, pytest.mark.slow]
 
 VERSION = "4.1.1"
 #: Spark's driver and executors meet the missing broker in this time.

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from eventually import eventually
+from patience import PATIENCE_SECONDS
 from pyarrow import csv, parquet
 from two_clusters import two_clusters
 
@@ -28,7 +29,7 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def ran(*arguments: str, text: str | None = None) -> tuple[int, str, str]:
     """Exit code, output and messages."""
     found = subprocess.run(
-        [PROGRAM, "sql", *arguments], input=text or "", capture_output=True, text=True, timeout=60, check=False
+        [PROGRAM, "sql", *arguments], input=text or "", capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
     )
     return found.returncode, found.stdout, found.stderr
 
@@ -104,7 +105,9 @@ def test_a_script_loads_neither_spark_nor_pandas(roots: dict[str, str], tmp_path
         "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})), file=sys.stderr)"
     )
     given = ["sql", "--tables", roots["east"], "SELECT * FROM members", "--output", str(tmp_path / "rows.parquet")]
-    found = subprocess.run([sys.executable, "-c", program, *given], capture_output=True, text=True, timeout=60, check=True)
+    found = subprocess.run(
+        [sys.executable, "-c", program, *given], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True
+    )
     unwanted = {"pyspark", "delta", "sqlglot", "pandas", "numba", "kafka", "prompt_toolkit"}
     assert set(json.loads(found.stderr.splitlines()[-1])) & unwanted == set()
 
@@ -121,7 +124,7 @@ def test_the_prompt_loads_neither_spark_nor_pandas(roots: dict[str, str]) -> Non
         f"run_text(Shell(SnapshotSource({{'': {roots['east']!r}}}), 'table', io.StringIO()), 'SELECT * FROM members; \\\\d')\n"
         "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
     )
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True)
     loaded = set(json.loads(found.stdout))
     assert "prompt_toolkit" in loaded
     assert loaded & {"pyspark", "delta", "sqlglot", "pandas", "numba", "kafka"} == set()
@@ -187,7 +190,7 @@ def test_the_prompt_on_a_terminal(roots: dict[str, str], tmp_path: Path) -> None
         terminal.await_text("error: query failed")
         terminal.await_text("batch 1>")
         terminal.type("\\q\r")
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=PATIENCE_SECONDS) == 0
     assert "+SELECT 40 + 2 AS answer;" in (tmp_path / "grouplake" / "sql_history").read_text()
 
 
@@ -199,5 +202,5 @@ def test_a_long_result_is_paged(roots: dict[str, str], tmp_path: Path) -> None:
         eventually("the pager has the rows", lambda: paged.exists() and "(500 rows)" in paged.read_text())
         terminal.await_text("batch 1>")
         terminal.type("\\q\r")
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=PATIENCE_SECONDS) == 0
     assert paged.read_text().endswith("(500 rows)\n")

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 import pytest
 from eventually import equal_to, eventually
 from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition
+from patience import LIMIT_SECONDS, PATIENCE_SECONDS
 from systemd_machine import ALERTS, COMMAND, COORDINATOR, DASHBOARD, JOB, RUN, TABLES, TIMER, Machine
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 #: Several times what the start of Spark takes here on a busy machine.
-PATIENCE_SECONDS = 400
 _RULES = """
 [alerts]
 every = "1s"
@@ -39,7 +39,7 @@ def commit(machine: Machine, offset: int) -> None:
 def wait_for_offset(machine: Machine, offset: int) -> None:
     """Wait until the tables have the offset."""
     query = "SELECT committed_offset FROM offsets"
-    eventually(f"offset {offset}", lambda: machine.query(query), equal_to([str(offset)]), patience_seconds=PATIENCE_SECONDS)
+    eventually(f"offset {offset}", lambda: machine.query(query), equal_to([str(offset)]), patience_seconds=LIMIT_SECONDS)
 
 
 @pytest.fixture(scope="module")
@@ -105,10 +105,10 @@ def test_the_dashboard_reads_only_and_needs_a_token(job: Machine) -> None:
     job.start(DASHBOARD)
     trust = ssl.create_default_context(cafile=job.access.certificate)
     request = urllib.request.Request(f"{job.dashboard}/metrics", headers=job.access.bearer())
-    with urllib.request.urlopen(request, timeout=30, context=trust) as response:
+    with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS, context=trust) as response:
         assert 'grouplake_tables_up{cluster_name="east"} 1' in response.read().decode()
     with pytest.raises(urllib.error.HTTPError, match="401"):
-        urllib.request.urlopen(f"{job.dashboard}/metrics", timeout=30, context=trust)
+        urllib.request.urlopen(f"{job.dashboard}/metrics", timeout=PATIENCE_SECONDS, context=trust)
     assert status(job, DASHBOARD)["Uid"].split()[0] not in {"0", job.systemd.run("id", "-u", "grouplake").stdout.strip()}
 
 

@@ -19,6 +19,7 @@ from broker_answers import differences
 from eventually import eventually
 from following import Committers
 from live_kafka import produce
+from patience import LIMIT_SECONDS, PATIENCE_SECONDS
 from scenario_full import answers
 from systemd_machine import ALERTS, COMMAND, DASHBOARD, JOB, RUN, TABLES, TIMER, Machine
 
@@ -33,7 +34,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.broker, pytest.mark.spark, pytest.ma
 
 TOPIC, GROUPS = "orders", 40
 #: Several times what a restart of the job with Spark takes here on a busy machine.
-PATIENCE_SECONDS = 400
 _OUTAGE_SECONDS = 25
 _DISK = "512m"
 _RULES = """
@@ -152,7 +152,7 @@ class Schedule:
             "a batch after the disturbance",
             self.newest_batch,
             lambda found: found > before,
-            patience_seconds=PATIENCE_SECONDS,
+            patience_seconds=LIMIT_SECONDS,
             pause_seconds=1,
         )
         return time.monotonic() - begun
@@ -182,7 +182,7 @@ class Viewer:
 
     def _answer(self) -> str:
         try:
-            with urllib.request.urlopen(self._request, timeout=30, context=self._trust) as response:
+            with urllib.request.urlopen(self._request, timeout=PATIENCE_SECONDS, context=self._trust) as response:
                 is_up = 'grouplake_tables_up{cluster_name="east"} 1' in response.read().decode()
                 return "tables" if is_up else "no tables"
         except OSError as error:

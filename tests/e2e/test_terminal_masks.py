@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from log_builder import Log, member
+from patience import PATIENCE_SECONDS
 from status_story import Story
 from transaction_logs import NOW_MS, TransactionLog
 
@@ -37,13 +38,13 @@ def on_terminal(arguments: Sequence[str]) -> str:
         except OSError:
             # Linux reports the end of the other side as an error
             pass
-        process.wait(120)
+        process.wait(PATIENCE_SECONDS)
     os.close(controller)
     return received.decode().replace("\r\n", "\n")
 
 
 def in_a_pipe(arguments: Sequence[str]) -> str:
-    return subprocess.run([str(_PROGRAM), *arguments], capture_output=True, check=False, timeout=120).stdout.decode()
+    return subprocess.run([str(_PROGRAM), *arguments], capture_output=True, check=False, timeout=PATIENCE_SECONDS).stdout.decode()
 
 
 def expect_clean(text: str) -> None:

@@ -18,14 +18,17 @@ from email import message_from_bytes
 from pathlib import Path
 
 import pytest
-from wheel_environments import ROOT, UV, Distributions, built_distributions, checked, install
+from checked_commands import checked
+from deployment_tools import ROOT
+from patience import PATIENCE_SECONDS
+from wheel_environments import UV, Distributions, build, built_distributions, install
 
 from pipelines.job.spark.session import DELTA
 from pipelines.runtime.cache.jars import cache_folder, resolved_jars
 from pipelines.runtime.version import REVISION_FILE, git_revision
 
-# not among the fast tests: builds fetch setuptools, and `run` starts Spark
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600), pytest.mark.long]
+# not among the fast tests: it starts Spark
+pytestmark = [pytest.mark.spark, pytest.mark.deployment, pytest.mark.long]
 
 LOG = ROOT / "tests" / "data" / "kafka-4.1.1.records.jsonl"
 #: Packages of the user that have the names of two folders of the tree.
@@ -131,17 +134,19 @@ def copy(tmp_path: Path) -> Path:
 
 def revision_in_wheel(folder: Path) -> str | None:
     """The revision in a wheel that is built directly from `folder`."""
-    checked(UV, "build", "--quiet", "--wheel", "--out-dir", folder / "dist", folder)
+    build("--wheel", "--out-dir", folder / "dist", folder)
     (path,) = (folder / "dist").glob("*.whl")
     wheel = zipfile.ZipFile(path)
     name = f"pipelines/runtime/{REVISION_FILE}"
     return wheel.read(name).decode().strip() if name in wheel.namelist() else None
 
 
+@pytest.mark.slow
 def test_a_wheel_that_is_built_outside_of_a_checkout_has_no_revision(copy: Path) -> None:
     assert revision_in_wheel(copy) is None
 
 
+@pytest.mark.slow
 def test_a_wheel_that_is_built_in_a_checkout_has_its_revision(copy: Path) -> None:
     git = ("git", "-C", copy, "-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
     for arguments in (("init", "--quiet"), ("add", "--all"), ("commit", "--quiet", "--message", "first")):
@@ -169,12 +174,18 @@ def test_show(installed: Installation) -> None:
     assert json.loads(lines[0])["key"]
 
 
-@pytest.mark.long
-def test_run_sql_and_check(installed: Installation) -> None:
+@pytest.fixture(scope="module")
+def tables(installed: Installation) -> str:
+    """The tables of a run."""
     installed.output("grouplake", "run", "--source", "jsonl:log.jsonl", "--tables", "tables", "--conf", "local")
+    return "tables"
+
+
+@pytest.mark.long
+def test_run_sql_and_check(installed: Installation, tables: str) -> None:
     query = "SELECT count(*) AS n FROM committed_offsets"
-    assert int(installed.output("grouplake", "sql", "--tables", "tables", "--format", "csv", query).splitlines()[1]) > 0
-    assert "rules hold" in installed.output("grouplake", "check", "--tables", "tables")
+    assert int(installed.output("grouplake", "sql", "--tables", tables, "--format", "csv", query).splitlines()[1]) > 0
+    assert "rules hold" in installed.output("grouplake", "check", "--tables", tables)
 
 
 def test_the_public_package_is_typed(built: Distributions) -> None:
@@ -182,9 +193,8 @@ def test_the_public_package_is_typed(built: Distributions) -> None:
 
 
 @pytest.mark.long
-def test_the_public_package(installed: Installation) -> None:
-    installed.output("grouplake", "run", "--source", "jsonl:log.jsonl", "--tables", "public", "--conf", "local")
-    program = "import grouplake; print(len(grouplake.open('public').table('groups')) > 0)"
+def test_the_public_package(installed: Installation, tables: str) -> None:
+    program = f"import grouplake; print(len(grouplake.open('{tables}').table('groups')) > 0)"
     assert installed.output("python", "-c", program) == "True\n"
 
 
@@ -208,5 +218,5 @@ def test_coordinator(installed: Installation) -> None:
             installed.output("python", "-c", _CLIENT, address[1])
         finally:
             process.terminate()
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=PATIENCE_SECONDS) == 0
     assert '"offset":42' in installed.output("grouplake", "show", "--source", "segments:own")

@@ -15,6 +15,7 @@ from eventually import eventually
 from following import Committers
 from hostile_clients import HostileVisitors, Nuisance, hostile_bytes, hostile_groups
 from live_kafka import create_topic
+from patience import LIMIT_SECONDS
 from services import MemoryLog, Service
 from small_disk import SmallDisk, small_disk
 
@@ -30,7 +31,6 @@ _DISK_MEBIBYTES = 1_024
 #: Pages are requested this often by visitors of good and of bad will.
 _VISIT_SECONDS = 0.5
 _LOOK_SECONDS = 5.0
-_PATIENCE_SECONDS = 600
 _RULES = """
 [alerts]
 receivers = ["ops"]
@@ -124,7 +124,7 @@ class Endurance:
                     "the job follows",
                     lambda: job.texts()[-5:],
                     lambda _: _has(job, "ready: following"),
-                    patience_seconds=_PATIENCE_SECONDS,
+                    patience_seconds=LIMIT_SECONDS,
                     pause_seconds=1.0,
                 )
                 webhooks = stack.enter_context(webhook_server())
@@ -204,7 +204,7 @@ class Endurance:
             "a batch after the last commit",
             lambda: _newest_batch(parts.tables),
             lambda begun: begun is not None and begun > now + 5,
-            patience_seconds=_PATIENCE_SECONDS,
+            patience_seconds=LIMIT_SECONDS,
             pause_seconds=1.0,
         )
         assert job.stop() == 0, job.texts()[-10:]

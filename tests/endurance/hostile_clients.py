@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import httpx
 from confluent_kafka import KafkaException, TopicPartition
+from patience import PATIENCE_SECONDS
 from wire_connection import Wire
 
 from coordinator_core.protocol import apis
@@ -33,7 +34,6 @@ NAMES: Sequence[str] = (
 _PAUSE_SECONDS = 2.0
 _FLOOD = 500
 _HALF_OPEN = 5
-_TIMEOUT = 30
 
 
 class Nuisance:
@@ -99,7 +99,7 @@ def hostile_bytes(port: int, seed: int) -> Callable[[], str]:
             wire = Wire(port)
             with wire.socket:
                 kind(wire)
-                wire.socket.settimeout(0.2)
+                wire.socket.settimeout(0.2)  # runs out: half of a request has no response
                 wire.socket.recv(1 << 16)
         except OSError:
             pass
@@ -132,7 +132,7 @@ class HostileVisitors:
             found = httpx.get(
                 self._url + self._chance.choice(self._paths),
                 headers={"Accept": "text/html", **self._chance.choice(self._headers)},
-                timeout=_TIMEOUT,
+                timeout=PATIENCE_SECONDS,
             )
         except httpx.HTTPError as error:
             return type(error).__name__
@@ -146,7 +146,7 @@ class HostileVisitors:
         """A connection whose request never ends; the oldest of several is closed."""
         with contextlib.suppress(OSError):
             address = httpx.URL(self._url)
-            connection = socket.create_connection((address.host, address.port or 80), _TIMEOUT)
+            connection = socket.create_connection((address.host, address.port or 80), PATIENCE_SECONDS)
             connection.sendall(b"GET / HTTP/1.1\r\nHost: local")
             self._half_open.append(connection)
         while len(self._half_open) > _HALF_OPEN:

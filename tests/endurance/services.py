@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from patience import PATIENCE_SECONDS
 from processes import family
 
 _PROGRAM = str(Path(sys.executable).with_name("grouplake"))
 _RESTART_SECONDS = 5.0
-_END_SECONDS = 120
 _MEBIBYTE = 1024 * 1024
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -62,7 +62,7 @@ class Service:
         if process is not None and process.poll() is None:
             process.send_signal(signal.SIGTERM)
             try:
-                process.wait(_END_SECONDS)
+                process.wait(PATIENCE_SECONDS)
             except subprocess.TimeoutExpired:
                 self.kill()
         self._thread.join()

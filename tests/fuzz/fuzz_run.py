@@ -170,7 +170,7 @@ def fuzz(inputs: int, seconds: float, seed: int, names: list[str]) -> Run:
             thread.start()
         for thread in threads:
             while thread.is_alive():
-                thread.join(_TELL_EVERY_SECONDS)
+                thread.join(_TELL_EVERY_SECONDS)  # runs out: progress is printed
                 print(f"{sum(run.done.values()):,} inputs, {len(run.findings)} findings", file=sys.stderr, flush=True)
     return run
 

@@ -15,6 +15,7 @@ from following import Job
 from java_clients import java_clients
 from live_kafka import create_topic
 from observers import Observation, Observers, alert_observations, write_observations
+from patience import LIMIT_SECONDS, PATIENCE_SECONDS
 from planting import Planting
 from positions import Bounds
 from recorder import Recorder
@@ -35,7 +36,6 @@ _CLUSTER = "planted"
 _JAVA_CLIENT = "4.1.1"
 #: Samples of a job that has read everything, before the first incident.
 _SAMPLES_BEFORE = 3
-_READY_SECONDS = 600
 #: Age of the last recorded position at the end of a run.
 _FRESH_SECONDS = 15
 
@@ -179,7 +179,7 @@ class _Jobs:
             lambda: job.lines[-20:],
             lambda _: job.lines_with("ready: following"),
             unless=job.failure,
-            patience_seconds=_READY_SECONDS,
+            patience_seconds=LIMIT_SECONDS,
             pause_seconds=0.2,
         )
 
@@ -215,4 +215,4 @@ def _alerts(tables: Path, folder: Path, url: str, scenario: Scenario) -> Iterato
             yield
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(PATIENCE_SECONDS)

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
+from patience import PATIENCE_SECONDS
 
 _PROGRAM = str(Path(sys.executable).with_name("grouplake"))
 _PAUSE_SECONDS = 0.2
@@ -100,7 +101,7 @@ class Observers:
     def _page(self, reader: str, path: str, group: str | None = None) -> Callable[[], None]:
         def poll() -> None:
             asked = time.time()
-            response = httpx.get(f"{self._url}{path}", timeout=60)
+            response = httpx.get(f"{self._url}{path}", timeout=PATIENCE_SECONDS)
             self.observations.append(Observation(reader, asked, time.time(), response.status_code, response.json(), group=group))
 
         return poll

@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from eventually import eventually
 from java_clients import JavaClients
 from live_kafka import QUIET
+from patience import PATIENCE_SECONDS
 from positions import Bounds
 from scenario import FRANZ, JAVA, LIBRDKAFKA, Member, Scenario
 from traffic import Traffic, rates
@@ -20,7 +21,6 @@ from workers import FranzWorker, JavaWorker, LibrdkafkaWorker, Worker
 
 from pipelines.examples.private.kafka.broker import PrivateBroker
 
-_TIMEOUT_SECONDS = 30
 _GROUPS_TOPIC = "__consumer_offsets"
 _SPECS: Any = OffsetSpec
 
@@ -98,7 +98,6 @@ class Planting:
             missing,
             lambda found: not found,
             unless=self.failure,
-            patience_seconds=60,
             pause_seconds=0.5,
         )
 
@@ -186,12 +185,12 @@ class Planting:
         self._wait_until_read()
         place = TopicPartition(member.topic, 0)
         request = ConsumerGroupTopicPartitions(member.group, [place])
-        (found,) = self._admin.list_consumer_group_offsets([request], request_timeout=_TIMEOUT_SECONDS).values()
+        (found,) = self._admin.list_consumer_group_offsets([request], request_timeout=PATIENCE_SECONDS).values()
         from_offset = found.result().topic_partitions[0].offset
         place = TopicPartition(member.topic, 0, from_offset - records)
         before = time.time()
         (done,) = self._admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(member.group, [place])]).values()
-        done.result(_TIMEOUT_SECONDS)
+        done.result(PATIENCE_SECONDS)
         facts = {"from_offset": from_offset, "to_offset": place.offset, "by": "admin"}
         self._plant("reset", member.group, before, partition=0, facts=facts)
         self._wait_until_read()
@@ -203,8 +202,8 @@ class Planting:
         member = self._members[client_id]
         self._workers.pop(client_id).close()
         before = time.time()
-        (done,) = self._admin.delete_consumer_groups([member.group], request_timeout=_TIMEOUT_SECONDS).values()
-        done.result(_TIMEOUT_SECONDS)
+        (done,) = self._admin.delete_consumer_groups([member.group], request_timeout=PATIENCE_SECONDS).values()
+        done.result(PATIENCE_SECONDS)
         self._truth.absent.setdefault(member.group, []).append(Bounds(before, time.time()))
         self._work(member)
 
@@ -235,8 +234,8 @@ class Planting:
         assert end - left > committed, f"the member has {end - committed} unread records: wait until they are more than {left}"
         place = TopicPartition(member.topic, 0, end - left)
         before = time.time()
-        (done,) = self._admin.delete_records([place], request_timeout=_TIMEOUT_SECONDS).values()
-        done.result(_TIMEOUT_SECONDS)
+        (done,) = self._admin.delete_records([place], request_timeout=PATIENCE_SECONDS).values()
+        done.result(PATIENCE_SECONDS)
         self._plant("data_lost", member.group, before, partition=0, facts={"messages_lost": end - left - committed})
 
     def pause_broker(self, seconds: float) -> None:
@@ -294,9 +293,9 @@ class Planting:
 
     def _wait_until_read(self) -> None:
         """Wait until the tables have all that is in the log of groups now; what follows is then in a later batch."""
-        topic = self._admin.list_topics(_GROUPS_TOPIC, timeout=_TIMEOUT_SECONDS).topics[_GROUPS_TOPIC]
+        topic = self._admin.list_topics(_GROUPS_TOPIC, timeout=PATIENCE_SECONDS).topics[_GROUPS_TOPIC]
         wanted = {TopicPartition(_GROUPS_TOPIC, partition): _SPECS.latest() for partition in topic.partitions}
-        found = self._admin.list_offsets(wanted, request_timeout=_TIMEOUT_SECONDS)
+        found = self._admin.list_offsets(wanted, request_timeout=PATIENCE_SECONDS)
         self._job.wait_until_read({place.partition: each.result().offset for place, each in found.items()})
 
     def _wait_until(self, at: float) -> None:

@@ -8,12 +8,12 @@ from typing import Any
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 from live_kafka import QUIET
+from patience import LIMIT_SECONDS
 from positions import Positions
 
 #: Its methods have no types.
 _SPECS: Any = OffsetSpec
 _EVERY_SECONDS = 0.5
-_JOIN_SECONDS = 300
 _REQUEST_SECONDS = 5
 #: After a broker was paused, librdkafka sometimes leaves a future of a request unanswered for ever.
 _ANSWER_SECONDS = _REQUEST_SECONDS + 2
@@ -38,7 +38,7 @@ class Recorder:
 
     def __exit__(self, *_: object) -> None:
         self._closing.set()
-        self._thread.join(_JOIN_SECONDS)
+        self._thread.join(LIMIT_SECONDS)
 
     def failure(self) -> str | None:
         """The reason why it records no more."""
@@ -66,16 +66,21 @@ class Recorder:
     def _record_ends(self) -> None:
         asked = time.time()
         wanted = {place: _SPECS.latest() for topic in self._topics for place in self._places(topic)}
-        found = self._admin.list_offsets(wanted, request_timeout=_REQUEST_SECONDS)
-        ends = {(place.topic, place.partition): future.result(_ANSWER_SECONDS).offset for place, future in found.items()}
+        found = self._admin.list_offsets(wanted, request_timeout=_REQUEST_SECONDS)  # runs out: brokers are paused
+        ends = {
+            (place.topic, place.partition): future.result(_ANSWER_SECONDS).offset  # runs out: brokers are paused
+            for place, future in found.items()
+        }
         self.positions.add_ends(asked, time.time(), ends)
 
     def _record_committed(self, group: str, topic: str) -> None:
         asked = time.time()
         request = ConsumerGroupTopicPartitions(group, list(self._places(topic)))
-        (future,) = self._admin.list_consumer_group_offsets([request], request_timeout=_REQUEST_SECONDS).values()
+        answers = self._admin.list_consumer_group_offsets([request], request_timeout=_REQUEST_SECONDS)  # runs out: the same
+        (future,) = answers.values()
         try:
-            offsets = {(each.topic, each.partition): each.offset for each in future.result(_ANSWER_SECONDS).topic_partitions}
+            found = future.result(_ANSWER_SECONDS).topic_partitions  # runs out: the same
+            offsets = {(each.topic, each.partition): each.offset for each in found}
         except KafkaException as error:
             if error.args[0].code() != KafkaError.GROUP_ID_NOT_FOUND:
                 raise

@@ -63,7 +63,7 @@ def test_statements_are_true_and_incidents_are_found(version: str, folder: Path)
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(7200)
+@pytest.mark.timeout(7_200)
 def test_statements_are_true_with_the_limits_of_the_product(version: str, folder: Path) -> None:
     before, away, after = (float(os.environ.get(f"INCIDENTS_{name}", "480")) for name in ("BEFORE", "AWAY", "AFTER"))
     assert_truthful(full(before, away, after), version, folder)

@@ -9,12 +9,10 @@ from itertools import cycle
 from allowance import Allowance
 from confluent_kafka import KafkaException, Producer
 from live_kafka import QUIET
+from patience import PATIENCE_SECONDS
 
 _PAUSE_SECONDS = 0.05
 _TRANSACTION_SECONDS = 1.0
-_FLUSH_SECONDS = 60
-_COMMIT_SECONDS = 20
-_END_SECONDS = 90
 #: Longer than any run, so that no coordinator ends the transaction that is left open.
 _TIMEOUT_MS = 3_600_000
 
@@ -51,7 +49,7 @@ class Traffic:
     def __exit__(self, *_: object) -> None:
         self._closing.set()
         for thread in self._threads:
-            thread.join(_END_SECONDS)
+            thread.join(PATIENCE_SECONDS)
         self._open.clear()
 
     def failure(self) -> str | None:
@@ -64,12 +62,12 @@ class Traffic:
         producer.begin_transaction()
         for number in range(records):
             producer.produce(topic, b"open %d" % number, partition=partition)
-        assert producer.flush(_FLUSH_SECONDS) == 0
+        assert producer.flush(PATIENCE_SECONDS) == 0
         self._open[transactional_id] = producer
 
     def abort_transaction(self, transactional_id: str) -> None:
         """Abort the transaction that was left open."""
-        self._open.pop(transactional_id).abort_transaction(_FLUSH_SECONDS)
+        self._open.pop(transactional_id).abort_transaction(PATIENCE_SECONDS)
 
     def _guarded(self, streams: Sequence[Stream]) -> None:
         try:
@@ -87,7 +85,7 @@ class Traffic:
                     producer.produce(stream.topic, b"record", partition=next(partitions))
                 limit.spend(count)
             producer.poll(0)
-        producer.flush(_FLUSH_SECONDS)
+        producer.flush(PATIENCE_SECONDS)
 
     def _write_in_transactions(self, streams: Sequence[Stream]) -> None:
         (stream,) = streams
@@ -99,7 +97,7 @@ class Traffic:
             for _ in range(count):
                 producer.produce(stream.topic, b"in a transaction", partition=next(partitions))
             try:
-                producer.commit_transaction(_COMMIT_SECONDS)
+                producer.commit_transaction(PATIENCE_SECONDS)
             except KafkaException as error:
                 if not error.args[0].retriable():
                     raise
@@ -112,7 +110,7 @@ class Traffic:
         producer = Producer(
             {"bootstrap.servers": self._bootstrap, "transaction.timeout.ms": _TIMEOUT_MS, "linger.ms": 5, **settings, **QUIET}
         )
-        producer.init_transactions(_FLUSH_SECONDS)
+        producer.init_transactions(PATIENCE_SECONDS)
         return producer
 
 

@@ -17,10 +17,10 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from java_clients import JavaClients
 from live_kafka import QUIET
 from member_programs import go_member
+from patience import PATIENCE_SECONDS
 
 _PAUSE_SECONDS = 0.05
 _COMMIT_SECONDS = 0.5
-_END_SECONDS = 30
 
 
 class Rewind(NamedTuple):
@@ -89,11 +89,11 @@ class LibrdkafkaWorker:
         """Commit what was read, then an offset that is lower by `records`, and continue there."""
         done: Future[Rewind] = Future()
         self._rewinds.put((partition, records, done))
-        return done.result(_END_SECONDS)
+        return done.result(PATIENCE_SECONDS)
 
     def close(self) -> None:
         self._closing.set()
-        self._thread.join(_END_SECONDS)
+        self._thread.join(PATIENCE_SECONDS)
         assert not self._thread.is_alive(), "the consumer does not close"
         self._consumer.close()
 
@@ -192,7 +192,7 @@ class FranzWorker:
         with suppress(BrokenPipeError):
             self._process.stdin.close()
         try:
-            self._process.wait(_END_SECONDS)
+            self._process.wait(PATIENCE_SECONDS)
         finally:
             self._process.kill()
             self._process.wait()
@@ -232,7 +232,7 @@ class JavaWorker:
 
     def close(self) -> None:
         self._closing.set()
-        self._thread.join(_END_SECONDS)
+        self._thread.join(PATIENCE_SECONDS)
         assert not self._thread.is_alive(), "the consumer does not close"
 
     def failure(self) -> str | None:

@@ -1,13 +1,22 @@
 """Status of groups at a time, from the events in the tables and by the model: no columns are used. Times in ms."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from model_of_status import ExpiryEvent, GroupHistory, OwnerEvent, PendingSpan, evidence_at
 
 from coordinator_core.codec.topic_partition import TopicPartition
-from coordinator_core.health import DEFAULT_SETTINGS, GroupEvidence, GroupStatus, StatusSettings, evaluate
+from coordinator_core.health import (
+    DEFAULT_SETTINGS,
+    EndOffsetSample,
+    GroupEvidence,
+    GroupStatus,
+    StatusSettings,
+    evaluate,
+)
+from coordinator_core.health.sample_tables import SAME_SAMPLE_MS
 from pipelines.lag.past.past_groups import PastGroups
 from pipelines.lag.past.samples_at import samples_until
 from pipelines.lag.tables.status_rows import status_columns
@@ -15,6 +24,8 @@ from pipelines.query.engine import Snapshot
 from pipelines.runtime.timestamps import at_ms as timestamp
 from pipelines.runtime.timestamps import to_ms
 from pipelines.tables.store import is_in
+
+Samples = tuple[EndOffsetSample, ...]
 
 
 def model_status_at(
@@ -33,7 +44,7 @@ def model_status_at(
 def _history(snapshot: Snapshot, past: PastGroups, group: str, at_ms: int) -> GroupHistory:
     commits = tuple(past.commits(group))
     partitions = {commit.partition for commit in commits}
-    samples = samples_until(snapshot, at_ms, {partition.topic for partition in partitions})
+    samples = _with_missing_partitions(samples_until(snapshot, at_ms, {partition.topic for partition in partitions}))
     return GroupHistory(
         group,
         commits,
@@ -48,6 +59,21 @@ def _history(snapshot: Snapshot, past: PastGroups, group: str, at_ms: int) -> Gr
             OwnerEvent(at_ms, TopicPartition(*key[1:]), *owner) for key, owner in past.owners.items() if key[0] == group
         ),
     )
+
+
+def _with_missing_partitions(samples: Mapping[TopicPartition, Samples]) -> dict[TopicPartition, Samples]:
+    """The samples with the reason `unknown_partition` where another partition of the topic has a log end at that time."""
+    seen: dict[str, int] = {}
+    for (topic, _), taken in samples.items():
+        if taken[-1].log_end is not None:
+            seen[topic] = max(seen.get(topic, 0), taken[-1].answered_at_ms)
+    found = dict(samples)
+    for partition, taken in samples.items():
+        newest, seen_ms = taken[-1], seen.get(partition.topic)
+        is_recent = seen_ms is not None and newest.answered_at_ms - seen_ms <= SAME_SAMPLE_MS
+        if newest.reason == "unknown_topic_or_partition" and is_recent:
+            found[partition] = (*taken[:-1], replace(newest, reason="unknown_partition"))
+    return found
 
 
 def _expiries(past: PastGroups, group: str, at_ms: int) -> list[ExpiryEvent]:

@@ -9,6 +9,7 @@ import pytest
 from generations import GENERATIONS
 from oracle import show
 from ours import Tables
+from patience import LIMIT_SECONDS
 from seed_log import write_seed
 from segment_builder import LogBuilder
 from stories import TOPICS, Setting
@@ -41,11 +42,11 @@ class JobTables(Tables):
             self._era.name,
         ]
         command += ["--retention-minutes", str(RETENTION_MINUTES), *arguments]
-        run = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+        run = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False)
         assert run.returncode == 0, run.stderr
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.broker
 @MODES
 def test_the_newest_broker_and_the_tables_agree(mode: Mode, capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,7 +55,6 @@ def test_the_newest_broker_and_the_tables_agree(mode: Mode, capsys: pytest.Captu
 
 @pytest.mark.broker
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 @MODES
 @pytest.mark.parametrize("version", GENERATIONS)
 def test_every_generation_and_the_tables_agree(version: str, mode: Mode, capsys: pytest.CaptureFixture[str]) -> None:
@@ -63,7 +63,6 @@ def test_every_generation_and_the_tables_agree(version: str, mode: Mode, capsys:
 
 @pytest.mark.broker
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 @MODES
 def test_the_tables_of_the_job_agree(mode: Mode, capsys: pytest.CaptureFixture[str]) -> None:
     agree(NEWEST, mode, [1], capsys, JobTables)

@@ -14,6 +14,7 @@ from comparison import Difference, differences, tombstone_differences
 from eventually import NotReached, equal_to, eventually
 from generations import Generation
 from ours import Tables
+from patience import PATIENCE_SECONDS
 from scalar_logs import read_log
 from seed_log import PARTITIONS_PER_SEED, SeedLog, write_seed
 from segment_builder import LogBuilder
@@ -32,7 +33,6 @@ PARTITIONS = SEEDS_PER_ROUND * PARTITIONS_PER_SEED
 RETENTION_MINUTES = 1440
 RETENTION_MS = RETENTION_MINUTES * 60_000
 _SWEEP_INTERVAL_MS = 2000
-_LIMIT_SECONDS = 60
 _DAY_MS = 86_400_000
 #: The broker's log lines after an aborted load: Scala, Java.
 _GAVE_UP = ("Error loading offsets from", "Failed to load metadata from")
@@ -149,7 +149,7 @@ class Trial:
             return waiting
 
         with suppress(NotReached):
-            eventually("every sentinel is swept", unswept, equal_to(set()), patience_seconds=_LIMIT_SECONDS, pause_seconds=0.2)
+            eventually("every sentinel is swept", unswept, equal_to(set()), pause_seconds=0.2)
         # a sweep takes the groups one by one: the next one begins when all of this one are done
         time.sleep(2 * _SWEEP_INTERVAL_MS / 1000)
         return {sentinels[partition]: "is not swept" for partition in waiting}
@@ -204,7 +204,7 @@ def _topic_ids(data: Path) -> dict[str, UUID]:
     return found
 
 
-def wait_until_loaded(queries: BrokerQueries, groups: Sequence[str], limit_seconds: float = _LIMIT_SECONDS) -> dict[str, str]:
+def wait_until_loaded(queries: BrokerQueries, groups: Sequence[str], limit_seconds: float = PATIENCE_SECONDS) -> dict[str, str]:
     """Wait for the load; return groups without known offsets when the time is over, and why.
 
     Java loaders report that they are not ready, Scala loaders own a partition whose load they aborted.

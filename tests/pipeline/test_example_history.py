@@ -17,7 +17,7 @@ from pipelines.query.check import check
 from pipelines.query.engine import Snapshot
 
 #: The first test builds the tables, which takes minutes beside other work.
-pytestmark = [pytest.mark.timeout(900), pytest.mark.long]
+pytestmark = pytest.mark.long
 
 HEALTHY = {
     *("analytics-nightly", "clickstream-sessions", "email-sender", "fraud-detection", "loyalty-points", "notifications"),

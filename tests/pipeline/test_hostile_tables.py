@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from log_builder import Log, member
+from patience import PATIENCE_SECONDS
 from table_logs import applied
 
 from coordinator_core.state.era import Era
@@ -106,7 +107,9 @@ def test_readers_load_neither_spark_nor_a_configuration(tables: Path) -> None:
             "print({'pyspark', 'py4j', 'kafka', 'pipelines.runtime.configuration'} & sys.modules.keys())",
         )
     )
-    ran = subprocess.run([sys.executable, "-c", program, tables], capture_output=True, text=True, timeout=60, check=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", program, tables], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True
+    )
     assert ran.stdout.endswith("set()\n")
 
 

@@ -175,10 +175,15 @@ def test_both_writers_write_the_same(tmp_path: Path, spark: SparkSession) -> Non
         write_part(log)
         run_job(f"segments:{log.directory}", small, era=era)
         run_job(f"segments:{log.directory}", bulk, era=era, bulk_rows=0)
+    few, many = Snapshot.open(str(small)), Snapshot.open(str(bulk))
     for name in COMPARED:
-        few, many = (spark.read.format("delta").load(str(tables / name)) for tables in (small, bulk))
-        assert few.count() > 0 or not name.endswith("_history"), name
-        assert_df_equality(few, many, ignore_row_order=True, ignore_nullable=True)
+        one, other = (snapshot.query(f"SELECT * FROM {name}") for snapshot in (few, many))
+        assert one.num_rows > 0 or not name.endswith("_history"), name
+        assert one.schema.equals(other.schema), name
+        assert sorted(map(str, _values(one))) == sorted(map(str, _values(other))), name
+    # one table as Spark reads it; all of them this way take a minute and a half
+    few_rows, many_rows = (spark.read.format("delta").load(str(tables / "offsets")) for tables in (small, bulk))
+    assert_df_equality(few_rows, many_rows, ignore_row_order=True, ignore_nullable=True)
     assert check(str(bulk)) == []
     changes = query(
         bulk, "SELECT group_id, partition, change FROM offset_history WHERE batch_id = 1 ORDER BY group_id, partition"
@@ -196,17 +201,13 @@ def test_both_writers_write_the_same(tmp_path: Path, spark: SparkSession) -> Non
 
 
 @pytest.mark.long
-def test_spark_and_delta_rs_read_the_same_tables_and_views(tmp_path: Path, spark: SparkSession) -> None:
+def test_spark_and_delta_rs_read_the_same_tables(tmp_path: Path, spark: SparkSession) -> None:
     tables, log = tmp_path / "tables", genuine.segments_dir("4.1.1", tmp_path / "log")
     run_job(f"segments:{log}", tables)
     snapshot = Snapshot.open(str(tables))
     for name in definitions.WRITE_ORDER:
-        spark.read.format("delta").load(str(tables / name)).createOrReplaceTempView(name)
-    for name in (*definitions.WRITE_ORDER, *definitions.VIEWS):
-        if name in definitions.VIEWS:
-            spark.sql(definitions.spark_view_sql(name)).createOrReplaceTempView(name)
         ours = snapshot.query(f"SELECT * FROM {name}")
-        theirs = spark.table(name).toArrow()
+        theirs = spark.read.format("delta").load(str(tables / name)).toArrow()
         assert ours.schema.names == theirs.schema.names
         assert sorted(map(str, _values(ours))) == sorted(map(str, _values(theirs))), name
 

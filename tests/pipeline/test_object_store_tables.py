@@ -34,7 +34,7 @@ from pipelines.tables.store import TableStore
 from pipelines.tables.table_files import files_of
 from pipelines.upkeep.maintain import Maintenance, maintain
 
-pytestmark = [pytest.mark.store, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.store, pytest.mark.slow]
 
 ERA = Era.named("4")
 STEPS = 3

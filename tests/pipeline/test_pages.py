@@ -12,6 +12,7 @@ from shop_pages import ParsedPage, ShopPages
 from status_story import Story
 
 from pipelines.dashboard.pages.parts.rendering import Templates
+from pipelines.dashboard.path_names import encode_name
 from pipelines.dashboard.security.viewer import LOCAL_VIEWER, Viewer
 from pipelines.query.engine import Snapshot
 from pipelines.tables import definitions
@@ -116,7 +117,7 @@ def test_a_past_time_shows_what_was_known_then(pages: Pages) -> None:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names_are_text(pages: Pages, name: str) -> None:
-    page = f"groups/{quote(name, safe='')}" if name != FILE else "groups/report%2Ejson"
+    page = f"groups/{encode_name(name)}"
     answer = pages.get(page)
     assert answer.status_code == 200
     html = ParsedPage(answer.text)

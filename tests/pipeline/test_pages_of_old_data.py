@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from aged_tables import stopped_group
+from patience import PATIENCE_SECONDS
 from shop_pages import ShopPages
 
 from pipelines.dashboard.live.streams import Streams
@@ -214,7 +215,7 @@ def test_open_pages_hear_that_the_data_has_become_old(pages: OldPages) -> None:
             # nothing but the time has changed
             pages.site.refresh()
             if seconds in (360, 420):
-                found.append((await asyncio.wait_for(anext(reader), 5)).data())
+                found.append((await asyncio.wait_for(anext(reader), PATIENCE_SECONDS)).data())
         waiting = asyncio.ensure_future(anext(reader))
         await asyncio.sleep(0.05)
         assert not waiting.done()

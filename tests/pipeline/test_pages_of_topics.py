@@ -2,7 +2,6 @@
 
 import re
 from datetime import datetime
-from urllib.parse import quote
 
 import pyarrow as pa
 import pytest
@@ -12,6 +11,7 @@ from status_story import Story
 
 from pipelines.dashboard.pages.topic.topic import topic_page
 from pipelines.dashboard.pages.topics.topics import topics_page
+from pipelines.dashboard.path_names import encode_name
 from pipelines.dashboard.security.viewer import LOCAL_VIEWER, Viewer
 from pipelines.dashboard.state.history_state import HistoryState
 from pipelines.dashboard.state.moment import Moment
@@ -159,7 +159,7 @@ def test_hostile_names_are_text(tmp_path_factory: pytest.TempPathFactory, name: 
     story.log.group([member(name, topics=[name])], group=name)
     story.sample()
     pages = ShopPages(story.root)
-    segment = quote(name, safe="").replace(".json", "%2Ejson")
+    segment = encode_name(name)
     assert f"/c/east/topics/{segment}" in pages.html("topics").links()
     for page in ("topics", f"topics/{segment}", "clients", "offsets-topic"):
         html = pages.html(page)

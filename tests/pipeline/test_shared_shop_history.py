@@ -49,7 +49,7 @@ def test_a_build_without_progress_ends_the_wait(tmp_path: Path) -> None:
     started.wait()
     try:
         with pytest.raises(NotReached, match="are built by another process"):
-            built_once(tmp_path / "run", hang, patience_seconds=0.5)
+            built_once(tmp_path / "run", hang, patience_seconds=0.5)  # runs out: the other one hangs
     finally:
         end.set()
         builder.join()

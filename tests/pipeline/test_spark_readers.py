@@ -11,6 +11,7 @@ import pytest
 from deltalake import DeltaTable
 from log_builder import Log
 from markdown_pages import ROOT
+from patience import LIMIT_SECONDS
 from pyspark.sql import SparkSession
 from recipes import Recipe, recipes
 from table_logs import applied
@@ -24,7 +25,7 @@ from pipelines.query.script import split
 from pipelines.tables import definitions
 
 # Spark reads the log of each table in a job of its own
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.spark
 
 TABLES = (*definitions.WRITE_ORDER, *definitions.ALERTS)
 NAMES = (*TABLES, *definitions.VIEWS)
@@ -99,7 +100,7 @@ except grouplake.GrouplakeError as error:
     print("reported:", error)
 spark.stop()
 """
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=200, check=True)
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=LIMIT_SECONDS, check=True)
     (line,) = [line for line in found.stdout.splitlines() if line.startswith("reported:")]
     assert f"Spark cannot read the tables under {root} (" in line
     assert "Failed to find the data source: delta" in line

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from patience import PATIENCE_SECONDS
 from pyspark.sql import SparkSession
 
 from pipelines.source.data_source import ConsumerOffsetsDataSource
@@ -45,4 +46,4 @@ def test_workers_begin_with_what_their_daemon_has_loaded(spark: SparkSession) ->
 
 
 def test_loading_the_kernels_runs_those_of_every_step() -> None:
-    subprocess.run([sys.executable, "-c", _LOADED], check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", _LOADED], check=True, timeout=PATIENCE_SECONDS)

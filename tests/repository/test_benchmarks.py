@@ -12,6 +12,7 @@ from benchmarks import (
     bench_cold_load,
     bench_coordinator,
     bench_executors,
+    bench_hostile_clients,
     bench_kept_keys,
     bench_lag,
     bench_lag_storage,
@@ -124,6 +125,11 @@ def test_coordinator(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_clients(capsys: pytest.CaptureFixture[str]) -> None:
     bench_clients.main(["--rounds", "1", "--seconds", "0.5", "--members", "4"])
     assert _rows(capsys) == 2 * 6
+
+
+def test_hostile_clients(capsys: pytest.CaptureFixture[str]) -> None:
+    bench_hostile_clients.main(["--connections", "20", "--requests", "100", "--commits", "10"])
+    assert _rows(capsys) == 3 + 2
 
 
 def test_requests(capsys: pytest.CaptureFixture[str]) -> None:

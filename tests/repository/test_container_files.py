@@ -11,7 +11,8 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from deployment_tools import COMPOSE, DEPLOY, ROOT, go_module
+from deployment_tools import COMPOSE, DEPLOY, ROOT, go_files
+from patience import PATIENCE_SECONDS
 
 from pipelines.alerts.rules_file import load_rules
 from pipelines.cli.parser import parser
@@ -37,7 +38,7 @@ def linted(text: str) -> subprocess.CompletedProcess[str]:
     """Findings of hadolint about a Dockerfile, of every level."""
     hadolint = Path(sys.executable).with_name("hadolint")
     command = [str(hadolint), "--failure-threshold=ignore", "--no-color", "--format=json", "-"]
-    return subprocess.run(command, input=text, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, input=text, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
 
 
 def test_hadolint_finds_nothing() -> None:
@@ -64,8 +65,9 @@ def test_the_image_is_of_this_version() -> None:
     assert {each["image"] for each in our_services().values()} == {f"grouplake:{version[1]}"}
 
 
+@pytest.mark.deployment
 def test_the_compose_file_follows_its_schema() -> None:
-    schema = json.loads((go_module(COMPOSE) / "schema" / "compose-spec.json").read_text(encoding="utf-8"))
+    schema = json.loads((go_files(*COMPOSE) / "compose-spec.json").read_text(encoding="utf-8"))
     checker = jsonschema.Draft7Validator(schema)
     assert [error.message for error in checker.iter_errors(composed())] == []
     wrong = composed()
@@ -103,7 +105,7 @@ def test_the_script_makes_secrets_that_our_configuration_uses(tmp_path: Path) ->
     for name in ("secrets.sh", "dashboard.toml", "alerts.toml"):
         shutil.copy(COMPOSE_FILE.parent / name, tmp_path)
     script = [str(tmp_path / "secrets.sh"), str(Path(sys.executable).with_name("grouplake"))]
-    subprocess.run(script, check=True, capture_output=True, timeout=60)
+    subprocess.run(script, check=True, capture_output=True, timeout=PATIENCE_SECONDS)
     secrets = tmp_path / "secrets"
     users = (secrets / "users").read_text().splitlines()
     assert [line.split()[:2] for line in users] == [["prometheus", "all"], ["admin", "all"]]
@@ -112,6 +114,6 @@ def test_the_script_makes_secrets_that_our_configuration_uses(tmp_path: Path) ->
     dashboard = load_configuration(str(tmp_path / "dashboard.toml"), folder).dashboard
     assert dashboard["credentials_file"] == str(secrets / "users")
     assert load_rules(str(tmp_path / "alerts.toml")).receivers
-    again = subprocess.run(script, capture_output=True, text=True, timeout=60, check=False)
+    again = subprocess.run(script, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
     assert again.returncode == 1
     assert "remove it to make new secrets" in again.stderr

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from deployment_tools import DEPLOY
 from markdown_pages import ROOT, blocks
+from patience import PATIENCE_SECONDS
 from systemd_units import COMMAND, FOLDER, TIMERS
 
 PAGE = ROOT / "docs" / "deploy.md"
@@ -34,7 +35,9 @@ def test_the_installation_gives_what_the_units_need(tmp_path: Path) -> None:
         (tmp_path / folder).mkdir(parents=True)
     for line in installation():
         if not line.startswith(_ELSEWHERE):
-            subprocess.run(re.sub(r"(?<= )/etc/", f"{tmp_path}/etc/", line), shell=True, check=True, cwd=ROOT, timeout=60)
+            subprocess.run(
+                re.sub(r"(?<= )/etc/", f"{tmp_path}/etc/", line), shell=True, check=True, cwd=ROOT, timeout=PATIENCE_SECONDS
+            )
     secrets = tmp_path / "etc" / "grouplake" / "secrets"
     assert {path.name for path in secrets.iterdir()} == {"east", "alerts", "dashboard"}
     assert {oct(path.stat().st_mode)[-3:] for path in (secrets, *secrets.iterdir())} == {"700"}
@@ -46,7 +49,7 @@ def test_the_installation_gives_what_the_units_need(tmp_path: Path) -> None:
             assert (tmp_path / file.replace("%i", "east").lstrip("/")).exists(), file
     units = sorted(path for path in installed.iterdir() if path.suffix in {".service", ".timer"})
     checked = ["systemd-analyze", "verify", *map(str, units)]
-    found = subprocess.run(checked, capture_output=True, text=True, timeout=120, check=False)
+    found = subprocess.run(checked, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
     assert (len(units), found.stderr) == (len(list(FOLDER.glob("*.service"))) + len(TIMERS), "")
 
 

@@ -23,15 +23,34 @@ def test_the_value_that_was_awaited_is_returned() -> None:
 def test_no_progress_ends_the_wait_with_what_was_seen() -> None:
     expected = r"not within 0\.\d s: the group is stable; last value, in \d+ looks, unchanged for 0\.\d s: 'Empty'"
     with pytest.raises(NotReached, match=expected):
-        eventually("the group is stable", lambda: "Empty", equal_to("Stable"), patience_seconds=0.05, pause_seconds=0.01)
+        eventually(
+            "the group is stable",
+            lambda: "Empty",
+            equal_to("Stable"),
+            patience_seconds=0.05,  # runs out: nothing changes
+            pause_seconds=0.01,
+        )
 
 
 def test_progress_extends_the_patience_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     looks = count()
-    assert eventually("ten looks", lambda: next(looks), at_least(10), patience_seconds=0.05, pause_seconds=0.01) == 10
+    counted = eventually(
+        "ten looks",
+        lambda: next(looks),
+        at_least(10),
+        patience_seconds=0.05,  # runs out: but for the progress
+        pause_seconds=0.01,
+    )
+    assert counted == 10
     monkeypatch.setattr("eventually.LIMIT_SECONDS", 0.1)
     with pytest.raises(NotReached, match="a number below zero"):
-        eventually("a number below zero", lambda: next(looks), lambda seen: seen < 0, patience_seconds=0.05, pause_seconds=0.01)
+        eventually(
+            "a number below zero",
+            lambda: next(looks),
+            lambda seen: seen < 0,
+            patience_seconds=0.05,  # runs out: in spite of the progress
+            pause_seconds=0.01,
+        )
 
 
 def test_what_can_no_longer_happen_is_not_awaited() -> None:
@@ -56,7 +75,13 @@ def test_an_event_loop_runs_meanwhile() -> None:
         await eventually_async("five numbers", lambda: len(seen) == 5, pause_seconds=0)
         await growing
         with pytest.raises(NotReached, match="six numbers"):
-            await eventually_awaited("six numbers", size, at_least(6), patience_seconds=0.01, pause_seconds=0.001)
+            await eventually_awaited(
+                "six numbers",
+                size,
+                at_least(6),
+                patience_seconds=0.01,  # runs out: no sixth number comes
+                pause_seconds=0.001,
+            )
         return seen
 
     assert asyncio.run(waits()) == [0, 1, 2, 3, 4]

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE_SECONDS
 from systemd_units import FOLDER, SERVICES, TIMERS, copied_units, example_files, settings, started_command
 
 from pipelines.cli.parser import parser
@@ -20,7 +21,9 @@ def analyzed(*arguments: object) -> subprocess.CompletedProcess[str]:
     if shutil.which("systemd-analyze") is None:
         pytest.skip("no systemd-analyze in PATH")
     command = ["systemd-analyze", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env={"PATH": "/usr/bin:/bin"})
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False, env={"PATH": "/usr/bin:/bin"}
+    )
 
 
 def verified(folder: Path) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult
+from patience import PATIENCE_SECONDS
 
 from pipelines.alerts.alert_store import AlertStore
 from pipelines.alerts.evaluation_log import EvaluationLog
@@ -63,7 +64,7 @@ def webhook_server(tls: ssl.SSLContext | None = None) -> Iterator[Webhooks]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             if webhooks.released is not None:
-                webhooks.released.wait(30)
+                webhooks.released.wait(PATIENCE_SECONDS)
             webhooks.headers.append(dict(self.headers))
             webhooks.bodies.append(json.loads(body))
             answer = f"path {self.path}, token {self.headers.get('Authorization')}".encode()

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from debian_packages import debian_program
+from debian_packages import alertmanager_program
 from eventually import eventually
+from patience import PATIENCE_SECONDS
 
 from pipelines.examples.private.kafka.ports import PortReservation
 
@@ -40,14 +41,14 @@ class RunningAlertmanager:
 
     def alerts(self) -> list[dict[str, Any]]:
         """The alerts that it holds active."""
-        with urllib.request.urlopen(f"{self.url}/api/v2/alerts", timeout=10) as response:
+        with urllib.request.urlopen(f"{self.url}/api/v2/alerts", timeout=PATIENCE_SECONDS) as response:
             found: list[dict[str, Any]] = json.load(response)
         return found
 
     def is_ready(self) -> bool:
         """Whether it answers."""
         try:
-            with urllib.request.urlopen(f"{self.url}/-/ready", timeout=10):
+            with urllib.request.urlopen(f"{self.url}/-/ready", timeout=PATIENCE_SECONDS):
                 return True
         except OSError:
             return False
@@ -78,13 +79,13 @@ def alertmanager(folder: Path, hook: str) -> Iterator[RunningAlertmanager]:
             yield running
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(PATIENCE_SECONDS)
             port.release()
 
 
 def _relocated(folder: Path) -> Path:
     """A copy of the program that finds its templates in the working folder `folder`, by a path of the same length."""
-    program = debian_program("prometheus-alertmanager", "prometheus-alertmanager")
+    program = alertmanager_program()
     (folder / "am").symlink_to(program.parents[1] / "share" / "prometheus" / "alertmanager")
     path = b"./" * (len(_TEMPLATES) // 2 - 1) + b"am"
     assert len(path) == len(_TEMPLATES)

@@ -109,5 +109,5 @@ def resume_until_ended(run: RealRun, workers: Sequence[Worker]) -> None:
             worker.resume()
         return run.process.poll()
 
-    code = eventually("the run has ended", ended, lambda code: code is not None, patience_seconds=120, pause_seconds=0.1)
+    code = eventually("the run has ended", ended, lambda code: code is not None, pause_seconds=0.1)
     assert code == 0, run.output

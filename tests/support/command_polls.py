@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pyarrow as pa
+from patience import LIMIT_SECONDS
 
 from pipelines.query.engine import Snapshot
 from pipelines.tables import definitions
 
 _COMMAND = "import sys; from pipelines.cli import main; sys.exit(main())"
-_LIMIT_SECONDS = 300
 
 #: Neither text nor equal in runs whose batch ids differ.
 _LEFT_OUT = ("batch_id",)
@@ -62,4 +62,4 @@ def _short(rows: Iterable[dict[str, str]]) -> str:
 
 def _ended(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", _COMMAND, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=_LIMIT_SECONDS, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False)

@@ -16,6 +16,7 @@ from kafka import KafkaConsumer
 from kafka import TopicPartition as PythonPartition
 from kafka.admin import KafkaAdminClient, MemberToRemove
 from kafka.structs import OffsetAndMetadata
+from patience import PATIENCE_SECONDS
 from protocol_member import NEW, NONE, OLD, STATIC, Age, ProtocolMember, finish_rebalance
 from transactional_commits import TransactionalCommits
 
@@ -35,7 +36,6 @@ COORDINATOR_SETTINGS: Mapping[str, int] = {
 }
 #: A late member is late by this.
 _SHORT_MS = 2500
-_LIMIT_SECONDS = 30
 #: kafka-python 3.0 joins again if its join is answered while it is not in `poll`.
 LONG_POLL_MS = 3_000
 _CONNECT = {"sessioned": b"\x01\x02", "compatible": b"\x00\xff" * 20}
@@ -69,12 +69,12 @@ class Stage:
 
     def await_state(self, group: str, state: str) -> None:
         """Wait until the group is in a state; Dead means deleted."""
-        eventually(f"{group} is {state}", lambda: self.state(group), equal_to(state), patience_seconds=_LIMIT_SECONDS)
+        eventually(f"{group} is {state}", lambda: self.state(group), equal_to(state))
 
     def await_offsets(self, group: str, offsets: Mapping[tuple[str, int], int]) -> None:
         """Wait until exactly these offsets are committed."""
         wanted = dict(offsets)
-        eventually(f"{group} has {wanted}", lambda: self.offsets(group), equal_to(wanted), patience_seconds=_LIMIT_SECONDS)
+        eventually(f"{group} has {wanted}", lambda: self.offsets(group), equal_to(wanted))
 
     def offsets(self, group: str) -> dict[tuple[str, int], int]:
         """The offsets, from OffsetFetch."""
@@ -190,7 +190,7 @@ def _confluent_altered(on: Stage, group: str) -> None:
     on.clients.commit(member, _everywhere("payments", 300))
     on.clients.leave(member)
     to = ConsumerGroupTopicPartitions(group, [TopicPartition("payments", 0, 1), TopicPartition("clicks", 2, 2)])
-    on.clients.admin.alter_consumer_group_offsets([to])[group].result(20)
+    on.clients.admin.alter_consumer_group_offsets([to])[group].result(PATIENCE_SECONDS)
 
 
 def _confluent_deleted(on: Stage, group: str) -> None:
@@ -200,14 +200,14 @@ def _confluent_deleted(on: Stage, group: str) -> None:
     on.clients.settle([member], 4)
     on.clients.commit(member, [*_everywhere("payments", 1), ("clicks", 3, 9), ("orders", 2, 9)])
     on.clients.leave(member)
-    on.clients.admin.delete_consumer_groups([group])[group].result(20)
+    on.clients.admin.delete_consumer_groups([group])[group].result(PATIENCE_SECONDS)
 
 
 def _confluent_simple_deleted(on: Stage, group: str) -> None:
     """A group that only ever had offsets is deleted and created again."""
     member = on.clients.consumer(group)
     on.clients.commit(member, _everywhere("payments", 1))
-    on.clients.admin.delete_consumer_groups([group])[group].result(20)
+    on.clients.admin.delete_consumer_groups([group])[group].result(PATIENCE_SECONDS)
     on.clients.commit(member, [("payments", 2, 4)])
     on.clients.leave(member)
 
@@ -236,7 +236,7 @@ def _python_consumer(on: Stage, group: str) -> None:
         consumer.poll(timeout_ms=LONG_POLL_MS)
         return len(consumer.assignment())
 
-    eventually(f"{group} has an assignment", assigned, at_least(4), patience_seconds=_LIMIT_SECONDS, pause_seconds=0)
+    eventually(f"{group} has an assignment", assigned, at_least(4), pause_seconds=0)
     consumer.commit({tp: OffsetAndMetadata(40 + tp.partition, "", 3) for tp in sorted(consumer.assignment())})
     consumer.commit({PythonPartition("payments", 0): OffsetAndMetadata(1, "not mine", -1)})
     consumer.close()

@@ -14,9 +14,9 @@ from typing import Any
 
 import httpx
 from eventually import eventually
+from patience import PATIENCE_SECONDS
 
 _PROGRAM = Path(sys.executable).with_name("grouplake")
-_END_SECONDS = 30
 _NO_DEFAULTS: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -63,7 +63,7 @@ class Dashboard:
     def end(self) -> int:
         """Send SIGTERM and return the exit code."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(_END_SECONDS)
+        return self.process.wait(PATIENCE_SECONDS)
 
     def close(self) -> None:
         """Kill the process if it still runs."""

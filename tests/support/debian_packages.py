@@ -1,21 +1,21 @@
 """Programs of Debian packages, unpacked into the cache folder: nothing is installed, and root is not needed."""
 
-import fcntl
 import os
 import shutil
-import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from apt_downloads import download_missing, download_package, is_apt_here
+from checked_commands import checked
 
-from pipelines.runtime.cache.folder import cache_root, forget, hold, lock, unfinished
+from pipelines.runtime.cache.entry import make_once
+from pipelines.runtime.cache.folder import cache_root
 from pipelines.runtime.progress import Progress
 
 _KIND = "debian"
-_UNPACK_SECONDS = 300
+#: Folder of the packages while they are unpacked.
+_ARCHIVES = ".archives"
 
 #: Downloads packages into a folder and returns their files.
 _Download = Callable[[Path], list[Path]]
@@ -29,6 +29,22 @@ def prometheus(progress: Progress | None = None) -> Path:
 def promtool(progress: Progress | None = None) -> Path:
     """The checks of metrics, rules and configuration that Prometheus comes with."""
     return debian_program("prometheus", "promtool", progress)
+
+
+def alertmanager_program(progress: Progress | None = None) -> Path:
+    """Debian's Alertmanager."""
+    return debian_program("prometheus-alertmanager", "prometheus-alertmanager", progress)
+
+
+def tini(progress: Progress | None = None) -> Path:
+    """The first process of the container."""
+    return debian_program("tini", "tini", progress)
+
+
+def faketime(progress: Progress | None = None) -> Path:
+    """The library that gives a process another clock."""
+    (library,) = debian_files("libfaketime", progress).rglob("libfaketimeMT.so.1")
+    return library
 
 
 def debian_program(package: str, program: str, progress: Progress | None = None) -> Path:
@@ -62,44 +78,16 @@ def library_path(files: Path) -> str:
 
 
 def _unpacked(name: str, download: _Download, progress: Progress | None) -> Path:
-    """The entry `name` of the cache. It appears complete or not at all, and one process downloads it."""
-    folder = cache_root() / _KIND / name
-    hold(folder)
-    if not folder.exists():
-        try:
-            if not is_apt_here():
-                pytest.skip(f"no `apt-get` and `dpkg-deb` in PATH: {name} is tested on Debian and Ubuntu")
-            with _alone(folder):
-                if not folder.exists():
-                    if progress:
-                        progress(f"downloading {name} of Debian (once; kept in {folder})")
-                    _unpack(download, folder)
-        except BaseException:
-            forget(folder)
-            raise
-    return folder
+    def unpack(folder: Path) -> None:
+        if not is_apt_here():
+            pytest.skip(f"no `apt-get` and `dpkg-deb` in PATH: {name} is tested on Debian and Ubuntu")
+        if progress:
+            progress(f"downloading {name} of Debian (once; kept in {entry})")
+        archives = folder / _ARCHIVES
+        archives.mkdir()
+        for package in download(archives):
+            checked("dpkg-deb", "-x", package, folder)
+        shutil.rmtree(archives)
 
-
-@contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Wait until no other process downloads the entry."""
-    descriptor = lock(folder.with_name(f"{folder.name}.download"), fcntl.LOCK_EX)
-    try:
-        yield
-    finally:
-        if descriptor is not None:
-            os.close(descriptor)
-
-
-def _unpack(download: _Download, folder: Path) -> None:
-    partial = unfinished(folder)
-    # a killed process may have left it
-    shutil.rmtree(partial, ignore_errors=True)
-    files = partial / "files"
-    files.mkdir(parents=True)
-    try:
-        for package in download(partial):
-            subprocess.run(["dpkg-deb", "-x", str(package), str(files)], timeout=_UNPACK_SECONDS, check=True, capture_output=True)
-        files.rename(folder)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    entry = cache_root() / _KIND / name
+    return make_once(entry, unpack)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from eventually import eventually
-from following import LIMIT_SECONDS
+from patience import LIMIT_SECONDS
 
 _COMMAND = [sys.executable, "-c", "import sys; from pipelines.cli import main; sys.exit(main())", "demo"]
 

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from client_codecs import ALL_CODECS
+from patience import PATIENCE_SECONDS
 
 from coordinator_core.protocol.api import AnyApi
 from coordinator_core.wire.header_codec import response_body
@@ -18,7 +19,6 @@ from coordinator_core.wire.server_side import CODECS
 #: Instead of a response.
 CLOSED = {"connection": "closed"}
 CLIENT_ID = "differential"
-_CONNECT_SECONDS = 10
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Side:
     def send(self, step: Step) -> None:
         connection = self._sockets.get(step.actor)
         if connection is None:
-            connection = socket.create_connection(("127.0.0.1", self.port), _CONNECT_SECONDS)
+            connection = socket.create_connection(("127.0.0.1", self.port), PATIENCE_SECONDS)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._sockets[step.actor] = connection
         codec = CODECS[step.api]
@@ -121,7 +121,7 @@ class Side:
         decoded = message_codec(ALL_CODECS[step.api].response, step.version).decode(frame, body_at)
         return as_dict(decoded, step.version)
 
-    def ask(self, step: Step, seconds: float = 10) -> dict[str, Any]:
+    def ask(self, step: Step, seconds: float = PATIENCE_SECONDS) -> dict[str, Any]:
         """Send a request that is answered at once."""
         self.send(step)
         end = time.monotonic() + seconds

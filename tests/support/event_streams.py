@@ -1,7 +1,9 @@
 """A client of server-sent events over a real connection."""
 
 import json
+import socket
 import threading
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
@@ -39,10 +41,14 @@ class EventStream:
         eventually("the stream ends", lambda: self.is_ended, bool)
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection. The reader waits in `recv`, from which only a shutdown wakes it before the next event."""
+        connection: socket.socket = self.response.extensions["network_stream"].get_extra_info("socket")
+        # the server may have closed it
+        with suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
         self.response.close()
         self._client.close()
-        self._thread.join()
 
     def __enter__(self) -> "EventStream":
         return self

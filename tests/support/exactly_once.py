@@ -16,6 +16,7 @@ from confluent_kafka.admin import AdminClient
 from eventually import NotReached, at_least, equal_to, eventually
 from group_offsets import committed
 from live_kafka import QUIET, SURVIVES_RESTARTS
+from patience import PATIENCE_SECONDS
 from read_topics import read_topic
 from transform_worker import transformed
 
@@ -25,7 +26,6 @@ from pipelines.examples.private.private_coordinator import PrivateCoordinator
 INPUT, OUTPUT, GROUP = "input", "output", "transformers"
 PARTITIONS = 8
 _PROGRAM = Path(__file__).with_name("transform_worker.py")
-_PATIENCE_SECONDS = 90
 #: Shares of kills: of the coordinator, of one worker; the others kill the coordinator and some workers together.
 _COORDINATOR, _WORKER = 0.35, 0.5
 #: Share of the coordinator's starts that are killed before they have loaded the log.
@@ -188,7 +188,7 @@ class ExactlyOnce:
     def finish(self) -> None:
         """Wait until every record is written and its transformation committed."""
         self.coordinator.wait_until_loaded()
-        assert self._producer.flush(_PATIENCE_SECONDS) == 0
+        assert self._producer.flush(PATIENCE_SECONDS) == 0
         ends = self.ends(INPUT)
 
         def done() -> dict[tuple[str, int], int]:
@@ -196,7 +196,7 @@ class ExactlyOnce:
             return committed(AdminClient({"bootstrap.servers": self.coordinator.bootstrap, **QUIET}), GROUP)
 
         wanted = {(INPUT, partition): end for partition, end in enumerate(ends) if end}
-        eventually("every record is transformed", done, equal_to(wanted), patience_seconds=_PATIENCE_SECONDS, pause_seconds=0.2)
+        eventually("every record is transformed", done, equal_to(wanted), pause_seconds=0.2)
 
     def ends(self, topic: str) -> list[int]:
         """End offsets of the partitions of a topic."""

@@ -4,14 +4,16 @@ import fcntl
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from functools import partial
 
 import pytest
 from apt_downloads import DownloadError
+from checked_commands import CommandFailed
 from chromium import chromium
-from debian_packages import prometheus
+from debian_packages import alertmanager_program, faketime, prometheus, tini
+from deployment_tools import BUILD_REQUIREMENTS, COMPOSE, go_files, install_deployment_tools, python_environment
 from java_clients import VERSIONS, client_jars
 from java_tools import tools_jars
 from member_programs import build_members
@@ -28,8 +30,8 @@ from pipelines.runtime.progress import Progress
 TOKEN_PROVIDER = "4.0.0"
 
 #: Versions of the brokers that tests start: those of every run, and those of tests marked slow.
-BROKERS = ("4.1.1",)
-BROKERS_OF_SLOW_TESTS = ("0.10.2.2", "1.1.1", "2.8.2", "3.9.1", "4.3.0")
+BROKERS = ("4.1.1", "4.3.0")
+BROKERS_OF_SLOW_TESTS = ("0.10.2.2", "1.1.1", "2.8.2", "3.9.1")
 #: Releases of the tools, in the same way.
 TOOLS = ("1.1.1", "4.1.1")
 TOOLS_OF_SLOW_TESTS = ("2.8.2", "3.9.1")
@@ -37,7 +39,7 @@ TOOLS_OF_SLOW_TESTS = ("2.8.2", "3.9.1")
 #: Pauses before a step is tried again. Registries fail for seconds more often than for minutes.
 _PAUSES_SECONDS = (5, 30)
 #: How steps fail whose download fails.
-_FAILURES = (AssertionError, DownloadError, JarsError, OSError, subprocess.SubprocessError)
+_FAILURES = (CommandFailed, DownloadError, JarsError, OSError, subprocess.SubprocessError)
 
 Step = Callable[[Progress], object]
 
@@ -55,31 +57,43 @@ def prepare(markers: Set[str]) -> None:
 
 def steps(markers: Set[str]) -> Iterator[Step]:
     """The preparations of tests that have these markers. Each does nothing where its result exists."""
-    slow = "slow" in markers
     yield compile_kernels
-    if "spark" in markers:
-        yield _spark_jars
-    if "debian" in markers:
-        yield prometheus
-    if "browser" in markers:
-        yield chromium
-    if "store" in markers:
-        yield install_azurite
-        if slow:
-            yield install_fake_gcs_server
-    if "broker" in markers:
-        for version in (*TOOLS, *(TOOLS_OF_SLOW_TESTS if slow else ())):
-            yield partial(tools_jars, version=version)
-        for version in VERSIONS:
-            yield partial(client_jars, version)
-        yield build_members
-        for version in (*BROKERS, *(BROKERS_OF_SLOW_TESTS if slow else ())):
-            yield partial(_broker_jars, version)
+    for marker, (of_every_run, of_slow_tests) in _preparations().items():
+        if marker in markers:
+            yield from of_every_run
+        if marker in markers and "slow" in markers:
+            yield from of_slow_tests
+
+
+def _preparations() -> Mapping[str, tuple[Sequence[Step], Sequence[Step]]]:
+    """Steps by marker: those of every run, and those that only tests marked slow need."""
+    return {
+        "spark": ([_spark_jars], []),
+        "debian": ([prometheus, alertmanager_program], [tini, faketime]),
+        "deployment": ([_build_environment, _compose_schema], [install_deployment_tools]),
+        "browser": ([chromium], []),
+        "store": ([install_azurite], [install_fake_gcs_server]),
+        "broker": (
+            [
+                *(partial(tools_jars, version=version) for version in TOOLS),
+                *(partial(client_jars, version) for version in VERSIONS),
+                build_members,
+                *(partial(_broker_jars, version) for version in BROKERS),
+            ],
+            [
+                *(partial(tools_jars, version=version) for version in TOOLS_OF_SLOW_TESTS),
+                *(partial(_broker_jars, version) for version in BROKERS_OF_SLOW_TESTS),
+            ],
+        ),
+    }
 
 
 def without_recording(lines: Iterable[str]) -> list[str]:
-    """The lines of a job without the line of a machine's first run, which records the classes of Spark's JVM."""
-    return [line for line in lines if not line.startswith("recording the classes")]
+    """The lines of a job without those of a machine that is new or slow.
+
+    The first run records the classes of Spark's JVM, and a query starts again if a Python worker starts too slowly for Spark.
+    """
+    return [line for line in lines if not line.startswith(("recording the classes", "a Python worker took longer"))]
 
 
 def _spark_jars(progress: Progress) -> None:
@@ -88,6 +102,14 @@ def _spark_jars(progress: Progress) -> None:
 
     resolved_jars(*DELTA, progress=progress)
     connector_jars(TOKEN_PROVIDER, progress)
+
+
+def _build_environment(_: Progress) -> None:
+    python_environment(*BUILD_REQUIREMENTS)
+
+
+def _compose_schema(_: Progress) -> None:
+    go_files(*COMPOSE)
 
 
 def _broker_jars(version: str, progress: Progress) -> None:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from eventually import at_least, eventually
+from patience import LIMIT_SECONDS
 
 from pipelines.examples.private.kafka.clients import Clients
 
 #: Longer than a JVM needs to start, and a first batch to run, on a machine that is busy with other work.
-LIMIT_SECONDS = 240.0
 _COMMIT_EVERY_SECONDS = 0.1
 
 

@@ -18,6 +18,9 @@ VERSIONS = ("0.10.2.2", "2.8.2", "4.1.1")
 #: Versions with segments.tar.gz.
 SEGMENT_VERSIONS = (*VERSIONS, "4.3.0-share-streams")
 
+#: `offsets.retention.minutes` of a coordinator that loads these logs: a hundred years, so that no commit expires.
+RETENTION_MINUTES = 52_560_000
+
 _DUMP_LINE = re.compile(
     r"__consumer_offsets-(?P<partition>\d+) \| offset: (?P<offset>\d+) "
     r".*?(?:endTxnMarker: (?P<marker>\w+) .*|key: .* payload: .*)$"

@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 from deltalake import DeltaTable
+from patience import LIMIT_SECONDS
 
 from pipelines.batch import apply
 from pipelines.tables import writer
 from pipelines.tables.delta_writes import write_rows
 from pipelines.tables.writer import TablesWriter
-
-LIMIT_SECONDS = 300
 
 
 class Actor:

@@ -8,6 +8,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from patience import PATIENCE_SECONDS
 from py4j import java_gateway, protocol
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from py4j.protocol import Py4JJavaError
@@ -29,7 +30,6 @@ _JVM = (
     "-Dorg.slf4j.simpleLogger.defaultLogLevel=off",
 )
 _POLL_MS = 50
-_CLOSE_SECONDS = 30
 
 
 class JavaMember:
@@ -63,7 +63,7 @@ class JavaMember:
                 done.set_result(None)
 
         self._work.put(work)
-        done.result(_CLOSE_SECONDS)
+        done.result(PATIENCE_SECONDS)
 
     def failure(self) -> str | None:
         """The reason why its thread has ended before it was closed."""
@@ -72,7 +72,7 @@ class JavaMember:
     def close(self) -> None:
         """Leave the group. Raises the first exception of the client."""
         self._closing.set()
-        self._thread.join(_CLOSE_SECONDS)
+        self._thread.join(PATIENCE_SECONDS)
         assert not self._thread.is_alive(), "the consumer does not close"
         if self._failure is not None:
             raise self._failure
@@ -147,7 +147,7 @@ class JavaClients:
 
     def produce(self, bootstrap: str, topic: str, value: bytes) -> str:
         """Send one record and wait: the class of the exception that it ends with, or ""."""
-        settings = {"bootstrap.servers": bootstrap, "max.block.ms": "10000", "retries": "3"}
+        settings = {"bootstrap.servers": bootstrap, "max.block.ms": "60000", "retries": "3"}
         settings |= {f"{part}.serializer": f"{_BYTES}Serializer" for part in ("key", "value")}
         producer = self._jvm.org.apache.kafka.clients.producer.KafkaProducer(_properties(self._jvm, settings))
         try:
@@ -162,7 +162,7 @@ class JavaClients:
     def producer(self, bootstrap: str, **settings: str) -> Iterator["JavaProducer"]:
         """A producer, closed at the end; underscores in `settings` stand for dots."""
         given = {name.replace("_", "."): value for name, value in settings.items()}
-        given |= {"bootstrap.servers": bootstrap, "max.block.ms": "20000"}
+        given |= {"bootstrap.servers": bootstrap, "max.block.ms": "60000"}
         given |= {f"{part}.serializer": f"{_BYTES}Serializer" for part in ("key", "value")}
         producer = self._jvm.org.apache.kafka.clients.producer.KafkaProducer(_properties(self._jvm, given))
         try:
@@ -289,7 +289,7 @@ def java_clients(version: str) -> Iterator[JavaClients]:
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
                 pipe.close()
-        process.wait(_CLOSE_SECONDS)
+        process.wait(PATIENCE_SECONDS)
 
 
 @contextmanager

@@ -4,6 +4,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from patience import PATIENCE_SECONDS
+
 from pipelines.examples.private.kafka.distribution import broker_jars, version_tuple
 from pipelines.runtime.cache.jars import resolved_jars
 from pipelines.runtime.cache.java import java_executable
@@ -93,7 +95,7 @@ def _run_class(main_class: str, jars: Path, arguments: Sequence[str]) -> str:
         main_class,
         *arguments,
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
     printed = f"{' '.join(arguments)}: {done.stdout}{done.stderr}"
     assert done.returncode == 0, printed
     assert "Error:" not in done.stdout, printed

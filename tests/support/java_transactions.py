@@ -19,7 +19,7 @@ class JavaOffsetProducer:
             "bootstrap.servers": bootstrap,
             "transactional.id": transactional_id,
             "enable.idempotence": "true",
-            "max.block.ms": "20000",
+            "max.block.ms": "60000",
             "key.serializer": _BYTES,
             "value.serializer": _BYTES,
         }

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from first_use import without_recording
+
 from coordinator_core.state.era import Era
 from pipelines.job import job
 from pipelines.job.run_options import RunOptions
@@ -34,4 +36,4 @@ def run_job(
     """Run with `available-now`; return the lines of progress."""
     lines: list[str] = []
     job.run(run_options(source, tables, era=era, **changed), lines.append, clock_ms)
-    return lines
+    return without_recording(lines)

@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from eventually import NotReached, eventually
+from patience import LIMIT_SECONDS
 
 # threads that a library starts would not exist in a fork
 os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
@@ -38,9 +39,6 @@ from pipelines.query.engine import Snapshot
 from pipelines.runtime import failpoints
 from pipelines.runtime.errors import UsageError
 from pipelines.tables import definitions
-
-#: Runs that are not killed must end within this time.
-_LIMIT_SECONDS = 600
 
 #: One poll in this many is also made by the commands, which take a second each to start.
 _COMMANDS_EVERY = 10
@@ -245,7 +243,7 @@ def _ended(pid: int) -> int:
             f"process {pid} ends",
             lambda: os.waitpid(pid, os.WNOHANG),
             lambda ended: ended[0] == pid,
-            patience_seconds=_LIMIT_SECONDS,
+            patience_seconds=LIMIT_SECONDS,
             pause_seconds=0.002,
         )
     except NotReached:

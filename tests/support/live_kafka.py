@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from eventually import equal_to, eventually
+from patience import PATIENCE_SECONDS
 
 from coordinator_core.log.columns import RecordColumns, to_log_records
 from coordinator_core.log.entries import LogRecord
@@ -34,22 +35,22 @@ def create_topic(bootstrap: str, name: str, partitions: int = 1, **settings: str
     """Create a topic and wait until brokers list it. Underscores in `settings` stand for dots."""
     admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
     config = {setting.replace("_", "."): value for setting, value in settings.items()}
-    admin.create_topics([NewTopic(name, partitions, 1, config=config)])[name].result(20)
+    admin.create_topics([NewTopic(name, partitions, 1, config=config)])[name].result(PATIENCE_SECONDS)
     wait_for_topic(admin, name)
 
 
 def delete_topic(bootstrap: str, name: str) -> None:
     """Delete a topic and wait until brokers no longer list it."""
     admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
-    admin.delete_topics([name])[name].result(20)
-    eventually(f"topic {name} is gone", lambda: name not in admin.list_topics(timeout=10).topics)
+    admin.delete_topics([name])[name].result(PATIENCE_SECONDS)
+    eventually(f"topic {name} is gone", lambda: name not in admin.list_topics(timeout=PATIENCE_SECONDS).topics)
 
 
 def wait_for_topic(admin: AdminClient, name: str) -> None:
     """Wait until every partition of a topic has a leader."""
 
     def has_leaders() -> bool:
-        found = admin.list_topics(name, timeout=10).topics[name]
+        found = admin.list_topics(name, timeout=PATIENCE_SECONDS).topics[name]
         return found.error is None and bool(found.partitions) and all(each.leader >= 0 for each in found.partitions.values())
 
     eventually(f"every partition of topic {name} has a leader", has_leaders)
@@ -61,7 +62,7 @@ def produce(bootstrap: str, topic: str, records: Iterable[tuple[int, bytes | Non
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5, **QUIET, **config})
     for partition, key, value in records:
         producer.produce(topic, key=key, value=value, partition=partition)
-    assert producer.flush(30) == 0
+    assert producer.flush(PATIENCE_SECONDS) == 0
 
 
 def seen_by_a_client(bootstrap: str, topic: str, ends: Mapping[int, int]) -> list[SeenRecord]:

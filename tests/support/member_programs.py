@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import IO
 
 import pytest
+from checked_commands import checked
 from eventually import eventually
+from patience import PATIENCE_SECONDS
 
+from pipelines.runtime.cache.entry import make_once
 from pipelines.runtime.cache.folder import cache_root
 from pipelines.runtime.progress import Progress
 
 _SOURCES = Path(__file__).parents[1] / "clients"
 _GO_PROGRAMS = ("committed", "franz", "sarama", "transactions", "worker")
-_BUILD_SECONDS = 500
-_END_SECONDS = 30
 
 
 def go_member(client: str, progress: Progress | None = None) -> list[str]:
@@ -27,10 +28,8 @@ def go_member(client: str, progress: Progress | None = None) -> list[str]:
     go = _toolchain("go", "Go 1.24 or newer")
 
     def build(sources: Path, target: Path) -> None:
-        _run(
-            [go, "build", "-buildvcs=false", "-ldflags=-s -w", "-o", f"{target}/", *(f"./{name}" for name in _GO_PROGRAMS)],
-            sources,
-        )
+        programs = [f"./{name}" for name in _GO_PROGRAMS]
+        checked(go, "build", "-buildvcs=false", "-ldflags=-s -w", "-o", f"{target}/", *programs, cwd=sources)
 
     return [str(_built("go", build, progress) / client)]
 
@@ -41,7 +40,7 @@ def kafkajs_member(progress: Progress | None = None) -> list[str]:
 
     def build(sources: Path, target: Path) -> None:
         shutil.copytree(sources, target, dirs_exist_ok=True)
-        _run([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], target)
+        checked(npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", cwd=target)
 
     return [node, str(_built("kafkajs", build, progress) / "member.js")]
 
@@ -89,7 +88,7 @@ class MemberProgram:
         """Leave the group. AssertionError unless the process exits with code 0."""
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait(_END_SECONDS)
+        self._process.wait(PATIENCE_SECONDS)
         assert self._process.returncode == 0, self.failure()
 
     def __enter__(self) -> "MemberProgram":
@@ -125,32 +124,16 @@ def _toolchain(name: str, wanted: str) -> str:
 
 
 def _built(name: str, build: Callable[[Path, Path], None], progress: Progress | None) -> Path:
-    """The folder with the result of `build` for `tests/clients/NAME`, in the cache under the digest of its sources.
-
-    Safe against other processes that build the same at the same time: the folder appears complete or not at all.
-    """
+    """The folder with the result of `build` for `tests/clients/NAME`, in the cache under the digest of its sources."""
     sources = _SOURCES / name
     digest = hashlib.sha256()
     for path in sorted(each for each in sources.rglob("*") if each.is_file()):
         digest.update(str(path.relative_to(sources)).encode() + b"\0" + path.read_bytes() + b"\0")
-    folder = cache_root() / "clients" / f"{name}-{digest.hexdigest()[:16]}"
-    if not folder.exists():
-        folder.parent.mkdir(parents=True, exist_ok=True)
+    entry = cache_root() / "clients" / f"{name}-{digest.hexdigest()[:16]}"
+
+    def make(folder: Path) -> None:
         if progress:
-            progress(f"building tests/clients/{name} (once; kept in {folder})")
-        partial = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=folder.parent))
-        try:
-            build(sources, partial)
-            partial.rename(folder)
-        except OSError:
-            # another process was faster; its folder is equivalent
-            if not folder.exists():
-                raise
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
-    return folder
+            progress(f"building tests/clients/{name} (once; kept in {entry})")
+        build(sources, folder)
 
-
-def _run(command: Sequence[str], folder: Path) -> None:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=_BUILD_SECONDS, check=False)
-    assert done.returncode == 0, f"{' '.join(command)} failed in {folder}: {done.stdout}{done.stderr}"
+    return make_once(entry, make)

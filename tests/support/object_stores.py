@@ -10,7 +10,6 @@ import hmac
 import http.client
 import itertools
 import json
-import os
 import shutil
 import socket
 import subprocess
@@ -22,11 +21,14 @@ from email.utils import formatdate
 from pathlib import Path
 
 import pytest
+from checked_commands import checked
 from deployment_tools import go_program
 from eventually import eventually
+from patience import PATIENCE_SECONDS
 
 from pipelines.examples.private.kafka.ports import PortReservation
-from pipelines.runtime.cache.folder import cache_root, hold
+from pipelines.runtime.cache.entry import make_once
+from pipelines.runtime.cache.folder import cache_root
 from pipelines.runtime.progress import Progress
 
 #: The newest release for Node.js 20.
@@ -36,8 +38,6 @@ AZURITE = "azurite@3.35.0"
 FAKE_GCS = ("fake-gcs-server", "github.com/fsouza/fake-gcs-server@v1.56.1")
 _GATEWAY = Path(__file__).with_name("gcs_gateway.py")
 
-_INSTALL_SECONDS = 500
-_END_SECONDS = 30
 
 #: Account and key of every emulator, from Microsoft's documentation.
 _ACCOUNT = "devstoreaccount1"
@@ -133,7 +133,7 @@ def fake_gcs_server() -> Iterator[StoreServer]:
                 yield StoreServer("gcs", endpoint, {"GOOGLE_SERVICE_ACCOUNT_KEY": key})
             finally:
                 gateway.terminate()
-                gateway.wait(_END_SECONDS)
+                gateway.wait(PATIENCE_SECONDS)
 
 
 def install_azurite(progress: Progress) -> None:
@@ -151,23 +151,14 @@ def install_fake_gcs_server(progress: Progress) -> None:
 def azurite_folder(progress: Progress | None = None) -> Path:
     """Folder of Azurite with its packages, installed once."""
     npm = _toolchain("npm")
-    folder = cache_root() / "clients" / AZURITE
-    hold(folder)
-    if not folder.exists():
+
+    def install(folder: Path) -> None:
         if progress:
             progress(f"installing {AZURITE} (about 20 s, once)")
-        partial = folder.with_name(f"{folder.name}.{os.getpid()}.partial")
-        partial.mkdir(parents=True)
         options = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error"]
-        subprocess.run(
-            [npm, "install", *options, AZURITE], cwd=partial, timeout=_INSTALL_SECONDS, check=True, capture_output=True
-        )
-        try:
-            partial.rename(folder)
-        except OSError:
-            # another process was faster
-            shutil.rmtree(partial)
-    return folder
+        checked(npm, "install", *options, AZURITE, cwd=folder)
+
+    return make_once(cache_root() / "clients" / AZURITE, install)
 
 
 def _toolchain(name: str) -> str:
@@ -186,7 +177,7 @@ def _running(command: list[str], reserved: PortReservation) -> Iterator[None]:
             yield
         finally:
             process.terminate()
-            process.wait(_END_SECONDS)
+            process.wait(PATIENCE_SECONDS)
             reserved.release()
 
 
@@ -204,7 +195,7 @@ def _signed(resource: str) -> dict[str, str]:
 
 
 def _request(endpoint: str, method: str, path: str, headers: Mapping[str, str], body: str | None = None) -> None:
-    connection = http.client.HTTPConnection(endpoint.removeprefix("http://"), timeout=60)
+    connection = http.client.HTTPConnection(endpoint.removeprefix("http://"), timeout=PATIENCE_SECONDS)
     try:
         connection.request(method, path, body=body, headers=dict(headers))
         answer = connection.getresponse()

@@ -13,7 +13,7 @@ from pipelines.examples.private.kafka.distribution import broker_jars
 from pipelines.examples.private.kafka.ports import PortReservation
 from pipelines.examples.private.kafka.probe import listens
 from pipelines.examples.private.kafka.process import JavaProcess, Keeper, java_command
-from pipelines.examples.private.kafka.storage import format_storage, new_cluster_id
+from pipelines.examples.private.kafka.storage import new_cluster_id, new_storage
 
 _CONTROLLER_ID = 100
 
@@ -88,8 +88,9 @@ class PrivateCluster:
     def _start_controller(self) -> None:
         data = self._folder / "data"
         data.mkdir()
-        configuration = write_properties(self._folder / "server.properties", _controller_properties(self._quorum, data))
-        format_storage(self._version, self._jars, configuration, self._quorum.cluster_id, {})
+        properties = _controller_properties(self._quorum, data)
+        configuration = write_properties(self._folder / "server.properties", properties)
+        new_storage(self._version, self._jars, configuration, properties, self._quorum.cluster_id, {})
         log = self._folder / "controller.log"
         command = java_command(self._jars, "kafka.Kafka", [str(configuration)], logging_arguments(self._folder))
         self._controller = controller = JavaProcess(command, log)

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 from debian_packages import prometheus
 from eventually import eventually
+from patience import PATIENCE_SECONDS
 
 from pipelines.examples.private.kafka.ports import PortReservation
 
@@ -67,13 +68,13 @@ class PrometheusServer:
 
     def __exit__(self, *_: object) -> None:
         self._process.terminate()
-        self._process.wait(30)
+        self._process.wait(PATIENCE_SECONDS)
         self._log.close()
         self._port.release()
 
     def query(self, expression: str) -> Vector:
         """Result of an expression now. AssertionError for an invalid one."""
-        response = httpx.post(f"{self.url}/api/v1/query", data={"query": expression}, timeout=30)
+        response = httpx.post(f"{self.url}/api/v1/query", data={"query": expression}, timeout=PATIENCE_SECONDS)
         body = response.json()
         assert body["status"] == "success", f"{expression}: {body}"
         found: Vector = body["data"]["result"]
@@ -89,12 +90,12 @@ class PrometheusServer:
 
     def label_values(self, selector: str, label: str) -> set[str]:
         """Values of a label, as Grafana's `label_values` finds them."""
-        response = httpx.get(f"{self.url}/api/v1/series", params={"match[]": selector}, timeout=30)
+        response = httpx.get(f"{self.url}/api/v1/series", params={"match[]": selector}, timeout=PATIENCE_SECONDS)
         return {each[label] for each in response.json()["data"] if label in each}
 
     def alerts(self) -> list[dict[str, Any]]:
         """Pending and firing alerts."""
-        found: list[dict[str, Any]] = httpx.get(f"{self.url}/api/v1/alerts", timeout=30).json()["data"]["alerts"]
+        found: list[dict[str, Any]] = httpx.get(f"{self.url}/api/v1/alerts", timeout=PATIENCE_SECONDS).json()["data"]["alerts"]
         return found
 
     def _failure(self) -> str | None:

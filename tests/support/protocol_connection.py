@@ -4,8 +4,7 @@ import socket
 import struct
 from typing import Any
 
-_CONNECT_SECONDS = 20
-_ANSWER_SECONDS = 60
+from patience import PATIENCE_SECONDS
 
 
 class ProtocolConnection:
@@ -17,8 +16,8 @@ class ProtocolConnection:
     def __init__(self, bootstrap: str, client_id: str) -> None:
         host, _, port = bootstrap.rpartition(":")
         self._client_id = client_id
-        self._socket = socket.create_connection((host, int(port)), _CONNECT_SECONDS)
-        self._socket.settimeout(_ANSWER_SECONDS)
+        self._socket = socket.create_connection((host, int(port)), PATIENCE_SECONDS)
+        self._socket.settimeout(PATIENCE_SECONDS)
         self._answers = self._socket.makefile("rb")
 
     def __enter__(self) -> "ProtocolConnection":

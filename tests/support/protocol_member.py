@@ -25,7 +25,6 @@ REBALANCE_IN_PROGRESS = 27
 MEMBER_ID_REQUIRED = 79
 _NO_ID = UUID(int=0)
 _BATCH_LEAVE = 3
-_LIMIT_SECONDS = 30
 
 
 @dataclass(frozen=True)
@@ -159,9 +158,7 @@ class ProtocolMember:
 
     def await_rebalance(self) -> None:
         """Send heartbeats until one reports that the group rebalances."""
-        other_than_none = eventually(
-            f"{self.group} rebalances", self.heartbeat, lambda error: error != NONE, patience_seconds=_LIMIT_SECONDS
-        )
+        other_than_none = eventually(f"{self.group} rebalances", self.heartbeat, lambda error: error != NONE)
         assert other_than_none == REBALANCE_IN_PROGRESS
 
     def commit(

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 
+from patience import PATIENCE_SECONDS
+
 #: Headers of one connection.
 _OWN = ("transfer-encoding", "connection", "content-length")
 
@@ -21,7 +23,7 @@ class ProxyHandler(BaseHTTPRequestHandler):
 
     def ask(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, dict[str, str], bytes]:
         """Send a request to the upstream server, and return status, headers and body of its answer."""
-        connection = http.client.HTTPConnection(self.upstream, timeout=60)
+        connection = http.client.HTTPConnection(self.upstream, timeout=PATIENCE_SECONDS)
         try:
             connection.request(method, path, body=body, headers=dict(headers))
             found = connection.getresponse()

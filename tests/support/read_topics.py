@@ -32,7 +32,7 @@ def read_records(bootstrap: str, topic: str, partitions: int, isolation: str = "
         return len(ended), len(records)
 
     try:
-        eventually(f"{topic} is read to its end", poll, lambda seen: seen[0] == partitions, patience_seconds=60)
+        eventually(f"{topic} is read to its end", poll, lambda seen: seen[0] == partitions)
     finally:
         reader.close()
     return sorted(records, key=lambda record: (record.partition, record.offset))

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from patience import PATIENCE_SECONDS
 
 from coordinator_core.sources.kafka import KafkaSource
 from pipelines.examples.private.kafka.clients import Clients
@@ -107,14 +108,14 @@ def _static_and_administered(clients: Clients) -> Iterator[str]:
     member = clients.consumer("to-be-deleted")
     clients.commit(member, [("orders", 1, 3), ("orders", 2, 4)])
     clients.leave(member)
-    clients.admin.delete_consumer_groups(["to-be-deleted"])["to-be-deleted"].result(20)
+    clients.admin.delete_consumer_groups(["to-be-deleted"])["to-be-deleted"].result(PATIENCE_SECONDS)
     yield "to-be-deleted"
 
     member = clients.consumer("admin-reset")
     clients.commit(member, [("payments", 0, 333), ("payments", 1, 444)])
     clients.leave(member)
     reset = ConsumerGroupTopicPartitions("admin-reset", [TopicPartition("payments", 0, 1)])
-    clients.admin.alter_consumer_group_offsets([reset])["admin-reset"].result(20)
+    clients.admin.alter_consumer_group_offsets([reset])["admin-reset"].result(PATIENCE_SECONDS)
     yield "admin-reset"
 
 
@@ -145,7 +146,7 @@ def _consumer_protocol(clients: Clients) -> Iterator[str]:
 
 
 def _committed(clients: Clients, group: str) -> list[list[Any]]:
-    found = clients.admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group].result(20)
+    found = clients.admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group].result(PATIENCE_SECONDS)
     return sorted(
         [each.topic, each.partition, each.offset, each.metadata or "", each.leader_epoch]
         for each in found.topic_partitions
@@ -155,9 +156,9 @@ def _committed(clients: Clients, group: str) -> list[list[Any]]:
 
 def _described(clients: Clients, groups: list[str]) -> dict[str, Any]:
     described: dict[str, Any] = {}
-    for group, future in clients.admin.describe_consumer_groups(groups, request_timeout=15).items():
+    for group, future in clients.admin.describe_consumer_groups(groups, request_timeout=PATIENCE_SECONDS).items():
         try:
-            found = future.result(20)
+            found = future.result(PATIENCE_SECONDS)
         except KafkaException as error:
             described[group] = str(error)
             continue

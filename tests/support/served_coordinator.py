@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from eventually import eventually_awaited
+from patience import PATIENCE_SECONDS
 
 from coordinator_core.group_coordinator.config import CoordinatorConfig
 from coordinator_core.producers.rules import RULES
@@ -75,7 +76,7 @@ class Served:
 
     def get(self, path: str) -> tuple[int, str]:
         try:
-            with urllib.request.urlopen(f"http://{self.admin}{path}", timeout=10) as response:
+            with urllib.request.urlopen(f"http://{self.admin}{path}", timeout=PATIENCE_SECONDS) as response:
                 return response.status, response.read().decode()
         except urllib.error.HTTPError as error:
             with error:

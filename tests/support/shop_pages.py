@@ -27,11 +27,17 @@ _SCENARIO: Mapping[str, Any] = runpy.run_path(str(Path(__file__).parents[2] / "d
 class ShopPages:
     """The pages of the cluster `east`, whose tables are under `root`."""
 
-    def __init__(self, root: str, *, clock: Callable[[], datetime] = utc_now, **dashboard: Any) -> None:
-        """`clock` is the time of the server, `dashboard` has keys of the section [dashboard]."""
+    def __init__(
+        self, root: str, *, tables: str | None = None, clock: Callable[[], datetime] = utc_now, **dashboard: Any
+    ) -> None:
+        """`tables` is the value of `--tables`, by default `east=ROOT`.
+
+        `clock` is the time of the server, `dashboard` has keys of the section [dashboard].
+        """
         self.root = root
         section = load_configuration(None)
-        options = dashboard_options([f"east={root}"], None, {**section.dashboard, **dashboard}, section.metrics, section.lag)
+        given = [tables or f"east={root}"]
+        options = dashboard_options(given, None, {**section.dashboard, **dashboard}, section.metrics, section.lag)
         self.site = Site(options.roots, options.metrics, options.poll_seconds, print, clock)
         self.site.refresh()
         self.viewer = LOCAL_VIEWER

@@ -22,6 +22,7 @@ from eventually import NotReached, at_least, eventually_async, eventually_awaite
 from followers import Follower, reached
 from generations import GENERATIONS
 from offset_clients import OffsetClient
+from patience import LIMIT_SECONDS
 from table_answers import answers
 
 from coordinator_core.client import Crowd, CrowdSettings
@@ -38,10 +39,9 @@ from pipelines.query.engine import Snapshot
 TOPIC, TOPIC_PARTITIONS = "orders", 30
 LOG_PARTITIONS = 4
 _GENERATION = GENERATIONS["4.3.0"]
-_PATIENCE_SECONDS = 180
+_BUSY_SECONDS = 10
 #: Shares of runs that find a torn tail, and that are killed before or soon after they listen.
 _TORN, _CUT_SHORT = 0.3, 0.15
-_BUSY_SECONDS = 10
 _QUIET = {"Stable", "Empty"}
 
 
@@ -160,7 +160,12 @@ class SoakTest:
         if until_busy:
             more = at_least(commits + 1)
             with suppress(NotReached):
-                await eventually_async("a commit", lambda: self.crowd.counts["commit NONE"], more, patience_seconds=_BUSY_SECONDS)
+                await eventually_async(
+                    "a commit",
+                    lambda: self.crowd.counts["commit NONE"],
+                    more,
+                    patience_seconds=_BUSY_SECONDS,  # runs out: a crowd may have ended
+                )
         await asyncio.sleep(seconds)
 
     def _next_run(self) -> PrivateCoordinator:
@@ -234,19 +239,19 @@ class SoakTest:
 
     async def compare(self) -> None:
         """Pause all clients until the tables have reached the end of the log, and compare tables and coordinator."""
-        async with asyncio.timeout(_PATIENCE_SECONDS):
+        async with asyncio.timeout(LIMIT_SECONDS):
             await self.crowd.pause()
             for client in self.offset_clients:
                 client.going.clear()
             await asyncio.gather(*(client.idle.wait() for client in self.offset_clients))
-            await eventually_awaited("nothing moves", self._compared, patience_seconds=_PATIENCE_SECONDS, pause_seconds=0.1)
+            await eventually_awaited("nothing moves", self._compared, patience_seconds=LIMIT_SECONDS, pause_seconds=0.1)
         for client in self.offset_clients:
             client.going.set()
         self.crowd.resume()
 
     async def _compared(self) -> bool:
         """Compare once; False if the log or a group changed meanwhile."""
-        assert await self.crowd.settle(_PATIENCE_SECONDS * 1000), self.crowd.counts
+        assert await self.crowd.settle(int(LIMIT_SECONDS * 1000)), self.crowd.counts
         ends = self._ends()
         theirs = await asyncio.to_thread(self._answers)
         if theirs is None:
@@ -260,7 +265,7 @@ class SoakTest:
             "the tables have the log, or it grows",
             followed,
             lambda found: ends == found[0] or ends != found[1],
-            patience_seconds=_PATIENCE_SECONDS,
+            patience_seconds=LIMIT_SECONDS,
             pause_seconds=0.1,
         )
         if now != ends:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pyspark
 from eventually import eventually
+from patience import PATIENCE_SECONDS
 from processes import family, session_states
 
 _SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
@@ -23,7 +24,6 @@ _MASTER_HOST = "127.0.0.1"
 _MASTER_STARTED = re.compile(r"Starting Spark master at (spark://\S+)")
 _WORKER_REGISTERED = re.compile(r"Successfully registered with master")
 _EXECUTOR = b"CoarseGrainedExecutorBackend"
-_STOP_SECONDS = 20
 
 #: Daemons that start fast and are small; a lost worker is noticed after a few seconds instead of a minute.
 _DAEMON = {
@@ -67,7 +67,7 @@ class Daemon:
         """Kill the daemon and its executors at once, as the loss of their machine does."""
         for pid in session_states(self.process.pid):
             _signal(pid, signal.SIGKILL)
-        self.process.wait(_STOP_SECONDS)
+        self.process.wait(PATIENCE_SECONDS)
 
     @property
     def is_running(self) -> bool:

@@ -16,9 +16,8 @@ from datetime import UTC, datetime, timedelta
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 
+from patience import PATIENCE_SECONDS
 from proxy_handler import ProxyHandler
-
-_END_SECONDS = 30
 
 #: Number of requests so far and headers, which it may change → status, code and message of an answer; None to pass it on.
 Rule = Callable[[int, dict[str, str]], tuple[int, str, str] | None]
@@ -91,7 +90,7 @@ def store_proxy(upstream: str, rule: str, file: Path) -> Iterator[StoreProxy]:
             yield StoreProxy(f"http://127.0.0.1:{int(process.stdout.readline())}", file)
         finally:
             process.terminate()
-            process.wait(_END_SECONDS)
+            process.wait(PATIENCE_SECONDS)
 
 
 #: Path at which a proxy gives temporary keys, as the agent of a container does, and for how long they are valid.

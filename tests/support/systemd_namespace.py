@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from eventually import eventually
+from patience import LIMIT_SECONDS, PATIENCE_SECONDS
 
 from pipelines.runtime.cache.folder import cache_root
 
@@ -66,7 +67,7 @@ class SystemdNamespace:
     def close(self) -> None:
         """Kill process 1 of the namespace, and with it everything in it."""
         self._process.kill()
-        self._process.wait(30)
+        self._process.wait(PATIENCE_SECONDS)
         eventually("the cgroup is removed", lambda: _is_removed(self._cgroup))
 
     def run(self, *command: str, check: bool = False) -> subprocess.CompletedProcess[str]:
@@ -76,7 +77,7 @@ class SystemdNamespace:
             return subprocess.CompletedProcess(command, 1, "", "not started")
         enter = ["nsenter", f"--target={inside}", "--mount", "--pid", "--cgroup", "--ipc", "--uts", "--wd=/"]
         clean = {"PATH": "/usr/bin:/usr/sbin", "LC_ALL": "C.UTF-8"}
-        done = subprocess.run([*enter, *command], capture_output=True, text=True, timeout=600, env=clean, check=False)
+        done = subprocess.run([*enter, *command], capture_output=True, text=True, timeout=LIMIT_SECONDS, env=clean, check=False)
         if check:
             assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
         return done

@@ -42,7 +42,6 @@ _BUSY = (
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_COORDINATOR,
 )
-_PATIENCE_SECONDS = 30
 
 
 class ClientVersions(NamedTuple):
@@ -76,7 +75,6 @@ class TransactionClient:
                 f"{key} has a coordinator",
                 partial(self._coordinator_error, request),
                 lambda error: error is ErrorCode.NONE,
-                patience_seconds=_PATIENCE_SECONDS,
             )
 
     def _coordinator_error(self, request: FindCoordinatorRequest) -> ErrorCode:
@@ -133,7 +131,6 @@ class TransactionClient:
             "the offset is stable",
             lambda: self.wire.ask(apis.OFFSET_FETCH, 8, request).offsets.get(PLACE),
             lambda found: found is not None and found.error is ErrorCode.NONE,
-            patience_seconds=_PATIENCE_SECONDS,
         )
         assert fetched is not None
         self.answers.append((f"offset {name}", str(fetched.offset)))
@@ -144,7 +141,6 @@ class TransactionClient:
             "the transaction is completed",
             lambda: self.wire.ask(apis.DESCRIBE_TRANSACTIONS, 0, DescribeTransactionRequest(name)),
             lambda found: found.error not in _BUSY and not found.state.startswith("Prepare"),
-            patience_seconds=_PATIENCE_SECONDS,
         )
         shown = sorted(f"{each.topic}-{each.partition}" for each in found.partitions)
         return (found.error.name, found.state, str(found.timeout_ms), str(found.producer.producer_epoch), *shown)
@@ -161,7 +157,6 @@ class TransactionClient:
             api.name,
             lambda: self.wire.ask(api, version, request),
             lambda response: not any(error in _BUSY for error in api.errors(response)),
-            patience_seconds=_PATIENCE_SECONDS,
         )
 
     def _note(self, step: str, error: ErrorCode, producer: ProducerEpoch | None = None) -> None:
@@ -295,7 +290,7 @@ def _bumping(on: TransactionClient) -> None:
 
 
 def _until(condition: Callable[[], bool]) -> None:
-    eventually("the transaction is aborted", condition, patience_seconds=_PATIENCE_SECONDS)
+    eventually("the transaction is aborted", condition)
 
 
 # ---- records

@@ -35,7 +35,7 @@ class Worker:
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
             "isolation.level": "read_committed",
-            "session.timeout.ms": 3000,
+            "session.timeout.ms": 3000,  # runs out: workers are killed
             "heartbeat.interval.ms": 300,
             "fetch.wait.max.ms": 100,
             "fetch.error.backoff.ms": 50,
@@ -44,7 +44,7 @@ class Worker:
         self._target = target
         self._consumer = Consumer({**common, **reading})
         self._producer = Producer({**common, **writing})
-        _repeated(lambda: self._producer.init_transactions(_CALL_SECONDS))
+        _repeated(lambda: self._producer.init_transactions(_CALL_SECONDS))  # runs out: repeated
         self._consumer.subscribe([source])
 
     def run(self) -> None:
@@ -59,7 +59,7 @@ class Worker:
                 error: KafkaError = failure.args[0]
                 if not error.txn_requires_abort():
                     raise
-                _repeated(lambda: self._producer.abort_transaction(_CALL_SECONDS))
+                _repeated(lambda: self._producer.abort_transaction(_CALL_SECONDS))  # runs out: repeated
                 self._rewind()
 
     def _transform(self, messages: list[Message]) -> None:
@@ -71,8 +71,8 @@ class Worker:
             ends[message.topic() or "", at] = (message.offset() or 0) + 1
         offsets = [TopicPartition(*at, offset) for at, offset in ends.items()]
         metadata = self._consumer.consumer_group_metadata()
-        _repeated(lambda: self._producer.send_offsets_to_transaction(offsets, metadata, _CALL_SECONDS))
-        _repeated(lambda: self._producer.commit_transaction(_CALL_SECONDS))
+        _repeated(lambda: self._producer.send_offsets_to_transaction(offsets, metadata, _CALL_SECONDS))  # runs out: repeated
+        _repeated(lambda: self._producer.commit_transaction(_CALL_SECONDS))  # runs out: repeated
 
     def _rewind(self) -> None:
         """Continue at the committed offsets."""

@@ -24,7 +24,6 @@ from pipelines.examples.private.private_coordinator import PrivateCoordinator
 LOG_PARTITIONS = 4
 OFFSETS_TOPIC = "__consumer_offsets"
 _PARTITIONS = [(topic, partition) for topic, partitions in TOPICS.items() for partition in range(partitions)]
-_LOAD_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -140,7 +139,6 @@ def once_loaded(queries: BrokerQueries, expected: BrokerAnswers, groups: Sequenc
         eventually(
             "the offsets are loaded",
             lambda: _has_offsets(queries, groups, expected.offsets),
-            patience_seconds=_LOAD_SECONDS,
             pause_seconds=0.1,
         )
     return everything(queries, groups)

@@ -5,7 +5,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from checked_commands import checked
+from deployment_tools import BUILD_REQUIREMENTS, ROOT, python_environment
+
 UV = Path(sys.executable).with_name("uv")
 LOCK = ROOT / "requirements.lock"
 
@@ -18,18 +20,17 @@ class Distributions:
     wheel: Path
 
 
-def checked(*command: str | Path, cwd: Path | None = None, env: dict[str, str] | None = None) -> str:
-    """Standard output of a command that must succeed."""
-    ended = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=500, check=False)
-    assert ended.returncode == 0, f"{command}\n{ended.stdout}\n{ended.stderr}"
-    return ended.stdout
-
-
 def built_distributions(folder: Path) -> Distributions:
     """Build both in `folder`."""
-    checked(UV, "build", "--quiet", "--out-dir", folder, ROOT)
+    build("--out-dir", folder, ROOT)
     (archive,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
     return Distributions(archive, wheel)
+
+
+def build(*arguments: str | Path) -> None:
+    """Run `uv build` in an environment that has what pyproject.toml requires for builds, and nothing else, without downloads."""
+    python = python_environment(*BUILD_REQUIREMENTS) / "bin" / "python"
+    checked(UV, "build", "--quiet", "--no-build-isolation", "--python", python, *arguments)
 
 
 def install(wheel: Path, environment: Path) -> None:

@@ -4,6 +4,7 @@ import socket
 from typing import Any
 
 from client_codecs import read_response, write_request
+from patience import PATIENCE_SECONDS
 
 from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.protocol import apis
@@ -21,7 +22,7 @@ class Wire:
         self.socket = socket.socket()
         if receive_buffer is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self.socket.settimeout(20)
+        self.socket.settimeout(PATIENCE_SECONDS)
         self.socket.connect(("127.0.0.1", port))
         self._number = 0
 

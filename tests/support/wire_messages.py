@@ -170,18 +170,21 @@ def _left(version: int) -> st.SearchStrategy[Any]:
 
 def _commit(version: int) -> st.SearchStrategy[Any]:
     epoch, by_id = _since(version, 6, _INT32, -1), version >= 10
-    plain = _at_places(st.builds(OffsetToCommit, _INT64, epoch, _NULLABLE, st.just(ZERO_UUID)), by_id)
+    timestamp = _INT64 if version == 1 else st.just(-1)
+    plain = _at_places(st.builds(OffsetToCommit, _INT64, epoch, _NULLABLE, st.just(ZERO_UUID), timestamp), by_id)
     offsets = (
         plain.map(lambda each: {at: value._replace(topic_id=IDS[at.topic]) for at, value in each.items()}) if by_id else plain
     )
     return st.builds(
-        OffsetCommitRequest, TEXTS, offsets, TEXTS, _INT32, _since(version, 7, _NULLABLE, None),
-        _INT64 if version <= 4 else st.just(-1), st.just(version >= 9),
+        OffsetCommitRequest, TEXTS, offsets, _since(version, 1, TEXTS, ""), _since(version, 1, _INT32, -1),
+        _since(version, 7, _NULLABLE, None), _INT64 if version in range(2, 5) else st.just(-1), st.just(version >= 9),
+        st.just(version == 0),
     )  # fmt: skip
 
 
 def _txn_commit(version: int) -> st.SearchStrategy[Any]:
-    offsets = _at_places(st.builds(OffsetToCommit, _INT64, _since(version, 2, _INT32, -1), _NULLABLE, st.just(ZERO_UUID)))
+    offset = st.builds(OffsetToCommit, _INT64, _since(version, 2, _INT32, -1), _NULLABLE, st.just(ZERO_UUID), st.just(-1))
+    offsets = _at_places(offset)
     return st.builds(
         TxnOffsetCommitRequest, TEXTS, TEXTS, st.builds(ProducerEpoch, _INT64, _INT16), offsets,
         _since(version, 3, TEXTS, ""), _since(version, 3, _INT32, -1), _since(version, 3, _NULLABLE, None),
@@ -198,7 +201,7 @@ def _fetch_parts(version: int) -> st.SearchStrategy[Any]:
         return dict(IDS) if places is None else {at.topic: IDS[at.topic] for at in places}
 
     def parts(groups: Any, stable: bool) -> Any:
-        return tuple(OffsetFetchRequest(group, places, stable, ids(places)) for group, places in groups)
+        return tuple(OffsetFetchRequest(group, places, stable, ids(places), version == 0) for group, places in groups)
 
     named = st.lists(_places(by_id), max_size=4).map(_in_order)
     group = st.tuples(TEXTS, named if version < 2 else st.none() | named)
@@ -342,10 +345,10 @@ def _list_offsets(version: int) -> st.SearchStrategy[Any]:
     return st.builds(make, _at_places(_INT64), isolation, _since(version, 4, st.lists(_INT32, max_size=3), []))
 
 
-def _create_topics(_version: int) -> st.SearchStrategy[Any]:
+def _create_topics(version: int) -> st.SearchStrategy[Any]:
     assignments = _tuples(st.tuples(_INT32, _tuples(_INT32)))
     new = st.builds(topics.NewTopic, TEXTS, _INT32, _INT16, assignments, _tuples(st.tuples(TEXTS, _NULLABLE)))
-    return st.builds(topics.CreateTopicsRequest, _tuples(new), st.booleans())
+    return st.builds(topics.CreateTopicsRequest, _tuples(new), _since(version, 1, st.booleans(), False))
 
 
 def _created_topics(version: int) -> st.SearchStrategy[Any]:
@@ -353,7 +356,7 @@ def _created_topics(version: int) -> st.SearchStrategy[Any]:
         st.builds(ConfigEntry, TEXTS, _NULLABLE, st.sampled_from(ConfigSource), st.just(ConfigType.UNKNOWN), st.booleans())
     )
     created = st.builds(
-        topics.CreatedTopic, TEXTS, _ERRORS, _NULLABLE, _since(version, 7, st.uuids(), ZERO_UUID),
+        topics.CreatedTopic, TEXTS, _ERRORS, _since(version, 1, _NULLABLE, None), _since(version, 7, st.uuids(), ZERO_UUID),
         _since(version, 5, _INT32, -1), _since(version, 5, _INT16, -1), _since(version, 5, entries, ()),
     )  # fmt: skip
     return st.builds(topics.CreateTopicsResponse, _tuples(created))
@@ -453,8 +456,8 @@ _ONE_REQUEST: Mapping[AnyApi, _OfVersion] = {
     apis.DELETE_TOPICS: _delete_topics,
     apis.CREATE_PARTITIONS: _create_partitions,
     apis.DELETE_RECORDS: lambda _: st.builds(topics.DeleteRecordsRequest, _at_places(_INT64)),
-    apis.OFFSET_FOR_LEADER_EPOCH: lambda _: st.builds(
-        topics.OffsetForLeaderEpochRequest, _at_places(st.builds(topics.RequestedEpoch, _INT32, _INT32))
+    apis.OFFSET_FOR_LEADER_EPOCH: lambda version: st.builds(
+        topics.OffsetForLeaderEpochRequest, _at_places(st.builds(topics.RequestedEpoch, _INT32, _since(version, 2, _INT32, -1)))
     ),
     apis.DESCRIBE_PRODUCERS: lambda _: st.builds(topics.DescribeProducersRequest, st.lists(_places(), max_size=4).map(_in_order)),
     apis.DESCRIBE_LOG_DIRS: lambda _: st.builds(
@@ -492,7 +495,8 @@ _MANY_REQUESTS: Mapping[AnyApi, _OfVersion] = {
 
 def _configs(version: int) -> st.SearchStrategy[Any]:
     kind = _since(version, 3, st.sampled_from(ConfigType), ConfigType.UNKNOWN)
-    entries = _tuples(st.builds(ConfigEntry, TEXTS, _NULLABLE, st.sampled_from(ConfigSource), kind, st.booleans()))
+    sources = ConfigSource if version >= 1 else (ConfigSource.TOPIC_CONFIG, ConfigSource.DEFAULT_CONFIG)
+    entries = _tuples(st.builds(ConfigEntry, TEXTS, _NULLABLE, st.sampled_from(sources), kind, st.booleans()))
     return st.builds(DescribeConfigsResponse, _ERRORS, _INT8, TEXTS, entries, _NULLABLE)
 
 
@@ -524,8 +528,9 @@ _RESPONSES: Mapping[AnyApi, _OfVersion] = {
     apis.DELETE_RECORDS: lambda _: st.builds(
         topics.DeleteRecordsResponse, _at_places(st.builds(topics.DeletedRecords, _ERRORS, _INT64))
     ),
-    apis.OFFSET_FOR_LEADER_EPOCH: lambda _: st.builds(
-        topics.OffsetForLeaderEpochResponse, _at_places(st.builds(topics.EpochEnd, _ERRORS, _INT32, _INT64))
+    apis.OFFSET_FOR_LEADER_EPOCH: lambda version: st.builds(
+        topics.OffsetForLeaderEpochResponse,
+        _at_places(st.builds(topics.EpochEnd, _ERRORS, _since(version, 1, _INT32, -1), _INT64)),
     ),
     apis.DESCRIBE_PRODUCERS: _producers,
     apis.DESCRIBE_LOG_DIRS: _log_dirs,

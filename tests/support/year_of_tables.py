@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from debian_packages import debian_files
+from debian_packages import faketime
 from log_builder import Log, member
 from table_logs import change_table
 
@@ -166,8 +166,7 @@ def set_clock(now: datetime) -> None:
 
 def simulated(folder: Path, days: int, report_every: int, load: Load) -> Iterator[Day]:
     """Run a simulation in a process under libfaketime. Skips the test on a machine without apt."""
-    files = debian_files("libfaketime")
-    (library,) = files.rglob("libfaketimeMT.so.1")
+    library = faketime()
     folder.mkdir(parents=True, exist_ok=True)
     environment = {
         **os.environ,

@@ -16,21 +16,29 @@ from coordinator_core.protocol.membership import UNKNOWN_MEMBER_ID
 from coordinator_core.protocol.offsets import (
     OffsetCommitRequest,
     OffsetCommitResponse,
+    OffsetToCommit,
     ProducerEpoch,
     TxnMarkerRequest,
     TxnMarkerResponse,
     TxnOffsetCommitRequest,
 )
 
-#: `OffsetCommitRequest.DEFAULT_RETENTION_TIME`.
+#: `OffsetCommitRequest.DEFAULT_RETENTION_TIME`, `DEFAULT_TIMESTAMP`.
 _NO_RETENTION = -1
+_NO_TIMESTAMP = -1
 _Request = OffsetCommitRequest | TxnOffsetCommitRequest
 
 
 def commit_offsets(result: ResultBuilder, request: OffsetCommitRequest, reply: ReplyHandle) -> None:
     """Writes the offsets, and responds when the log has them. A commit without a generation creates a missing group, in eras that
-    have groups without members."""
+    have groups without members.
+
+    Commits for ZooKeeper (v0) are commits without a generation, in eras whose brokers have ZooKeeper.
+    """
     context = result.context
+    if request.in_zookeeper and not context.behaviour.has_zookeeper:
+        _answer_all(result, reply, request, ErrorCode.UNSUPPORTED_VERSION)
+        return
     group = context.find(request.group_id)
     if group is None:
         is_not_found = request.knows_missing_groups and context.behaviour.reports_missing_groups
@@ -46,7 +54,7 @@ def commit_offsets(result: ResultBuilder, request: OffsetCommitRequest, reply: R
         return
     if group is not None and request.member_id in group:
         rebalance.restart_session(result, group, group.member(request.member_id))
-    _write(result, request, reply, _expires_at(context, result.now_ms, request.retention_ms), None)
+    _write(result, request, reply, request.retention_ms, None)
 
 
 def commit_transactional_offsets(result: ResultBuilder, request: TxnOffsetCommitRequest, reply: ReplyHandle) -> None:
@@ -64,7 +72,7 @@ def commit_transactional_offsets(result: ResultBuilder, request: TxnOffsetCommit
     if error is not ErrorCode.NONE:
         _answer_all(result, reply, request, error)
         return
-    _write(result, request, reply, _expires_at(context, result.now_ms, _NO_RETENTION), request.producer)
+    _write(result, request, reply, _NO_RETENTION, request.producer)
 
 
 def end_transaction(result: ResultBuilder, request: TxnMarkerRequest, reply: ReplyHandle) -> None:
@@ -109,17 +117,31 @@ def _validate(context: CoordinatorContext, group: ClassicGroup, request: _Reques
     return ErrorCode.NONE
 
 
-def _expires_at(context: CoordinatorContext, now_ms: int, retention_ms: int) -> int | None:
-    if retention_ms != _NO_RETENTION:
-        return now_ms + retention_ms
-    return now_ms + context.config.offsets_retention_ms if context.behaviour.commits_expire else None
+def _commit_record(result: ResultBuilder, group_id: str, at: TopicPartition, offset: OffsetToCommit, retention_ms: int) -> Record:
+    """Build the record of a commit (`KafkaApis.handleOffsetCommitRequest`, `OffsetAndMetadata.fromRequest`).
+
+    Where every commit expires, the client's timestamp (v1) begins the retention; later it is the time of the commit. A sum above
+    the largest number wraps around to a negative one, as in Java: such an offset is expired.
+    """
+    context, now_ms = result.context, result.now_ms
+    timestamp = now_ms if offset.commit_timestamp == _NO_TIMESTAMP else offset.commit_timestamp
+    expires_ms = None if retention_ms == _NO_RETENTION else _wrapped(now_ms + retention_ms)
+    if context.behaviour.commits_expire:
+        retained_ms = context.config.offsets_retention_ms if retention_ms == _NO_RETENTION else retention_ms
+        timestamp, expires_ms = now_ms, _wrapped(timestamp + retained_ms)
+    return records.offset_commit(context.behaviour, group_id, at, offset, timestamp, expires_ms)
+
+
+def _wrapped(number: int) -> int:
+    """Return the sum of two `long` as Java has it."""
+    return (number + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 def _write(
     result: ResultBuilder,
     request: _Request,
     reply: ReplyHandle,
-    expires_ms: int | None,
+    retention_ms: int,
     producer: ProducerEpoch | None,
 ) -> None:
     """Writes the offsets as one batch, without those whose metadata is too long."""
@@ -132,7 +154,7 @@ def _write(
             errors[partition] = ErrorCode.OFFSET_METADATA_TOO_LARGE
             continue
         errors[partition] = ErrorCode.NONE
-        commits.append(records.offset_commit(context.behaviour, request.group_id, partition, offset, result.now_ms, expires_ms))
+        commits.append(_commit_record(result, request.group_id, partition, offset, retention_ms))
     if not commits:
         result.answer(reply, OffsetCommitResponse(errors))
         return

@@ -10,10 +10,12 @@ from coordinator_core.group_coordinator.context import CoordinatorContext
 from coordinator_core.group_coordinator.group.states import DEAD
 from coordinator_core.group_coordinator.result import ResultBuilder
 from coordinator_core.protocol.error_code import ErrorCode
-from coordinator_core.protocol.offsets import FetchedOffset, OffsetFetchRequest, OffsetFetchResponse
+from coordinator_core.protocol.offsets import INVALID_OFFSET, FetchedOffset, OffsetFetchRequest, OffsetFetchResponse
 from coordinator_core.state.offsets import CommittedOffset
 
 _NOTHING = FetchedOffset()
+#: `OffsetFetchResponse.UNKNOWN_PARTITION`
+_NOT_IN_ZOOKEEPER = FetchedOffset(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 _UNSTABLE = FetchedOffset(error=ErrorCode.UNSTABLE_OFFSET_COMMIT)
 
 
@@ -21,9 +23,13 @@ def fetch_offsets(result: ResultBuilder, request: OffsetFetchRequest, reply: Rep
     """Fetches committed offsets. Partitions without a commit, and missing groups, have offset -1 and no error.
 
     With `require_stable`, a partition with a commit in an open transaction gets UNSTABLE_OFFSET_COMMIT (KIP-447). For a commit
-    in flight, Scala coordinators return the same error; the Java coordinator parks the request until the log has it.
+    in flight, Scala coordinators return the same error; the Java coordinator parks the request until the log has it. Fetches from
+    ZooKeeper (v0) find the same offsets, in eras whose brokers have ZooKeeper.
     """
     context = result.context
+    if request.in_zookeeper:
+        result.answer(reply, _response_of_zookeeper(context, request))
+        return
     if not (request.require_stable and context.behaviour.stable_fetch_waits):
         result.answer(reply, _response(context, request))
         return
@@ -51,6 +57,20 @@ def _response(context: CoordinatorContext, request: OffsetFetchRequest) -> Offse
         for partition in wanted
     }
     return OffsetFetchResponse(ErrorCode.NONE, offsets)
+
+
+def _response_of_zookeeper(context: CoordinatorContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
+    """Respond as brokers do from ZooKeeper: without metadata, and with an error for partitions without a commit."""
+    if not context.behaviour.has_zookeeper:
+        return OffsetFetchResponse(ErrorCode.UNSUPPORTED_VERSION, {})
+    response = _response(context, request)
+    return OffsetFetchResponse(
+        response.error,
+        {
+            at: _NOT_IN_ZOOKEEPER if found.offset == INVALID_OFFSET else FetchedOffset(found.offset)
+            for at, found in response.offsets.items()
+        },
+    )
 
 
 def _fetched(commit: CommittedOffset | None, topic_ids: Mapping[str, UUID] | None, partition: TopicPartition) -> FetchedOffset:

@@ -58,7 +58,7 @@ class RequestDispatcher:
         self._transactions = transactions
         served = served_versions(service.config.era)
         self._served = {number: served[number] for number in cluster.offered}
-        self._topic_check = OffsetTopicCheck(topics.topics, needs_partition=service.config.behaviour.commits_check_partitions)
+        self._topic_check = OffsetTopicCheck(topics.topics, service.config.behaviour)
         self._offset_commits = None if transactions is None else OffsetCommitVerification(service, transactions)
 
     def peer(self, client_host: str) -> Peer:

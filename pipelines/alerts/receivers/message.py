@@ -1,11 +1,11 @@
 """Notifications as JSON in the shape of Alertmanager's webhook (version 4), and as text."""
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from pipelines.alerts.receivers.receiver import Context
 from pipelines.alerts.states import ALERT_NAME, Alert, Labels, Notification, group_key
+from pipelines.runtime.timestamps import at_ms
 
 #: End of an alert that fires: Go's zero time.
 _NO_END = "0001-01-01T00:00:00Z"
@@ -13,7 +13,7 @@ _NO_END = "0001-01-01T00:00:00Z"
 
 def rfc3339(ms: int) -> str:
     """A time as Alertmanager writes it."""
-    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return at_ms(ms).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def webhook_message(notification: Notification, context: Context, max_alerts: int = 0) -> dict[str, Any]:

@@ -16,6 +16,7 @@ kinds: jars     of Delta, of Spark's Kafka connector and of Kafka
        ivy      dependency metadata of the jars, in Ivy's format
        classes  class data archives (CDS) of Spark's JVM
        kernels  functions compiled by Numba
+       storage  formatted storage of private Kafka brokers
 
 Everything here is recreated when needed. Entries that a running process uses are kept.
 The folder is ~/.cache/grouplake, or $GROUPLAKE_CACHE.

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from functools import partial
 from typing import Any
-from urllib.parse import unquote
 
 from fastapi import APIRouter, Request, Response
 
@@ -15,13 +14,15 @@ from pipelines.dashboard.security.visible_snapshots import VisibleSnapshots
 from pipelines.metrics.site import Site
 from pipelines.query.snapshots.memory_snapshot import MemorySnapshot
 
-_CLUSTER = "/v3/kafka/{cluster}"
-_GROUP = f"{_CLUSTER}/consumer/{{group}}"
+_CLUSTER = "/v3/kafka/{cluster:name}"
+_GROUP = f"{_CLUSTER}/consumer/{{group:name}}"
+#: Burrow's path of the empty group has an empty segment: `/consumer//lag`.
+_ANY_GROUP = f"{_CLUSTER}/consumer/{{group:name_or_empty}}"
 _CLUSTER_NOT_FOUND = "cluster not found"
 
 
 class BurrowApi:
-    """The routes of `/v3/kafka` and `/burrow/admin`. Names in paths are percent-encoded, so they may contain slashes."""
+    """The routes of `/v3/kafka` and `/burrow/admin`. Names in paths are encoded as in those of pages, or percent-encoded."""
 
     def __init__(self, site: Site, interval_seconds: int) -> None:
         self._site = site
@@ -37,12 +38,12 @@ class BurrowApi:
             ("/v3/kafka", self.clusters),
             (_CLUSTER, self.cluster),
             (f"{_CLUSTER}/topic", self.topics),
-            (f"{_CLUSTER}/topic/{{topic}}", self.topic),
-            (f"{_CLUSTER}/topic/{{topic}}/consumers", self.topic_consumers),
+            (f"{_CLUSTER}/topic/{{topic:name}}", self.topic),
+            (f"{_CLUSTER}/topic/{{topic:name}}/consumers", self.topic_consumers),
             (f"{_CLUSTER}/consumer", self.consumers),
             (_GROUP, self.consumer),
-            (f"{_GROUP}/status", self.consumer_status),
-            (f"{_GROUP}/lag", self.consumer_lag),
+            (f"{_ANY_GROUP}/status", self.consumer_status),
+            (f"{_ANY_GROUP}/lag", self.consumer_lag),
         ):
             router.add_api_route(path, endpoint, methods=READ)
         return router
@@ -90,7 +91,7 @@ class BurrowApi:
         """The last commits of a group. It reads files, so it runs in a thread of the pool."""
 
         def topics(snapshot: MemorySnapshot, name: str) -> Any:
-            history = commit_windows(self._site.roots[unquote(cluster)], snapshot, name)
+            history = commit_windows(self._site.roots[cluster], snapshot, name)
             return responses.consumer_topics(snapshot, name, history)
 
         missing = "cluster or consumer not found"
@@ -107,12 +108,12 @@ class BurrowApi:
 
     def _snapshot(self, request: Request, cluster: str) -> MemorySnapshot | None:
         """The snapshot of a cluster, with the groups that the viewer may see."""
-        snapshot = self._site.snapshot(unquote(cluster))
+        snapshot = self._site.snapshot(cluster)
         return None if snapshot is None else self._visible.snapshot(snapshot, viewer_of(request))
 
     def _old(self, cluster: str) -> str | None:
         """Why offsets and statuses of the present are unknown; None if they are known."""
-        age = self._site.age(unquote(cluster))
+        age = self._site.age(cluster)
         return None if age is None else age.headline
 
     def _status(self, request: Request, cluster: str, group: str, *, is_complete: bool) -> Response:
@@ -121,9 +122,9 @@ class BurrowApi:
         if snapshot is not None and old is not None:
             return error_response(request, 503, old)
         if snapshot is None:
-            body = responses.not_found(unquote(cluster), unquote(group))
+            body = responses.not_found(cluster, group)
         else:
-            body = responses.consumer_status(snapshot, unquote(cluster), unquote(group), is_complete=is_complete)
+            body = responses.consumer_status(snapshot, cluster, group, is_complete=is_complete)
         code = 404 if body["status"] == responses.NOT_FOUND else 200
         return json_response(request, "consumer status returned", code, status=body)
 
@@ -146,5 +147,5 @@ class BurrowApi:
         old = self._old(cluster) if of_now else None
         if snapshot is not None and old is not None:
             return error_response(request, 503, old)
-        value = None if snapshot is None else make(snapshot, *map(unquote, names))
+        value = None if snapshot is None else make(snapshot, *names)
         return error_response(request, 404, missing) if value is None else json_response(request, message, **{key: value})

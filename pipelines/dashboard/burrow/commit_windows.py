@@ -21,7 +21,7 @@ def commit_windows(root: str, snapshot: MemorySnapshot, group: str) -> list[dict
     if snapshot.partition_status is not None and group in snapshot.partition_status:
         # the windows begin there, so older files need not be read
         start = pc.min(snapshot.partition_status.of(group)["start_timestamp"]).as_py()
-        since = f"AND commit_timestamp >= {timestamp_literal(start)}"
+        since = "" if start is None else f"AND commit_timestamp >= {timestamp_literal(start)}"
     rows = Snapshot(TableStore(root), snapshot.batch).query(
         f"""SELECT topic, partition, committed_offset AS "offset", commit_timestamp AS at FROM (
               SELECT *, row_number() OVER (PARTITION BY topic, partition ORDER BY log_offset DESC) AS age FROM offset_history

@@ -1,4 +1,8 @@
-"""Bodies of Burrow's HTTP API, version 3, from a snapshot: the same keys with the same types."""
+"""Bodies of Burrow's HTTP API, version 3, from a snapshot: the same keys with the same types.
+
+Lists by partition number are as long as the topic. Burrow ignores commits to partitions that a topic does not have, so they are
+not in the lists; `consumer_status` names every partition.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -14,6 +18,8 @@ Body = dict[str, Any]
 
 #: Offset of a partition whose log end is unknown.
 _UNKNOWN = -1
+#: Places of a list without a partition with a position, beside one for each position, where the size of the topic is unknown.
+_EMPTY_PLACES = 64
 _OK = "OK"
 
 #: Status of a group that is not in the tables.
@@ -40,19 +46,41 @@ def topics(snapshot: MemorySnapshot) -> list[str]:
 
 def topic_offsets(snapshot: MemorySnapshot, topic: str) -> list[int] | None:
     """Log ends by partition, -1 where unknown; None for a topic that no group has a position on."""
-    rows = snapshot.lag.table.filter(pc.equal(snapshot.lag.table["topic"], topic))
+    rows = _of_topic(snapshot, topic)
     if not rows.num_rows:
         return None
-    offsets = [_UNKNOWN] * (pc.max(rows["partition"]).as_py() + 1)
+    offsets = [_UNKNOWN] * _partitions_of(snapshot, topic, rows)
     for partition, end in zip(rows["partition"].to_pylist(), numbers(rows["latest_offset"]).tolist(), strict=True):
-        offsets[partition] = max(offsets[partition], end)
+        if 0 <= partition < len(offsets):
+            offsets[partition] = max(offsets[partition], end)
     return offsets
+
+
+def _of_topic(snapshot: MemorySnapshot, topic: str) -> pa.Table:
+    return snapshot.lag.table.filter(pc.equal(snapshot.lag.table["topic"], topic))
+
+
+def _partitions_of(snapshot: MemorySnapshot, topic: str, rows: pa.Table) -> int:
+    """The length of a list of the topic's partitions by number; `rows` are positions on it.
+
+    It is what the cluster has reported, else one more than the last partition with a known log end. For a source without a
+    cluster the partition numbers come from the log alone, and the list ends before a number that is out of proportion.
+    """
+    reported = snapshot.topic_partitions
+    if reported is not None:
+        known: int = reported.filter(pc.equal(reported["topic"], topic)).num_rows
+        if known:
+            return known
+    sampled: int | None = pc.max(rows.filter(rows["latest_offset"].is_valid())["partition"]).as_py()
+    if sampled is not None:
+        return sampled + 1
+    limit = 2 * rows.num_rows + _EMPTY_PLACES
+    return max((number + 1 for number in rows["partition"].to_pylist() if 0 <= number < limit), default=0)
 
 
 def consumers_of_topic(snapshot: MemorySnapshot, topic: str) -> list[str]:
     """Groups with positions on a topic."""
-    rows = snapshot.lag.table.filter(pc.equal(snapshot.lag.table["topic"], topic))
-    return sorted(pc.unique(rows["group_id"]).to_pylist())
+    return sorted(pc.unique(_of_topic(snapshot, topic)["group_id"]).to_pylist())
 
 
 def consumers(snapshot: MemorySnapshot) -> list[str]:
@@ -75,10 +103,13 @@ def consumer_topics(snapshot: MemorySnapshot, group: str, history: Iterable[Mapp
     for commit in history:
         windows.setdefault((commit["topic"], commit["partition"]), []).append(_point(commit["offset"], commit["at"], None))
     found: dict[str, list[Body | None]] = {}
+    sizes = {topic: _partitions_of(snapshot, topic, _of_topic(snapshot, topic)) for topic in pc.unique(rows["topic"]).to_pylist()}
     statuses = {(row["topic"], row["partition"]): row for row in _partition_rows(snapshot, group)}
-    for row in rows.to_pylist():
+    for row in rows.sort_by([("topic", "ascending"), ("partition", "ascending")]).to_pylist():
         key = row["topic"], row["partition"]
         partitions = found.setdefault(row["topic"], [])
+        if not 0 <= row["partition"] < sizes[row["topic"]]:
+            continue
         # partitions without a commit are null, as in Burrow's rings
         partitions += [_partition([], None, None, None)] * (row["partition"] - len(partitions))
         window = windows.get(key, [])

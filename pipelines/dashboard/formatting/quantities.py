@@ -4,6 +4,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from coordinator_core.health.durations import LONGEST_SECONDS
+
 UNKNOWN = "–"
 
 #: Unit, its seconds, and the next smaller unit that is printed with it.
@@ -29,11 +31,13 @@ def short_count(value: float | None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """At most two units: `6 d 23 h`, `4 min 10 s`, `12 s`, `0.4 s`."""
+    """At most two units: `6 d 23 h`, `4 min 10 s`, `12 s`, `0.4 s`; words for more than the years of the tables."""
     if seconds is None:
         return UNKNOWN
     if seconds < 0:
         return f"−{duration(-seconds)}"
+    if seconds > LONGEST_SECONDS:
+        return "more than 9,999 years"
     if seconds < _MINUTE:
         return f"{_three_digits(seconds) if seconds < 10 else round(seconds)} s" if round(seconds) < _MINUTE else "1 min"
     for unit, size, smaller in _UNITS:
@@ -46,6 +50,7 @@ def duration(seconds: float | None) -> str:
 
 def short_duration(seconds: float) -> str:
     """One unit and at most three digits, for small labels: `38.7 min`, `2.58 h`, `12 s`."""
+    seconds = min(seconds, LONGEST_SECONDS)
     unit, size = next(((unit, size) for unit, size, _ in _UNITS if seconds >= size), ("s", 1))
     return f"{_three_digits(seconds / size)} {unit}"
 

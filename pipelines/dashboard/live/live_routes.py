@@ -3,7 +3,6 @@
 import re
 from collections.abc import AsyncIterator
 from typing import Annotated
-from urllib.parse import unquote
 
 from fastapi import APIRouter, Depends, Header, HTTPException, Query, Request
 from fastapi.sse import EventSourceResponse, ServerSentEvent
@@ -31,7 +30,7 @@ def live_router(streams: Streams) -> APIRouter:
         viewer = viewer_of(request)
         user = None if viewer is LOCAL_VIEWER else viewer.name
         try:
-            stream = streams.open(unquote(cluster), shown if seen is None else seen, user)
+            stream = streams.open(cluster, shown if seen is None else seen, user)
         except KeyError as error:
             raise HTTPException(404, "cluster not found") from error
         except TooManyStreams as error:
@@ -41,7 +40,7 @@ def live_router(streams: Streams) -> APIRouter:
         finally:
             streams.release(stream)
 
-    @router.get("/c/{cluster}/events", response_class=EventSourceResponse)
+    @router.get("/c/{cluster:name}/events", response_class=EventSourceResponse)
     async def events(request: Request, stream: Annotated[Stream, Depends(open_stream)]) -> AsyncIterator[ServerSentEvent]:
         """Event `batch` per new batch: its id, the time of its lag, and the groups that changed, null if they are many.
 

@@ -38,7 +38,7 @@ PAGES = (
     ),
     Page(
         name="groups",
-        path="groups/{group}",
+        path="groups/{group:name}",
         template="group/group.html",
         summary="One group: status, history, events, and the rows of a tab",
         model=lambda moment, names, query: group_page(moment, names["group"], query),
@@ -56,7 +56,7 @@ PAGES = (
     ),
     Page(
         name="topics",
-        path="topics/{topic}",
+        path="topics/{topic:name}",
         template="topic/topic.html",
         summary="One topic: ages by group and partition, growth of the log, replicas, topic ids",
         model=lambda moment, names, query: topic_page(moment, names["topic"], query),
@@ -74,7 +74,7 @@ PAGES = (
     ),
     Page(
         name="clients",
-        path="clients/{client}",
+        path="clients/{client:name}",
         template="client/client.html",
         summary="One client id or host: its members, and its stays in groups over time",
         model=lambda moment, names, query: client_page(moment, names["client"], query),

@@ -9,16 +9,18 @@ from urllib.parse import unquote
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
+from starlette.routing import BaseRoute
 
 from pipelines.dashboard.formatting.times import iso
 from pipelines.dashboard.pages.all_pages import NAVIGATION, PAGES
 from pipelines.dashboard.pages.clusters.clusters import clusters_page
-from pipelines.dashboard.pages.parts.error_page import FILES, error_page
+from pipelines.dashboard.pages.parts.error_page import error_page
 from pipelines.dashboard.pages.parts.error_texts import error_text
 from pipelines.dashboard.pages.parts.links import Links
 from pipelines.dashboard.pages.parts.page import NoSuchPage, Page
 from pipelines.dashboard.pages.parts.rendering import Templates
 from pipelines.dashboard.pages.parts.time_travel import time_control
+from pipelines.dashboard.path_names import FILES
 from pipelines.dashboard.responses import READ, error_response
 from pipelines.dashboard.security.viewer import viewer_of
 from pipelines.dashboard.server.page_cache import PageCache, RenderedPage
@@ -66,13 +68,13 @@ class PageRoutes:
         router.add_api_route(f"/index{_JSON}", self._clusters_json, methods=READ, summary="All clusters", tags=["pages"])
         router.add_api_route("/", self._clusters, methods=READ, include_in_schema=False)
         for page in PAGES:
-            path = f"/c/{{cluster}}/{page.path}"
+            path = f"/c/{{cluster:name}}/{page.path}"
             file = f"{path}index" if path.endswith("/") else path
             files = [(_JSON, self._json, page.summary)]
             files += [(_CSV, self._csv, f"{page.summary}, as CSV")] if page.csv else []
             for suffix, make, summary in files:
                 router.add_api_route(f"{file}{suffix}", self._answer(page, make), methods=READ, summary=summary, tags=["pages"])
-            router.add_api_route(path, self._answer(page, self._html), methods=READ, include_in_schema=False)
+            router.add_api_route(path, _redirecting(self._answer(page, self._html)), methods=READ, include_in_schema=False)
         return router
 
     def _clusters(self, request: Request) -> Response:
@@ -104,18 +106,18 @@ class PageRoutes:
 
     def _json(self, page: Page, page_request: _PageRequest) -> Response:
         request, moment, _ = page_request
-        model = {**_position(moment), **page.model(moment, _names(request), request.query_params)}
+        model = {**_position(moment), **page.model(moment, request.path_params, request.query_params)}
         return Response(page_json(model), media_type="application/json")
 
     def _csv(self, page: Page, page_request: _PageRequest) -> Response:
         request, moment, _ = page_request
         assert page.csv is not None, "the route exists only for pages with CSV"
-        text = table_csv(page.csv(moment, _names(request), request.query_params))
+        text = table_csv(page.csv(moment, request.path_params, request.query_params))
         return Response(text, media_type="text/csv; charset=utf-8", headers={"Content-Disposition": "attachment"})
 
     def _html(self, page: Page, page_request: _PageRequest) -> Response:
         request, moment, _ = page_request
-        model = page.model(moment, _names(request), request.query_params)
+        model = page.model(moment, request.path_params, request.query_params)
         drawn = page.view(model, moment) if page.view else {}
         context = {"model": model, **drawn, "title": page.title(model), "active": page.name}
         return HTMLResponse(self._page(page.template, page_request, context))
@@ -138,7 +140,7 @@ class PageRoutes:
 
     def _page_request(self, request: Request) -> _PageRequest:
         """The moment of a request has the groups that its viewer may see."""
-        cluster, as_of = unquote(request.path_params["cluster"]), request.query_params.get("as_of") or None
+        cluster, as_of = request.path_params["cluster"], request.query_params.get("as_of") or None
         moment = self._moments.moment(cluster, as_of)
         newest = self._moments.moment(cluster) if as_of else moment
         return _PageRequest(request, visible_moment(moment, viewer_of(request)), newest)
@@ -148,6 +150,21 @@ class PageRoutes:
         if request.url.path.endswith(FILES):
             return error_response(request, code, message)
         return error_page(self._templates, self._moments.clusters(), code, message, request.url.path)
+
+
+def _redirecting(answer: Callable[[Request], Response]) -> Callable[[Request], Response]:
+    """A route that redirects links in which names are encoded in another way, as in those of earlier versions."""
+
+    def redirected(request: Request) -> Response:
+        route: BaseRoute = request.scope["route"]
+        path = route.url_path_for(redirected.__name__, **request.path_params)
+        # a proxy that encodes `~` must not send a browser round in circles
+        if unquote(request.url.path) == path:
+            return answer(request)
+        query = f"?{request.url.query}" if request.url.query else ""
+        return RedirectResponse(f"{path}{query}", 308)
+
+    return redirected
 
 
 def _kept(response: Response) -> RenderedPage:
@@ -166,10 +183,6 @@ def _tagged(request: Request, tag: str, page: Callable[[], RenderedPage]) -> Res
     if accepts_gzip(request.headers.get("accept-encoding", "")):
         return Response(found.compressed, headers={**headers, "Content-Encoding": "gzip"})
     return Response(found.body, headers=headers)
-
-
-def _names(request: Request) -> dict[str, str]:
-    return {name: unquote(value) for name, value in request.path_params.items()}
 
 
 def _position(moment: Moment) -> dict[str, object]:

@@ -26,7 +26,7 @@ class SqlApi:
     def router(self) -> APIRouter:
         """The route."""
         router = APIRouter(tags=["sql"])
-        router.add_api_route("/c/{cluster}/sql", self.query, methods=READ)
+        router.add_api_route("/c/{cluster:name}/sql", self.query, methods=READ)
         return router
 
     async def query(self, request: Request, cluster: str, q: str = "", as_of: str | None = None) -> Response:

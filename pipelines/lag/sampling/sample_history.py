@@ -64,7 +64,7 @@ class SampleHistory:
         return _Newest(table, self._columns(table))
 
     def _columns(self, samples: pa.Table) -> "_Columns":
-        key = (self._encoded(samples["topic"]) << 32) | integers(samples["partition"])
+        key = (self._encoded(samples["topic"]) << 32) | (integers(samples["partition"]) & 0xFFFF_FFFF)
         is_text = {field.name: pa.types.is_string(field.type) for field in END_OFFSETS_SCHEMA}
         values = [self._encoded(samples[name]) if is_text[name] else integers(samples[name]) for name in _VALUES]
         return _Columns(key, integers(samples["answered_at"]) // 1000, np.stack(values))

@@ -13,6 +13,7 @@ from coordinator_core.codec.arrays import Int64s
 from coordinator_core.codec.runs import ranks_in_runs
 from coordinator_core.health import NONE, SampleColumns, StatusSettings, WindowColumns
 from coordinator_core.health.sample_columns import integers
+from coordinator_core.health.time_limits import difference
 from pipelines.lag.columns import KEY, milliseconds, row_numbers, select
 from pipelines.query.engine import Snapshot
 from pipelines.runtime.timestamps import at_ms as timestamp
@@ -232,4 +233,4 @@ def _least_ends(samples: SampleColumns, since_ms: int) -> Int64s:
 
 def _lags(offset: Int64s, end: Int64s) -> Int64s:
     known = (offset != NONE) & (end != NONE)
-    return np.where(known, np.maximum(0, np.where(known, end, 0) - np.where(known, offset, 0)), NONE)
+    return np.where(known, np.maximum(0, difference(np.where(known, end, 0), np.where(known, offset, 0))), NONE)

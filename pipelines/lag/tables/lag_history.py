@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coordinator_core.codec.arrays import Int64s, Numbers
+from coordinator_core.codec.runs import sums_of_runs
 from coordinator_core.health import NONE
 from coordinator_core.health.sample_columns import integers, nullable
 from pipelines.lag.columns import milliseconds, row_numbers, starts_of_runs
@@ -100,7 +101,7 @@ def _by_topic(lag: pa.Table, at_ms: int, read_until: datetime) -> tuple[pa.Table
         "sampled_at": pa.repeat(pa.scalar(timestamp(at_ms), TIMESTAMP), len(starts)),
         "partitions": sizes,
         "unknown_partitions": np.add.reduceat((~known).astype(np.int64), starts),
-        "lag": nullable(np.where(is_known, np.add.reduceat(np.where(known, floored, 0), starts), NONE)),
+        "lag": nullable(np.where(is_known, sums_of_runs(np.where(known, floored, 0), starts), NONE)),
         "max_lag": nullable(greatest),
         "max_lag_partition": pa.array(partition[of_greatest], mask=~is_known),
         **{
@@ -109,7 +110,7 @@ def _by_topic(lag: pa.Table, at_ms: int, read_until: datetime) -> tuple[pa.Table
         },
         "lag_seconds_partition": pa.array(partition[of_oldest], mask=~has_age),
         "messages_lost": nullable(
-            np.where(np.maximum.reduceat(lost, starts) == NONE, NONE, np.add.reduceat(np.where(lost == NONE, 0, lost), starts))
+            np.where(np.maximum.reduceat(lost, starts) == NONE, NONE, sums_of_runs(np.where(lost == NONE, 0, lost), starts))
         ),
         "blocked_partitions": np.add.reduceat(blocked.astype(np.int64), starts),
         "blocked": _blocked(lag, partition, starts),

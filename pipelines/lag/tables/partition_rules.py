@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coordinator_core.codec.arrays import Int64s, Numbers
-from coordinator_core.codec.runs import begins_run
+from coordinator_core.codec.runs import begins_run, sums_of_runs
 from coordinator_core.codec.topic_partition import TopicPartition
 from coordinator_core.health import (
     BURROW_RULES,
@@ -266,8 +266,7 @@ class PartitionRules:
 
     def _sums(self, values: Numbers) -> Int64s:
         """Sums by group; every group has at least one row."""
-        sums: Int64s = np.add.reduceat(values.astype(np.int64), self._bounds[:-1])
-        return sums
+        return sums_of_runs(values.astype(np.int64), self._bounds[:-1])
 
     def _maxima(self, values: Numbers) -> Int64s:
         maxima: Int64s = np.maximum.reduceat(values.astype(np.int64), self._bounds[:-1])

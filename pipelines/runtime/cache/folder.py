@@ -22,13 +22,14 @@ KINDS = {
     IVY: "dependency metadata of the jars, in Ivy's format",
     "classes": "class data archives (CDS) of Spark's JVM",
     "kernels": "functions compiled by Numba",
+    "storage": "formatted storage of private Kafka brokers",
     CHECKPOINTS: "checkpoints of jobs on object stores, removed by the next job",
 }
 
 #: The value of `grouplake cache --clear` that stands for every kind.
 ALL = "all"
 
-#: Entries of the kinds `jars` and `kernels` without use for this time are removed when another one is made.
+#: Entries of the kinds `jars`, `kernels` and `storage` without use for this time are removed when another one is made.
 UNUSED_DAYS = 30
 
 _DAY_SECONDS = 86_400

@@ -48,8 +48,10 @@ def _read_describe_response(body: Any, version: int, _names: Mapping[UUID, str])
 
 def _read_entry(entry: Any, version: int) -> ConfigEntry:
     typed = apis.DESCRIBE_CONFIGS.has_field(version, "config_type")
+    source = ConfigSource.DEFAULT_CONFIG if entry.is_default else ConfigSource.TOPIC_CONFIG
     try:
-        source = ConfigSource(entry.config_source)
+        if apis.DESCRIBE_CONFIGS.has_field(version, "config_source"):
+            source = ConfigSource(entry.config_source)
         config_type = ConfigType(entry.config_type) if typed else ConfigType.UNKNOWN
     except ValueError as error:
         raise BadField(f"config {entry.name!r}: {error}") from None

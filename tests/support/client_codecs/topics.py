@@ -56,7 +56,7 @@ def _read_create_response(body: Any, version: int, _names: Mapping[UUID, str]) -
                 CreatedTopic(
                     require(topic.name, "topic name"),
                     error_of(topic.error_code),
-                    topic.error_message,
+                    topic.error_message if apis.CREATE_TOPICS.has_field(version, "error_message") else None,
                     id_of(topic.topic_id),
                     topic.num_partitions if has_configs else -1,
                     topic.replication_factor if has_configs else -1,

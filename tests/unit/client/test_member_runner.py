@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from eventually import equal_to, eventually_async
+from patience import PATIENCE_SECONDS
 
 from coordinator_core.assignors import Cluster
 from coordinator_core.client import ClusterClient, ConnectionSettings, Disconnected, MemberRunner
@@ -38,17 +39,19 @@ class Links:
 
     def __init__(self, link: Link | None) -> None:
         self._link = link
+        self.requested = 0
 
     async def to(self, _host: str, _port: int) -> Link:
+        self.requested += 1
         if self._link is None:
             await asyncio.Event().wait()
         assert self._link is not None
         return self._link
 
 
-def running(link: Link | None) -> MemberRunner:
+def running(link: Link | None, links: Links | None = None) -> MemberRunner:
     member = GroupMember(MemberSettings("g"), ("orders",), Cluster.of_counts({"orders": 1}))
-    runner = MemberRunner(member, ClusterClient([], ConnectionSettings()), Links(link))  # type: ignore[arg-type]  # stands for Connections
+    runner = MemberRunner(member, ClusterClient([], ConnectionSettings()), links or Links(link))  # type: ignore[arg-type]  # stands for Connections
     member.coordinator = HERE
     runner.start()
     return runner
@@ -56,7 +59,7 @@ def running(link: Link | None) -> MemberRunner:
 
 def in_async(test: Callable[[], Coroutine[Any, Any, None]]) -> None:
     async def within() -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             await test()
 
     asyncio.run(within())
@@ -64,9 +67,10 @@ def in_async(test: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 def test_a_member_that_stops_while_it_connects() -> None:
     async def stopped() -> None:
-        runner = running(None)
+        links = Links(None)
+        runner = running(None, links)
         answer = runner.send(runner.member.commit(OFFSETS))
-        await asyncio.sleep(0.01)
+        await eventually_async("the member connects", lambda: links.requested, pause_seconds=0.001)
         await runner.stop()
         with pytest.raises(Disconnected, match="the member has stopped"):
             await answer

@@ -11,10 +11,13 @@ import pytest
 import coordinator_core
 from pipelines.runtime.cache import kernels
 
-_COMPILED = """
+#: Numba looks for a folder when a function is defined, and compiles it when it is called.
+_DEFINED = """
 from pipelines.runtime.cache.kernels import use_kernel_cache
 use_kernel_cache()
 from coordinator_core.codec.byte_kernels import hash_bytes
+"""
+_COMPILED = f"""{_DEFINED}
 import numpy as np
 hash_bytes(np.zeros(4, np.uint8), 0, 4)
 """
@@ -46,24 +49,30 @@ def run(code: str, cache: Path) -> str:
     return done.stdout
 
 
-def test_compiled_functions_are_kept_in_the_cache_and_children_find_them(tmp_path: Path) -> None:
-    run(_COMPILED, tmp_path)
-    (folder,) = (each for each in (tmp_path / "kernels").iterdir() if each.is_dir())
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache folder with one compiled function."""
+    cache = tmp_path_factory.mktemp("cache")
+    run(_COMPILED, cache)
+    return cache
+
+
+def test_compiled_functions_are_kept_in_the_cache(compiled: Path) -> None:
+    (folder,) = (each for each in (compiled / "kernels").iterdir() if each.is_dir())
     assert list(folder.rglob("byte_kernels.hash_bytes-*.nbc"))
 
 
-def test_of_a_folder_that_cannot_be_written_a_copy_is_used(tmp_path: Path) -> None:
+def test_of_a_folder_that_cannot_be_written_a_copy_is_used(compiled: Path) -> None:
     """As in an image with a read-only root. Numba refuses a folder that it cannot write."""
-    run(_COMPILED, tmp_path)
     # tests may run as the superuser, who may write everywhere
     read_only = "import os; os.access = lambda *_: False\n"
     shown = "from pathlib import Path; found = Path(os.environ['NUMBA_CACHE_DIR'])\n"
     print_files = "print(found, len(list(found.rglob('byte_kernels.hash_bytes-*.nbc'))))\n"
     before = "from pipelines.runtime.cache.kernels import use_kernel_cache; use_kernel_cache()\n"
-    folder, files = run(read_only + before + "import os\n" + shown + print_files, tmp_path).split()
-    assert (files, Path(folder).is_relative_to(tmp_path), Path(folder).exists()) == ("1", False, False)
+    folder, files = run(read_only + before + "import os\n" + shown + print_files, compiled).split()
+    assert (files, Path(folder).is_relative_to(compiled), Path(folder).exists()) == ("1", False, False)
 
 
 def test_a_cache_that_cannot_be_made_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    run(_COMPILED, tmp_path / "file")
+    run(_DEFINED, tmp_path / "file")

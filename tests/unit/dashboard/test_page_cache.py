@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
+from patience import PATIENCE_SECONDS
 
 from pipelines.dashboard.server.page_cache import PageCache, RenderedPage
 
@@ -34,7 +35,7 @@ def test_concurrent_requests_share_one_drawing() -> None:
 
     def draw() -> RenderedPage:
         drawn.append(1)
-        assert release.wait(30)
+        assert release.wait(PATIENCE_SECONDS)
         return page("billing")
 
     with ThreadPoolExecutor(THREADS) as threads:

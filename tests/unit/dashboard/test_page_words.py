@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.dashboard.formatting.events import rebalance_words, reset_words
-from pipelines.dashboard.formatting.names import segment, visible
+from pipelines.dashboard.formatting.names import visible
 from pipelines.dashboard.formatting.quantities import age, count, duration, interval, plural, rate, share, short_count, window
 from pipelines.dashboard.formatting.reasons import reasons
 from pipelines.dashboard.formatting.statuses import STATUSES, status_words
@@ -130,12 +130,7 @@ def test_invisible_characters_of_names_are_shown() -> None:
     assert visible("orders\u202e\x00\n") == "orders\\u202e\\u0000\\u000a"
     assert visible("größe 数据 <b>") == "größe 数据 <b>"
     assert visible("x" * 65_536) == f"{'x' * 100} … {'x' * 10} (65,536 characters)"
-
-
-@given(st.text(max_size=50))
-def test_a_segment_of_a_path_has_no_separator(name: str) -> None:
-    assert not set(segment(name)) & set("/?#\\ \n")
-    assert segment(name) not in (".", "..")
+    assert (visible(""), visible("  \u3000"), visible("a b")) == ("(empty)", "\\u0020\\u0020\\u3000", "a b")
 
 
 def test_every_status_has_a_word_a_shape_and_a_tone() -> None:

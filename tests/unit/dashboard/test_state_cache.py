@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
+from patience import PATIENCE_SECONDS
 
 from pipelines.dashboard.state.errors import NotLoaded
 from pipelines.dashboard.state.state_cache import StateCache
@@ -26,7 +27,7 @@ def test_concurrent_requests_share_one_load() -> None:
 
     def load() -> State:
         loads.append(1)
-        assert release.wait(30)
+        assert release.wait(PATIENCE_SECONDS)
         return State()
 
     with ThreadPoolExecutor(THREADS) as threads:
@@ -42,12 +43,12 @@ def test_an_error_reaches_all_requests_and_is_not_kept() -> None:
 
     def fail() -> State:
         entered.set()
-        assert loads.acquire(timeout=30)
+        assert loads.acquire(timeout=PATIENCE_SECONDS)
         raise OSError("unreadable")
 
     with ThreadPoolExecutor(2) as threads:
         first = threads.submit(kept.state, ("east", 1), fail)
-        assert entered.wait(30)
+        assert entered.wait(PATIENCE_SECONDS)
         second = threads.submit(kept.state, ("east", 1), fail)
         loads.release(2)
         for request in (first, second):
@@ -63,12 +64,12 @@ def test_too_many_loads() -> None:
 
     def load() -> State:
         entered.set()
-        assert release.wait(30)
+        assert release.wait(PATIENCE_SECONDS)
         return State()
 
     with ThreadPoolExecutor(1) as threads:
         running = threads.submit(kept.state, ("east", 1), load)
-        assert entered.wait(30)
+        assert entered.wait(PATIENCE_SECONDS)
         with pytest.raises(NotLoaded, match="1 past states are being loaded: try again in a few seconds"):
             kept.state(("east", 2), State)
         release.set()

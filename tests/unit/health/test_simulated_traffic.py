@@ -31,7 +31,6 @@ def test_no_false_alarm_in_hours_and_each_deficit_found(seed: int) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(1_500)
 def test_the_published_outcome_is_that_of_the_rule() -> None:
     """A thousand topics for a day."""
     outcomes = simulate(PUBLISHED)

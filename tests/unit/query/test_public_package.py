@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from log_builder import Log, member
+from patience import PATIENCE_SECONDS
 from table_logs import applied
 
 import grouplake
@@ -144,7 +145,7 @@ def test_errors_have_one_type(call: object, message: str, root: Path) -> None:
 def loaded(program: str) -> set[str]:
     """Top-level modules after a program."""
     program += "\nimport json, sys; print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True)
     return set(json.loads(found.stdout.splitlines()[-1]))
 
 

@@ -4,6 +4,7 @@ import socket
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE_SECONDS
 
 from pipelines.runtime.service_manager import notify_ready, notify_stopping, with_status
 
@@ -12,7 +13,7 @@ from pipelines.runtime.service_manager import notify_ready, notify_stopping, wit
 def test_a_manager_receives_readiness_status_and_stop(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = str(tmp_path / "notify")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
-        manager.settimeout(10)
+        manager.settimeout(PATIENCE_SECONDS)
         manager.bind(name if kind == "file" else f"\0{name}")
         monkeypatch.setenv("NOTIFY_SOCKET", name if kind == "file" else f"@{name}")
         printed: list[str] = []

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from patience import PATIENCE_SECONDS
 
 from coordinator_core.codec.arrays import Int32s
 from coordinator_core.log import force
@@ -78,7 +79,7 @@ def as_on_macos(script: str, *arguments: str) -> "subprocess.Popen[str]":
 
 
 def printed_by(process: "subprocess.Popen[str]") -> list[str]:
-    printed, errors = process.communicate(timeout=120)
+    printed, errors = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 0, errors
     return printed.splitlines()
 

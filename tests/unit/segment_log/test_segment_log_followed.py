@@ -13,6 +13,7 @@ from eventually import at_least, eventually
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from log_builder import Log, member
+from patience import PATIENCE_SECONDS
 
 from coordinator_core.log.columns import batches_of, to_log_records
 from coordinator_core.log.compression import Compression
@@ -65,7 +66,7 @@ def again_and_again(*actions: Callable[[], object]) -> Iterator[None]:
     finally:
         done.set()
         for thread in threads:
-            thread.join(60)
+            thread.join(PATIENCE_SECONDS)
         assert failures == []
 
 

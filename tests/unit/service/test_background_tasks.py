@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import PATIENCE_SECONDS
 from served_coordinator import Served
 from wire_connection import Wire
 
@@ -95,7 +96,7 @@ def test_a_check_for_idle_connections_that_raises_is_reported_and_goes_on(
         assert at.events("unexpected error")[0]["where"] == "background task idle-connections"
         assert (await asyncio.to_thread(at.health))[1]["failing_tasks"] == {"idle-connections": "RuntimeError: a bug"}
         monkeypatch.undo()
-        assert await asyncio.wait_for(reader.read(), 10) == b""
+        assert await asyncio.wait_for(reader.read(), PATIENCE_SECONDS) == b""
         await at.eventually("the service is healthy", lambda: at.health()[0] == 200)
         writer.close()
 

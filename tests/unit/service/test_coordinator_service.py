@@ -4,9 +4,10 @@ import asyncio
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from eventually import eventually_async
+from eventually import equal_to, eventually_async
 from expecting import expect
 from memory_log import MemoryLog
+from patience import PATIENCE_SECONDS
 from running_service import PLACE, Running, commit, join, run
 
 from coordinator_core.group_coordinator.group_events import MemberRemoved
@@ -47,9 +48,9 @@ def test_requests_come_while_the_disk_is_busy() -> None:
         flush = at.at.flush
         at.at.flush = lambda: (asyncio.run_coroutine_threadsafe(_wait(held), loop).result(), flush())[1]  # type: ignore[method-assign]  # of this log alone
         first = at.send(commit(1))
-        await asyncio.sleep(0.01)
+        await eventually_async("the disk is busy", lambda: at.at.appends, equal_to([1]), pause_seconds=0.001)
         more = [at.send(commit(offset)) for offset in (2, 3)]
-        await asyncio.sleep(0.01)
+        # both have been taken while the first one waits
         assert not first.done()
         held.set_result(None)
         await asyncio.gather(first, *more)
@@ -147,9 +148,16 @@ def test_a_partition_is_refused_while_it_loads_and_others_answer() -> None:
         loop = asyncio.get_running_loop()
         held: asyncio.Future[None] = loop.create_future()
         read = at.at.read_columns
-        at.at.read_columns = lambda: (asyncio.run_coroutine_threadsafe(_wait(held), loop).result(), read())[1]  # type: ignore[method-assign]  # of this log alone
+        begun: list[bool] = []
+
+        def read_when_released() -> Any:
+            begun.append(True)
+            asyncio.run_coroutine_threadsafe(_wait(held), loop).result()
+            return read()
+
+        at.at.read_columns = read_when_released  # type: ignore[method-assign]  # of this log alone
         at.service.start()
-        await asyncio.sleep(0.02)
+        await eventually_async("the partition loads", lambda: begun, pause_seconds=0.001)
         assert await at.commit(1) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         assert (await at.send(ListGroupsRequest())).error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         held.set_result(None)
@@ -193,7 +201,7 @@ def test_timers_follow_the_clock_that_is_given() -> None:
 def test_a_timer_goes_off_by_itself() -> None:
     async def work(at: Running) -> None:
         member_id = (await at.send(join(""))).member_id
-        response = await asyncio.wait_for(at.send(join(member_id)), 5)
+        response = await asyncio.wait_for(at.send(join(member_id)), PATIENCE_SECONDS)
         assert (response.error, response.generation) == (ErrorCode.NONE, 1)
 
     run(work)
@@ -255,7 +263,7 @@ def broken(*_: Any) -> Any:
 def test_an_unexpected_error_of_a_flush_fails_the_partition_and_answers() -> None:
     async def work(at: Running) -> None:
         at.log.flush = broken  # type: ignore[method-assign, assignment]  # fails on purpose
-        assert await asyncio.wait_for(at.commit(1), 5) is ErrorCode.NOT_COORDINATOR
+        assert await asyncio.wait_for(at.commit(1), PATIENCE_SECONDS) is ErrorCode.NOT_COORDINATOR
         assert at.service.partitions_by_status == {"failed": 1, "active": 1}
         assert (at.heard.bugs, at.heard.failures) == ([f"partition {at.number}: a bug"], ["RuntimeError: a bug"])
 
@@ -265,7 +273,7 @@ def test_an_unexpected_error_of_a_flush_fails_the_partition_and_answers() -> Non
 def test_a_log_that_answers_for_too_few_partitions_does_not_end_the_flusher() -> None:
     async def work(at: Running) -> None:
         at.log.flush = lambda _: []  # type: ignore[method-assign, assignment]  # fails on purpose
-        assert await asyncio.wait_for(at.commit(1), 5) is ErrorCode.NOT_COORDINATOR
+        assert await asyncio.wait_for(at.commit(1), PATIENCE_SECONDS) is ErrorCode.NOT_COORDINATOR
 
     run(work, fsync=Fsync.ALWAYS)
 
@@ -275,7 +283,7 @@ def test_requests_are_answered_after_a_failure_that_fails_itself() -> None:
         shard = at.service.shards[at.number]
         shard.timers_due = shard.unload = broken  # type: ignore[method-assign, assignment]  # fails on purpose
         at.service.loops[at.number]._timer_fired()
-        assert await asyncio.wait_for(at.commit(1), 5) is ErrorCode.NOT_COORDINATOR
+        assert await asyncio.wait_for(at.commit(1), PATIENCE_SECONDS) is ErrorCode.NOT_COORDINATOR
         assert at.heard.bugs == [f"partition {at.number}: a bug", f"partition {at.number}, unloading: a bug"]
         assert at.service.partitions_by_status == {"failed": 1, "active": 1}
         del shard.unload

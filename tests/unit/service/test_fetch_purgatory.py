@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import cast
 
+from patience import PATIENCE_SECONDS
+
 from coordinator_core.codec.messages.offsets import ZERO_UUID
 from coordinator_core.protocol.cluster import FetchedPartition, FetchPartition, FetchRequest, FetchResponse
 from coordinator_core.protocol.error_code import ErrorCode
@@ -74,7 +76,7 @@ def test_a_fetch_ends_after_its_time() -> None:
     async def test(at: Partition) -> None:
         waiting = at.fetch(6, 20)
         at.append(b"123")
-        assert (await asyncio.wait_for(waiting, 5)).partitions[0].records == b"123"
+        assert (await asyncio.wait_for(waiting, PATIENCE_SECONDS)).partitions[0].records == b"123"
 
     run(test)
 

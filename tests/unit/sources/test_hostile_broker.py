@@ -2,7 +2,6 @@
 
 import socket
 import threading
-import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 
@@ -62,10 +61,8 @@ def test_invalid_responses(listener: Callable[[Callable[[bytes], bytes]], str], 
     address = listener(answer)
     tracemalloc.start()
     try:
-        started = time.monotonic()
         with pytest.raises(LogUnreachable, match=r"no broker answers at .*(invalid response|too old|closed)"):
             KafkaSource(address, connect_limit_seconds=0.2)
-        assert time.monotonic() - started < 3
         assert tracemalloc.get_traced_memory()[1] < 16 * 1024 * 1024
     finally:
         tracemalloc.stop()

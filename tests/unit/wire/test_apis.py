@@ -1,7 +1,9 @@
 """The table of APIs: versions, fields and rules by version, and that every API has a codec and a handler."""
 
 import pytest
+from broker_versions import RELEASES, differences
 from client_codecs import ALL_CODECS
+from kafka.protocol.broker_version_data import BROKER_API_VERSIONS
 
 from coordinator_core.group_coordinator.shard import HANDLERS as COORDINATOR_HANDLERS
 from coordinator_core.protocol import apis
@@ -45,22 +47,29 @@ def test_member_ids_are_required_since_version_4() -> None:
 @pytest.mark.parametrize(
     ("era", "join", "commit", "fetch", "count"),
     [
-        ("0.9", (0, 0), (2, 2), (1, 1), 9),
-        ("0.10", (0, 1), (2, 2), (1, 2), 9),
-        ("1", (0, 3), (2, 4), (1, 4), 11),
-        ("2", (0, 5), (2, 7), (1, 5), 11),
-        ("3", (0, 9), (2, 9), (1, 9), 13),
+        ("0.9", (0, 0), (0, 2), (0, 1), 9),
+        ("0.10", (0, 1), (0, 2), (0, 2), 9),
+        ("1", (0, 3), (0, 4), (0, 4), 12),
+        ("2", (0, 5), (0, 7), (0, 5), 12),
+        ("3", (0, 9), (0, 9), (0, 9), 13),
         ("4", (0, 9), (2, 10), (1, 10), 14),
     ],
 )
 def test_offered_versions_of_groups(
     era: str, join: tuple[int, int], commit: tuple[int, int], fetch: tuple[int, int], count: int
 ) -> None:
-    """Versions of 0.10.2.2, 2.0.1, 2.3.1, 3.9.1 and 4.3.0, as far as current clients use them."""
+    """Versions of 0.10.0, 0.10.2, 2.0.1, 2.3.1, 3.9.1 and 4.3.0."""
     found = [api.versions.offered(era) for api in (apis.JOIN_GROUP, apis.OFFSET_COMMIT, apis.OFFSET_FETCH)]
     assert [(versions.start, versions[-1]) for versions in found] == [join, commit, fetch]
     of_groups = [api for api in APIS.values() if isinstance(api, CoordinatorApi) or api is apis.FIND_COORDINATOR]
     assert sum(bool(api.versions.offered(era)) for api in of_groups) == count
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_an_era_offers_the_versions_that_its_brokers_list(era: str) -> None:
+    """kafka-python has the responses of real brokers to ApiVersions."""
+    listed = {number: range(lowest, highest + 1) for number, (lowest, highest) in BROKER_API_VERSIONS[RELEASES[era]].items()}
+    assert differences(era, listed) == {}
 
 
 @pytest.mark.parametrize(

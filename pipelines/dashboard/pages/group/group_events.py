@@ -109,7 +109,7 @@ def _rebalances(rebalances: Sequence[Row], changes: Sequence[Row], labels: Mappi
     found = []
     for row in rebalances:
         end = row["recorded_at"]
-        near = [each for each in changes if end - _SOON <= each["at"] <= end]
+        near = [each for each in changes if each["at"] <= end and end - each["at"] <= _SOON]
         joined, left = (_names(near, change, labels) for change in ("member_joined", "member_left"))
         found.append({"at": end, "kind": "rebalance", "words": rebalance_words(row, joined, left)})
     return found

@@ -6,6 +6,7 @@ from typing import Any
 
 from coordinator_core.codec import Record, decode
 from coordinator_core.codec.text import json_form
+from pipelines.dashboard.formatting.times import comes
 from pipelines.dashboard.state.moment import Moment
 from pipelines.lag.tables.blocking_transactions import OPEN_PARTITIONS, pending_offsets
 from pipelines.tables.store import literal
@@ -13,7 +14,7 @@ from pipelines.tables.store import literal
 Row = dict[str, Any]
 
 _EXPIRY = """
-SELECT topic, partition, committed_offset, commit_timestamp, expires_at FROM expiring_offsets
+SELECT topic, partition, committed_offset, commit_timestamp, expire_timestamp, expires_at FROM expiring_offsets
 WHERE group_id = {group} ORDER BY expires_at NULLS LAST, topic, partition
 """
 _RESETS = """
@@ -53,7 +54,13 @@ def undo_command(group: str, reset: Row) -> str:
 
 
 def _expiry(moment: Moment, group: str) -> list[Row]:
-    return _rows(moment, _EXPIRY, group)
+    """Rows with the time of expiry; `is_endless` if it is null since the commit is for ever, whatever the group does."""
+    return [{**row, "is_endless": row["expires_at"] is None and _is_endless(row)} for row in _rows(moment, _EXPIRY, group)]
+
+
+def _is_endless(row: Row) -> bool:
+    base = row["expire_timestamp"] or row["commit_timestamp"]
+    return base is not None and not comes(base)
 
 
 def _resets(moment: Moment, group: str) -> list[Row]:

@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 
 from pipelines.dashboard.formatting.statuses import NO_STATUS, STATUSES
 from pipelines.dashboard.pages.parts.page import Query, choice
+from pipelines.dashboard.path_names import decode_name, encode_name
 from pipelines.dashboard.state.errors import InvalidRequest
 
 #: Rows of a page of the list.
@@ -79,20 +80,22 @@ def sorted_groups(groups: pa.Table, query: Query) -> pa.Table:
 
 
 def page_of(groups: pa.Table, after: str | None, rows: int = PAGE_ROWS) -> tuple[pa.Table, str | None]:
-    """The rows after the group `after`, or the first ones, and the last group of the page if there are more.
+    """The rows after the group `after`, or the first ones, and `after` of the next page if there is one.
+
+    The group is encoded as in paths, because the empty name is one.
 
     Raises:
         UsageError: `after` is not in the list.
     """
     first = 0
     if after:
-        place = pc.index(groups["group_id"], pa.scalar(after, pa.string())).as_py()
+        place = pc.index(groups["group_id"], pa.scalar(decode_name(after), pa.string())).as_py()
         if place < 0:
             raise InvalidRequest(f"no group {after!r} in this list: begin again at its first page")
         first = place + 1
     page = groups.slice(first, rows)
     more = first + rows < groups.num_rows
-    return page, page["group_id"][-1].as_py() if more else None
+    return page, encode_name(page["group_id"][-1].as_py()) if more else None
 
 
 def status_counts(summaries: pa.Table) -> list[dict[str, object]]:

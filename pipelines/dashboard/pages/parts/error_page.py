@@ -7,9 +7,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 
 from pipelines.dashboard.pages.parts.rendering import Templates
-
-#: Ends of the paths that programs read.
-FILES = (".json", ".csv")
+from pipelines.dashboard.path_names import FILES
 
 
 def is_for_browsers(request: Request) -> bool:

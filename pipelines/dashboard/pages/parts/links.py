@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
-from pipelines.dashboard.formatting.names import segment
+from pipelines.dashboard.path_names import encode_name
 
 #: Query parameters that all pages have.
 _KEPT = ("as_of", "span")
@@ -20,12 +20,12 @@ class Links:
 
     def to(self, *names: str, **query: object) -> str:
         """The page of the cluster under these path segments, such as `to("groups", "billing", tab="members")`."""
-        path = "/".join(_segment(name) for name in ("c", self.cluster, *names))
+        path = "/".join(encode_name(name) for name in ("c", self.cluster, *names))
         return _url(f"/{path}" if names else f"/{path}/", {**self._time(), **query})
 
     def cluster_page(self, cluster: str) -> str:
         """The overview of another cluster, at the same time."""
-        return _url(f"/c/{_segment(cluster)}/", {name: value for name, value in self._time().items() if name != "as_of"})
+        return _url(f"/c/{encode_name(cluster)}/", {name: value for name, value in self._time().items() if name != "as_of"})
 
     def here(self, **query: object) -> str:
         """This page with other parameters; None removes one. Relative, because a name in the path may be long."""
@@ -38,15 +38,6 @@ class Links:
 
     def _time(self) -> dict[str, str]:
         return {name: self.query[name] for name in _KEPT if name in self.query}
-
-
-def _segment(name: str) -> str:
-    """A name that ends like a file is not one of the files of a page."""
-    encoded = segment(name)
-    for suffix in (".json", ".csv"):
-        if encoded.endswith(suffix):
-            return f"{encoded.removesuffix(suffix)}%2E{suffix[1:]}"
-    return encoded
 
 
 def _url(path: str, query: Mapping[str, object]) -> str:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.dashboard.pages.parts.page import Query, choice
+from pipelines.dashboard.path_names import decode_name, encode_name
 from pipelines.dashboard.state.errors import InvalidRequest
 
 #: Rows of a page of a list.
@@ -48,7 +49,7 @@ class Listing:
         return rows.take(pc.sort_indices(rows, keys))
 
     def page(self, rows: pa.Table, query: Query) -> dict[str, Any]:
-        """The entries of a model for one page: `found`, `rows`, and `next`, the name of its last row if there are more.
+        """The entries of a model for one page: `found`, `rows`, and `next`, the parameter `after` of the next page.
 
         Raises:
             UsageError: an invalid order, or the row before the page is not in the list.
@@ -61,13 +62,13 @@ class Listing:
             "total": rows.num_rows,
             "found": found.num_rows,
             "rows": shown.to_pylist(),
-            "next": shown[self.key][-1].as_py() if has_more else None,
+            "next": encode_name(shown[self.key][-1].as_py()) if has_more else None,
         }
 
     def _place(self, rows: pa.Table, after: str | None) -> int:
         if not after:
             return 0
-        place: int = pc.index(rows[self.key], pa.scalar(after, pa.string())).as_py()
+        place: int = pc.index(rows[self.key], pa.scalar(decode_name(after), pa.string())).as_py()
         if place < 0:
             raise InvalidRequest(f"{after!r} is not in this list: begin again at its first page")
         return place + 1

@@ -27,7 +27,7 @@ class Page:
     """A page of a cluster.
 
     - `name`: of its entry in the navigation.
-    - `path`: below the path of the cluster, such as `groups/{group}`.
+    - `path`: below the path of the cluster, such as `groups/{group:name}`.
     - `model`: what the page shows. Raises NoSuchPage, and UsageError for an invalid query.
     - `view`: what only the template needs, such as the geometry of charts, made from the model.
     - `csv`: the rows of the page's list, without paging.

@@ -37,6 +37,8 @@ _FUNCTIONS = {
     "since": times.since,
     "until": times.until,
     "after": times.after,
+    "comes": times.comes,
+    "margin": times.margin,
     "partition_name": reasons.partition_name,
 }
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from coordinator_core.health import LagReason
 from pipelines.dashboard.history.span import span_until
 from pipelines.dashboard.history.topic_rows import group_topics
 from pipelines.dashboard.pages.parts.greatest_age import greatest_age
@@ -114,8 +115,9 @@ def _figures(groups: Sequence[Row], partitions: Sequence[Row]) -> Row:
     lags = [row["lag"] for row in groups if row["lag"] is not None]
     rates = [row["records_per_second"] for row in partitions if row["records_per_second"] is not None]
     sizes = [row["log_end"] - row["log_start"] for row in partitions if row["log_end"] is not None]
+    missing = sum(row["reason"] == LagReason.UNKNOWN_PARTITION for row in partitions)
     return {
-        "partitions": max(len(partitions), max((row["partitions"] for row in groups), default=0)),
+        "partitions": max(len(partitions), max((row["partitions"] for row in groups), default=0)) - missing,
         "groups": len(groups),
         "lag": sum(lags) if lags else None,
         "unknown_partitions": sum(row["unknown_partitions"] for row in groups),

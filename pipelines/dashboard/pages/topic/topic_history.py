@@ -6,6 +6,7 @@ from datetime import timedelta
 from itertools import groupby, pairwise
 from typing import Any
 
+from coordinator_core.health import LagReason
 from pipelines.dashboard.history.span import Span
 from pipelines.dashboard.state.moment import Moment
 from pipelines.runtime.errors import RemovedState
@@ -39,6 +40,8 @@ SELECT h.group_id, h.partitions, h.unknown_partitions, h.behind, h.lag_seconds_h
   FROM lag_history WHERE topic = {topic} AND sampled_at <= {end}
 ) h WHERE h.age = 1
 """
+#: Reason of samples of a topic that does not exist, and of a partition that it does not have.
+_UNKNOWN = "unknown_topic_or_partition"
 _ABSENT = {"lag_seconds_low": None, "lag_method": None, "lag_reason": None}
 
 
@@ -92,7 +95,10 @@ class TopicQueries:
 
 
 def partition_logs(samples: Sequence[Row], span: Span) -> dict[int, Row]:
-    """Partition → newest log start and log end, and the growth per second since the first sample of the same topic id."""
+    """Partition → newest log start and log end, and the growth per second since the first sample of the same topic id.
+
+    A partition that the topic does not have, although it has others, has the reason `unknown_partition`.
+    """
     found = {}
     for partition, rows in groupby(samples, lambda row: row["partition"]):
         known = list(rows)
@@ -106,6 +112,10 @@ def partition_logs(samples: Sequence[Row], span: Span) -> dict[int, Row]:
             "reason": newest["reason"],
             "records_per_second": (inside[-1]["log_end"] - inside[0]["log_end"]) / seconds if seconds else None,
         }
+    if any(log["log_end"] is not None for log in found.values()):
+        for log in found.values():
+            if log["reason"] == _UNKNOWN:
+                log["reason"] = LagReason.UNKNOWN_PARTITION
     return found
 
 

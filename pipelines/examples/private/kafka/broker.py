@@ -21,7 +21,7 @@ from pipelines.examples.private.kafka.distribution import PrivateKafkaError, bro
 from pipelines.examples.private.kafka.ports import PortReservation
 from pipelines.examples.private.kafka.probe import has_brokers, listens
 from pipelines.examples.private.kafka.process import JavaProcess, Keeper, java_command
-from pipelines.examples.private.kafka.storage import format_storage, new_cluster_id
+from pipelines.examples.private.kafka.storage import new_cluster_id, new_storage
 from pipelines.runtime.progress import Progress
 
 DEFAULT_VERSION = "4.1.1"
@@ -204,7 +204,7 @@ class PrivateBroker:
         path = write_properties(self._folder / "server.properties", properties)
         if first and not self._distribution.zookeeper:
             cluster_id = self._quorum.cluster_id if self._quorum else new_cluster_id()
-            format_storage(self.version, self._jars, path, cluster_id, self._scram_users)
+            new_storage(self.version, self._jars, path, properties, cluster_id, self._scram_users)
         return path
 
     def _start_zookeeper(self) -> None:
