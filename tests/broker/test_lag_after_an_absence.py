@@ -76,7 +76,8 @@ def committed(bootstrap: str, topic: str, groups: list[str]) -> Iterator[int]:
     """The committed offsets of each group, as a broker answers."""
     for group in groups:
         consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, **QUIET})
-        yield from (each.offset for each in consumer.committed([TopicPartition(topic, n) for n in range(PARTITIONS)], 20))
+        partitions = [TopicPartition(topic, n) for n in range(PARTITIONS)]
+        yield from (each.offset for each in consumer.committed(partitions, PATIENCE_SECONDS))
         consumer.close()
 
 

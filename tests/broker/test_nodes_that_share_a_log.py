@@ -66,7 +66,7 @@ def committed(bootstrap: str) -> dict[str, int]:
 
         def offset(member: Consumer = member) -> int | None:
             try:
-                return member.committed([TopicPartition("orders", 0)], 10)[0].offset
+                return member.committed([TopicPartition("orders", 0)], PATIENCE_SECONDS)[0].offset
             except KafkaException:
                 return None
 
@@ -131,7 +131,7 @@ def test_a_node_outlasts_a_restart_of_the_broker(tmp_path: Path) -> None:
         broker.start()
         commit(running.bootstrap, GROUPS[0], 2)
         member = consumer(running.bootstrap, GROUPS[0])
-        read = lambda: member.committed([TopicPartition("orders", 0)], 10)[0].offset  # noqa: E731
+        read = lambda: member.committed([TopicPartition("orders", 0)], PATIENCE_SECONDS)[0].offset  # noqa: E731
         eventually("the offset is read", read, equal_to(2))
         member.close()
         running.stop()

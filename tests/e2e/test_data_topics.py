@@ -204,7 +204,7 @@ def test_offsets_agree(coordinator: PrivateCoordinator) -> None:
     admin = AdminClient({"bootstrap.servers": coordinator.bootstrap, **QUIET})
     assert [offset(at, spec) for spec in specs] == [3, 10, 9, 4]
     client = Consumer({"bootstrap.servers": coordinator.bootstrap, "group.id": "g", **QUIET})
-    assert client.get_watermark_offsets(at, 10) == (3, 10)
+    assert client.get_watermark_offsets(at, PATIENCE_SECONDS) == (3, 10)
     client.commit(offsets=[TopicPartition(WITHOUT_DATA, 1, 77)], asynchronous=False)
     client.close()
     assert offset(empty, SPECS.latest()) == 77

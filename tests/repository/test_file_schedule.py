@@ -62,9 +62,10 @@ def test_another_worker_helps_with_long_files_of_a_fixture_only() -> None:
     assert [len(ran) for ran in run(short, 2).values()] == [4, 0]
 
 
-def test_the_fixture_of_a_file_is_found_in_parameters() -> None:
+def test_the_fixture_of_a_file_is_found_in_parameters_and_marks() -> None:
     assert expensive_fixture("def test_x(spark: int, shop: int) -> None: ...") == "spark"
     assert expensive_fixture("def spark_free(tmp_path): ...") is None
+    assert expensive_fixture('pytestmark = [pytest.mark.long, pytest.mark.usefixtures("spark")]') == "spark"
 
 
 def test_measured_files_exist() -> None:

@@ -19,6 +19,7 @@ PLANTED = {
     "a limit of a flush": (0, "assert producer.flush(10) == 0"),
     "a limit of a sent record": (0, "producer.send('t', b'v').get(30)"),
     "a limit of a transaction": (0, "producer.send_offsets_to_transaction(offsets, metadata, 20)"),
+    "a limit of an answer": (0, "offset = member.committed([partition], 10)[0].offset"),
     "a limit of a thread": (0, "thread.join(60)"),
     "a limit of a queue": (0, "found = queue.get(timeout=5)"),
     "a limit of an event": (0, "assert entered.wait(30)"),

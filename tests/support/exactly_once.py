@@ -202,7 +202,8 @@ class ExactlyOnce:
         """End offsets of the partitions of a topic."""
         client = Consumer({"bootstrap.servers": self.coordinator.bootstrap, "group.id": "ends", **QUIET})
         try:
-            return [client.get_watermark_offsets(TopicPartition(topic, number), 20)[1] for number in range(PARTITIONS)]
+            partitions = [TopicPartition(topic, number) for number in range(PARTITIONS)]
+            return [client.get_watermark_offsets(partition, PATIENCE_SECONDS)[1] for partition in partitions]
         finally:
             client.close()
 

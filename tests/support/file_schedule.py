@@ -41,9 +41,11 @@ class WaitingFile:
 
 
 def expensive_fixture(source: str) -> str | None:
-    """The expensive fixture that a test file requests, or None."""
-    functions = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef))
-    requested = {argument.arg for function in functions for argument in function.args.args}
+    """The expensive fixture that a test file requests, by an argument or by a mark, or None."""
+    nodes = list(ast.walk(ast.parse(source)))
+    requested = {argument.arg for node in nodes if isinstance(node, ast.FunctionDef) for argument in node.args.args}
+    marks = [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.usefixtures"]
+    requested |= {ast.literal_eval(argument) for mark in marks for argument in mark.args}
     return next((fixture for fixture in EXPENSIVE if fixture in requested), None)
 
 

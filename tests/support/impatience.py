@@ -21,8 +21,10 @@ LEAST_BROWSER_MS = 60_000
 _KEYWORDS = {"timeout", "request_timeout", "patience_seconds", "timeout_seconds"}
 #: Parameters of the tests' own functions.
 _PARAMETERS = _KEYWORDS | {"limit_seconds"}
-#: Methods and functions whose first argument is a limit in seconds, and those whose last one is.
-_FIRST = {"result", "flush", "join", "wait", "settimeout", "communicate", "ended"}
+#: Methods and functions whose only argument is a limit in seconds, those with one after another argument, and those whose first
+#: or last argument is one.
+_ONLY = {"result", "flush", "join", "wait", "settimeout", "communicate", "ended"}
+_SECOND_OF_TWO = {"committed", "get_watermark_offsets", "list_topics", "offsets_for_times", "position"}
 _FIRST_OF = {("asyncio", "timeout")}
 _LAST_OF = {("asyncio", "wait_for"), ("socket", "create_connection")}
 _TRANSACTIONS = {"init_transactions", "commit_transaction", "abort_transaction", "send_offsets_to_transaction"}
@@ -137,8 +139,10 @@ def _limits_of(call: ast.Call) -> list[ast.AST | None]:
     name, owned = _name(call.func), (_owner(call), _name(call.func))
     if name in _TRANSACTIONS or owned in _LAST_OF:
         limits.append(call.args[-1])
-    elif (name in _FIRST and len(call.args) == 1) or owned in _FIRST_OF:
+    elif (name in _ONLY and len(call.args) == 1) or owned in _FIRST_OF:
         limits.append(call.args[0])
+    elif name in _SECOND_OF_TWO and len(call.args) == 2:
+        limits.append(call.args[1])
     elif name == "get" and isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Call):
         # of the future of a record
         limits += call.args[:1] if _name(call.func.value.func) == "send" else []

@@ -79,7 +79,7 @@ class Worker:
         while True:
             owned = self._consumer.assignment()
             try:
-                for at in self._consumer.committed(owned, _CALL_SECONDS) if owned else []:
+                for at in self._consumer.committed(owned, _CALL_SECONDS) if owned else []:  # runs out: repeated
                     self._consumer.seek(TopicPartition(at.topic, at.partition, max(at.offset, 0)))
             except KafkaException as failure:
                 # not assigned any more: the next owner begins at the committed offset

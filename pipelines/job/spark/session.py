@@ -90,6 +90,8 @@ class Session:
         except subprocess.TimeoutExpired:
             process.kill()
             code = process.wait()
+        # a later session of this process starts a JVM of its own
+        SparkContext._gateway = SparkContext._jvm = None
         # negative: killed by a signal, perhaps while it wrote
         if code >= 0:
             self._recording.keep()
